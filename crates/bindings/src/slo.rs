@@ -110,7 +110,7 @@ impl SloWorkloads {
         let system = &admitted.system;
         let analysis = by.admission.by();
         let mut outcomes = self.outcomes(py, system, analysis)?;
-        if by.sets_rates {
+        if by.admission.sets_rates() {
             // A best-effort workload is not paced, so it has no guarantee.
             let best_effort = outcomes.iter_mut().zip(&system.promises);
             let best_effort = best_effort.filter(|(_, promise)| promise.workload.slo.is_none());
@@ -134,7 +134,7 @@ impl SloWorkloads {
         if let Some((_, bounds)) = analysis {
             record["bounds"] = json!(bounds);
         }
-        record["paced"] = by.sets_rates.into();
+        record["paced"] = by.admission.sets_rates().into();
         record["admission"] = spec.label.into();
         record["arriving"] = arriving.into();
         record["margin_of_arriving"] = others.margin.into();
@@ -158,7 +158,7 @@ impl SloWorkloads {
                 notes.push(format!("{}: its priorities are ignored", self.inner.path).into());
             }
             let limited = self.inner.entries.iter().any(|entry| entry.limits.iter().any(Option::is_some));
-            if by.sets_rates && limited {
+            if by.admission.sets_rates() && limited {
                 notes.push(format!("{}: its limits are ignored", self.inner.path).into());
             }
         }

@@ -61,11 +61,7 @@ pub async fn list(State(app): SharedState) -> ApiResult {
         replicas: all(&replicas::REGISTRY, Some(&labels.replicas)),
         tasks: all(&tasks::REGISTRY, Some(&labels.tasks)),
         moves: all(&moves::REGISTRY, labels.moves.as_deref()),
-        workload: admit::REGISTRY
-            .iter()
-            .filter(|one| !admit::sets_rates(one.name))
-            .map(|one| Policy::of(one, admission))
-            .collect(),
+        workload: admit::without_own_rates().map(|one| Policy::of(one, admission)).collect(),
         volumes: all(&limits::REGISTRY, volumes),
     };
     Ok(Json(policies).into_response())

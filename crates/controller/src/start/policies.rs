@@ -95,13 +95,28 @@ fn message(name: &str, error: RegistryError) -> String {
 
 /// Checks an admission policy: it must exist, and decide by bounds.
 fn check_admission(name: &str, settings: &str) -> Result<(), RegistryError> {
-    admit::REGISTRY.make(name, settings)?;
-    if admit::sets_rates(name) {
-        let message = format!(
-            "`{name}` sets its own network rates, which the service cannot enforce; expected snc, dnc, best or \
-             none"
-        );
-        return Err(InputError::new("policy", message).into());
+    if !admit::REGISTRY.make(name, settings)?.sets_rates() {
+        return Ok(());
     }
-    Ok(())
+    let mut others: Vec<&str> = admit::without_own_rates().map(|other| other.name).collect();
+    let last = others.pop().unwrap_or_default();
+    let message = format!(
+        "`{name}` sets its own network rates, which the service cannot enforce; expected {} or {last}",
+        others.join(", ")
+    );
+    Err(InputError::new("policy", message).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_admission_policy_lists_the_others() {
+        assert!(check_admission("dnc", "").is_ok());
+        let error = check_admission("silo++", "").expect_err("a policy with its own rates");
+        let expected =
+            "sets its own network rates, which the service cannot enforce; expected snc, dnc, best or none";
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
 }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capacity_check::{CapacityCheck, Taken};
 use super::score::{Balance, Racks, rack_links};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, host_scores, transaction};
+use super::{AppRequest, Assignment, TaskPolicy, transaction};
 use crate::decision::oldest_of;
 use crate::ties::{Draws, Ties};
 use crate::{Considered, Context, Decision, Explain, Objectives, Policy, Refusal};
@@ -344,15 +344,8 @@ impl TaskPolicy for Borg {
         (request.tasks.len() as u64).saturating_mul(drawn.min(fabric.host_count() as u64))
     }
 
-    fn score_hosts(
-        &self,
-        request: &AppRequest,
-        peers: &[Peer],
-        hosts: &[HostId],
-        context: &Context<'_, '_>,
-    ) -> Option<Vec<HostRating>> {
-        (request.tasks.len() == 1)
-            .then(|| host_scores::score_hosts(self.balance(), request, peers, hosts, context))
+    fn host_balance(&self) -> Option<Balance> {
+        Some(self.balance())
     }
 
     fn move_policy(&self) -> Option<&'static str> {

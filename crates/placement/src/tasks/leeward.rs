@@ -8,7 +8,7 @@
 //! Requests without transfers are placed as by `utp`. On a mesh, which has no racks to compare, they are
 //! placed on any host.
 
-use leeward_fabric::{Fabric, HostId, Shape};
+use leeward_fabric::{Fabric, Shape};
 use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use super::borg::{Borg, BorgSettings};
 use super::capacity_check::{CapacityCheck, shuffled};
 use super::choreo::{Choreo, ChoreoSettings};
 use super::search::{Effort, improve};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
+use super::{AppRequest, Assignment, Balance, TaskPolicy, transaction};
 use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -136,14 +136,8 @@ impl TaskPolicy for Leeward {
         }
     }
 
-    fn score_hosts(
-        &self,
-        request: &AppRequest,
-        peers: &[Peer],
-        hosts: &[HostId],
-        context: &Context<'_, '_>,
-    ) -> Option<Vec<HostRating>> {
-        self.single.score_hosts(request, peers, hosts, context)
+    fn host_balance(&self) -> Option<Balance> {
+        self.single.host_balance()
     }
 
     fn move_policy(&self) -> Option<&'static str> {

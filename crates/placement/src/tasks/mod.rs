@@ -39,6 +39,7 @@ pub use file::{AppFile, TaskFile};
 pub use leeward::{Leeward, LeewardSettings};
 pub use policy::{HostRating, Peer, TaskPolicy};
 pub use reevaluate::{Alternative, Worth, reevaluate};
+pub use score::Balance;
 pub(crate) use score::rack_links;
 pub(crate) use transaction::streams;
 

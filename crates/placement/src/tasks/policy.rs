@@ -2,7 +2,7 @@
 
 use leeward_fabric::{Fabric, HostId, Load, ResourceId};
 
-use super::AppRequest;
+use super::{AppRequest, Balance, host_scores};
 use crate::{Constraint, Context, Policy};
 
 /// A policy for tasks. Besides decisions, a policy gives its cost in advance, and scores of single hosts.
@@ -11,16 +11,24 @@ pub trait TaskPolicy: Policy<AppRequest> {
     /// others during a decision check this number first.
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64;
 
-    /// Scores each of `hosts` by this policy's objectives, for a request that also communicates with `peers`. `None` if
-    /// the policy does not rank single hosts. The method decides nothing, and ignores objectives that span several
-    /// requests.
+    /// Rule by which the policy ranks single hosts; `None` if it ranks none.
+    fn host_balance(&self) -> Option<Balance> {
+        None
+    }
+
+    /// Scores each of `hosts` for the single task of a request that also communicates with `peers`. `None` if the
+    /// policy does not rank single hosts, or the request has several tasks. The method decides nothing, and ignores
+    /// objectives that span several requests.
     fn score_hosts(
         &self,
         request: &AppRequest,
         peers: &[Peer],
         hosts: &[HostId],
         context: &Context<'_, '_>,
-    ) -> Option<Vec<HostRating>>;
+    ) -> Option<Vec<HostRating>> {
+        let balance = self.host_balance().filter(|_| request.tasks.len() == 1)?;
+        Some(host_scores::score_hosts(balance, request, peers, hosts, context))
+    }
 
     /// Name of the move policy ([`crate::moves::REGISTRY`]) that belongs to this policy; `None` if its tasks stay where
     /// they are.

@@ -9,8 +9,8 @@ use crate::decision::sight;
 use crate::{Candidate, Considered, Constraint, Context, Limit, Objectives, Verdict};
 
 /// Rule by which a policy balances load.
-#[derive(Clone, Copy)]
-pub(super) struct Balance {
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Balance {
     /// True if the policy balances racks' links rather than hosts.
     pub proactive: bool,
     /// Step of load: shares within one step are equal.
@@ -19,7 +19,7 @@ pub(super) struct Balance {
 
 impl Balance {
     /// Converts a share of load to steps.
-    pub fn steps(self, balance: f64) -> u64 {
+    pub(super) fn steps(self, balance: f64) -> u64 {
         (balance.clamp(0.0, 1e6) / self.step) as u64
     }
 }

@@ -155,6 +155,10 @@ impl Admission for Bounded {
         self.method.map(|method| (method, self.settings.bounds))
     }
 
+    fn sets_rates(&self) -> bool {
+        false
+    }
+
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
         let mut with = joined(system, &arrival);
         Bounds::new(&with, self.settings.bounds)?;

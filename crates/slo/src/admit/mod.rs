@@ -17,7 +17,7 @@ mod silo;
 
 use std::sync::Arc;
 
-use leeward_registry::Registry;
+use leeward_registry::{Registration, Registry};
 
 pub use bounded::{Bounded, BoundedSettings};
 pub(crate) use join::joined;
@@ -137,6 +137,10 @@ pub trait Admission: Send + Sync {
     /// Method and settings of the bounds behind the policy's promises; `None` if the policy promises nothing.
     fn by(&self) -> Option<(Method, BoundSettings)>;
 
+    /// True if the policy sets its own network rates. Such a policy guarantees only its own promises. Any other policy
+    /// has the settings `bounds` and `levels`, whose defaults are those of a workload file.
+    fn sets_rates(&self) -> bool;
+
     /// True if the bounds of the policy need models of arrivals.
     fn needs_models(&self) -> bool {
         matches!(self.by(), Some((Method::Snc | Method::Best, _)))
@@ -184,10 +188,7 @@ pub const REGISTRY: Registry<dyn Admission> = Registry {
     ],
 };
 
-/// Names of the policies that decide by bounds under the existing limits.
-const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
-
-/// True if a policy sets its own network rates. Such a policy guarantees only its own promises.
-pub fn sets_rates(name: &str) -> bool {
-    !BOUNDED.contains(&name)
+/// Policies that decide under the existing limits, without network rates of their own.
+pub fn without_own_rates() -> impl Iterator<Item = &'static Registration<dyn Admission>> {
+    REGISTRY.iter().filter(|entry| (entry.make)("").is_ok_and(|policy| !policy.sets_rates()))
 }

@@ -84,6 +84,10 @@ impl Admission for QJump {
         Some((Method::Dnc, paced(self.burst)))
     }
 
+    fn sets_rates(&self) -> bool {
+        true
+    }
+
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
         let mut with = joined(system, &arrival);
         Bounds::new(&with, paced(self.burst))?;

@@ -176,6 +176,10 @@ impl Admission for Silo {
         Some((Method::Dnc, paced(self.settings.burst)))
     }
 
+    fn sets_rates(&self) -> bool {
+        true
+    }
+
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
         let mut with = joined(system, &arrival);
         Bounds::new(&with, paced(self.settings.burst))?;

@@ -6,15 +6,13 @@ use leeward_registry::RegistryError;
 use serde_json::{Map, Value};
 
 use super::{PlacedSystem, Workloads};
-use crate::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY, sets_rates};
+use crate::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY};
 use crate::{Promise, System};
 
 /// An admission policy with the settings of a file.
 pub struct AdmissionPolicy {
     /// The policy.
     pub admission: Box<dyn Admission>,
-    /// True if the policy sets its own rates. Such a policy guarantees only its own promises.
-    pub sets_rates: bool,
     /// Number of network priorities the policy assumes; `None` if it does not merge them.
     pub levels: Option<u32>,
 }
@@ -78,15 +76,11 @@ impl Workloads {
     /// # Errors
     /// [`RegistryError`] for an unknown name or invalid settings.
     pub fn admission(&self, name: &str, settings: &str) -> Result<AdmissionPolicy, RegistryError> {
-        if sets_rates(name) {
-            return Ok(AdmissionPolicy {
-                admission: REGISTRY.make(name, settings)?,
-                sets_rates: true,
-                levels: None,
-            });
-        }
         // Report errors in the given settings before defaults are added.
-        REGISTRY.make(name, settings)?;
+        let admission = REGISTRY.make(name, settings)?;
+        if admission.sets_rates() {
+            return Ok(AdmissionPolicy { admission, levels: None });
+        }
         let file = format!("settings of {name}");
         let mut given: Map<String, Value> =
             if settings.trim().is_empty() { Map::new() } else { read_yaml(&file, settings)? };
@@ -95,7 +89,7 @@ impl Workloads {
         let levels = given.entry("levels").or_insert(self.levels.into());
         let levels = levels.as_u64().and_then(|levels| u32::try_from(levels).ok());
         let admission = REGISTRY.make(name, &Value::Object(given).to_string())?;
-        Ok(AdmissionPolicy { admission, sets_rates: false, levels })
+        Ok(AdmissionPolicy { admission, levels })
     }
 
     /// Decides on arrivals one after another. A refused workload runs as best effort unless another would lose its SLO.
@@ -117,16 +111,17 @@ impl Workloads {
         let mut system = placed.system.clone();
         let arrivals = arriving.arrivals(cluster, &mut system)?;
         let mut residents = Vec::with_capacity(system.promises.len());
-        let mut priorities = match (by.sets_rates, placed.given) {
+        let sets_rates = by.admission.sets_rates();
+        let mut priorities = match (sets_rates, placed.given) {
             (true, _) => Priorities { order: Order::Policy, merged: None },
             (false, true) => Priorities { order: Order::File, merged: None },
             (false, false) => Priorities { order: Order::BySlo, merged: placed.merged },
         };
-        for promise in if by.sets_rates { std::mem::take(&mut system.promises) } else { Vec::new() } {
+        for promise in if sets_rates { std::mem::take(&mut system.promises) } else { Vec::new() } {
             let arrival = Arrival { workload: promise.workload, route: promise.route };
             residents.push(decide(&mut system, arrival, by, &self.path)?.0);
         }
-        if !by.sets_rates {
+        if !sets_rates {
             let stays = |promise: &Promise| WorkloadAdmission {
                 name: promise.workload.name.clone(),
                 ..WorkloadAdmission::default()
@@ -161,7 +156,7 @@ fn decide(
         None => by.admission.arrive(system, arrival),
     };
     let outcome = outcome.map_err(|error| InputError::new(path, error))?;
-    let order = match (by.sets_rates, outcome.searched) {
+    let order = match (by.admission.sets_rates(), outcome.searched) {
         (true, _) => Order::Policy,
         (false, true) => Order::Search,
         (false, false) => Order::BySlo,

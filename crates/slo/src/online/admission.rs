@@ -27,7 +27,7 @@ pub fn admit(
     let Read { residents, arriving } = read(cluster, active, form)?;
     let by = residents.admission(&policy.name, &policy.settings);
     let by = by.map_err(|error| Rejected::Policy(error.to_string()))?;
-    if by.sets_rates {
+    if by.admission.sets_rates() {
         let message =
             format!("`{}` sets its own rates on networks, and guarantees nothing at devices", policy.name);
         return Err(Rejected::Policy(message));

@@ -4,7 +4,7 @@ use crate::support::systems;
 use std::sync::Arc;
 
 use crate::support::systems::{curve, demand, draws, model, promise, queue, three_stages};
-use leeward_slo::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY};
+use leeward_slo::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY, without_own_rates};
 use leeward_slo::bound::{BoundSettings, Method, Unbounded, Unit, bounds};
 use leeward_slo::{Demand, Promise, Slo, System};
 use leeward_traces::Stage;
@@ -165,6 +165,22 @@ fn every_policy_admits_an_easy_workload_and_all_but_none_refuse_a_hard_one() {
             let outcome = outcome(&system.system, name, refused);
             assert_eq!(outcome.admitted(), name == "none", "{name} {}", refused.workload.name);
         }
+    }
+}
+
+#[test]
+fn policies_without_own_rates_leave_the_limits_of_others() {
+    let (present, other) = (arrival("a", 1e6, 1e5, 1.0), arrival("b", 1e6, 1e5, 2.0));
+    let keeps_limits = |policy: &dyn Admission| {
+        let one = policy.arrive(&link(), present.clone()).unwrap().system;
+        let both = policy.arrive(&one, other.clone()).unwrap().system;
+        both.promises.iter().all(|promise| promise.limits[0] == promise.workload.demands[0].arrivals)
+    };
+    let without: Vec<&str> = without_own_rates().map(|entry| entry.name).collect();
+    for registration in REGISTRY {
+        let policy = (registration.make)("").expect("a policy with default settings");
+        assert_eq!(keeps_limits(&*policy), !policy.sets_rates(), "{}", registration.name);
+        assert_eq!(without.contains(&registration.name), !policy.sets_rates(), "{}", registration.name);
     }
 }
 

@@ -596,7 +596,7 @@ fn a_refused_workload_runs_as_best_effort_or_not_at_all() {
         let by = existing.admission(name, "").unwrap();
         let admitted = existing.admit(&placed, &new, &cluster, &by).unwrap();
         assert!(admitted.arrivals.iter().all(|result| result.refused.is_some()), "{name}");
-        assert_eq!(admitted.residents[0].refused.is_some(), by.sets_rates, "{name}");
+        assert_eq!(admitted.residents[0].refused.is_some(), by.admission.sets_rates(), "{name}");
     }
     let unknown = existing.admission("first", "").err().unwrap().to_string();
     assert!(unknown.contains("unknown policy `first` for admission"), "{unknown}");

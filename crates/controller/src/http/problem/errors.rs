@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 
 use leeward_placement::Refusal;
+use leeward_placement::tasks::{self, TaskPolicy};
 use leeward_records::Clock;
+use leeward_registry::Registration;
 use leeward_service::{
     AnswerError, CallError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload, PlaceError,
     ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, VersionConflict, WhatIfError,
@@ -155,14 +157,25 @@ impl IntoProblem for ScoreError {
             ScoreError::Unsupported(policy) => Problem::new(
                 REFUSED,
                 format!(
-                    "`{policy}` does not score single hosts; run the service with a policy for tasks that does \
-                     (`leeward`, `utp`, `borg`)"
+                    "`{policy}` does not score single hosts; run the service with a policy for tasks that does ({})",
+                    scoring_policies()
                 ),
             ),
             ScoreError::Busy => busy(),
             ScoreError::Panicked => panicked(),
         }
     }
+}
+
+/// Policies for tasks that score single hosts, the last of the registry first. The list leaves out the parts of `utp`,
+/// because they serve for comparison with it.
+fn scoring_policies() -> String {
+    let is_part = |name: &str| ["utp-reactive", "utp-proactive"].contains(&name);
+    let scores = |entry: &&Registration<dyn TaskPolicy>| {
+        !is_part(entry.name) && (entry.make)("").is_ok_and(|policy| policy.host_balance().is_some())
+    };
+    let names = tasks::REGISTRY.iter().rev().filter(scores).map(|entry| format!("`{}`", entry.name));
+    names.collect::<Vec<String>>().join(", ")
 }
 
 impl IntoProblem for AnswerError {
@@ -274,5 +287,16 @@ impl IntoProblem for InvalidReport {
             }
         };
         Problem::field(field, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_score_names_policies_that_score() {
+        let problem = ScoreError::Unsupported("choreo".into()).problem(&Clock::system());
+        assert!(problem.detail.ends_with("that does (`leeward`, `utp`, `borg`)"), "{}", problem.detail);
     }
 }
