@@ -1,6 +1,6 @@
-//! Time to place apps by `choreo` and `leeward` on meshes, compared with a greedy baseline that examines every path of
-//! every transfer. Time of one score of `utp` for a thousand candidates. Time to place apps of several sizes on 10,000
-//! hosts, compared with the policy's own cost estimate and with the time to copy the state.
+//! Time to place apps on meshes, and the completion of their transfers. Time of one score for a thousand candidates.
+//! Time to place apps of several sizes on 10,000 hosts, compared with the policy's own cost estimate and with the time
+//! to copy the state.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -8,15 +8,23 @@ use std::time::Instant;
 
 use leeward_fabric::{Bytes, Cluster, Cpus, Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Ledger, Owner, OwnerKind, Sample, Scratch, Sign, Transaction};
-use leeward_placement::tasks::{self, AppRequest, Estimate, Task, Traffic, Transfer, completion};
+use leeward_placement::tasks::{self, AppRequest, Estimate, Task, TaskPolicy, Traffic, Transfer, completion};
 use leeward_placement::{Context, Explain, JobId, Pool};
-use leeward_registry::splitmix;
+use leeward_registry::{Registration, splitmix};
 use leeward_testing::clusters::{cluster, ledger};
 
 fn main() {
     apps();
     scores();
     long_requests();
+}
+
+/// Policies that place as another one: `utp-reactive` places as `borg`, and `utp-proactive` places as `utp`.
+const SAME: [&str; 2] = ["utp-reactive", "utp-proactive"];
+
+/// All policies, except those of [`SAME`] and those in `without`.
+fn policies(without: &[&str]) -> impl Iterator<Item = &'static Registration<dyn TaskPolicy>> {
+    tasks::REGISTRY.iter().filter(move |one| !SAME.contains(&one.name) && !without.contains(&one.name))
 }
 
 fn mesh(shape: &str, hosts: usize) -> Cluster {
@@ -58,7 +66,7 @@ fn app(count: u32, degree: u32) -> AppRequest {
 
 fn apps() {
     println!(
-        "{:>6} {:>6} {:>9} {:>8} {:>12} {:>12}",
+        "{:>6} {:>6} {:>9} {:>16} {:>12} {:>12}",
         "shape", "tasks", "transfers", "policy", "time", "completion"
     );
     for (shape, hosts, count, degree) in [
@@ -71,9 +79,10 @@ fn apps() {
         let cluster = mesh(shape, hosts);
         let (ledger, pool) = (ledger(&cluster), Pool::new(cluster.fabric.clone()));
         let app = app(count, degree);
-        // The baseline and the policies that read transfers. `choreo-exact` would not finish for apps of this size.
-        for name in ["random", "choreo", "leeward"] {
-            let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
+        // `choreo-exact` would not finish for apps of this size. `utp` ranks links of racks, and a mesh has none.
+        for registration in policies(&["choreo-exact", "utp"]) {
+            let name = registration.name;
+            let policy = (registration.make)("").expect("a policy with default settings");
             let mut scratch = Scratch::default();
             let view = &mut ledger.view(Nanos(0), &mut scratch);
             let mut context = Context { view, pool: &pool, seed: 1, explain: Explain::Off };
@@ -83,7 +92,7 @@ fn apps() {
             let hosts: Vec<HostId> = answer.expect("half of the room is free").choice;
             let seconds = completion(context.view, &app.transfers, &hosts, Estimate::default()).seconds;
             let transfers = app.transfers.len();
-            println!("{shape:>6} {count:>6} {transfers:>9} {name:>8} {time:>9.2} ms {seconds:>10.1} s");
+            println!("{shape:>6} {count:>6} {transfers:>9} {name:>16} {time:>9.2} ms {seconds:>10.1} s");
         }
     }
 }
@@ -108,10 +117,12 @@ fn scores() {
     println!("\n{:>8} {:>7} {:>14} {:>10} {:>10}", "hosts", "sample", "policy", "p50", "p99");
     for (racks, sample) in [(50, 1000), (250, 1000), (5000, 100)] {
         let (ledger, pool) = informed(racks, 64);
-        // The policies with the setting `sample`. The two policies that are parts of `utp` are left out.
-        for name in ["borg", "utp"] {
-            let policy =
-                tasks::REGISTRY.make(name, &format!("sample: {sample}")).expect("a policy of the registry");
+        // Policies without the setting `sample` have no number of candidates.
+        let has_sample =
+            |one: &&Registration<dyn TaskPolicy>| (one.schema)()["properties"].get("sample").is_some();
+        for registration in policies(&[]).filter(has_sample) {
+            let name = registration.name;
+            let policy = (registration.make)(&format!("sample: {sample}")).expect("a valid sample");
             let mut scratch = Scratch::default();
             let mut times = Vec::new();
             for id in 0..2000 {
@@ -160,12 +171,16 @@ fn long_requests() {
     copied.sort_unstable_by(f64::total_cmp);
     println!("\na copy beside {ENTRIES} entries: {:.2} ms", copied[copied.len() / 2]);
     println!(
-        "\n{:>8} {:>6} {:>10} {:>14} {:>12} {:>12} {:>12}",
+        "\n{:>16} {:>6} {:>10} {:>14} {:>12} {:>12} {:>12}",
         "policy", "tasks", "transfers", "est. lookups", "decided", "committed", "completion"
     );
-    // Policies whose cost estimate is checked, and the approximate number of transfers of each task.
-    for (name, degree) in [("leeward", 0), ("utp", 0), ("leeward", 4), ("choreo", 4)] {
-        let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
+    // Approximate number of transfers of each task, and the policies whose cost estimate is checked. `choreo-exact`
+    // would not finish for apps of this size.
+    let pairs =
+        [0, 4].into_iter().flat_map(|degree| policies(&["choreo-exact"]).map(move |one| (degree, one)));
+    for (degree, registration) in pairs {
+        let name = registration.name;
+        let policy = (registration.make)("").expect("a policy with default settings");
         for count in [1, 5, 20, 100, 300, 1000] {
             let mut times = Vec::new();
             let (mut transfers, mut lookups, mut seconds) = (0, 0, 0.0);
@@ -194,7 +209,7 @@ fn long_requests() {
             times.sort_unstable_by(|a, b| f64::total_cmp(&a.0, &b.0));
             let (decided, committed) = times[times.len() / 2];
             println!(
-                "{name:>8} {count:>6} {transfers:>10} {lookups:>14} {decided:>9.2} ms {committed:>9.2} ms {seconds:>10.2} s"
+                "{name:>16} {count:>6} {transfers:>10} {lookups:>14} {decided:>9.2} ms {committed:>9.2} ms {seconds:>10.2} s"
             );
         }
     }

@@ -57,19 +57,20 @@ fn main() {
         small.promises.len() - priority_meister(&small, LEVELS, &mut bound).missed.len()
     });
     fifty(unit);
-    // The list has only some settings and sizes, because the stochastic bounds of many arrivals take minutes.
-    for (count, name, given) in [
-        (35, "snc", ""),
-        (180, "snc", ""),
-        (35, "dnc", ""),
-        (35, "dnc", "method: priority-meister"),
-        (35, "dnc", "method: plp"),
-        (180, "dnc", "search: false"),
-        (35, "best", ""),
-        (180, "silo++", ""),
-        (180, "qjump++", ""),
-        (180, "none", ""),
-    ] {
+    // Sizes and settings of each policy. The stochastic bounds, the programs and the searches of many arrivals take
+    // minutes, so these cases are smaller.
+    let cases = admit::REGISTRY.names().flat_map(|name| {
+        let cases: &[(usize, &str)] = match name {
+            "snc" => &[(35, ""), (180, "")],
+            "dnc" => {
+                &[(35, ""), (35, "method: priority-meister"), (35, "method: plp"), (180, "search: false")]
+            }
+            "best" => &[(35, "")],
+            _ => &[(180, "")],
+        };
+        cases.iter().map(move |&(count, given)| (count, name, given))
+    });
+    for (count, name, given) in cases {
         let policy = admit::REGISTRY.make(name, given).expect("a policy of the registry");
         let offered = system(count);
         let title = format!("{count} arrivals, {name} {given}");
