@@ -1,7 +1,8 @@
 """Commands of other packages."""
 
+import sys
 import tomllib
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,28 @@ def test_a_plug_in_that_is_not_installed_hints_at_the_install_command(
     assert caught.value.__notes__ == ["pip install ./reproduce, in the folder of Leeward's sources"]
 
 
-def test_a_plug_in_that_does_not_load_reports_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = EntryPoint("broken", "leeward.no_such_module", plugins.GROUP)
-    with pytest.raises(InputError) as caught:
-        app_with(monkeypatch, broken)(["broken"], standalone_mode=False)
-    assert str(caught.value) == "broken: the plug-in does not load: No module named 'leeward.no_such_module'"
+@pytest.mark.parametrize("source", ["import leeward.no_such_module"], ids=["an import"])
+def test_a_plug_in_that_does_not_load_reports_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
+) -> None:
+    (tmp_path / "broken_module.py").write_text(source)
+    installed = tmp_path / "its_package-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: its-package\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[{plugins.GROUP}]\nbroken = broken_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken_module", raising=False)
+    app = app_with(monkeypatch, *Distribution.at(installed).entry_points)
+    app(["other"], standalone_mode=False)
+    with pytest.raises(InputError, match="^broken: the plug-in does not load: No module") as caught:
+        app(["broken"], standalone_mode=False)
+    assert caught.value.__notes__ == ["pip install --force-reinstall its-package"]
+
+
+def test_a_plug_in_of_the_repository_that_does_not_load_hints_at_its_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken = EntryPoint("reproduce", "leeward.no_such_module", plugins.GROUP)
+    with pytest.raises(InputError, match="does not load: No module named") as caught:
+        app_with(monkeypatch, broken)(["reproduce"], standalone_mode=False)
+    assert caught.value.__notes__ == ["pip install ./reproduce, in the folder of Leeward's sources"]

@@ -5,7 +5,7 @@ module has a function of that name, `EXAMPLES` for the end of its help, and `SHO
 commands.
 """
 
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 import typer
 
@@ -31,15 +31,23 @@ def add_commands(app: typer.Typer) -> None:
             module = entries[name].load()
         except ImportError as error:
             problem = f"the plug-in does not load: {error}"
-            _add_refusal(app, name, problem, f"pip install --force-reinstall {entries[name].value}")
+            _add_refusal(app, name, problem, _reinstallation(entries[name]))
             continue
         app.command(name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP)(getattr(module, name))
 
 
-def _add_refusal(app: typer.Typer, name: str, problem: str, hint: str) -> None:
+def _reinstallation(entry: EntryPoint) -> str | None:
+    """Command that installs a plug-in again; None if the package of the plug-in is unknown."""
+    if entry.name in REPOSITORY_PLUGINS:
+        return REPOSITORY_PLUGINS[entry.name]
+    return f"pip install --force-reinstall {entry.dist.name}" if entry.dist else None
+
+
+def _add_refusal(app: typer.Typer, name: str, problem: str, hint: str | None) -> None:
     def refuse(context: typer.Context) -> None:
         error = InputError(name, None, None, None, problem)
-        error.add_note(hint)
+        if hint:
+            error.add_note(hint)
         raise error
 
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
