@@ -42,9 +42,23 @@ def test_a_plug_in_that_is_not_installed_hints_at_the_install_command(
     assert caught.value.__notes__ == ["pip install ./reproduce, in the folder of Leeward's sources"]
 
 
-@pytest.mark.parametrize("source", ["import leeward.no_such_module"], ids=["an import"])
-def test_a_plug_in_that_does_not_load_reports_the_reason(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
+WHOLE = "EXAMPLES, SHORT_HELP = 'Examples', 'Short help'\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import leeward.no_such_module", "No module named 'leeward.no_such_module'"),
+        ("raise OSError('no such device')", "OSError: no such device"),
+        ("SHORT_HELP = 'Help'\ndef broken(): pass", "AttributeError: module 'broken_module' .*EXAMPLES"),
+        ("EXAMPLES = 'Examples'\ndef broken(): pass", "AttributeError: module 'broken_module' .*SHORT_HELP"),
+        (WHOLE, "AttributeError: module 'broken_module' has no attribute 'broken'"),
+        (WHOLE + "broken = 5", "TypeError: 5 is not a callable object"),
+    ],
+    ids=["an import", "an exception", "no examples", "no short help", "no function", "no command"],
+)
+def test_a_plug_in_that_does_not_load_reports_the_reason_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, reason: str
 ) -> None:
     (tmp_path / "broken_module.py").write_text(source)
     installed = tmp_path / "its_package-1.0.dist-info"
@@ -55,7 +69,7 @@ def test_a_plug_in_that_does_not_load_reports_the_reason(
     monkeypatch.delitem(sys.modules, "broken_module", raising=False)
     app = app_with(monkeypatch, *Distribution.at(installed).entry_points)
     app(["other"], standalone_mode=False)
-    with pytest.raises(InputError, match="^broken: the plug-in does not load: No module") as caught:
+    with pytest.raises(InputError, match=f"^broken: the plug-in does not load: {reason}") as caught:
         app(["broken"], standalone_mode=False)
     assert caught.value.__notes__ == ["pip install --force-reinstall its-package"]
 

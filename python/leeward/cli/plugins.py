@@ -8,6 +8,7 @@ commands.
 from importlib.metadata import EntryPoint, entry_points
 
 import typer
+from typer.models import CommandInfo
 
 from leeward.errors import InputError
 
@@ -28,12 +29,28 @@ def add_commands(app: typer.Typer) -> None:
             _add_refusal(app, name, "the plug-in is not installed", REPOSITORY_PLUGINS[name])
             continue
         try:
-            module = entries[name].load()
-        except ImportError as error:
-            problem = f"the plug-in does not load: {error}"
-            _add_refusal(app, name, problem, _reinstallation(entries[name]))
-            continue
-        app.command(name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP)(getattr(module, name))
+            commands = _load(entries[name])
+        except Exception as error:
+            reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+            _add_refusal(app, name, f"the plug-in does not load: {reason}", _reinstallation(entries[name]))
+        else:
+            app.registered_commands += commands
+
+
+def _load(entry: EntryPoint) -> list[CommandInfo]:
+    """The command of a plug-in.
+
+    Raises:
+        Exception: The module does not load, lacks a part, or has a function that cannot be a command.
+    """
+    module = entry.load()
+    plug_in = typer.Typer(add_completion=False)
+    plug_in.command(entry.name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP)(
+        getattr(module, entry.name)
+    )
+    # Typer reads the parameters of a function when it builds a command. This build finds errors in them.
+    typer.main.get_command(plug_in)
+    return plug_in.registered_commands
 
 
 def _reinstallation(entry: EntryPoint) -> str | None:
