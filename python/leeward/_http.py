@@ -27,7 +27,8 @@ def connections(url: str, tls: ssl.SSLContext | None = None) -> "PoolManager":
     context = tls or _default_tls()
     parts = urlsplit(url)
     proxy = getproxies().get(parts.scheme)
-    if not proxy or proxy_bypass(parts.hostname or ""):
+    # An entry of `no_proxy` may have a port.
+    if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return PoolManager(retries=False, ssl_context=context)
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     login = unquote(urlsplit(proxy).netloc.rpartition("@")[0])
