@@ -1,9 +1,11 @@
-"""HTTP requests of the package: proxies."""
+"""HTTP requests of the package: proxies, and waits between retries."""
+
+from itertools import islice
 
 import pytest
 from urllib3 import ProxyManager
 
-from leeward._http import connections
+from leeward._http import backoff_s, connections
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,16 @@ def test_the_environment_names_the_proxy_and_the_servers_without_one(
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
     monkeypatch.setenv("no_proxy", "prom.example:9090, any.example")
     assert isinstance(connections(url), ProxyManager) == through_proxy
+
+
+@pytest.mark.parametrize(
+    ("first_s", "longest_s", "waits"),
+    [
+        (0.1, 10.0, [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]),
+        (1.0, 60.0, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]),
+    ],
+)
+def test_waits_between_retries_double_up_to_the_longest(
+    first_s: float, longest_s: float, waits: list[float]
+) -> None:
+    assert list(islice(backoff_s(first_s, longest_s), len(waits))) == waits

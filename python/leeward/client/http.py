@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from leeward._http import root_cause
+from leeward._http import backoff_s, root_cause
 from leeward.client.problems import (
     NotControllerError,
     ProblemError,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 FIRST_WAIT_S = 0.1
-"""Seconds before the first retry; each further retry doubles the time."""
+"""Seconds before the first retry."""
 LONGEST_WAIT_S = 10.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
@@ -117,8 +117,9 @@ class Http:
             UnreachableError: The service did not answer.
         """
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
-        start, wait = self.clock(), FIRST_WAIT_S
+        start, waits = self.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
         while True:
+            wait = next(waits)
             try:
                 with self.open_response(method, path, query, data, headers, timeout_s) as response:
                     return self._answer(response)
@@ -136,7 +137,6 @@ class Http:
             if self.clock() - start + pause > self.patience_s:
                 raise failure
             self.sleep(pause)
-            wait = min(2 * wait, LONGEST_WAIT_S)
 
     @contextmanager
     def open_response(
@@ -215,6 +215,8 @@ class Http:
         except OSError as error:
             message = f"{self.ca}: {error.strerror or 'no certificate in PEM'}"
             raise InputError("ca", None, None, None, message) from None
+        # Like an agent, a client uses no proxy of the environment. The service is in the same network, and a
+        # proxy would see the token.
         return PoolManager(maxsize=CONNECTIONS, block=False, retries=False, ssl_context=context)
 
 

@@ -19,7 +19,7 @@ import yaml
 from urllib3 import BaseHTTPResponse, PoolManager
 from urllib3.exceptions import HTTPError
 
-from leeward._http import connections, retry_after_s, root_cause
+from leeward._http import backoff_s, connections, retry_after_s, root_cause
 from leeward.errors import InputError
 
 TIMEOUT_S = 120.0
@@ -27,7 +27,7 @@ TIMEOUT_S = 120.0
 PATIENCE_S = 300.0
 """Seconds of retries to a busy server."""
 FIRST_WAIT_S = 1.0
-"""Seconds before the first retry; each further retry doubles the time."""
+"""Seconds before the first retry."""
 LONGEST_WAIT_S = 60.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
@@ -79,8 +79,9 @@ class Server:
             InputError: The server is unreachable, rejects the query, or does not answer as Prometheus.
             TooMuchError: The answer would be too large, or take too long.
         """
-        start, wait = self.clock(), FIRST_WAIT_S
+        start, waits = self.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
         while True:
+            wait = next(waits)
             try:
                 response = self._request(path, urlencode(parameters, doseq=True))
                 try:
@@ -108,7 +109,6 @@ class Server:
             if self.clock() - start + pause > PATIENCE_S:
                 raise self._unreachable(f"for {self.clock() - start:.0f} s, {why}")
             self.sleep(pause)
-            wait *= 2
 
     @cached_property
     def _connections(self) -> PoolManager:
