@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from leeward import _native
-from leeward._age import MAX_AGE, clock
+from leeward._age import MAX_AGE, now_and_max_age
 from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import name_policy
@@ -71,7 +71,7 @@ def place_replicas(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    wall_clock = clock(max_age)
+    wall_clock = now_and_max_age(max_age)
     with _errors_name_argument(), name_policy("policy"):
         return _native.place_replicas(
             network,
@@ -143,7 +143,7 @@ def place_tasks(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    wall_clock = clock(max_age)
+    wall_clock = now_and_max_age(max_age)
     square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
     if square is not None and square.endswith(".npy"):
         square = None
@@ -202,7 +202,7 @@ def migrate(
     if hot is not None and not 0 < hot <= 1:
         raise InputError("hot", None, None, None, f"{hot}: expected a share above 0 and at most 1")
     network = _native.Cluster(cluster)
-    wall_clock = clock(max_age)
+    wall_clock = now_and_max_age(max_age)
     with _errors_name_argument(), name_policy("policy"):
         return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall_clock)
 

@@ -5,7 +5,7 @@ Hosts take part by `leeward probe listen`. A host is given by the address at whi
 `_bps`, times in `_s`, and shares are fractions of one.
 
     >>> from leeward import probe
-    >>> probe.named(["a=10.0.0.1", "10.0.0.2:7601"])
+    >>> probe.parse_hosts(["a=10.0.0.1", "10.0.0.2:7601"])
     [('a', '10.0.0.1'), ('10.0.0.2', '10.0.0.2:7601')]
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from leeward import _native
 from leeward.errors import InputError, whole_number
 
-__all__ = ["Train", "bottlenecks", "calibrate", "cross", "hops", "mesh", "named", "path", "steady"]
+__all__ = ["Train", "bottlenecks", "calibrate", "cross", "hops", "mesh", "parse_hosts", "path", "steady"]
 
 Progress = Callable[[int, int], object]
 """Called with the number of steps done and the total."""
@@ -45,7 +45,7 @@ class Train:
         return self.bursts, self.packets, self.payload, self.gap
 
 
-def named(hosts: Sequence[str]) -> list[Host]:
+def parse_hosts(hosts: Sequence[str]) -> list[Host]:
     """Hosts from texts `NAME=ADDRESS`, or from addresses that serve as names.
 
     Raises:

@@ -12,7 +12,7 @@ import typer
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.progress import progress
 from leeward.errors import InputError
-from leeward.probe import Host, named
+from leeward.probe import Host, parse_hosts
 
 MOST = 2**32 - 1
 
@@ -90,7 +90,7 @@ FLAGS = {
 def hosts_of(text: str) -> list[Host]:
     """Hosts of a list with commas."""
     with name_flags(**FLAGS):
-        return named([part for part in split_list(text) or [] if part])
+        return parse_hosts([part for part in split_list(text) or [] if part])
 
 
 def secret_of(file: Path | None) -> str | None:
