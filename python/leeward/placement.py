@@ -200,7 +200,7 @@ def migrate(
     """
     whole_number("seed", seed, 0, MOST_SEED)
     if hot is not None and not 0 < hot <= 1:
-        raise InputError("hot", None, None, None, f"{hot}: expected a share above 0 and at most 1")
+        raise InputError.about("hot", f"{hot}: expected a share above 0 and at most 1")
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
     with _errors_name_argument(), name_policy("policy"):
@@ -223,7 +223,7 @@ def _rows(matrix: Any) -> list[list[float]]:
         except ValueError:
             array = numpy.zeros(0)
     if array.ndim != 2:
-        raise InputError(name, None, None, None, "expected a square of numbers")
+        raise InputError.about(name, "expected a square of numbers")
     _npy.check_numbers(array, name)
     check_tasks(max(array.shape), name)
     return array.astype(numpy.float64).tolist()  # type: ignore[no-any-return]
@@ -248,7 +248,7 @@ def _errors_name_argument() -> Iterator[None]:
     except InputError as error:
         if error.file != "request" or error.field is None or error.line is not None:
             raise
-        raise InputError(error.field, None, None, None, error.message) from None
+        raise InputError.about(error.field, error.message) from None
 
 
 def policies() -> list[dict[str, Any]]:

@@ -289,7 +289,7 @@ def apply_packing(
         fields["limits"] = {stage["stage"]: _buckets(stage) for stage in stages if stage["limits"]}
         workloads.append(fields)
     if placements:
-        raise _change_error(
+        raise InputError.about(
             record["file"], f"workload `{next(iter(placements))}` was packed and is not in the file"
         )
     content["workloads"] = workloads
@@ -360,11 +360,7 @@ def _texts(file: str, text: str | None) -> dict[str, Any]:
             return dict(content)
     except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError):
         pass
-    raise _change_error(file, "it cannot be read again to be filled in")
-
-
-def _change_error(file: str, message: str) -> InputError:
-    return InputError(file, None, None, None, message)
+    raise InputError.about(file, "it cannot be read again to be filled in")
 
 
 def _buckets(stage: dict[str, Any]) -> list[dict[str, str]]:

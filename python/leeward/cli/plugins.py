@@ -62,7 +62,7 @@ def _reinstallation(entry: EntryPoint) -> str | None:
 
 def _add_refusal(app: typer.Typer, name: str, problem: str, hint: str | None) -> None:
     def refuse(context: typer.Context) -> None:
-        error = InputError(name, None, None, None, problem)
+        error = InputError.about(name, problem)
         if hint:
             error.add_note(hint)
         raise error

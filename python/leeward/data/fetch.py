@@ -91,7 +91,7 @@ def url(file: TraceFile) -> str:
         supported = False
     if not supported:
         message = f"`{base}`: expected the address of a mirror, such as https://mirror.example.org/traces"
-        raise InputError("LEEWARD_DATA_MIRROR", None, None, None, message)
+        raise InputError.about("LEEWARD_DATA_MIRROR", message)
     return f"{base.rstrip('/')}/{quote(f'{file.repository}/{file.commit}/{file.path}')}"
 
 

@@ -150,7 +150,7 @@ class Server:
             word in text for word in ("too many samples", "exceeded maximum resolution", "exceeds", "limit")
         ):
             return self._too_much(text)
-        error = InputError(self.url, None, None, None, f"the server answers {status}: {text}".rstrip(": "))
+        error = InputError.about(self.url, f"the server answers {status}: {text}".rstrip(": "))
         if status in (401, 403):
             error.add_note("add credentials: --http FILE, with basic_auth or authorization")
         elif status in (301, 302, 307, 308, 404):
@@ -158,23 +158,23 @@ class Server:
         return error
 
     def _too_much(self, text: str) -> TooMuchError:
-        return TooMuchError(self.url, None, None, None, f"too much for one answer: {text}")
+        return TooMuchError.about(self.url, f"too much for one answer: {text}")
 
     def _unreachable(self, reason: object) -> InputError:
-        error = InputError(self.url, None, None, None, f"cannot be reached: {reason}")
+        error = InputError.about(self.url, f"cannot be reached: {reason}")
         error.add_note(f"curl {self.url}/api/v1/query?query=up")
         return error
 
     def _unsafe(self, reason: ssl.SSLCertVerificationError) -> InputError:
         message = f"its certificate cannot be trusted: {reason.verify_message}"
-        error = InputError(self.url, None, None, None, message)
+        error = InputError.about(self.url, message)
         error.add_note("add its authority: --http FILE, with tls_config and ca_file")
         return error
 
     def not_prometheus(self, text: str) -> InputError:
         """Error about an answer that is not of Prometheus."""
         message = f"it does not answer as Prometheus would: `{' '.join(text.split())}`"
-        error = InputError(self.url, None, None, None, message)
+        error = InputError.about(self.url, message)
         error.add_note("expected the address of a Prometheus server, with its path if it has one")
         return error
 
@@ -191,11 +191,9 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
     except ValueError:
         good = False
     if not good or any(letter in url.strip() for letter in " \t\r\n") or parts.query or parts.fragment:
-        raise InputError("prometheus", None, None, None, f"`{url}`: expected an address: http://prom:9090")
+        raise InputError.about("prometheus", f"`{url}`: expected an address: http://prom:9090")
     if parts.username is not None:
-        error = InputError(
-            "prometheus", None, None, None, "other users of this machine can see a password in an address"
-        )
+        error = InputError.about("prometheus", "other users of this machine can see a password in an address")
         error.add_note("put it in a file: --http FILE, with basic_auth")
         raise error
     return Server(url.strip().rstrip("/"), Access() if http_file is None else read_access(http_file))
@@ -216,7 +214,7 @@ def read_access(path: str | PathLike[str]) -> Access:
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(name, None, None, None, getattr(error, "strerror", None) or "not text") from None
+        raise InputError.about(name, getattr(error, "strerror", None) or "not text") from None
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "not readable as YAML"

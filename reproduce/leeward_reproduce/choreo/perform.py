@@ -106,7 +106,7 @@ def check_horizon(horizon: str) -> None:
         InputError: Always.
     """
     message = f"`{horizon}`: apps run until they end; leave the horizon out"
-    raise InputError("horizon", None, None, None, message)
+    raise InputError.about("horizon", message)
 
 
 def make(

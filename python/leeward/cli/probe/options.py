@@ -105,9 +105,9 @@ def secret_of(file: Path | None) -> str | None:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not text"
-        raise InputError(str(file), None, None, None, why) from None
+        raise InputError.about(str(file), why) from None
     if not lines or not lines[0].strip():
-        raise InputError(str(file), None, None, None, "expected a secret in the first line")
+        raise InputError.about(str(file), "expected a secret in the first line")
     return lines[0].strip()
 
 
