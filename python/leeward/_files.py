@@ -50,7 +50,7 @@ def check_file(path: Path, flag: str) -> None:
         InputError: The path is a folder, or its folder is missing or read-only.
     """
     if path.is_dir():
-        raise InputError.about(flag, f"`{path}`: is a directory; expected a file")
+        raise InputError.about(flag, f"`{path}`: is a folder; expected a file")
     if not path.parent.is_dir():
         raise InputError.about(flag, f"`{path}`: there is no folder `{path.parent}`")
     _check_writable(path.parent, flag)

@@ -100,7 +100,7 @@ def test_a_folder_without_write_permission_is_rejected(
     ("page", "error"),
     [
         ("none/demo.html", "error: --page: `none/demo.html`: there is no folder `none`"),
-        ("folder", "error: --page: `folder`: is a directory; expected a file"),
+        ("folder", "error: --page: `folder`: is a folder; expected a file"),
     ],
 )
 def test_an_unusable_page_path_is_rejected_before_the_demo_runs(
