@@ -1,5 +1,7 @@
 """Commands of other packages."""
 
+import ast
+import re
 import sys
 import tomllib
 from importlib.metadata import Distribution, EntryPoint, entry_points
@@ -25,11 +27,29 @@ def app_with(monkeypatch: pytest.MonkeyPatch, *installed: EntryPoint) -> typer.T
 def test_the_reproductions_are_a_plug_in_of_the_same_version() -> None:
     (entry,) = entry_points(group=plugins.GROUP)
     assert (entry.name, entry.value) == ("reproduce", "leeward_reproduce.command")
-    project = tomllib.loads((Path(__file__).parents[2] / "reproduce" / "pyproject.toml").read_text())[
-        "project"
-    ]
-    assert project["version"] == leeward.__version__
-    assert project["dependencies"] == [f"leeward=={leeward.__version__}"]
+    root = Path(__file__).parents[2]
+    projects = [root / "pyproject.toml", root / "reproduce" / "pyproject.toml"]
+    ours, plug_in = (tomllib.loads(project.read_text())["project"] for project in projects)
+    assert plug_in["version"] == leeward.__version__
+    assert plug_in["dependencies"][0] == f"leeward=={leeward.__version__}"
+    assert set(plug_in["dependencies"][1:]) <= set(ours["dependencies"])
+
+
+def test_the_reproductions_depend_on_each_package_that_they_import() -> None:
+    folder = Path(__file__).parents[2] / "reproduce"
+    dependencies = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {
+        "leeward_reproduce",
+        *(re.split("[^a-z]", text.replace("pyyaml", "yaml"))[0] for text in dependencies),
+    }
+    imported = set()
+    for source in (folder / "leeward_reproduce").rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module).partition(".")[0])
+    assert imported - sys.stdlib_module_names == names
 
 
 @pytest.mark.parametrize("arguments", [[], ["sinbad"], ["sinbad", "--figure", "8,10"], ["--help"]])
