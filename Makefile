@@ -32,6 +32,9 @@ export PYO3_CONFIG_FILE ?= $(CURDIR)/crates/bindings/pyo3.txt
 CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
+# Ruff finds files in folders by their extension. The list names scripts without one.
+PYTHON_SOURCES := python reproduce scripts/crates scripts/tables
+
 .PHONY: help
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,7 +93,7 @@ docs: ## Build the book from docs/
 
 .PHONY: drawing
 drawing: ## Draw the crates and their dependencies: docs/pictures/crates.svg
-	@scripts/crates
+	@$(PYTHON) scripts/crates
 
 .PHONY: tables
 tables: build ## Write the tables of policies in docs/ from the registries
@@ -99,8 +102,8 @@ tables: build ## Write the tables of policies in docs/ from the registries
 .PHONY: fmt
 fmt: build ## Format Rust and Python
 	cargo fmt --all
-	$(BIN)/ruff check --quiet --fix python reproduce
-	$(BIN)/ruff format --quiet python reproduce
+	$(BIN)/ruff check --quiet --fix $(PYTHON_SOURCES)
+	$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
 
 .PHONY: lint
 lint: build ## Check the style and types of Rust and Python
@@ -109,14 +112,14 @@ lint: build ## Check the style and types of Rust and Python
 	@# Types of Python are checked beside Rust, because neither check uses both cores.
 	$(BIN)/mypy & \
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings && wait $$!
-	$(BIN)/ruff check --quiet python reproduce
-	$(BIN)/ruff format --quiet --check python reproduce
+	$(BIN)/ruff check --quiet $(PYTHON_SOURCES)
+	$(BIN)/ruff format --quiet --check $(PYTHON_SOURCES)
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; \
 	else echo "skipped: licences of dependencies: cargo-deny is not installed" | tee target/test-licences.log; fi
 
 .PHONY: clean
 clean: ## Remove all that the other targets built or installed here
-	rm -rf target dist fuzz/target web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf target dist fuzz/target fuzz/corpus web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/leeward/_native*.so
 	find python reproduce -name __pycache__ -exec rm -rf {} +
 

@@ -12,7 +12,7 @@ MAX_AGE = "5min"
 """Default age limit of the latest load of each link."""
 
 
-def clock(max_age: str = MAX_AGE) -> tuple[float, float]:
+def now_and_max_age(max_age: str = MAX_AGE) -> tuple[float, float]:
     """Current time in seconds since 1970, and `max_age` in seconds.
 
     Raises:

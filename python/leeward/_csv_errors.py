@@ -43,7 +43,7 @@ def find_error(path: str | PathLike[str], line: int | None = None) -> InputError
                 name, columns, delimiter, islice(opened, before - 1, None), before, line
             )
     except (EOFError, zlib.error):
-        return InputError(name, None, None, None, "the gzip data ends early: is the file truncated?")
+        return InputError.about(name, "the gzip data ends early: is the file truncated?")
     except (OSError, csv.Error):
         return None
 

@@ -35,7 +35,7 @@ def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
         if identity in seen:
             other = seen[identity]
             problem = "given twice" if other == path else f"the same file as `{other}`"
-            raise _input_error(argument, f"`{path}`: {problem}; expected each file once")
+            raise InputError.about(argument, f"`{path}`: {problem}; expected each file once")
         seen[identity] = path
 
 
@@ -50,9 +50,9 @@ def check_file(path: Path, flag: str) -> None:
         InputError: The path is a folder, or its folder is missing or read-only.
     """
     if path.is_dir():
-        raise _input_error(flag, f"`{path}`: is a directory; expected a file")
+        raise InputError.about(flag, f"`{path}`: is a folder; expected a file")
     if not path.parent.is_dir():
-        raise _input_error(flag, f"`{path}`: there is no folder `{path.parent}`")
+        raise InputError.about(flag, f"`{path}`: there is no folder `{path.parent}`")
     _check_writable(path.parent, flag)
 
 
@@ -67,7 +67,7 @@ def check_folder(path: Path, flag: str) -> None:
     while not os.path.lexists(above) and above != above.parent:
         above = above.parent
     if not above.is_dir():
-        raise _input_error(flag, f"`{path}`: `{above}` is not a folder")
+        raise InputError.about(flag, f"`{path}`: `{above}` is not a folder")
     _check_writable(above, flag)
 
 
@@ -88,11 +88,11 @@ def check_replaced(path: Path, flag: str, kind: str, find_foreign: Callable[[Pat
         return
     # A replaced current folder would leave the shell in a deleted one.
     if Path.cwd().is_relative_to(path.resolve()):
-        raise _input_error(
+        raise InputError.about(
             flag, f"`{path}`: this is the current folder, or a folder above it; expected another folder"
         )
     if foreign := find_foreign(path):
-        raise _input_error(flag, f"`{path}`: holds {foreign}; expected an empty folder or {kind}")
+        raise InputError.about(flag, f"`{path}`: holds {foreign}; expected an empty folder or {kind}")
 
 
 def is_temporary(name: str, outputs: Iterable[str]) -> bool:
@@ -105,11 +105,7 @@ def is_temporary(name: str, outputs: Iterable[str]) -> bool:
 
 def _check_writable(folder: Path, flag: str) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise _input_error(flag, f"`{folder}`: no permission to write to this folder")
-
-
-def _input_error(flag: str, message: str) -> InputError:
-    return InputError(flag, None, None, None, message)
+        raise InputError.about(flag, f"`{folder}`: no permission to write to this folder")
 
 
 @contextmanager

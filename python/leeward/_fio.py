@@ -111,11 +111,11 @@ def check_place(path: Path, force: bool) -> None:
         InputError: The path is missing, or is a file and `force` is false, or its folder cannot be written.
     """
     if not path.exists():
-        raise _input_error(f"`{path}`: no such folder")
+        raise _fio_error(f"`{path}`: no such folder")
     if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
-        raise _input_error(f"`{path}`: cannot create a file in this folder: permission denied")
+        raise _fio_error(f"`{path}`: cannot create a file in this folder: permission denied")
     if not path.is_dir() and not force:
-        raise _input_error(
+        raise _fio_error(
             f"`{path}`: the measurement would overwrite this file; expected a folder, or --force"
         )
 
@@ -132,7 +132,7 @@ def file_to_measure(path: Path, force: bool) -> Iterator[Path]:
         try:
             handle, name = tempfile.mkstemp(prefix=".leeward-profile-", dir=path)
         except OSError as error:
-            raise _input_error(f"`{path}`: cannot create a file in this folder: {error.strerror}") from None
+            raise _fio_error(f"`{path}`: cannot create a file in this folder: {error.strerror}") from None
         os.close(handle)
         try:
             yield Path(name)
@@ -154,7 +154,7 @@ def measure(
         InputError: fio is not installed, or failed.
     """
     if shutil.which("fio") is None:
-        missing = _input_error("fio is not installed")
+        missing = _fio_error("fio is not installed")
         missing.add_note(HINT)
         raise missing
     results, version = [], ""
@@ -169,7 +169,7 @@ def measure(
         if ran.returncode or result is None or result["error"]:
             lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio")]
             why = lines[0] if lines else f"fio ended with code {ran.returncode} and no message"
-            error = _input_error(f"{job.what} of {job.size} bytes: {why}")
+            error = _fio_error(f"{job.what} of {job.size} bytes: {why}")
             if not settings.buffered:
                 error.add_note("a file system without direct I/O can be measured with --buffered only")
             raise error
@@ -195,7 +195,7 @@ def profile(
             continue
         for kind in kinds:
             if not counts[kind]:
-                raise _input_error(
+                raise _fio_error(
                     f"no {kind} of {job.size} bytes was completed in {settings.seconds} s; measure for longer"
                 )
         if job.what == "saturation":
@@ -238,5 +238,5 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["kind"], row["percentile"], row["size_bytes"]))
 
 
-def _input_error(message: str) -> InputError:
-    return InputError("--fio", None, None, None, message)
+def _fio_error(message: str) -> InputError:
+    return InputError.about("--fio", message)

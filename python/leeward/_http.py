@@ -1,7 +1,8 @@
-"""HTTP requests of the package, all through urllib3: connections, proxies, causes of failures."""
+"""HTTP requests of the package, all through urllib3: connections, proxies, causes of failures, retries."""
 
 import math
 import ssl
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -27,7 +28,8 @@ def connections(url: str, tls: ssl.SSLContext | None = None) -> "PoolManager":
     context = tls or _default_tls()
     parts = urlsplit(url)
     proxy = getproxies().get(parts.scheme)
-    if not proxy or proxy_bypass(parts.hostname or ""):
+    # An entry of `no_proxy` may have a port.
+    if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return PoolManager(retries=False, ssl_context=context)
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     login = unquote(urlsplit(proxy).netloc.rpartition("@")[0])
@@ -54,6 +56,14 @@ def root_cause(error: BaseException) -> BaseException:
         if not isinstance(inner, BaseException):
             return error
         error = inner
+
+
+def backoff_s(first_s: float, longest_s: float) -> Iterator[float]:
+    """Seconds before each retry, without end: the time doubles up to the longest."""
+    wait = first_s
+    while True:
+        yield wait
+        wait = min(2 * wait, longest_s)
 
 
 def retry_after_s(text: str | None) -> float:

@@ -27,9 +27,9 @@ def read(path: str | PathLike[str]) -> Array:
         array = cast("Array", numpy.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
-        raise _input_error(path, why) from None
+        raise InputError.about(path, why) from None
     except (ValueError, EOFError, TypeError, OverflowError, SyntaxError) as error:
-        raise _input_error(path, f"not readable as a NumPy array: {_first_line(error)}") from None
+        raise InputError.about(path, f"not readable as a NumPy array: {_first_line(error)}") from None
     return check_numbers(array, str(path))
 
 
@@ -40,13 +40,9 @@ def check_numbers(array: Array, name: str) -> Array:
         InputError: The array holds anything else; the error calls it `name`.
     """
     if array.dtype.kind not in "iuf":
-        raise _input_error(name, f"an array of {array.dtype}; expected numbers")
+        raise InputError.about(name, f"an array of {array.dtype}; expected numbers")
     return array
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _input_error(name: str | PathLike[str], message: str) -> InputError:
-    return InputError(str(name), None, None, None, message)

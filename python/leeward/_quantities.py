@@ -43,7 +43,7 @@ def read_rate(argument: str, text: str) -> int:
     total = count * _bps(argument, text, each)
     if not 0 < total <= MOST_BPS:
         message = f"`{text[:40]}`: expected a positive rate of at most {rate_literal(MOST_BPS)}"
-        raise InputError(argument, None, None, None, message)
+        raise InputError.about(argument, message)
     return total
 
 
@@ -53,7 +53,7 @@ def _bps(argument: str, text: str, each: str) -> int:
         cluster = _native.Cluster({"racks": 1, "hosts_per_rack": 1, "nic": each, "rack_link": "1Gbps"})
     except InputError as error:
         message = error.message if f"`{text}`" in error.message else f"`{text[:40]}`: {error.message}"
-        raise InputError(argument, None, None, None, message) from None
+        raise InputError.about(argument, message) from None
     bps: int = cluster.links()["capacity_bps"][0].as_py()
     return bps
 
@@ -67,7 +67,7 @@ def read_bytes(argument: str, text: str) -> int:
     try:
         return _native.byte_count(text)
     except InputError as error:
-        raise InputError(argument, None, None, None, error.message) from None
+        raise InputError.about(argument, error.message) from None
 
 
 def read_seconds(argument: str, text: str) -> float:
@@ -79,7 +79,7 @@ def read_seconds(argument: str, text: str) -> float:
     try:
         return _native.seconds(text)
     except InputError as error:
-        raise InputError(argument, None, None, None, error.message) from None
+        raise InputError.about(argument, error.message) from None
 
 
 def read_milliseconds(argument: str, text: str, most: int | None = None) -> int:
@@ -96,7 +96,7 @@ def read_milliseconds(argument: str, text: str, most: int | None = None) -> int:
     value = round(1000 * read_seconds(argument, text))
     if value < 1 or (most is not None and value > most):
         bounds = "1ms or more" if most is None else f"from 1ms to {most // HOUR_MS}h"
-        raise InputError(argument, None, None, None, f"`{text}`: expected {bounds}")
+        raise InputError.about(argument, f"`{text}`: expected {bounds}")
     return value
 
 
@@ -121,7 +121,7 @@ def read_share(argument: str, text: str, least: float = -inf, most: float = inf)
     if not (isfinite(value) and least <= share <= most):
         bounds = "" if least == -inf else f" from {100 * least:g}% to {100 * most:g}%".replace("e+0", "e")
         message = f"`{text}`: expected a percentage{bounds}, such as 75%"
-        raise InputError(argument, None, None, None, message)
+        raise InputError.about(argument, message)
     return share
 
 

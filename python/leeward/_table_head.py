@@ -144,12 +144,12 @@ def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
                 and one.is_file()
             ]
             if not inside:
-                raise _input_error(path, f"no file in it ends in {', '.join(SUFFIXES)}")
+                raise InputError.about(path, f"no file in it ends in {', '.join(SUFFIXES)}")
             result.extend(inside)
         elif path.exists():
             result.append(path)
         else:
-            raise _input_error(path, "no such file or folder")
+            raise InputError.about(path, "no such file or folder")
     check_once(result, argument)
     return result
 
@@ -172,22 +172,22 @@ def head(path: Path) -> Head:
             "utf-8-sig", errors="strict" if len(content) < _LONGEST else "ignore"
         ).splitlines()
     except gzip.BadGzipFile as error:
-        raise _input_error(path, f"not readable as gzip: {error}") from None
+        raise InputError.about(path, f"not readable as gzip: {error}") from None
     except OSError as error:
-        raise _input_error(path, error.strerror or str(error)) from None
+        raise InputError.about(path, error.strerror or str(error)) from None
     except EOFError:
-        raise _input_error(path, "the gzip data ends early: is the file truncated?") from None
+        raise InputError.about(path, "the gzip data ends early: is the file truncated?") from None
     except zlib.error as error:
-        raise _input_error(path, f"not readable as gzip: {error}") from None
+        raise InputError.about(path, f"not readable as gzip: {error}") from None
     except UnicodeDecodeError:
-        raise _input_error(path, "neither Parquet nor text in UTF-8") from None
+        raise InputError.about(path, "neither Parquet nor text in UTF-8") from None
     if not lines or not lines[0].strip():
-        raise _input_error(path, "empty; expected a header with names of columns")
+        raise InputError.about(path, "empty; expected a header with names of columns")
     delimiter = max(DELIMITERS, key=lines[0].count)
     try:
         names, *rows = csv.reader(lines[: _ROWS + 1], delimiter=delimiter)
     except csv.Error as error:
-        raise _input_error(path, f"not readable as CSV: {error}") from None
+        raise InputError.about(path, f"not readable as CSV: {error}") from None
     whole = tuple(tuple(row) for row in rows if len(row) == len(names))
     return Head(path, tuple(names), {}, delimiter, compressed, whole)
 
@@ -209,8 +209,6 @@ class _parquet_errors:  # noqa: N801 (it is used as a function)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (pyarrow.ArrowException, OSError, ValueError)):
-            raise _input_error(self._path, f"not readable as Parquet: {str(error).splitlines()[0]}") from None
-
-
-def _input_error(path: Path, message: str) -> InputError:
-    return InputError(str(path), None, None, None, message)
+            raise InputError.about(
+                self._path, f"not readable as Parquet: {str(error).splitlines()[0]}"
+            ) from None

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 from operator import index
+from os import PathLike
+from typing import Self
 
 MOST_SEED = 2**64 - 1
 """Greatest seed."""
@@ -35,6 +37,11 @@ class InputError(ValueError):
         self.field = field
         self.message = message
 
+    @classmethod
+    def about(cls, file: str | PathLike[str], message: str) -> Self:
+        """Error about a whole file or argument, without a line or field."""
+        return cls(str(file), None, None, None, message)
+
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         return ": ".join(part for part in (place, self.field, self.message) if part is not None)
@@ -49,7 +56,7 @@ def whole_number(argument: str, value: int, least: int, most: int | None = None)
     """
     if index(value) < least or (most is not None and index(value) > most):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InputError(argument, None, None, None, f"`{value}`: expected a whole number {bounds}")
+        raise InputError.about(argument, f"`{value}`: expected a whole number {bounds}")
     return index(value)
 
 

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from leeward import _native
-from leeward._age import MAX_AGE, clock
+from leeward._age import MAX_AGE, now_and_max_age
 from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import name_policy
@@ -73,7 +73,7 @@ def place_replicas(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    wall_clock = clock(max_age)
+    wall_clock = now_and_max_age(max_age)
     with _errors_name_argument(), name_policy("policy"):
         return _native.place_replicas(
             network,
@@ -145,7 +145,7 @@ def place_tasks(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    wall_clock = clock(max_age)
+    wall_clock = now_and_max_age(max_age)
     square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
     if square is not None and square.endswith(".npy"):
         square = None
@@ -202,9 +202,9 @@ def migrate(
     """
     whole_number("seed", seed, 0, MOST_SEED)
     if hot is not None and not 0 < hot <= 1:
-        raise InputError("hot", None, None, None, f"{hot}: expected a share above 0 and at most 1")
+        raise InputError.about("hot", f"{hot}: expected a share above 0 and at most 1")
     network = _native.Cluster(cluster)
-    wall_clock = clock(max_age)
+    wall_clock = now_and_max_age(max_age)
     with _errors_name_argument(), name_policy("policy"):
         return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall_clock)
 
@@ -225,7 +225,7 @@ def _rows(matrix: Any) -> list[list[float]]:
         except ValueError:
             array = numpy.zeros(0)
     if array.ndim != 2:
-        raise InputError(name, None, None, None, "expected a square of numbers")
+        raise InputError.about(name, "expected a square of numbers")
     _npy.check_numbers(array, name)
     check_tasks(max(array.shape), name)
     return array.astype(numpy.float64).tolist()  # type: ignore[no-any-return]
@@ -250,7 +250,7 @@ def _errors_name_argument() -> Iterator[None]:
     except InputError as error:
         if error.file != "request" or error.field is None or error.line is not None:
             raise
-        raise InputError(error.field, None, None, None, error.message) from None
+        raise InputError.about(error.field, error.message) from None
 
 
 def policies() -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ Hosts take part by `leeward probe listen`. A host is given by the address at whi
 `_bps`, times in `_s`, and shares are fractions of one.
 
     >>> from leeward import probe
-    >>> probe.named(["a=10.0.0.1", "10.0.0.2:7601"])
+    >>> probe.parse_hosts(["a=10.0.0.1", "10.0.0.2:7601"])
     [('a', '10.0.0.1'), ('10.0.0.2', '10.0.0.2:7601')]
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from leeward import _native
 from leeward.errors import InputError, whole_number
 
-__all__ = ["Train", "bottlenecks", "calibrate", "cross", "hops", "mesh", "named", "path", "steady"]
+__all__ = ["Train", "bottlenecks", "calibrate", "cross", "hops", "mesh", "parse_hosts", "path", "steady"]
 
 Progress = Callable[[int, int], object]
 """Called with the number of steps done and the total."""
@@ -45,7 +45,7 @@ class Train:
         return self.bursts, self.packets, self.payload, self.gap
 
 
-def named(hosts: Sequence[str]) -> list[Host]:
+def parse_hosts(hosts: Sequence[str]) -> list[Host]:
     """Hosts from texts `NAME=ADDRESS`, or from addresses that serve as names.
 
     Raises:
@@ -61,7 +61,7 @@ def named(hosts: Sequence[str]) -> list[Host]:
             name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or not address.strip():
             expected = "expected ADDRESS or NAME=ADDRESS; a name has letters, digits, `.`, `_` and `-` only"
-            raise InputError("hosts", None, None, None, f"`{host}`: {expected}")
+            raise InputError.about("hosts", f"`{host}`: {expected}")
         result.append((name, address.strip()))
     return result
 
@@ -132,9 +132,7 @@ def mesh(
     """
     whole_number("at_once", at_once, 1, _MOST)
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
-        raise InputError(
-            "name", None, None, None, f"`{name}`: expected letters, digits, `.`, `_` and `-` only"
-        )
+        raise InputError.about("name", f"`{name}`: expected letters, digits, `.`, `_` and `-` only")
     fields = (train or Train())._fields()
     return _native.probe_mesh(list(hosts), fields, at_once, hops, shape, name, secret, progress)
 
@@ -218,7 +216,7 @@ def calibrate(
     """
     whole_number("paths", paths, 1, 1_000_000)
     if len(hosts) < 2:
-        raise InputError("hosts", None, None, None, f"{len(hosts)} given: expected at least 2")
+        raise InputError.about("hosts", f"{len(hosts)} given: expected at least 2")
     for name, values in (("bursts", bursts), ("packets", packets)):
         for value in values:
             whole_number(name, value, 1, _MOST)

@@ -70,12 +70,12 @@ def simulate(
     if seeds is not None:
         seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
         if not seeds:
-            raise InputError("seeds", None, None, None, "expected at least one")
+            raise InputError.about("seeds", "expected at least one")
     if not isinstance(scenario, Scenario):
         scenario = read_scenario(scenario)
     policy_names = scenario.policies if policies is None else names(policies)
     if not policy_names:
-        raise InputError("policies", None, None, None, "expected at least one")
+        raise InputError.about("policies", "expected at least one")
     seeds = [scenario.seed] if seeds is None else seeds
     if policies is not None:
         # The policies of a scenario were checked with it.

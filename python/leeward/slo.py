@@ -33,12 +33,12 @@ __all__ = [
     "METHODS",
     "ORDERS",
     "Workloads",
+    "apply_packing",
     "check",
-    "filled",
+    "dump_packing",
     "load",
     "pack",
     "text_of",
-    "written",
 ]
 
 
@@ -235,7 +235,7 @@ def pack(
 
 
 def text_of(file: str | PathLike[str]) -> str:
-    """Content of a file, for `pack` and then for `filled`.
+    """Content of a file, for `pack` and then for `apply_packing`.
 
     Raises:
         InputError: The file cannot be read, or is not text.
@@ -243,7 +243,7 @@ def text_of(file: str | PathLike[str]) -> str:
     return file_text(fspath(file))
 
 
-def filled(
+def apply_packing(
     record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None
 ) -> dict[str, Any]:
     """Content of the packed file of workloads, with server, priority and limits of each placed workload.
@@ -290,21 +290,21 @@ def filled(
         fields["limits"] = {stage["stage"]: _buckets(stage) for stage in stages if stage["limits"]}
         workloads.append(fields)
     if placements:
-        raise _change_error(
+        raise InputError.about(
             record["file"], f"workload `{next(iter(placements))}` was packed and is not in the file"
         )
     content["workloads"] = workloads
     return content
 
 
-def written(record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None) -> str:
-    """Result of `filled` as the YAML text of a file.
+def dump_packing(record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None) -> str:
+    """Result of `apply_packing` as the YAML text of a file.
 
     Raises:
         InputError: The file has changed since it was packed.
     """
     text_of_file: str = yaml.dump(
-        filled(record, folder, text), Dumper=_Writer, sort_keys=False, allow_unicode=True
+        apply_packing(record, folder, text), Dumper=_Writer, sort_keys=False, allow_unicode=True
     )
     return text_of_file
 
@@ -361,11 +361,7 @@ def _texts(file: str, text: str | None) -> dict[str, Any]:
             return dict(content)
     except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError):
         pass
-    raise _change_error(file, "it cannot be read again to be filled in")
-
-
-def _change_error(file: str, message: str) -> InputError:
-    return InputError(file, None, None, None, message)
+    raise InputError.about(file, "it cannot be read again to be filled in")
 
 
 def _buckets(stage: dict[str, Any]) -> list[dict[str, str]]:

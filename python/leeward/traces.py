@@ -50,7 +50,7 @@ def open_trace(
         InputError: The device file or a setting is invalid. Errors in the trace appear when it is read.
     """
     if network is not None and len(network) != 3:
-        raise InputError("network", None, None, None, f"{len(network)} numbers: expected three")
+        raise InputError.about("network", f"{len(network)} numbers: expected three")
     overhead, payload, other = network or (None, None, None)
     return Trace(
         fspath(path),

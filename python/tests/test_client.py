@@ -408,6 +408,7 @@ def test_an_interrupted_event_stream_is_resumed(flaky: Any) -> None:
     with pytest.raises(ProblemError):
         next(event_stream)
     assert [one.get("last-event-id") for one in requests] == [None, "5", "5", "9"]
+    assert waits.waits == [0.1, 0.2, 0.4]
 
 
 STREAM = b'event: a\nid: 1\ndata: {"x":\ndata: 1}\n\n: comment\n\nid: 2\ndata: []\n\nevent: c\n\n'

@@ -48,11 +48,21 @@ class Answer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.requests.append(self.path)
+        fault = self.server.fault
+        if fault == "reset":
+            self.close_connection = True
+            return
+        if fault == "silent":
+            time.sleep(60)
+        if fault.startswith(("http:", "/")):
+            self.send_response(302)
+            self.send_header("Location", fault)
+            self.end_headers()
+            return
         body = self.server.files.get(self.path)
         if body is None:
             self.send_error(404)
             return
-        fault = self.server.fault
         body = body[:-1] + b"?" if fault == "changed" else body + b"more" if fault == "long" else body
         self.send_response(200)
         if fault != "no length":
@@ -143,19 +153,65 @@ def test_an_unreachable_host_is_reported(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("reset", "Remote end closed connection"),
+        ("silent", "timed out"),
+        ("/loop", "too many redirects"),
+        ("http://127.0.0.1:1/", "Connection refused"),
+    ],
+)
+def test_a_failure_after_the_connection_concerns_one_file(
+    monkeypatch: pytest.MonkeyPatch, upstream: Upstream, tmp_path: Path, fault: str, message: str
+) -> None:
+    monkeypatch.setattr("leeward.data.fetch._TIMEOUT", 0.2)
+    upstream.fault = fault
+    with pytest.raises(FetchError, match=message) as caught:
+        fetch(tmp_path, trace())
+    assert not isinstance(caught.value, HostError)
+
+
+def test_a_host_without_an_address_is_unreachable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("LEEWARD_DATA_MIRROR", "http://mirror.invalid")
+    with pytest.raises(HostError, match=r"^http://mirror\.invalid/owner/"):
+        fetch(tmp_path, trace())
+
+
+def test_the_files_of_a_set_are_tried_after_one_fails(upstream: Upstream, run: Run, tmp_path: Path) -> None:
+    trace_set = data.find("swim-facebook")
+    count = sum(bool(file.path) for file in trace_set.files)
+    upstream.fault = "reset"
+    variables = {"LEEWARD_DATA": "traces", "LEEWARD_DATA_MIRROR": upstream.address}
+    result = run("data", "get", trace_set.name, **variables)
+    assert result.returncode == 1
+    assert len(upstream.requests) == result.stderr.count("Remote end closed connection") == count
+    assert "not tried" not in result.stderr
+
+
 def test_an_unreachable_host_is_reported_once_and_leaves_no_folder(
     upstream: Upstream, run: Run, tmp_path: Path
 ) -> None:
-    trace_set = data.find("swim-facebook")
-    count = sum(bool(file.path) for file in trace_set.files)
-    assert count > 2
+    names = ("swim-facebook", "fb2010-coflow", "flow-size-cdfs")
+    counts = {name: sum(bool(file.path) for file in data.find(name).files) for name in names}
+    assert counts["swim-facebook"] > 2
+    assert counts["fb2010-coflow"] == 1
     upstream.shutdown()
     upstream.server_close()
     variables = {"LEEWARD_DATA": "traces", "LEEWARD_DATA_MIRROR": upstream.address}
-    refused = run("data", "get", trace_set.name, **variables)
+    refused = run("data", "get", *names, **variables)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.count("Connection refused") == 1
-    assert f"{trace_set.name}: {count - 1} more files of this host were not tried" in refused.stderr
+    assert (
+        f"swim-facebook: {counts['swim-facebook'] - 1} more files of this host were not tried\n"
+        in refused.stderr
+    )
+    assert "fb2010-coflow: 1 more file of this host was not tried\n" in refused.stderr
+    assert (
+        f"flow-size-cdfs: {counts['flow-size-cdfs']} more files of this host were not tried\n"
+        in refused.stderr
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -247,6 +247,11 @@ def test_few_patterns_cover_many_numbers() -> None:
 def test_a_narrowed_pattern_matches_like_the_pattern_for_these_numbers(
     pattern: str, to: list[int], before: str, zeros: str, number: int, after: str
 ) -> None:
+    """Both patterns match exactly the texts in which the group is one of the numbers, or takes no part.
+
+    The property may not hold for a group with other characters than digits. Such a text may match both
+    patterns: `narrow_group` has an example.
+    """
     given = f"{before}{zeros}{number}{after}"
     whole = re.fullmatch(pattern, given)
     # Rules require both patterns, so the narrowed pattern may match more names.

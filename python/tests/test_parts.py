@@ -4,8 +4,21 @@ import pytest
 
 from support.parts import lack, require
 
+FAILS, SKIPS = pytest.fail.Exception, pytest.skip.Exception
 
-@pytest.mark.parametrize(("ci", "outcome"), [("true", pytest.fail.Exception), (None, pytest.skip.Exception)])
+
+@pytest.mark.parametrize(
+    ("ci", "outcome"),
+    [
+        ("true", FAILS),
+        ("1", FAILS),
+        ("yes", FAILS),
+        ("false", SKIPS),
+        ("0", SKIPS),
+        ("", SKIPS),
+        (None, SKIPS),
+    ],
+)
 def test_a_missing_requirement_fails_only_under_ci(
     monkeypatch: pytest.MonkeyPatch, ci: str | None, outcome: type[BaseException]
 ) -> None:

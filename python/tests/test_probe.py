@@ -66,7 +66,7 @@ def test_a_mesh_is_a_cluster_that_tasks_are_placed_on(run: Run, tmp_path: Path, 
     (tmp_path / "app.csv").write_text("0,5e8,0\n0,0,1e8\n0,0,0\n")
     placed = run("place", "tasks", "--cluster", "m.yaml", "--matrix", "app.csv", "--policy", "choreo")
     assert placed.returncode == 0, placed.stderr
-    hose = probe.mesh(probe.named(hosts[:2]), train=probe.Train(2, 40), shape="hose")
+    hose = probe.mesh(probe.parse_hosts(hosts[:2]), train=probe.Train(2, 40), shape="hose")
     assert leeward.Cluster(hose["cluster"]).shape == "hose"
 
 
@@ -89,7 +89,7 @@ def test_one_machine_is_one_rack(run: Run, hosts: list[str]) -> None:
     result = run("probe", "hops", "--hosts", host_list(hosts[:3]))
     assert result.returncode == 0, result.stderr
     assert re.search(r"^r0 +a, b, c$", result.stdout, re.MULTILINE)
-    assert probe.hops(probe.named(hosts[:2]))["hops"] == [[None, 1], [1, None]]
+    assert probe.hops(probe.parse_hosts(hosts[:2]))["hops"] == [[None, 1], [1, None]]
 
 
 def test_cross_steady_and_train_probes_report_their_measurements(run: Run, hosts: list[str]) -> None:
@@ -167,7 +167,7 @@ def test_invalid_options_are_reported_in_the_first_line(
 
 def test_hosts_without_a_name_are_named_by_their_addresses() -> None:
     given = ["10.0.0.1", "10.0.0.2:7", "10.0.0.3:1", "10.0.0.3:2", "[fe80::1]:9", "x=1.2.3.4:5"]
-    names = [name for name, _ in probe.named(given)]
+    names = [name for name, _ in probe.parse_hosts(given)]
     assert names == ["10.0.0.1", "10.0.0.2", "10.0.0.3-1", "10.0.0.3-2", "fe80--1", "x"]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,22 +62,45 @@ def test_an_unusable_output_folder_is_rejected_before_the_simulation(
     assert files(tmp_path) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+WITHOUT_ROOT = """\
+import os, pwd, sys
+from leeward.cli import main
+
+# This run is rejected too. It loads the modules, which may be in a folder that only root can read.
+command, sys.argv = sys.argv, [*sys.argv, "--out", "cluster.yaml/results"]
+try:
+    main()
+except SystemExit:
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setuid(pwd.getpwnam("nobody").pw_uid)
+sys.argv = [*command, "--out", "locked/results"]
+main()
+"""
+"""Runs `leeward` with arguments into two folders, the second time as a user who is not root."""
+
+
 @pytest.mark.parametrize("options", [(), ("--seeds", "2")])
 def test_a_folder_without_write_permission_is_rejected(
-    run: Run, scenario: str, tmp_path: Path, options: tuple[str, ...]
+    scenario: str, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    (tmp_path / "locked").mkdir(0o500)
-    result = run("simulate", scenario, "--out", "locked/results", *options)
+    tmp_path.chmod(0o755)
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked").chmod(0o555)
+    command = [sys.executable, "-c", WITHOUT_ROOT, "simulate", scenario, *options]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, text=True)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: --out: `locked`: no permission to write to this folder")
+    assert result.stderr.splitlines() == [
+        "error: --out: `cluster.yaml/results`: `cluster.yaml` is not a folder",
+        "error: --out: `locked`: no permission to write to this folder",
+    ]
 
 
 @pytest.mark.parametrize(
     ("page", "error"),
     [
         ("none/demo.html", "error: --page: `none/demo.html`: there is no folder `none`"),
-        ("folder", "error: --page: `folder`: is a directory; expected a file"),
+        ("folder", "error: --page: `folder`: is a folder; expected a file"),
     ],
 )
 def test_an_unusable_page_path_is_rejected_before_the_demo_runs(

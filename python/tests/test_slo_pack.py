@@ -11,7 +11,7 @@ import yaml
 from pyarrow import parquet
 
 from leeward.errors import InputError
-from leeward.slo import LIMITS, ORDERS, check, filled, pack, written
+from leeward.slo import LIMITS, ORDERS, apply_packing, check, dump_packing, pack
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "slo"
@@ -109,7 +109,7 @@ def test_workload_names_are_kept_as_the_text_in_the_file(tmp_path: Path, ending:
     record = pack(path, SERVERS)
     assert tuple(one["workload"] for one in record["workloads"]) == NAMES
     again = tmp_path / "packed.yaml"
-    again.write_text(written(record, tmp_path))
+    again.write_text(dump_packing(record, tmp_path))
     assert "percentile: 99\n" in again.read_text()
     held, _ = check(again, SERVERS, method="dnc")
     assert tuple(one["workload"] for one in held["workloads"]) == NAMES
@@ -121,11 +121,11 @@ def test_a_file_that_changed_after_packing_is_an_input_error(tmp_path: Path) -> 
     record = pack(workload_file, SERVERS, limits="average")
     file(tmp_path, mail("first", "200ms"))
     with pytest.raises(InputError, match="workload `second` was packed and is not in the file"):
-        filled(record)
+        apply_packing(record)
     for text in ("", "[1]", "workloads: 1", "workloads: [{}]", "a: [", "a: &a [*a"):
         Path(workload_file).write_text(text)
         with pytest.raises(InputError, match="cannot be read again"):
-            filled(record)
+            apply_packing(record)
 
 
 def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(t
         (True, True),
     ]
     packed = tmp_path / "packed.yaml"
-    packed.write_text(written(record, tmp_path))
+    packed.write_text(dump_packing(record, tmp_path))
     held, _ = check(packed, cluster, method="dnc")
     for one, planned in zip(held["workloads"], record["workloads"], strict=True):
         assert (one["met"], one["kept"], one["broken"]) == (True, True, [])
@@ -300,7 +300,7 @@ def test_a_margin_below_the_margin_of_the_file_is_rejected() -> None:
 
 
 def test_file_paths_in_the_result_are_relative_to_its_folder(tmp_path: Path) -> None:
-    written = filled(pack(VOLUMES, SERVERS, limits="average"), tmp_path)
+    written = apply_packing(pack(VOLUMES, SERVERS, limits="average"), tmp_path)
     assert (tmp_path / written["device"]).resolve() == EXAMPLES / "ssd.json"
     assert (tmp_path / written["workloads"][0]["trace"]).resolve() == EXAMPLES / "mail.csv.gz"
 

@@ -137,4 +137,4 @@ def _horizon_errors(horizon: str | None) -> Iterator[None]:
         # All other settings are valid constants.
         if horizon is None or not error.file.startswith("settings "):
             raise
-        raise InputError("horizon", None, None, None, f"`{horizon}`: {error.message}") from None
+        raise InputError.about("horizon", f"`{horizon}`: {error.message}") from None

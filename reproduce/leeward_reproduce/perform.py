@@ -127,16 +127,16 @@ def _aliases(paper: str) -> Mapping[str, Sequence[str]]:
 def _select(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, HasTitle]:
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
-        raise InputError("paper", None, None, None, message)
+        raise InputError.about("paper", message)
     by_name: Mapping[str, HasTitle] = PAPERS[paper].FIGURES
     needed = None if figures is None else names(figures)
     if needed == []:
-        raise InputError("figures", None, None, None, "expected at least one")
+        raise InputError.about("figures", "expected at least one")
     aliases = _aliases(paper)
     if needed is not None:
         for name in needed:
             if name not in by_name and name not in aliases:
                 message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper))}"
-                raise InputError("figures", None, None, None, message)
+                raise InputError.about("figures", message)
         needed = [figure for name in needed for figure in aliases.get(name, (name,))]
     return {name: by_name[name] for name in by_name if needed is None or name in needed}

@@ -83,21 +83,21 @@ def read_rows(out: Path, inputs: Inputs) -> list[Row]:
     expected = (*texts, PICTURES, SWEEPS)
     strange = [name for name in present if name not in expected and not is_temporary(name, texts)]
     if strange:
-        raise _input_error(out, f"holds `{strange[0]}`; expected an empty folder or an earlier reproduction")
+        raise _folder_error(out, f"holds `{strange[0]}`; expected an empty folder or an earlier reproduction")
     if not {ROWS, RESULTS} & set(present):
         return []
     try:
         before = Inputs(**json.loads((out / RUN).read_text(encoding="utf-8")))
         rows = [Row(**row) for row in json.loads((out / ROWS).read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):
-        raise _input_error(
+        raise _folder_error(
             out, f"holds figures without a valid `{RUN}`, so that their inputs are unknown"
         ) from None
     if before != inputs:
         name = next(
             one.name for one in fields(Inputs) if getattr(before, one.name) != getattr(inputs, one.name)
         )
-        raise _input_error(
+        raise _folder_error(
             out, f"holds figures of {before.summary}; expected the same {name}, or another folder"
         )
     return rows
@@ -128,5 +128,5 @@ def _write(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _input_error(out: Path, message: str) -> InputError:
-    return InputError("out", None, None, None, f"`{out}`: {message}")
+def _folder_error(out: Path, message: str) -> InputError:
+    return InputError.about("out", f"`{out}`: {message}")

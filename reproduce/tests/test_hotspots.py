@@ -19,7 +19,14 @@ from leeward_reproduce.hotspots.sweeps import (
     UPLINKS_TOLD,
     check_horizon,
 )
-from leeward_reproduce.hotspots.windows import METRICS, change, half, paired_p_value, student_p_value, whole
+from leeward_reproduce.hotspots.windows import (
+    METRICS,
+    change,
+    half,
+    paired_p_value,
+    student_p_value,
+    window_of,
+)
 from leeward_reproduce.perform import reproduce
 from leeward_reproduce.rows import Row
 
@@ -51,7 +58,7 @@ counts = some.lists(some.integers(0, 10), min_size=1, max_size=60)
 @given(counts)
 def test_samples_of_a_metric_average_to_its_mean_if_equally_long(hot: list[int]) -> None:
     none = [0] * len(hot)
-    window = whole(table(hot, none, none, hot))
+    window = window_of(table(hot, none, none, hot))
     assert window.mean("hot") == pytest.approx(10 * sum(hot) / len(hot))
     assert window.mean("moves") == pytest.approx(sum(hot) * 86_400 / (len(hot) * INTERVAL_S))
     samples = window.samples("hot")
@@ -67,7 +74,7 @@ def test_violations_are_a_share_of_intensive_placements(pairs: list[tuple[int, i
     intensive = [max(pair) for pair in pairs]
     on_hot = [min(pair) for pair in pairs]
     none = [0] * len(pairs)
-    window = whole(table(none, intensive, on_hot, none))
+    window = window_of(table(none, intensive, on_hot, none))
     expected = 100 * sum(on_hot) / sum(intensive) if sum(intensive) else 0.0
     assert window.mean("violations") == pytest.approx(expected)
     assert (window.samples("violations") <= 100).all()
@@ -75,13 +82,13 @@ def test_violations_are_a_share_of_intensive_placements(pairs: list[tuple[int, i
 
 def test_windows_are_halves_and_hours_are_complete() -> None:
     count = 30
-    window = whole(table(list(range(count)), [0] * count, [0] * count, [0] * count))
+    window = window_of(table(list(range(count)), [0] * count, [0] * count, [0] * count))
     first, second = half(window, 0), half(window, 1)
     assert first.mean("hot") == pytest.approx(70)
     assert second.mean("hot") == pytest.approx(220)
     # Two hours and a half of five-minute intervals.
     assert window.hourly("hot") == pytest.approx([55, 175])
-    assert len(whole(table([], [], [], [])).hourly("hot")) == 0
+    assert len(window_of(table([], [], [], [])).hourly("hot")) == 0
 
 
 def test_changes_and_significance_tests_match_a_calculation_by_hand() -> None:

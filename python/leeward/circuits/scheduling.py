@@ -169,7 +169,7 @@ def schedule(
         name = scheduler_name(scheduler)
         if settings is not None:
             message = f"the function `{name}` takes no settings; expected the name of a scheduler"
-            raise InputError("settings", None, None, None, message)
+            raise InputError.about("settings", message)
         days = run_scheduler(scheduler, matrix, network or Network())
         fields = _native.evaluate_circuits(rows, texts, days, name)
     else:
@@ -203,5 +203,5 @@ def _check_demand(demand: Any) -> Ints:
             rows.append([float(entry) for entry in row])
     except (TypeError, ValueError):
         message = f"row {len(rows)}: expected numbers of bytes, one for each rack"
-        raise InputError("demand", None, None, None, message) from None
+        raise InputError.about("demand", message) from None
     return numpy.array(_native.check_demand(rows), dtype=numpy.int64)

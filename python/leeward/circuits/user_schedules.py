@@ -47,7 +47,7 @@ def run_scheduler(scheduler: Any, demand: Any, network: Network) -> NsDays:
     result = scheduler(numpy.array(demand, dtype=numpy.int64), network)
     if not isinstance(result, Iterable) or isinstance(result, str | bytes):
         message = f"`{scheduler_name(scheduler)}` returned {type(result).__name__}: expected a list of days"
-        raise InputError("days", None, None, None, message)
+        raise InputError.about("days", message)
     return [_day(number, day) for number, day in enumerate(result)]
 
 
@@ -64,8 +64,8 @@ def _day(number: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
         # Racks are whole numbers; truncation would select another rack.
         pairs = [(operator.index(source), operator.index(destination)) for source, destination in circuits]
     except (InputError, TypeError, ValueError, OverflowError):
-        raise InputError("days", None, None, None, f"day {number}: {_EXPECTED}") from None
+        raise InputError.about("days", f"day {number}: {_EXPECTED}") from None
     if not 0 <= ns < 2**63 or any(not 0 <= rack < 2**32 for pair in pairs for rack in pair):
         message = f"day {number}: expected a length from 0 and racks numbered from 0"
-        raise InputError("days", None, None, None, message)
+        raise InputError.about("days", message)
     return ns, pairs

@@ -56,9 +56,9 @@ def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float
             token = token_file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "not text"
-            raise InputError("--token-file", None, None, None, f"`{token_file}`: {why}") from None
+            raise InputError.about("--token-file", f"`{token_file}`: {why}") from None
         if not token:
-            raise InputError("--token-file", None, None, None, f"`{token_file}`: the file holds no token")
+            raise InputError.about("--token-file", f"`{token_file}`: the file holds no token")
     with name_flags(url="--controller", token="--token-file" if token_file else "LEEWARD_TOKEN", ca="--ca"):
         return Client(url, token=token, ca=ca, timeout_s=30.0, patience_s=patience_s)
 
@@ -74,11 +74,11 @@ def controller_errors() -> Iterator[None]:
         with name_flags(ca="--ca"):
             yield
     except UnreachableError as error:
-        report = InputError("--controller", None, None, None, str(error))
+        report = InputError.about("--controller", str(error))
         report.add_note("leeward serve starts a controller; --controller URL gives its address")
         raise report from None
     except ProblemError as error:
-        report = InputError("--controller", None, None, None, str(error))
+        report = InputError.about("--controller", str(error))
         if error.word in ("unauthorized", "forbidden"):
             report.add_note("--token-file FILE, or the variable LEEWARD_TOKEN, gives the client's token")
         raise report from None

@@ -87,7 +87,7 @@ def get(names: Names) -> None:
     """
     from leeward.data import fetch
 
-    failed = False
+    failed = unreachable = False
     for trace_set in [data.find(name) for name in names]:
         folder = data.folder() / trace_set.name
         if trace_set.licence == data.NO_LICENCE:
@@ -104,20 +104,18 @@ def get(names: Names) -> None:
         missing = [file for file in trace_set.files if states[file] is fetch.State.missing]
         downloads = [file for file in missing if file.path]
         with progress(f"fetching {trace_set.name}", sum(file.bytes for file in downloads)) as advance:
-            for number, file in enumerate(downloads, 1):
+            for number, file in enumerate(downloads):
+                # One host, or one mirror, has the files of all sets.
+                if unreachable:
+                    print_not_tried(trace_set, len(downloads) - number)
+                    break
                 try:
                     fetch.fetch(folder, file, advance)
                     states[file] = fetch.State.valid
                 except fetch.FetchError as error:
                     failed = True
+                    unreachable = isinstance(error, fetch.HostError)
                     print_line(f"error: {error}")
-                    if isinstance(error, fetch.HostError):
-                        remaining = len(downloads) - number
-                        if remaining:
-                            print_line(
-                                f"{trace_set.name}: {remaining} more files of this host were not tried"
-                            )
-                        break
         for file in missing:
             if file.by_hand:
                 print_line(f"{trace_set.name}: {file.name} cannot be fetched: {file.by_hand}")
@@ -204,6 +202,12 @@ def count_text(trace_set: data.TraceSet, files: list[data.TraceFile], none: str 
     if len(files) in (0, len(trace_set.files)):
         return "yes" if files else none
     return f"{len(files)} of {len(trace_set.files)} files"
+
+
+def print_not_tried(trace_set: data.TraceSet, count: int) -> None:
+    """Prints the number of files of a set that were skipped because their host cannot be reached."""
+    files = "1 more file of this host was" if count == 1 else f"{count} more files of this host were"
+    print_line(f"{trace_set.name}: {files} not tried")
 
 
 def print_line(line: str) -> None:

@@ -108,7 +108,7 @@ def profile(
     )
     if settings.file_bytes < 4 * settings.sizes[-1]:
         message = f"`{file_size}`: expected at least four times the largest of --sizes"
-        raise InputError("--file-size", None, None, None, message)
+        raise InputError.about("--file-size", message)
     points = jobs(settings)
     check_place(fio, force)
     check_file(out, "--out")
@@ -170,7 +170,7 @@ def _sizes(text: str) -> tuple[int, ...]:
     sizes = sorted(_bytes(part, "--sizes") for part in split_list(text) or [])
     if not sizes or sizes[0] < 512 or any(size % 512 for size in sizes):
         message = f"`{text}`: expected multiples of 512 bytes, such as 4KiB,64KiB"
-        raise InputError("--sizes", None, None, None, message)
+        raise InputError.about("--sizes", message)
     _check_distinct(sizes, text, "--sizes")
     return tuple(sizes)
 
@@ -180,14 +180,14 @@ def _mixes(text: str) -> tuple[int, ...]:
     try:
         mixes = sorted(percent(part) for part in split_list(text) or [] if part)
     except typer.BadParameter as error:
-        raise InputError("--mixes", None, None, None, str(error)) from None
+        raise InputError.about("--mixes", str(error)) from None
     _check_distinct(mixes, text, "--mixes")
     return tuple(mixes)
 
 
 def _check_distinct(values: list[int], text: str, flag: str) -> None:
     if len(set(values)) < len(values):
-        raise InputError(flag, None, None, None, f"`{text}`: expected each value once")
+        raise InputError.about(flag, f"`{text}`: expected each value once")
 
 
 def _bytes(text: str, flag: str) -> int:

@@ -122,18 +122,18 @@ def _read(file: str, name: str) -> Any:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except FileNotFoundError:
         message = f"`{file}`: neither the id of a decision (a number) nor a file"
-        raise InputError("DECISION", None, None, None, message) from None
+        raise InputError.about("DECISION", message) from None
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not text"
-        raise InputError(name, None, None, None, why) from None
+        raise InputError.about(name, why) from None
     try:
         return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise InputError(name, error.lineno, error.colno, None, f"not JSON: {error.msg}") from None
     except RecursionError:
-        raise InputError(name, None, None, None, "not JSON: nested too deeply") from None
+        raise InputError.about(name, "not JSON: nested too deeply") from None
     except ValueError as error:
-        raise InputError(name, None, None, None, f"not JSON: {error}") from None
+        raise InputError.about(name, f"not JSON: {error}") from None
 
 
 def _no_number(constant: str) -> float:

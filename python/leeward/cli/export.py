@@ -145,7 +145,7 @@ def _too_long(interval: str) -> Exception:
     message = (
         f"`{interval}`: expected at most an hour, the shortest duration of the persistence class `hours`"
     )
-    return InputError("interval", None, None, None, message)
+    return InputError.about("interval", message)
 
 
 def _write(out: Path | None, text: str) -> None:

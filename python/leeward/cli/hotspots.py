@@ -113,7 +113,7 @@ def hotspots(
     files = {"split": split, "tasks": tasks, "requests": requests}
     for name, path in files.items():
         if path is not None and not path.is_file():
-            raise InputError(f"--{name}", None, None, None, f"`{path}`: no such file")
+            raise InputError.about(f"--{name}", f"`{path}`: no such file")
     samples = replace(telemetry, files=[*(telemetry.files or ()), *(paths or ())]).read()
     result = _analyze(samples, settings, files)
     if output is Format.json:

@@ -153,7 +153,7 @@ def impact(
     check(out, report, "impact")
     if class_telemetry and (telemetry.files or telemetry.prometheus):
         message = "cannot be combined with --telemetry or --prometheus"
-        raise InputError("--class-telemetry", None, None, None, message)
+        raise InputError.about("--class-telemetry", message)
     samples = _by_class(telemetry, class_telemetry) if class_telemetry else telemetry.read()
     flags = {
         "operations": "--links",
@@ -250,14 +250,14 @@ def _number(text: str, flag: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value) or abs(value) > 1e9:
-        raise InputError(flag, None, None, None, f"`{text}`: expected a number")
+        raise InputError.about(flag, f"`{text}`: expected a number")
     return value
 
 
 def _pair(text: str, flag: str, shape: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name.strip() and equals and value.strip()):
-        raise InputError(flag, None, None, None, f"`{text}`: expected {shape}")
+        raise InputError.about(flag, f"`{text}`: expected {shape}")
     return name.strip(), value.strip()
 
 

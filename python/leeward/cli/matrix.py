@@ -111,7 +111,7 @@ def predict(
 
     if out is not None:
         if out.suffix not in WRITERS:
-            raise InputError("--out", None, None, None, f"`{out}`: expected a name that ends in .npy or .csv")
+            raise InputError.about("--out", f"`{out}`: expected a name that ends in .npy or .csv")
         check_file(out, "--out")
     series = _read(file, interval, tasks)
     prediction = predict_next(series)

@@ -150,10 +150,10 @@ def capture(
             _check_ending(path, flag, total)
             check_file(path, flag)
     if total and out is None:
-        raise InputError("--total", None, None, None, "requires --out, the file for the matrix")
+        raise InputError.about("--total", "requires --out, the file for the matrix")
     if tasks is not None and not (out is not None and (total or out.suffix == ".npy")):
         message = "only valid for square matrices, with --out NAME.npy or --total: a list contains the names"
-        raise InputError("--tasks", None, None, None, message)
+        raise InputError.about("--tasks", message)
     network = None
     if cluster is not None:
         from leeward.cli.cluster import read as read_cluster
@@ -188,7 +188,7 @@ def capture(
         _print(result)
         _print_notes(result)
     if not len(result.cells):
-        error = InputError(files[0], None, None, None, "no traffic between known places")
+        error = InputError.about(files[0], "no traffic between known places")
         if by != "address" and mapping is not None:
             error.add_note("--by address shows the traffic of all addresses, known or not")
         error.add_note("the discards above list the traffic that is not counted, with reasons")
@@ -215,7 +215,7 @@ def _check_ending(path: Path, flag: str, total: bool) -> None:
     )
     if path.suffix not in endings:
         message = f"`{path}`: expected a name that ends in {' or '.join(endings)}"
-        raise InputError(flag, None, None, None, message)
+        raise InputError.about(flag, message)
 
 
 def _write(out: Path, result: "Capture", total: bool, tasks: str | None) -> None:

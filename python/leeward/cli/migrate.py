@@ -109,4 +109,4 @@ def _hot(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError("hot", None, None, None, f"`{text}`: expected a percentage, such as 75%") from None
+        raise InputError.about("hot", f"`{text}`: expected a percentage, such as 75%") from None

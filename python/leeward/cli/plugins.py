@@ -5,9 +5,10 @@ module has a function of that name, `EXAMPLES` for the end of its help, and `SHO
 commands.
 """
 
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 import typer
+from typer.models import CommandInfo
 
 from leeward.errors import InputError
 
@@ -28,18 +29,42 @@ def add_commands(app: typer.Typer) -> None:
             _add_refusal(app, name, "the plug-in is not installed", REPOSITORY_PLUGINS[name])
             continue
         try:
-            module = entries[name].load()
-        except ImportError as error:
-            problem = f"the plug-in does not load: {error}"
-            _add_refusal(app, name, problem, f"pip install --force-reinstall {entries[name].value}")
-            continue
-        app.command(name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP)(getattr(module, name))
+            commands = _load(entries[name])
+        except Exception as error:
+            reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+            _add_refusal(app, name, f"the plug-in does not load: {reason}", _reinstallation(entries[name]))
+        else:
+            app.registered_commands += commands
 
 
-def _add_refusal(app: typer.Typer, name: str, problem: str, hint: str) -> None:
+def _load(entry: EntryPoint) -> list[CommandInfo]:
+    """The command of a plug-in.
+
+    Raises:
+        Exception: The module does not load, lacks a part, or has a function that cannot be a command.
+    """
+    module = entry.load()
+    plug_in = typer.Typer(add_completion=False)
+    plug_in.command(entry.name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP)(
+        getattr(module, entry.name)
+    )
+    # Typer reads the parameters of a function when it builds a command. This build finds errors in them.
+    typer.main.get_command(plug_in)
+    return plug_in.registered_commands
+
+
+def _reinstallation(entry: EntryPoint) -> str | None:
+    """Command that installs a plug-in again; None if the package of the plug-in is unknown."""
+    if entry.name in REPOSITORY_PLUGINS:
+        return REPOSITORY_PLUGINS[entry.name]
+    return f"pip install --force-reinstall {entry.dist.name}" if entry.dist else None
+
+
+def _add_refusal(app: typer.Typer, name: str, problem: str, hint: str | None) -> None:
     def refuse(context: typer.Context) -> None:
-        error = InputError(name, None, None, None, problem)
-        error.add_note(hint)
+        error = InputError.about(name, problem)
+        if hint:
+            error.add_note(hint)
         raise error
 
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}

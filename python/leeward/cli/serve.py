@@ -119,11 +119,9 @@ def serve(
         "http": http,
     }
     if speed is not None and not demo:
-        raise InputError("--speed", None, None, None, "only valid with --demo")
+        raise InputError.about("--speed", "only valid with --demo")
     if demo and check_config:
-        raise InputError(
-            "--check-config", None, None, None, "not valid with --demo, which has no settings to check"
-        )
+        raise InputError.about("--check-config", "not valid with --demo, which has no settings to check")
     if demo:
         serve_demo.serve(options, serve_demo.SPEED if speed is None else speed)
         return

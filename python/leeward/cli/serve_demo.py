@@ -42,10 +42,10 @@ def serve(options: dict[str, str | int | None], speed: float) -> None:
 
     if not (math.isfinite(speed) and 0 < speed <= FASTEST):
         message = f"{speed:g}: expected a number above 0, to {FASTEST:,.0f}"
-        raise InputError("--speed", None, None, None, message)
+        raise InputError.about("--speed", message)
     for name in FIXED_OPTIONS:
         if options[name] is not None:
-            raise InputError(f"--{name}", None, None, None, "not valid with --demo, which sets its own")
+            raise InputError.about(f"--{name}", "not valid with --demo, which sets its own")
     cell = Cell()
     options = {**options, "store": "memory", "interval": options["interval"] or "1s"}
     options |= {name: options[name] or "leeward" for name in ("task_policy", "moves")}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from leeward._http import backoff_s
 from leeward.client.http import FIRST_WAIT_S, LONGEST_WAIT_S, Http
 from leeward.client.problems import NotControllerError, ProblemError, UnreachableError, beginning
 
@@ -41,13 +42,14 @@ def follow(http: Http, after: str | None) -> Iterator[Event]:
         ProblemError: The service refuses.
         UnreachableError: The service has not answered for as long as `patience_s`.
     """
-    last, start, wait = after, http.clock(), FIRST_WAIT_S
+    last, start, waits = after, http.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
     while True:
         headers = {"accept": "text/event-stream"} | ({} if last is None else {"last-event-id": last})
-        pause = wait
+        wait = pause = next(waits)
         try:
             with http.open_response("GET", PATH, headers=headers, timeout_s=SILENCE_S) as response:
-                start, wait = http.clock(), FIRST_WAIT_S
+                # The wait of this attempt is the first of a new sequence.
+                start, waits = http.clock(), backoff_s(2 * FIRST_WAIT_S, LONGEST_WAIT_S)
                 for event in events(response.stream(2**16)):
                     start, last = http.clock(), event.id or last
                     yield event
@@ -63,7 +65,6 @@ def follow(http: Http, after: str | None) -> Iterator[Event]:
         if http.clock() - start + pause > http.patience_s:
             raise failure
         http.sleep(pause)
-        wait = min(2 * wait, LONGEST_WAIT_S)
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[Event]:

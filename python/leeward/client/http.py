@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from leeward._http import root_cause
+from leeward._http import backoff_s, root_cause
 from leeward._quantities import bytes_text
 from leeward.client.problems import (
     NotControllerError,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 FIRST_WAIT_S = 0.1
-"""Seconds before the first retry; each further retry doubles the time."""
+"""Seconds before the first retry."""
 LONGEST_WAIT_S = 10.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
@@ -72,9 +72,7 @@ class Http:
 
     def __post_init__(self) -> None:
         if "@" in self.url:
-            error = InputError(
-                "url", None, None, None, "other users of this machine can see a password in an address"
-            )
+            error = InputError.about("url", "other users of this machine can see a password in an address")
             error.add_note("pass a token instead")
             raise error
         try:
@@ -84,15 +82,15 @@ class Http:
             good = False
         if not good or any(letter in self.url for letter in " \t\r\n?#"):
             message = f"`{self.url}`: expected an address: http://127.0.0.1:7600"
-            raise InputError("url", None, None, None, message)
+            raise InputError.about("url", message)
         if self.ca is not None and parts.scheme != "https":
-            raise InputError("ca", None, None, None, "the address is not https, so no certificate is checked")
+            raise InputError.about("ca", "the address is not https, so no certificate is checked")
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable()):
             message = "it has an invalid character; expected the output of `leeward token new`"
-            raise InputError("token", None, None, None, message)
+            raise InputError.about("token", message)
         for name, value in (("timeout_s", self.timeout_s), ("patience_s", self.patience_s)):
             if not (math.isfinite(value) and value >= 0):
-                raise InputError(name, None, None, None, f"{value}: expected at least 0 seconds")
+                raise InputError.about(name, f"{value}: expected at least 0 seconds")
 
     def ask(
         self,
@@ -118,8 +116,9 @@ class Http:
             UnreachableError: The service did not answer.
         """
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
-        start, wait = self.clock(), FIRST_WAIT_S
+        start, waits = self.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
         while True:
+            wait = next(waits)
             try:
                 with self.open_response(method, path, query, data, headers, timeout_s) as response:
                     return self._answer(response)
@@ -137,7 +136,6 @@ class Http:
             if self.clock() - start + pause > self.patience_s:
                 raise failure
             self.sleep(pause)
-            wait = min(2 * wait, LONGEST_WAIT_S)
 
     @contextmanager
     def open_response(
@@ -215,7 +213,9 @@ class Http:
             context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
         except OSError as error:
             message = f"{self.ca}: {error.strerror or 'no certificate in PEM'}"
-            raise InputError("ca", None, None, None, message) from None
+            raise InputError.about("ca", message) from None
+        # Like an agent, a client uses no proxy of the environment. The service is in the same network, and a
+        # proxy would see the token.
         return PoolManager(maxsize=CONNECTIONS, block=False, retries=False, ssl_context=context)
 
 

@@ -13,11 +13,18 @@ from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
+from ssl import SSLCertVerificationError
 from typing import BinaryIO, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from urllib3 import Retry, Timeout
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    MaxRetryError,
+    NewConnectionError,
+    ProxyError,
+)
 
 from leeward._files import atomic_file, ensure_folder
 from leeward._http import connections, root_cause
@@ -45,7 +52,7 @@ class FetchError(OSError):
 
 
 class HostError(FetchError):
-    """The host cannot be reached, so no other file can be fetched from it."""
+    """No connection to the host can be made, so no other file can be fetched from it."""
 
 
 def state(folder: Path, file: TraceFile) -> State:
@@ -84,7 +91,7 @@ def url(file: TraceFile) -> str:
         supported = False
     if not supported:
         message = f"`{base}`: expected the address of a mirror, such as https://mirror.example.org/traces"
-        raise InputError("LEEWARD_DATA_MIRROR", None, None, None, message)
+        raise InputError.about("LEEWARD_DATA_MIRROR", message)
     return f"{base.rstrip('/')}/{quote(f'{file.repository}/{file.commit}/{file.path}')}"
 
 
@@ -98,7 +105,7 @@ def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | Non
 
     Raises:
         FetchError: The download failed, ended early, or has a wrong checksum.
-        HostError: The host cannot be reached.
+        HostError: No connection to the host can be made.
         OSError: The file cannot be written.
     """
     address = url(file)
@@ -135,25 +142,32 @@ def _download(address: str) -> Iterator[bytes]:
 
     Raises:
         FetchError: The server does not answer, refuses, or closes the connection early.
+        HostError: No connection to the server can be made.
     """
-    answered = urlsplit(address).scheme == "file"
+    error_type = FetchError
     try:
         if urlsplit(address).scheme == "file":
             with open(unquote(urlsplit(address).path), "rb") as opened:
                 yield from _parts(opened)
             return
-        response = connections(address).request(
-            "GET",
-            address,
-            headers={"User-Agent": f"leeward/{__version__}"},
-            timeout=Timeout(connect=_TIMEOUT, read=_TIMEOUT),
-            retries=_REDIRECTS,
-            preload_content=False,
-            decode_content=False,
-            # The caller counts bytes.
-            enforce_content_length=False,
-        )
-        answered = True
+        pools = connections(address)
+        try:
+            response = pools.request(
+                "GET",
+                address,
+                headers={"User-Agent": f"leeward/{__version__}"},
+                timeout=Timeout(connect=_TIMEOUT, read=_TIMEOUT),
+                retries=_REDIRECTS,
+                preload_content=False,
+                decode_content=False,
+                # The caller counts bytes.
+                enforce_content_length=False,
+            )
+        except MaxRetryError as error:
+            # A redirect leads to another host, which has a pool of its own.
+            if error.pool is pools.connection_from_url(address) and _is_connection_error(error):
+                error_type = HostError
+            raise
         try:
             if response.status != 200:
                 raise FetchError(f"{address}: {response.status} {response.reason}")
@@ -164,8 +178,14 @@ def _download(address: str) -> Iterator[bytes]:
         if isinstance(error, FetchError):
             raise
         cause = root_cause(error)
-        error_type = FetchError if answered else HostError
         raise error_type(f"{address}: {getattr(cause, 'strerror', None) or cause}") from error
+
+
+def _is_connection_error(error: MaxRetryError) -> bool:
+    """True if no connection could be made: no address, no answer, a refusal, or an untrusted certificate."""
+    reason = error.reason.original_error if isinstance(error.reason, ProxyError) else error.reason
+    unanswered = isinstance(reason, (NewConnectionError, ConnectTimeoutError))
+    return unanswered or isinstance(root_cause(error), SSLCertVerificationError)
 
 
 def _parts(opened: BinaryIO | gzip.GzipFile | BufferedReader) -> Iterator[bytes]:

@@ -23,7 +23,7 @@ def folder() -> Path:
     try:
         return (cache if cache.is_absolute() else Path.home() / ".cache") / "leeward"
     except RuntimeError as error:
-        raise InputError("LEEWARD_DATA", None, None, None, f"not set, and {error}") from error
+        raise InputError.about("LEEWARD_DATA", f"not set, and {error}") from error
 
 
 def data_folder() -> Path | None:

@@ -78,7 +78,7 @@ def find(name: str) -> TraceSet:
         if trace_set.name == name:
             return trace_set
     names = ", ".join(trace_set.name for trace_set in sets())
-    raise InputError(name, None, None, None, f"no such set of traces; there are: {names}")
+    raise InputError.about(name, f"no such set of traces; there are: {names}")
 
 
 @contextmanager

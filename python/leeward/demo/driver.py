@@ -123,11 +123,6 @@ class Driver:
         """Racks with a hot link, as a share of all racks."""
         return self.hot_racks(arm) / len(self.network.racks)
 
-    def mean_hot_share(self, arm: str) -> float | None:
-        """Average share of racks with a hot link, over the steps that count; None before the first."""
-        shares = [hot for hot in self._hot[arm] if hot is not None]
-        return sum(shares) / len(shares) if shares else None
-
     def comparison(self, speed: float) -> dict[str, Any]:
         """State as in `/v1/demo`; `speed` is simulated seconds in a second."""
         return {

@@ -1,9 +1,10 @@
 r"""Numbers in names of links, such as `{port-1}`: a rule lists each number, since PromQL cannot compute it.
 
 The names of a cluster's links give the numbers: with `r0h47:egress`, the template `{rack}h{port-1}:egress`
-has a port 48. Only ports with such numbers are selected, so that other ports are not links. The last digits
-of a number decide the last digits of its predecessor, unless the subtraction borrows from earlier digits. So
-one `label_replace` for each ending computes the number::
+has a port 48. A matcher selects the ports with such numbers, so that other ports are not links;
+`narrow_group` describes an exception. The last digits of a number decide the last digits of its predecessor,
+unless the subtraction borrows from earlier digits. So one `label_replace` for each ending computes the
+number::
 
     label_replace(x, "number", "${1}0", "port", "0*([1-9][0-9]*|)1")        1 -> 0, 11 -> 10, 21 -> 20, ...
     label_replace(x, "number", "9", "port", "0*10")                         10 -> 9
@@ -72,7 +73,16 @@ def ends(numbers: Iterable[int], difference: int) -> dict[str, str]:
 
 
 def narrow_group(pattern: str, group: str, to: Sequence[int]) -> str:
-    """A pattern whose group of this name matches only some numbers, with optional zeros before."""
+    r"""A pattern with some numbers in the place of a group, with optional zeros before each.
+
+    It matches a text in which the rest of the pattern matches around one of the numbers. A rule requires the
+    pattern itself too, because a number may be one that the group does not match.
+
+    Both may match a text in which the group is not one of the numbers. This happens if the rest of the
+    pattern can match characters of the group. In `-0/3`, the group of `-(?P<n>[^-]+)(?:/\d+)?` is `0/3`, but
+    around the number 0 the rest matches `-` and `/3`. Such a port is selected, and its number is not
+    computed.
+    """
     begin = pattern.index(f"(?P<{group}>") + len(f"(?P<{group}>")
     return f"{pattern[:begin]}{any_number(to)}{pattern[_group_end(pattern, begin) :]}"
 

@@ -57,7 +57,7 @@ class Watch:
                 f"`{duration(self.cadence_ms)}`: expected at most half of an interval"
                 f" ({duration(self.settings.interval_ms)})"
             )
-            raise InputError("cadence", None, None, None, message)
+            raise InputError.about("cadence", message)
 
 
 def duration(ms: int) -> str:

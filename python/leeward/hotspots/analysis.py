@@ -221,7 +221,7 @@ def _within(engine: Engine, tables: Tables, extent: Extent, discards: Discards) 
             ours = f"{moment_text(extent.first_ms)} to {moment_text(extent.end_ms)}"
             theirs = f"{moment_text(row['first'])} to {moment_text(row['last'])}"
             message = f"no row is in the time of the telemetry, {ours}: {row['rows']:,} rows, {theirs}"
-            raise InputError(name, None, None, None, message)
+            raise InputError.about(name, message)
         discards.count("outside", row["rows"] - (row["there"] or 0), f"{name}: not of the telemetry's time")
         within[name] = table.filter(inside)
     return replace(tables, **within)
@@ -243,14 +243,14 @@ def _extent(all_windows: Windows, bins: ibis.Table) -> Extent:
     thin = engine.arrow(all_windows.thin.agg(n=all_windows.thin.count()))["n"][0].as_py()
     if most["first"] is None:
         message = f"no link was seen for long enough in any of {thin:,} intervals"
-        error = InputError("telemetry", None, None, None, message)
+        error = InputError.about("telemetry", message)
         error.add_note(
             "--coverage sets the share of an interval that must be seen, --cadence the length of a sample"
         )
         raise error
     if most["most"] >= EXACT:
         message = f"a link can carry {most['most']:.1e} bits in an interval; at most 2^53 can be counted"
-        error = InputError("telemetry", None, None, None, message)
+        error = InputError.about("telemetry", message)
         error.add_note("shorten --interval")
         raise error
     return Extent(

@@ -80,30 +80,28 @@ class Settings:
             InputError: A threshold is invalid.
         """
         if not 0 < self.hot_ppm < UNIT_PPM:
-            raise _input_error(
+            raise InputError.about(
                 "hot", f"`{self.hot_ppm / 10_000:g}%`: expected more than 0 % and less than 105 %"
             )
         if not 1000 <= self.interval_ms <= DAY_MS:
-            raise _input_error("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+            raise InputError.about("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
         if not 0 <= self.coverage <= 1:
-            raise _input_error("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
+            raise InputError.about("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
         if not 0 <= self.bridge <= MOST_BRIDGE:
-            raise _input_error("bridge", f"`{self.bridge}`: expected a whole number from 0 to {MOST_BRIDGE}")
+            raise InputError.about(
+                "bridge", f"`{self.bridge}`: expected a whole number from 0 to {MOST_BRIDGE}"
+            )
         if not 0 < self.hours_ms < self.days_ms:
-            raise _input_error("days", "expected `hours_ms` above 0, and `days_ms` above `hours_ms`")
+            raise InputError.about("days", "expected `hours_ms` above 0, and `days_ms` above `hours_ms`")
         if self.ahead_ms <= 0 or self.ahead_ms % self.interval_ms:
-            raise _input_error(
+            raise InputError.about(
                 "ahead",
                 f"`{self.ahead_ms / 1000:g} s`: expected a whole number of intervals of"
                 f" {self.interval_ms / 1000:g} s",
             )
         if not 0 < self.train < 1:
-            raise _input_error("train", f"`{self.train:g}`: expected a share between 0 and 1")
+            raise InputError.about("train", f"`{self.train:g}`: expected a share between 0 and 1")
         for name in ("cpu_bps", "disk_bps_per_tb"):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
-                raise _input_error(name, f"`{value}`: expected a rate above 0")
-
-
-def _input_error(argument: str, message: str) -> InputError:
-    return InputError(argument, None, None, None, message)
+                raise InputError.about(name, f"`{value}`: expected a rate above 0")

@@ -108,7 +108,7 @@ def _utilization(
     if isinstance(telemetry, Mapping):
         if weights is None:
             message = "telemetry is by class of service: expected the weights of its scheduler"
-            raise InputError("weights", None, None, None, message)
+            raise InputError.about("weights", message)
         by_class = {
             name: windows(samples, settings.interval_ms, settings.coverage)
             for name, samples in telemetry.items()
@@ -116,7 +116,7 @@ def _utilization(
         return effective(by_class, weights)
     if weights is not None:
         message = "only valid with telemetry by class of service"
-        raise InputError("weights", None, None, None, message)
+        raise InputError.about("weights", message)
     return plain(windows(telemetry, settings.interval_ms, settings.coverage))
 
 

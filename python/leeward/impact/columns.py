@@ -127,7 +127,7 @@ class _table_errors:  # noqa: N801 (it is used as a function)
             # An error may quote binary data at length.
             text = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
             text = f"{text[:_MOST_LETTERS]}..." if len(text) > _MOST_LETTERS else text
-            raise InputError(str(self._path), None, None, None, f"not readable as a table: {text}") from None
+            raise InputError.about(str(self._path), f"not readable as a table: {text}") from None
 
 
 def in_unit(path: Path, names: Sequence[str], name: str, needed: bool) -> tuple[str, float] | None:

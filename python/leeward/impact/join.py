@@ -87,7 +87,7 @@ def join(
     if utilization.cadence_ms > utilization.interval_ms:
         seconds = f"{utilization.cadence_ms / 1000:g}s"
         message = f"`{utilization.interval_ms / 1000:g}s`: telemetry has a sample every {seconds} only"
-        error = InputError("interval", None, None, None, message)
+        error = InputError.about("interval", message)
         error.add_note(f"--interval {seconds} sets intervals of that length")
         raise error
     engine = utilization.engine
@@ -165,7 +165,7 @@ def _splits(latencies: Latencies, settings: Settings, ratios: Path | None) -> tu
         column = needed.get(name)
         from_stages = name == "compute" and ratios is not None
         if column is not None and column not in latencies.optional_columns and not from_stages:
-            error = InputError("by", None, None, None, f"`{name}`: latencies have no column `{column}`")
+            error = InputError.about("by", f"`{name}`: latencies have no column `{column}`")
             if name == "compute":
                 error.add_note(
                     "--stages FILE gives compute ratios of queries, from the times of their stages"
@@ -233,20 +233,20 @@ def _no_overlap_error(
     ends = table.aggregate(low=table.start_ms.min(), high=table.start_ms.max())
     (row,) = utilization.engine.arrow(ends).to_pylist()
     if row["low"] is None:
-        return InputError("telemetry", None, None, None, "no samples of links")
+        return InputError.about("telemetry", "no samples of links")
     low, high = row["low"], row["high"] + width
     if latencies.last_ms < low or latencies.first_ms >= high:
         first, last = latencies.first_ms, latencies.last_ms
         ranges = f"latencies are of {_range(first, last)}, and telemetry of {_range(low, high)}"
         message = f"no overlap in time: {ranges}"
-        error = InputError("latency", None, None, None, message)
+        error = InputError.about("latency", message)
         for factor, words in ((1000, "seconds where milliseconds"), (1 / 1000, "milliseconds where seconds")):
             if first * factor < high and last * factor >= low:
                 error.add_note(f"times of latencies look like {words} are expected")
         return error
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.items()))
     message = f"none of {latencies.valid_rows:,} latencies has a utilization: {reasons}"
-    error = InputError("latency", None, None, None, message)
+    error = InputError.about("latency", message)
     if unseen:
         error.add_note(f"no telemetry of {', '.join(unseen)}")
         error.add_note("--links OPERATION=dst:downlink compares operations with other links")

@@ -119,9 +119,9 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
     if not result.valid_rows:
         name = ", ".join(str(path) for path in paths)
         if not result.rows:
-            raise InputError(name, None, None, None, "no latencies: the file has a header and no row")
+            raise InputError.about(name, "no latencies: the file has a header and no row")
         reasons = ", ".join(f"{count:,} {reason}" for reason, count, _ in result.discards)
-        error = InputError(name, None, None, None, f"none of {result.rows:,} latencies is valid: {reasons}")
+        error = InputError.about(name, f"none of {result.rows:,} latencies is valid: {reasons}")
         for reason, _, examples in list(result.discards)[:3]:
             error.add_note(f"{reason}: {'; '.join(examples)}")
         raise error
@@ -152,7 +152,7 @@ class _FileColumns:
         if len(times) != 1:
             beside = f"`{times[1]}` beside `{times[0]}`: " if times else ""
             expected = f"{beside}expected the end of operations in one of {', '.join(TIMES)}"
-            raise InputError(str(file), None, None, None, f"{expected}; it has {', '.join(names)}")
+            raise InputError.about(str(file), f"{expected}; it has {', '.join(names)}")
         latency = columns.in_unit(file, names, "latency", True)
         network = columns.in_unit(file, names, "network", False)
         if "operation" not in names:
@@ -165,7 +165,7 @@ class _FileColumns:
             raise error
         if not {"src", "dst", "links"} & set(names):
             message = "no column `src`, `dst` or `links`: the links of operations are unknown"
-            raise InputError(str(file), None, None, None, f"{message}; it has {', '.join(names)}")
+            raise InputError.about(str(file), f"{message}; it has {', '.join(names)}")
         optional = {name for name in OPTIONAL if name in names} | ({"network"} if network else set())
         assert latency is not None
         return _FileColumns(head, times[0], latency, network, frozenset(optional))

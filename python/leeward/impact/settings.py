@@ -57,34 +57,30 @@ class Settings:
             InputError: A setting is invalid.
         """
         if not 1000 <= self.interval_ms <= MOST_INTERVAL_MS:
-            raise _input_error("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+            raise InputError.about("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
         if not 0 <= self.coverage <= 1:
-            raise _input_error("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
+            raise InputError.about("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
         for name in ("bucket", "hot"):
             share: int = getattr(self, f"{name}_ppm")
             if not 1000 <= share <= MILLION:
-                raise _input_error(name, f"`{share / 10_000:g}%`: expected from 0.1 % to 100 %")
+                raise InputError.about(name, f"`{share / 10_000:g}%`: expected from 0.1 % to 100 %")
         whole_number("least", self.least, 2)
         whole_number("resamples", self.resamples, 0, MOST_RESAMPLES)
         whole_number("seed", self.seed, 0)
         if not self.factors or not all(1 < factor < float("inf") for factor in self.factors):
-            raise _input_error("factors", f"`{_list(self.factors)}`: expected factors above 1")
+            raise InputError.about("factors", f"`{_list(self.factors)}`: expected factors above 1")
         for split in self.by or ():
             if split not in SPLITS:
-                raise _input_error("by", f"`{split}`: expected some of {', '.join(SPLITS)}")
+                raise InputError.about("by", f"`{split}`: expected some of {', '.join(SPLITS)}")
         for name in ("sizes", "ratios"):
             edges: tuple[int, ...] = getattr(self, name)
             if not all(0 < low < high for low, high in zip(edges, (*edges[1:], float("inf")), strict=True)):
-                raise _input_error(
+                raise InputError.about(
                     name, f"`{_list(edges)}`: expected edges above 0, each above the one before"
                 )
         if not 0 < self.confidence < 1:
-            raise _input_error("confidence", f"`{self.confidence:g}`: expected a share between 0 and 1")
+            raise InputError.about("confidence", f"`{self.confidence:g}`: expected a share between 0 and 1")
 
 
 def _list(values: tuple[float, ...]) -> str:
     return ",".join(f"{value:g}" for value in values)
-
-
-def _input_error(argument: str, message: str) -> InputError:
-    return InputError(argument, None, None, None, message)

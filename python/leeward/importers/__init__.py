@@ -60,7 +60,7 @@ def read(
 
     paths = [fspath(file) for file in files]
     if not paths:
-        raise InputError("files", None, None, None, "expected at least one file")
+        raise InputError.about("files", "expected at least one file")
     only = {
         Format.KUBERNETES: {"rack_label": rack_label, "pod_label": pod_label},
         Format.LLDP: {"tors": tors, "spines": spines},
@@ -69,7 +69,7 @@ def read(
         for argument, value in arguments.items():
             if value is not None and form is not only_form:
                 message = f"`{value}`: only valid for {only_form}, not for {form}"
-                raise InputError(argument, None, None, None, message)
+                raise InputError.about(argument, message)
     topology = Topology(form, paths)
     match form:
         case Format.KUBERNETES:

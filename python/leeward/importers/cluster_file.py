@@ -100,17 +100,17 @@ def _check_need(
     if unknown and not names_given:
         names = ", ".join(unknown[:_MOST_NAMES]) + (", ..." if len(unknown) > _MOST_NAMES else "")
         where = "" if unknown == ["pods"] else f" of {len(unknown):,}: {names}"
-        error = InputError(speed_names[0], None, None, None, f"the speed of {noun} is not known{where}")
+        error = InputError.about(speed_names[0], f"the speed of {noun} is not known{where}")
         error.add_note(f"set it: {flags}")
         raise error
     if names_given and not unknown:
         message = f"`{getattr(speeds, names_given[0])}`: without effect: " + (
             "there are no pods" if "pod" in speed_names[0] else f"the speed of all {noun} is known"
         )
-        raise InputError(names_given[0], None, None, None, message)
+        raise InputError.about(names_given[0], message)
     if len(names_given) > 1:
         message = f"`{getattr(speeds, names_given[1])}`: expected this or {names_given[0]}, not both"
-        raise InputError(names_given[1], None, None, None, message)
+        raise InputError.about(names_given[1], message)
 
 
 def _ratio(argument: str, text: str) -> str:
@@ -121,7 +121,7 @@ def _ratio(argument: str, text: str) -> str:
         number = Decimal(0)
     if not (number.is_finite() and Decimal("1e-6") <= number <= 10**6):
         message = f"`{text[:40]}`: expected a positive number, such as 3 for 3:1"
-        raise InputError(argument, None, None, None, message)
+        raise InputError.about(argument, message)
     return f"{number.normalize():f}"
 
 

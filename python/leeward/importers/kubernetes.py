@@ -52,7 +52,7 @@ def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> N
             _add(topology, file, field, node, (racks, pods), hint_labels)
     if not topology.hosts and "no-rack-label" in topology.left_out.counts:
         keys = " or ".join(racks)
-        error = InputError(topology.files[0], None, None, None, f"no node has a label {keys}")
+        error = InputError.about(topology.files[0], f"no node has a label {keys}")
         if hint_labels:
             error.add_note(f"labels that nodes have: {', '.join(list(hint_labels)[:_MOST_LABELS])}")
         error.add_note("--rack-label KEY is the label that names a node's rack")
@@ -93,9 +93,9 @@ def _parse(file: str, text: str) -> Any:
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         raise InputError(file, line, column, None, f"not valid YAML: {error.problem}") from None
     except RecursionError:
-        raise InputError(file, None, None, None, "nested too deeply for a list of nodes") from None
+        raise InputError.about(file, "nested too deeply for a list of nodes") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise InputError(file, None, None, None, f"not valid YAML: {str(error)[:100]}") from None
+        raise InputError.about(file, f"not valid YAML: {str(error)[:100]}") from None
 
 
 def _check_depth(file: str, text: str) -> None:
@@ -104,7 +104,7 @@ def _check_depth(file: str, text: str) -> None:
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MOST_DEPTH:
-            raise InputError(file, None, None, None, "nested too deeply for a list of nodes")
+            raise InputError.about(file, "nested too deeply for a list of nodes")
 
 
 def _add(

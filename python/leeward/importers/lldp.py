@@ -73,7 +73,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
             racks.join(above[0], tor)
     _add(topology, view, near, racks, homes, switches - top)
     if not topology.hosts:
-        error = InputError(topology.files[0], None, None, None, "no host is linked to a switch")
+        error = InputError.about(topology.files[0], "no host is linked to a switch")
         error.add_note("--tors and --spines are patterns of switch names, such as --tors 'leaf-*'")
         raise error
 
@@ -165,7 +165,7 @@ def _file(topology: Topology, file: str, text: str, view: _View) -> None:
     local, neighbours = topology.name(Path(file).stem, file, None, None), []
     for document in _documents(file, text):
         if not isinstance(document, dict):
-            raise InputError(file, None, None, None, "expected `lldp`, as lldpctl -f json prints it")
+            raise InputError.about(file, "expected `lldp`, as lldpctl -f json prints it")
         if "local-chassis" in document:
             for _, chassis in _chassis_below(_first(document["local-chassis"]), "chassis"):
                 local = topology.name(_device(file, "local-chassis", chassis), file, None, "local-chassis")
@@ -173,7 +173,7 @@ def _file(topology: Topology, file: str, text: str, view: _View) -> None:
         elif "lldp" in document:
             neighbours += _interfaces(file, document["lldp"])
         else:
-            raise InputError(file, None, None, None, "expected `lldp`, as lldpctl -f json prints it")
+            raise InputError.about(file, "expected `lldp`, as lldpctl -f json prints it")
     view.places.setdefault(local, file)
     for port, interface in neighbours:
         field = f"lldp.{port}"
@@ -208,7 +208,7 @@ def _documents(file: str, text: str) -> Iterator[Any]:
         except json.JSONDecodeError as error:
             raise InputError(file, error.lineno, error.colno, None, f"not valid JSON: {error.msg}") from None
         except (RecursionError, ValueError):
-            raise InputError(file, None, None, None, "nested too deeply, or a number too long") from None
+            raise InputError.about(file, "nested too deeply, or a number too long") from None
         yield document
         while at < len(text) and text[at].isspace():
             at += 1

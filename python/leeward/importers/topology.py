@@ -70,9 +70,9 @@ class Topology:
                     content = stream.read(MOST_BYTES + 1)
             except (OSError, ValueError) as error:
                 why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-                raise InputError(file, None, None, None, why) from None
+                raise InputError.about(file, why) from None
             if len(content) > MOST_BYTES:
-                raise InputError(file, None, None, None, f"larger than {bytes_text(MOST_BYTES, None)}")
+                raise InputError.about(file, f"larger than {bytes_text(MOST_BYTES, None)}")
             try:
                 result.append((file, content.decode("utf-8-sig")))
             except UnicodeDecodeError as error:
@@ -120,7 +120,7 @@ class Topology:
             InputError: There are no hosts; or some racks have a pod and others none.
         """
         if not self.hosts:
-            error = InputError(self.files[0], None, None, None, f"no hosts in what is read as {self.form}")
+            error = InputError.about(self.files[0], f"no hosts in what is read as {self.form}")
             counts = ", ".join(f"{number} {reason}" for reason, number, _ in self.left_out)
             if counts:
                 error.add_note(f"left out: {counts}")
@@ -135,7 +135,7 @@ class Topology:
         for host in self.hosts:
             if host.pod is None:
                 message = f"rack {host.rack}: without a pod, but others have one ({min(pod_names)})"
-                error = InputError(self.files[0], None, None, None, message)
+                error = InputError.about(self.files[0], message)
                 error.add_note("--no-pods joins all racks in one core")
                 raise error
         within: dict[str, set[str | None]] = {}
@@ -149,7 +149,7 @@ class Topology:
             for full in sorted(f"{pod}.{rack}" for pod in within[rack]):
                 if full in used_names:
                     message = f"rack {rack}: several pods have one, and the name {full} is taken"
-                    raise InputError(self.files[0], None, None, None, message)
+                    raise InputError.about(self.files[0], message)
                 used_names.add(full)
                 self.left_out.count("renamed", 1, f"{rack} is {full}")
         self.hosts = [

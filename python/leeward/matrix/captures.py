@@ -67,7 +67,7 @@ class Capture:
             InputError: There are no cells, or too many for a series; or a place is not among `tasks`.
         """
         if not len(self.cells):
-            raise InputError("capture", None, None, None, "no traffic between known places")
+            raise InputError.about("capture", "no traffic between known places")
         sources, targets = (self.cells[name].combine_chunks().dictionary_encode() for name in ("src", "dst"))
         number_of = {
             name: number
@@ -141,22 +141,24 @@ def capture(
     length = seconds(interval)
     paths = [fspath(file) for file in ([files] if isinstance(files, str | PathLike) else files)]
     if not paths:
-        raise _input_error("files", "none; expected at least one capture")
+        raise InputError.about("files", "none; expected at least one capture")
     if invalid := [port for port in ports if not 0 < port < 2**16]:
-        raise _input_error("ports", f"{invalid[0]}: expected ports from 1 to 65535")
+        raise InputError.about("ports", f"{invalid[0]}: expected ports from 1 to 65535")
     if len(ports) > MOST_PORTS:
-        raise _input_error("ports", f"{len(ports):,}: more than {MOST_PORTS:,}")
+        raise InputError.about("ports", f"{len(ports):,}: more than {MOST_PORTS:,}")
     if sampling is not None and not 1 <= sampling <= MOST_SAMPLING:
-        raise _input_error("sampling", f"{sampling}: expected one packet in 1 to {MOST_SAMPLING}")
+        raise InputError.about("sampling", f"{sampling}: expected one packet in 1 to {MOST_SAMPLING}")
     check_once(paths, "files")
     if by is None:
         by = "address" if mapping is None else "host"
     if by == "address" and mapping is not None:
-        raise _input_error(
+        raise InputError.about(
             "mapping", "a matrix by address uses no mapping; expected it with host, rack or service"
         )
     if cluster is not None and mapping is None:
-        raise _input_error("cluster", "only valid with a mapping, which names hosts and racks of the cluster")
+        raise InputError.about(
+            "cluster", "only valid with a mapping, which names hosts and racks of the cluster"
+        )
     tables = _native.read_capture(
         paths,
         by=by,
@@ -171,7 +173,3 @@ def capture(
         progress=progress,
     )
     return Capture(length, *tables)
-
-
-def _input_error(name: str, message: str) -> InputError:
-    return InputError(name, None, None, None, message)

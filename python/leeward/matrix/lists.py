@@ -65,7 +65,7 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
     order = None if tasks is None else check_order(tasks)
     name = str(path)
     if not name.strip():
-        raise _input_error("path", "expected a path, not an empty text")
+        raise InputError.about("path", "expected a path, not an empty text")
     try:
         with Path(path).open("rb") as file:
             magic = file.read(6)
@@ -79,8 +79,8 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
             return _csv_list(cast("BinaryIO", opened), name, length, order, head.delimiter)
     except OSError as error:
         if isinstance(error, gzip.BadGzipFile):
-            raise _input_error(name, f"not readable as gzip: {error}") from None
-        raise _input_error(
+            raise InputError.about(name, f"not readable as gzip: {error}") from None
+        raise InputError.about(
             name, "no such file" if isinstance(error, FileNotFoundError) else _why(error)
         ) from None
 
@@ -142,9 +142,9 @@ def _parquet_list(path: str | PathLike[str], name: str, length: int, order: tupl
     except InputError:
         raise
     except UnicodeDecodeError:
-        raise _input_error(name, "not text in UTF-8") from None
+        raise InputError.about(name, "not text in UTF-8") from None
     except ValueError as error:
-        raise _input_error(name, str(error)) from None
+        raise InputError.about(name, str(error)) from None
     if not rows:
         raise _no_lines(name)
     starts, ends, sizes = (numpy.concatenate(column) for column in zip(*parts, strict=True))
@@ -252,7 +252,7 @@ def sum_transfers(
         over, pair = numpy.argwhere(values > MOST_BYTES)[0]
         source, target = (names[end] for end in pairs[pair])
         message = f"{source} to {target}, at {(first + int(over)) * length} s: more than {MOST_BYTES:g} bytes"
-        raise _input_error(name, message)
+        raise InputError.about(name, message)
     return Series(names, length, pairs.reshape(-1, 2), values)
 
 
@@ -270,7 +270,7 @@ def _places(
         place_of = {task: place for place, task in enumerate(order)}
         for task in tasks:
             if task not in place_of:
-                raise _input_error(name, f"`{task}`: not one of the {len(order)} tasks that were named")
+                raise InputError.about(name, f"`{task}`: not one of the {len(order)} tasks that were named")
         places = [place_of[task] for task in tasks]
     return order, numpy.array(places, dtype=numpy.int64)
 
@@ -295,13 +295,13 @@ def _lines(text: TextIOWrapper, name: str, delimiter: str) -> Iterator[tuple[int
         raise InputError(name, rows.line_num, None, None, f"not readable as CSV: {error}") from None
     except UnicodeDecodeError:
         # Text is decoded in pieces longer than a line.
-        raise _input_error(name, "not text in UTF-8") from None
+        raise InputError.about(name, "not text in UTF-8") from None
     except EOFError:
-        raise _input_error(name, "the gzip data ends early: is the file truncated?") from None
+        raise InputError.about(name, "the gzip data ends early: is the file truncated?") from None
     except zlib.error as error:
-        raise _input_error(name, f"not readable as gzip: {error}") from None
+        raise InputError.about(name, f"not readable as gzip: {error}") from None
     if columns is None:
-        raise _input_error(name, f"empty; expected a header with the columns {', '.join(COLUMNS)}")
+        raise InputError.about(name, f"empty; expected a header with the columns {', '.join(COLUMNS)}")
 
 
 def _limited_lines(text: TextIOWrapper, name: str) -> Iterator[str]:
@@ -356,7 +356,7 @@ def _why(error: OSError) -> str:
 
 
 def _no_lines(name: str) -> InputError:
-    return _input_error(name, "no lines; expected at least one transfer")
+    return InputError.about(name, "no lines; expected at least one transfer")
 
 
 def _too_long(name: str, line: int) -> InputError:
@@ -364,8 +364,4 @@ def _too_long(name: str, line: int) -> InputError:
 
 
 def _too_many_lines(name: str) -> InputError:
-    return _input_error(name, f"more than {MOST_LINES:,} lines")
-
-
-def _input_error(name: str, message: str) -> InputError:
-    return InputError(name, None, None, None, message)
+    return InputError.about(name, f"more than {MOST_LINES:,} lines")

@@ -86,7 +86,7 @@ def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
     sent = series.bytes[learnt:]
     if not sent.any():
         message = f"nothing was sent in the {len(sent)} intervals after the first {learnt}: no relative error"
-        raise InputError("series", None, None, None, message)
+        raise InputError.about("series", message)
     has = sent.any(axis=1)
     columns = [
         sent.sum(axis=1),
@@ -117,10 +117,10 @@ def learnt_of(series: Series, train: float) -> int:
         InputError: The share is not between 0 and 1, or the series has fewer than two intervals.
     """
     if not 0 < train < 1:
-        raise InputError("train", None, None, None, f"`{train}`: expected a share above 0 and below 1")
+        raise InputError.about("train", f"`{train}`: expected a share above 0 and below 1")
     if series.intervals < 2:
         message = f"{series.intervals} interval; expected at least two, one to learn from and one to score"
-        raise InputError("series", None, None, None, message)
+        raise InputError.about("series", message)
     # 0.7 of 10 is 7, despite the rounding of doubles.
     return min(max(int(series.intervals * train + 1e-9), 1), series.intervals - 1)
 

@@ -76,14 +76,16 @@ class Series:
         array = _npy.check_numbers(numpy.asanyarray(matrices), name)
         if array.ndim != 3 or array.shape[1] != array.shape[2]:
             shape = " x ".join(map(str, array.shape)) or "a single number"
-            raise _input_error(name, f"{shape}; expected intervals x tasks x tasks")
+            raise InputError.about(name, f"{shape}; expected intervals x tasks x tasks")
         intervals, count, _ = array.shape
         if not intervals or not count:
-            raise _input_error(name, f"{intervals} intervals of {count} tasks; expected at least one of each")
+            raise InputError.about(
+                name, f"{intervals} intervals of {count} tasks; expected at least one of each"
+            )
         check_tasks(count, name)
         names = tuple(map(str, range(count))) if tasks is None else check_order(tasks)
         if len(names) != count:
-            raise _input_error("tasks", f"{len(names)} names, but the matrices are of {count} tasks")
+            raise InputError.about("tasks", f"{len(names)} names, but the matrices are of {count} tasks")
         # NaN counts as traffic here, and is rejected below.
         active = numpy.zeros((count, count), dtype=bool)
         for matrix in array:
@@ -96,7 +98,7 @@ class Series:
             number, pair = numpy.argwhere(bad)[0]
             row, column = pairs[pair]
             where = f"interval {number}, row {row}, column {column}"
-            raise _input_error(
+            raise InputError.about(
                 name, f"{where}: {values[number, pair]:g}: expected bytes, 0 to {MOST_BYTES:g}"
             )
         values[values < LEAST_BYTES] = 0
@@ -111,12 +113,12 @@ def seconds(interval: str) -> int:
     """
     length = read_seconds("interval", interval)
     if not 1 <= length <= DAY_S / 2 or DAY_S % length:
-        raise _input_error(
+        raise InputError.about(
             "interval",
             f"`{interval}`: expected a time that divides a day, from 1s to 12h, such as 1h or 5min",
         )
     if not length.is_integer():
-        raise _input_error("interval", f"`{interval}`: expected whole seconds")
+        raise InputError.about("interval", f"`{interval}`: expected whole seconds")
     return round(length)
 
 
@@ -128,25 +130,25 @@ def check_order(tasks: Sequence[str]) -> tuple[str, ...]:
     """
     names = tuple(tasks)
     if not names or not all(names):
-        raise _input_error("tasks", "an empty name; expected the names of all tasks, in order")
+        raise InputError.about("tasks", "an empty name; expected the names of all tasks, in order")
     check_tasks(len(names), "tasks")
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
-        raise _input_error("tasks", f"`{duplicate}` is given twice")
+        raise InputError.about("tasks", f"`{duplicate}` is given twice")
     return names
 
 
 def check_tasks(count: int, name: str) -> None:
     """Rejects more tasks than a matrix can have."""
     if count > MOST_TASKS:
-        raise _input_error(name, f"{count:,} tasks: more than {MOST_TASKS:,}")
+        raise InputError.about(name, f"{count:,} tasks: more than {MOST_TASKS:,}")
 
 
 def check_values(intervals: int, pairs: int, name: str) -> None:
     """Rejects more values than fit in memory."""
     if intervals * max(pairs, 1) > MOST_VALUES:
         message = f"{intervals:,} intervals of {pairs:,} pairs: more than {MOST_VALUES:,} values"
-        raise _input_error(name, f"{message}; a longer interval or fewer days make it smaller")
+        raise InputError.about(name, f"{message}; a longer interval or fewer days make it smaller")
 
 
 def natural(name: str) -> list[str | int]:
@@ -158,7 +160,3 @@ def natural(name: str) -> list[str | int]:
 def is_bytes(value: float) -> bool:
     """True for a valid number of bytes of a pair in an interval."""
     return math.isfinite(value) and 0 <= value <= MOST_BYTES
-
-
-def _input_error(name: str, message: str) -> InputError:
-    return InputError(name, None, None, None, message)

@@ -50,7 +50,7 @@ def _text(scenario: Mapping[str, Any]) -> str:
         return json.dumps(scenario)
     except (TypeError, ValueError) as error:
         message = f"{error}: expected JSON values"
-        raise InputError("scenario", None, None, None, message) from None
+        raise InputError.about("scenario", message) from None
 
 
 def simulate(

@@ -60,18 +60,18 @@ class Settings:
             InputError: A setting is invalid.
         """
         if not 0 < self.percentile <= 100 or self.thousandths == 0:
-            raise _input_error(
+            raise InputError.about(
                 "percentile", f"`{self.percentile:g}`: expected a number above 0 and at most 100"
             )
         if not 0 < self.threshold_ppm <= 10**6:
             share = f"`{self.threshold_ppm / 10_000:g}%`"
-            raise _input_error("threshold", f"{share}: expected more than 0 % and at most 100 %")
+            raise InputError.about("threshold", f"{share}: expected more than 0 % and at most 100 %")
         if not 1000 <= self.interval_ms <= DAY_MS:
-            raise _input_error("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+            raise InputError.about("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
         if not 0 <= self.coverage <= 1:
-            raise _input_error("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
+            raise InputError.about("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
         if self.port_bps is not None and not 0 < self.port_bps <= MOST_BPS:
-            raise _input_error("port", f"`{self.port_bps}`: expected a positive rate")
+            raise InputError.about("port", f"`{self.port_bps}`: expected a positive rate")
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def plan(
         if row["link"] in percent_of:
             ranks[row["rack"]] = max(ranks.get(row["rack"], 0), percent_of[row["link"]])
     if not ranks:
-        error = InputError("telemetry", None, None, None, "no uplink or downlink of a rack was seen")
+        error = InputError.about("telemetry", "no uplink or downlink of a rack was seen")
         error.add_note("leeward plan needs readings of racks' links, such as r3:uplink")
         raise error
     order = sorted(ranks, key=lambda rack: (-ranks[rack], rack))
@@ -294,7 +294,3 @@ def _simulate(
 
 def _records(outcomes: dict[str, dict[str, Outcome]]) -> dict[str, dict[str, dict[str, Any]]]:
     return {name: {run: asdict(outcome) for run, outcome in runs.items()} for name, runs in outcomes.items()}
-
-
-def _input_error(argument: str, message: str) -> InputError:
-    return InputError(argument, None, None, None, message)

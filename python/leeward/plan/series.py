@@ -106,7 +106,7 @@ def loads(windows: Windows, links: Collection[int]) -> Loads:
     count = (ends["last"] - ends["first"]) // windows.interval_ms + 1
     if count * len(links) > MOST_VALUES:
         message = f"{count:,} intervals of {len(links):,} links: more than {MOST_VALUES:,}"
-        error = InputError("telemetry", None, None, None, message)
+        error = InputError.about("telemetry", message)
         error.add_note("use less time (--since) or longer intervals (--interval)")
         raise error
     row_of = {row["link"]: row for row in samples.links.select(["link", "name", "capacity_bps"]).to_pylist()}

@@ -78,7 +78,7 @@ def run(
             file was written.
     """
     if tables and out is None:
-        raise InputError("tables", None, None, None, "expected a folder for them: `out`")
+        raise InputError.about("tables", "expected a folder for them: `out`")
     variants = plan.variants(scenario, data or traces.data_folder(), axes(settings or {}))
     scenario_read = variants[0].read()
     policy_names = scenario_read.policies if policies is None else names(policies)

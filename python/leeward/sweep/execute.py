@@ -141,11 +141,11 @@ def check_backend(backend: str) -> None:
     """
     if backend not in BACKENDS:
         message = f"`{backend}`: expected one of {', '.join(BACKENDS)}"
-        raise InputError("backend", None, None, None, message)
+        raise InputError.about("backend", message)
     if backend == "ray":
         try:
             import ray.util.joblib  # noqa: F401
         except ImportError:
-            error = InputError("backend", None, None, None, "`ray`: Ray is not installed")
+            error = InputError.about("backend", "`ray`: Ray is not installed")
             error.add_note("pip install 'leeward[ray]' installs it")
             raise error from None

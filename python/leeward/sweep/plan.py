@@ -136,10 +136,10 @@ def cells(variant_list: Sequence[Variant], policies: Sequence[str], seeds: Seque
     """
     for argument, values in (("policies", [policy.strip() for policy in policies]), ("seeds", list(seeds))):
         if not values:
-            raise InputError(argument, None, None, None, "expected at least one")
+            raise InputError.about(argument, "expected at least one")
         duplicates = [value for at, value in enumerate(values) if value in values[:at]]
         if duplicates:
-            raise InputError(argument, None, None, None, f"`{duplicates[0]}` is given twice")
+            raise InputError.about(argument, f"`{duplicates[0]}` is given twice")
     return [
         Cell(variant, seed, policy.strip())
         for variant in variant_list

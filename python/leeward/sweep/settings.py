@@ -161,4 +161,4 @@ def _insert(text: str, mapping: Any, field: str) -> str:
 
 def _setting_error(path: str, value: str | None, message: str) -> InputError:
     where = f"settings {path}" if value is None else f"settings {path}={value}"
-    return InputError(where, None, None, None, message)
+    return InputError.about(where, message)

@@ -45,7 +45,7 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
     """
     if not 0 < confidence < 1:
         message = f"`{confidence}`: expected a share between 0 and 1"
-        raise InputError("confidence", None, None, None, message)
+        raise InputError.about("confidence", message)
     settings = [name for name in table.column_names if name.startswith("set.")]
     quantities = [name for name in table.column_names if name not in (*settings, *_NAMES)]
     rows = table.to_pylist()

@@ -50,7 +50,7 @@ class Store:
         self.cells = folder / "cells"
         if foreign := self._find_foreign():
             message = f"`{folder}`: holds `{foreign}`; expected an empty folder or an earlier sweep"
-            raise InputError("out", None, None, None, message)
+            raise InputError.about("out", message)
 
     def _find_foreign(self) -> str | None:
         """First entry of the folder that is not part of a sweep; None in a valid or empty folder."""
@@ -83,7 +83,7 @@ class Store:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             message = f"`{self.folder}`: another sweep is writing to it; wait, or choose another folder"
-            raise InputError("out", None, None, None, message) from None
+            raise InputError.about("out", message) from None
         else:
             yield
         finally:

@@ -105,7 +105,7 @@ class Engine:
                     else "this is not gzip, but its name ends in"
                 )
                 message = f"{problem} `.gz`, by which Spark recognizes gzip"
-                raise InputError(str(path), None, None, None, message)
+                raise InputError.about(str(path), message)
         # Lines longer or shorter than the header are rejected, whichever columns are read.
         options |= {"sep": delimiter, "mode": "FAILFAST", "columnPruning": False}
         reader = self.connection._session.read.options(**options)
@@ -145,7 +145,7 @@ def _session() -> Any:
         from pyspark.errors import PySparkException, PySparkRuntimeError
         from pyspark.sql import SparkSession
     except ImportError:
-        error = InputError("engine", None, None, None, "`spark`: PySpark is not installed")
+        error = InputError.about("engine", "`spark`: PySpark is not installed")
         error.add_note("pip install 'leeward[spark]'")
         raise error from None
     try:
@@ -159,6 +159,6 @@ def _session() -> Any:
             .getOrCreate()
         )
     except (PySparkException, PySparkRuntimeError, FileNotFoundError) as cause:
-        error = InputError("engine", None, None, None, f"`spark`: it does not start: {cause}")
+        error = InputError.about("engine", f"`spark`: it does not start: {cause}")
         error.add_note("Spark needs a Java runtime, version 17 or later")
         raise error from None

@@ -95,7 +95,7 @@ def readings(
     for other in parts[1:]:
         names = ("ways", "labels", "counter", "width", "unit")
         if any(getattr(first, name) != getattr(other, name) for name in names):
-            raise _input_error(other.name, f"its columns are of another kind than those of {first.name}")
+            raise InputError.about(other.name, f"its columns are of another kind than those of {first.name}")
     table = first.table if len(parts) == 1 else ibis.union(*(part.table for part in parts))
     speeds = any(part.speeds for part in parts)
     return replace(first, table=table, speeds=speeds)
@@ -109,14 +109,14 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        raise InputError("engine", None, None, None, str(error).splitlines()[0]) from None
+        raise InputError.about("engine", str(error).splitlines()[0]) from None
     except duckdb.Error as error:
         text = str(error)
         line = re.search(r"CSV Error on Line: (\d+)", text)
         file = re.search(r"^ *file = (.+)$", text, re.MULTILINE)
         file_name = file[1] if file else name
         csv_error = find_error(file_name, int(line[1])) if line else None
-        raise csv_error or _input_error(file_name, text.splitlines()[0][:300]) from None
+        raise csv_error or InputError.about(file_name, text.splitlines()[0][:300]) from None
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):
             raise
@@ -124,7 +124,9 @@ def reading(name: str) -> Iterator[None]:
         file = re.search(r"file:/+(/?[^\n]+?\.csv(?:\.gz)?)\b", text, re.IGNORECASE)
         file_name = "/" + unquote(file[1]).lstrip("/") if file else name
         csv_error = find_error(file_name) if file else None
-        raise csv_error or _input_error(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
+        raise csv_error or InputError.about(
+            name, f"Spark cannot read it: {text.splitlines()[0][:300]}"
+        ) from None
 
 
 def _check_types(head: Head, file_layout: Layout) -> None:
@@ -235,7 +237,3 @@ def _time_unit(head: Head, column: str) -> str:
     except ValueError:
         return "iso"
     return next(unit for below, unit in _TIME_BOUNDS if not abs(value) >= below)
-
-
-def _input_error(name: str, message: str) -> InputError:
-    return InputError(name, None, None, None, message)

@@ -19,7 +19,7 @@ import yaml
 from urllib3 import BaseHTTPResponse, PoolManager
 from urllib3.exceptions import HTTPError
 
-from leeward._http import connections, retry_after_s, root_cause
+from leeward._http import backoff_s, connections, retry_after_s, root_cause
 from leeward._quantities import bytes_text
 from leeward.errors import InputError
 
@@ -28,7 +28,7 @@ TIMEOUT_S = 120.0
 PATIENCE_S = 300.0
 """Seconds of retries to a busy server."""
 FIRST_WAIT_S = 1.0
-"""Seconds before the first retry; each further retry doubles the time."""
+"""Seconds before the first retry."""
 LONGEST_WAIT_S = 60.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
@@ -80,8 +80,9 @@ class Server:
             InputError: The server is unreachable, rejects the query, or does not answer as Prometheus.
             TooMuchError: The answer would be too large, or take too long.
         """
-        start, wait = self.clock(), FIRST_WAIT_S
+        start, waits = self.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
         while True:
+            wait = next(waits)
             try:
                 response = self._request(path, urlencode(parameters, doseq=True))
                 try:
@@ -109,7 +110,6 @@ class Server:
             if self.clock() - start + pause > PATIENCE_S:
                 raise self._unreachable(f"for {self.clock() - start:.0f} s, {why}")
             self.sleep(pause)
-            wait *= 2
 
     @cached_property
     def _connections(self) -> PoolManager:
@@ -151,7 +151,7 @@ class Server:
             word in text for word in ("too many samples", "exceeded maximum resolution", "exceeds", "limit")
         ):
             return self._too_much(text)
-        error = InputError(self.url, None, None, None, f"the server answers {status}: {text}".rstrip(": "))
+        error = InputError.about(self.url, f"the server answers {status}: {text}".rstrip(": "))
         if status in (401, 403):
             error.add_note("add credentials: --http FILE, with basic_auth or authorization")
         elif status in (301, 302, 307, 308, 404):
@@ -159,23 +159,23 @@ class Server:
         return error
 
     def _too_much(self, text: str) -> TooMuchError:
-        return TooMuchError(self.url, None, None, None, f"too much for one answer: {text}")
+        return TooMuchError.about(self.url, f"too much for one answer: {text}")
 
     def _unreachable(self, reason: object) -> InputError:
-        error = InputError(self.url, None, None, None, f"cannot be reached: {reason}")
+        error = InputError.about(self.url, f"cannot be reached: {reason}")
         error.add_note(f"curl {self.url}/api/v1/query?query=up")
         return error
 
     def _unsafe(self, reason: ssl.SSLCertVerificationError) -> InputError:
         message = f"its certificate cannot be trusted: {reason.verify_message}"
-        error = InputError(self.url, None, None, None, message)
+        error = InputError.about(self.url, message)
         error.add_note("add its authority: --http FILE, with tls_config and ca_file")
         return error
 
     def not_prometheus(self, text: str) -> InputError:
         """Error about an answer that is not of Prometheus."""
         message = f"it does not answer as Prometheus would: `{' '.join(text.split())}`"
-        error = InputError(self.url, None, None, None, message)
+        error = InputError.about(self.url, message)
         error.add_note("expected the address of a Prometheus server, with its path if it has one")
         return error
 
@@ -192,11 +192,9 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
     except ValueError:
         good = False
     if not good or any(letter in url.strip() for letter in " \t\r\n") or parts.query or parts.fragment:
-        raise InputError("prometheus", None, None, None, f"`{url}`: expected an address: http://prom:9090")
+        raise InputError.about("prometheus", f"`{url}`: expected an address: http://prom:9090")
     if parts.username is not None:
-        error = InputError(
-            "prometheus", None, None, None, "other users of this machine can see a password in an address"
-        )
+        error = InputError.about("prometheus", "other users of this machine can see a password in an address")
         error.add_note("put it in a file: --http FILE, with basic_auth")
         raise error
     return Server(url.strip().rstrip("/"), Access() if http_file is None else read_access(http_file))
@@ -217,7 +215,7 @@ def read_access(path: str | PathLike[str]) -> Access:
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(name, None, None, None, getattr(error, "strerror", None) or "not text") from None
+        raise InputError.about(name, getattr(error, "strerror", None) or "not text") from None
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "not readable as YAML"

@@ -129,7 +129,7 @@ def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = N
         ),
     ]:
         if name not in columns:
-            raise _input_error(file, name, f"no such column; the columns are: {_few(columns)}")
+            raise InputError(file, None, None, name, f"no such column; the columns are: {_few(columns)}")
     time = map_columns.time or _time(file, plain)
     labels = map_columns.labels or _labels(plain)
     speed = map_columns.speed or _first(plain, _SPEED)
@@ -138,26 +138,26 @@ def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = N
     )
     if map_columns.wide or not (labels or values):
         if labels and not map_columns.wide:
-            raise _input_error(file, None, f"no readings; there are: {_few(columns)}")
+            raise InputError.about(file, f"no readings; there are: {_few(columns)}")
         # The unit in a map is that of all links.
         unit = map_columns.wide or "bps"
         links = [name for name in columns if name != time.name and name not in map_columns.labels]
         if not links:
-            raise _input_error(file, None, "no column but the time; expected one for each link")
+            raise InputError.about(file, "no column but the time; expected one for each link")
         values, labels, speed = {name: Column(name, unit) for name in links}, (), None
         wide = True
     else:
         wide = False
         if not values:
-            raise _input_error(file, None, f"no readings, such as `load_bps`; there are: {_few(columns)}")
+            raise InputError.about(file, f"no readings, such as `load_bps`; there are: {_few(columns)}")
         if not labels:
-            raise _input_error(
-                file, None, f"no `link`, or `device` and `interface`; there are: {_few(columns)}"
+            raise InputError.about(
+                file, f"no `link`, or `device` and `interface`; there are: {_few(columns)}"
             )
     units = {column.unit for column in values.values()}
     counter = units <= set(COUNTERS)
     if not counter and not units <= set(RATES):
-        raise _input_error(file, None, f"rates and counters in one file: {', '.join(sorted(units))}")
+        raise InputError.about(file, f"rates and counters in one file: {', '.join(sorted(units))}")
     narrow = any(re.fullmatch(r"if(in|out)octets", plain.get(column.name, "")) for column in values.values())
     return Layout(
         time, labels, values, wide, counter, map_columns.counter_bits or (32 if narrow else 0), speed
@@ -170,7 +170,7 @@ def _time(file: str, plain: dict[str, str]) -> Column:
             for column, text in plain.items():
                 if name in (column, text):
                     return Column(column, unit)
-    raise _input_error(file, None, f"no column of times, such as `t_s`; there are: {_few(list(plain))}")
+    raise InputError.about(file, f"no column of times, such as `t_s`; there are: {_few(list(plain))}")
 
 
 def _labels(plain: dict[str, str]) -> tuple[str, ...]:
@@ -197,8 +197,10 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
             continue
         result = counters if counter else rates
         if way in result:
-            raise _input_error(
+            raise InputError(
                 file,
+                None,
+                None,
                 column,
                 f"`{result[way].name}` reads the same direction; a map file must name the column to use",
             )
@@ -208,8 +210,8 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
     if counters and without_counter:
         counter_name = next(iter(counters.values())).name
         message = f"a rate beside the counter `{counter_name}`, and no counter of the same direction"
-        raise _input_error(
-            file, without_counter[0].name, f"{message}; a map file must name the column to use"
+        raise InputError(
+            file, None, None, without_counter[0].name, f"{message}; a map file must name the column to use"
         )
     columns = counters or rates
     return {"load": columns["load"]} if "load" in columns else columns
@@ -257,7 +259,3 @@ def check_time_unit(file: str, line: int | None, where: str, unit: str) -> str:
 def _few(columns: Sequence[str]) -> str:
     text = ", ".join(columns[:12])
     return f"{text} and {len(columns) - 12:,} others" if len(columns) > 12 else text
-
-
-def _input_error(file: str, column: str | None, message: str) -> InputError:
-    return InputError(file, None, None, column, message)

@@ -145,13 +145,13 @@ def read_map(path: str | PathLike[str]) -> Map:
         text = Path(path).read_bytes()
     except OSError as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else (error.strerror or str(error))
-        raise InputError(name, None, None, None, why) from None
+        raise InputError.about(name, why) from None
     if len(text) > MOST_BYTES:
-        raise InputError(name, None, None, None, f"longer than {MOST_BYTES:,} bytes")
+        raise InputError.about(name, f"longer than {MOST_BYTES:,} bytes")
     try:
         root = yaml.compose(text.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except UnicodeDecodeError:
-        raise InputError(name, None, None, None, "not text in UTF-8") from None
+        raise InputError.about(name, "not text in UTF-8") from None
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "not readable as YAML"

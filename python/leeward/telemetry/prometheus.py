@@ -84,7 +84,7 @@ def fetch(
     """
     prometheus = server(url, http)
     if map_file.metrics is None:
-        error = InputError("map", None, None, None, "it does not name the counters to query from Prometheus")
+        error = InputError.about("map", "it does not name the counters to query from Prometheus")
         error.add_note("--map examples/telemetry/snmp_exporter.yaml names them in its field `prometheus`")
         raise error
     place = Path(keep) if keep is not None else user_folder() / "prometheus"
@@ -208,7 +208,7 @@ def _missing_metric(prometheus: Server, query: str, begin: int, last: int) -> In
         near = [*nearest(metric, names, 5), *sorted(words)]
         examples = list(dict.fromkeys(near or sorted(names)))[:8]
         message = f"`{query}`: there is no such metric among {len(names):,}; there are: {', '.join(examples)}"
-    error = InputError(prometheus.url, None, None, None, message)
+    error = InputError.about(prometheus.url, message)
     error.add_note("the field `prometheus` of a map file sets the query")
     return error
 
@@ -333,7 +333,7 @@ def _parts(prometheus: Server, query: str, start: int, end: int) -> Iterator[str
     values = sorted(_texts(prometheus, prometheus.ask(f"label/{LABEL}/values", **parameters)))
     if len(values) < 2:
         message = f"`{query}`: five minutes of it are too much for one answer"
-        raise InputError(prometheus.url, None, None, None, message)
+        raise InputError.about(prometheus.url, message)
     half = len(values) // 2
     for part in (values[:half], values[half:]):
         pattern = "|".join(re.escape(value) for value in part)

@@ -69,15 +69,15 @@ def read(
             these links.
     """
     if bool(paths) == bool(prometheus):
-        raise InputError("telemetry", None, None, None, "expected either files or a Prometheus server")
+        raise InputError.about("telemetry", "expected either files or a Prometheus server")
     for argument, value in (("http", http), ("keep", keep)):
         if value is not None and not prometheus:
-            raise InputError(argument, None, None, None, "only valid with a Prometheus server")
+            raise InputError.about(argument, "only valid with a Prometheus server")
     now = round(time.time() * 1000) if now_ms is None else now_ms
     last = now if until is None else moment("until", until, now)
     first = None if since is None else moment("since", since, last)
     if first is not None and first >= last:
-        raise InputError("since", None, None, None, f"`{since}`: not before the end")
+        raise InputError.about("since", f"`{since}`: not before the end")
     spacing = None if cadence is None else read_milliseconds("cadence", cadence, MOST_CADENCE_MS)
     map_content = map if isinstance(map, Map) else Map() if map is None else read_map(map)
     engine = engine or Engine.duckdb()

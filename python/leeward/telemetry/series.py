@@ -102,13 +102,13 @@ def series(
         readings = replace(readings, table=readings.table.mutate(speed=finite(readings.table.speed)))
     rows, clean = _judge(engine, readings, period)
     if not rows and alone:
-        raise InputError(readings.name, None, None, None, "no readings")
+        raise InputError.about(readings.name, "no readings")
     for row in rows:
         most = row["most"]
         if most is not None and most > MOST_CAPACITY:
             speed = f"a speed of {most:g} bps; expected at most {MOST_CAPACITY:g}: is the unit right?"
             message = f"{_series_text(readings, row)}: {speed}"
-            raise InputError(readings.name, None, None, None, message)
+            raise InputError.about(readings.name, message)
         reason = REASONS[row["reason"]]
         if reason and reason != "outside":
             discards.count(reason, row["number"], _series_text(readings, row))
@@ -120,18 +120,15 @@ def series(
     if cadence_ms is None:
         cadence_ms = cadence_of(engine, clean, readings, series_links)
     if cadence_ms is None:
-        error = InputError(
+        error = InputError.about(
             readings.name,
-            None,
-            None,
-            None,
             "no series has two readings, so the time between readings is unknown",
         )
         error.add_note("set it: --cadence 30s")
         raise error
     if cadence_ms > MOST_CADENCE_MS:
         message = f"readings are {cadence_ms / 3.6e6:.3g} h apart; expected at most 1 h"
-        raise InputError(readings.name, None, None, None, message)
+        raise InputError.about(readings.name, message)
     joined = clean.join(engine.table(series_links), readings.by)
     table = joined.select("series", "link", "share_bps", "members", "t_ms", "value", "speed")
     return Series(table, clean.select(*readings.by, "t_ms"), readings.by, series_links, cadence_ms)
@@ -251,7 +248,7 @@ def _link_series(
     if not rows and alone:
         text = "; ".join(unmatched or ignored[:3])
         message = f"none of {len(summaries):,} series is a link of the cluster: {text}"
-        error = InputError(readings.name, None, None, None, message)
+        error = InputError.about(readings.name, message)
         if not unmatched:
             ways = ", ".join(f"`{way}`" for way in readings.ways)
             error.add_note(f"{map_file.name}: `ignore` has them, or their rule has no link for {ways}")
@@ -338,8 +335,8 @@ def most_frequent(spacings: Iterable[int], counts: Iterable[int]) -> int:
 
 def _no_reading_error(readings: Readings, discards: Discards, outside: int) -> InputError:
     if outside:
-        return InputError(
-            readings.name, None, None, None, f"all {outside:,} readings are outside of the requested period"
+        return InputError.about(
+            readings.name, f"all {outside:,} readings are outside of the requested period"
         )
     text = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
-    return InputError(readings.name, None, None, None, f"no reading can be used ({text})")
+    return InputError.about(readings.name, f"no reading can be used ({text})")

@@ -32,7 +32,7 @@ def moment(argument: str, text: str, before_ms: int) -> int:
     except InputError:
         raise _time_error(argument, text) from None
     if not 0 <= length * 1000 <= before_ms:
-        raise InputError(argument, None, None, None, f"`{text}`: before 1970")
+        raise InputError.about(argument, f"`{text}`: before 1970")
     return before_ms - round(length * 1000)
 
 
@@ -46,4 +46,4 @@ def moment_text(time_ms: int) -> str:
 
 def _time_error(argument: str, text: str) -> InputError:
     expected = "expected a time with a unit (30d, 6h) or a date (2026-01-31, 2026-01-31T12:00Z)"
-    return InputError(argument, None, None, None, f"`{text}`: {expected}")
+    return InputError.about(argument, f"`{text}`: {expected}")

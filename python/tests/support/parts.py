@@ -11,8 +11,11 @@ import pytest
 
 
 def lack(reason: str) -> NoReturn:
-    """Ends a test that lacks a requirement: fails it under CI (environment `CI=true`), else skips it."""
-    if os.environ.get("CI") == "true":
+    """Ends a test that lacks a requirement: fails it under CI, else skips it.
+
+    The variable `CI` marks continuous integration if it is set, and not empty, `false` or `0`.
+    """
+    if os.environ.get("CI", "") not in ("", "false", "0"):
         pytest.fail(f"CI must have this part: {reason}", pytrace=False)
     pytest.skip(reason)
 

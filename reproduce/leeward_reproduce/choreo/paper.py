@@ -20,7 +20,6 @@ LOSERS_IN_SEQUENCE = 10.0
 
 GREEDY_OVER_EXACT = 13.0
 """Percent by which greedy is slower than the best placement, median of 111 apps (section 5)."""
-EXACT_APPS = 111
 
 EC2_TYPICAL = 80.0
 """Percent of EC2's paths at 900 to 1,100 Mb/s (section 2.2, figure 2)."""

@@ -55,9 +55,7 @@ FIGURES = {
         cross_traffic.count_connections,
         draw=cross_traffic.draw,
     ),
-    "6": Figure(
-        "errors of trains", trains.rows_errors, trains.errors, trains.calibrate, trains.draw_errors
-    ),
+    "6": Figure("errors of trains", trains.rows_errors, trains.errors, trains.calibrate, trains.draw_errors),
     "7": Figure(
         "how long a rate holds",
         _both(simulated.rows_stability, namespace_figures.rows_stability),
@@ -108,7 +106,7 @@ def check_horizon(horizon: str) -> None:
         InputError: Always.
     """
     message = f"`{horizon}`: apps run until they end; leave the horizon out"
-    raise InputError("horizon", None, None, None, message)
+    raise InputError.about("horizon", message)
 
 
 def make(

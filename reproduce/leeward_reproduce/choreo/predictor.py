@@ -82,7 +82,7 @@ def abilene() -> Score | None:
         raise
     except (ValueError, OSError, EOFError, zlib.error) as error:
         message = f"expected lines of {_NODES * _NODES} numbers: {error}"
-        raise InputError(f"data:{ABILENE}", None, None, None, message) from None
+        raise InputError.about(f"data:{ABILENE}", message) from None
 
 
 def rows(scores: Sequence[Score]) -> list[Row]:

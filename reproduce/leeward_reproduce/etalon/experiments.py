@@ -199,8 +199,6 @@ class Rings:
     """GiB sent up to the packet switch, as the testbed counts them."""
     circuit_gib: float
     """GiB sent over circuits."""
-    given_up: float
-    """Percent of big flows that did not end."""
 
 
 @lru_cache(maxsize=256)
@@ -245,5 +243,4 @@ def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) ->
         gbps[big],
         totals["uplink_bytes"] / GIB,
         totals["circuit_bytes"] / GIB,
-        100.0 * float((is_big & ~done).sum()) / float(is_big.sum()),
     )

@@ -194,9 +194,9 @@ def check_horizon(horizon: str) -> None:
     try:
         seconds = _native.seconds(horizon)
     except InputError as error:
-        raise InputError("horizon", None, None, None, error.message) from None
+        raise InputError.about("horizon", error.message) from None
     if seconds < 0.01:
-        raise InputError("horizon", None, None, None, f"`{horizon}`: expected at least 10ms")
+        raise InputError.about("horizon", f"`{horizon}`: expected at least 10ms")
 
 
 def make(

@@ -127,8 +127,8 @@ def check_horizon(horizon: str) -> None:
         (variant,) = plan.variants(CELL, None, axes({"horizon": [horizon], "warmup": ["0s"]}))
         long = variant.read().horizon_s >= LEAST_S
     except InputError as error:
-        raise InputError("horizon", None, None, None, error.message) from None
+        raise InputError.about("horizon", error.message) from None
     if not long:
         why = f"expected at least {duration_text(LEAST_S)}: a warm-up of {duration_text(WARMUP_S)}, and two"
         why += " hours"
-        raise InputError("horizon", None, None, None, f"`{horizon}`: {why}")
+        raise InputError.about("horizon", f"`{horizon}`: {why}")

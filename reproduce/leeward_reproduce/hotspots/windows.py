@@ -81,10 +81,10 @@ class Window:
 
 def run(cells: Cells, policy: str, seed: int, value: str | None = None) -> Window:
     """The whole time of a run after the warm-up, as one window."""
-    return whole(cells.table("cell", policy, seed, value))
+    return window_of(cells.table("cell", policy, seed, value))
 
 
-def whole(table: pyarrow.Table) -> Window:
+def window_of(table: pyarrow.Table) -> Window:
     """All intervals of a table `cell`, as one window."""
     return Window({name: table[name].to_numpy().astype(float) for name in table.column_names})
 

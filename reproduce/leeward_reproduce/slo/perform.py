@@ -313,7 +313,7 @@ def check_horizon(horizon: str) -> None:
         InputError: Always.
     """
     message = f"`{horizon}`: each trace is replayed to its end; leave the horizon out"
-    raise InputError("horizon", None, None, None, message)
+    raise InputError.about("horizon", message)
 
 
 def make(

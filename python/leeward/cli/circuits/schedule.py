@@ -88,7 +88,7 @@ def schedule(
 
     if picture is not None:
         if picture.suffix != ".svg":
-            raise InputError("--picture", None, None, None, f"`{picture}`: expected a name that ends in .svg")
+            raise InputError.about("--picture", f"`{picture}`: expected a name that ends in .svg")
         check_file(picture, "--picture")
     flags = {name: f"--{name}" for name in ("scheduler", "circuit", "packet", "night", "week")}
     flags["min_day"] = "--min-day"

@@ -68,12 +68,12 @@ def simulate(
         check_replaced(out, "--out", "an earlier result of this command", _find_foreign)
     if picture is not None:
         if picture.suffix != ".svg":
-            raise InputError("--picture", None, None, None, f"`{picture}`: expected a name that ends in .svg")
+            raise InputError.about("--picture", f"`{picture}`: expected a name that ends in .svg")
         check_file(picture, "--picture")
     network = read(scenario)
     if picture is not None and not network.sampled:
         message = f"`{scenario}` samples no queue: expected `sample` with `every` and `pairs`"
-        raise InputError("--picture", None, None, None, message)
+        raise InputError.about("--picture", message)
     with progress(f"simulating {scenario}", STEPS) as advance:
         done = 0
 

@@ -38,7 +38,7 @@ def hosts_in_cluster(hosts: str) -> list[str]:
             message = (
                 f"`{name}`: with --controller, expected the name of a host in the cluster, without an address"
             )
-            raise InputError("--hosts", None, None, None, message)
+            raise InputError.about("--hosts", message)
     return names
 
 
@@ -66,7 +66,7 @@ def run_survey(
     """
     if secret is not None:
         message = "with --controller, `probes.secret` in the controller's settings sets the secret"
-        raise InputError("--secret", None, None, None, message)
+        raise InputError.about("--secret", message)
     with controller_errors(), survey_progress(title) as on_progress:
         service = client(controller, token_file, ca, PATIENCE_S)
         survey = service.measure(kind, hosts, progress=on_progress, **fields)

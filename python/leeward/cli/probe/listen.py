@@ -65,6 +65,6 @@ def resolve_address(listen: str) -> str:
         addresses = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InputError("--listen", None, None, None, f"`{listen}`: {why}") from error
+        raise InputError.about("--listen", f"`{listen}`: {why}") from error
     family, *_, (host, *_) = min(addresses, key=lambda one: one[0] != socket.AF_INET)
     return f"[{host!s}]:{port}" if family == socket.AF_INET6 else f"{host!s}:{port}"

@@ -102,7 +102,7 @@ def mesh(
         survey = run_survey(*access, "measuring paths", "mesh", names, train=train, **options)
         result, keep_error = survey["result"], survey["error"]
     elif keep:
-        raise InputError("--keep", None, None, None, "requires --controller, which stores the rates")
+        raise InputError.about("--keep", "requires --controller, which stores the rates")
     else:
         targets, key = hosts_of(hosts), secret_of(secret)
         with survey_progress("measuring paths") as on_progress:

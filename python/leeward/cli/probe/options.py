@@ -12,7 +12,7 @@ import typer
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.progress import progress
 from leeward.errors import InputError
-from leeward.probe import Host, named
+from leeward.probe import Host, parse_hosts
 
 MOST = 2**32 - 1
 
@@ -90,7 +90,7 @@ FLAGS = {
 def hosts_of(text: str) -> list[Host]:
     """Hosts of a list with commas."""
     with name_flags(**FLAGS):
-        return named([part for part in split_list(text) or [] if part])
+        return parse_hosts([part for part in split_list(text) or [] if part])
 
 
 def secret_of(file: Path | None) -> str | None:
@@ -105,9 +105,9 @@ def secret_of(file: Path | None) -> str | None:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not text"
-        raise InputError(str(file), None, None, None, why) from None
+        raise InputError.about(str(file), why) from None
     if not lines or not lines[0].strip():
-        raise InputError(str(file), None, None, None, "expected a secret in the first line")
+        raise InputError.about(str(file), "expected a secret in the first line")
     return lines[0].strip()
 
 

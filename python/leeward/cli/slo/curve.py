@@ -139,12 +139,12 @@ def curve(
 
     if plot is not None:
         if plot.suffix != ".svg":
-            raise InputError("--plot", None, None, None, f"`{plot}`: expected a name that ends in .svg")
+            raise InputError.about("--plot", f"`{plot}`: expected a name that ends in .svg")
         check_file(plot, "--plot")
     if percentile is not None and device is None:
-        raise InputError("--percentile", None, None, None, "requires --device")
+        raise InputError.about("--percentile", "requires --device")
     if prune is not None and error is not None:
-        raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
+        raise InputError.about("--prune", "expected one of --prune and --error, not both")
     names = stages(stage, device)
     growth = read_share("--margin", margin, 0, MOST_MARGIN)
     deadline = None if slo is None else read_seconds("--slo", slo)

@@ -118,9 +118,9 @@ def stages(text: str | None, device: str | None) -> list[str]:
     names = split_list(text) or []
     for stage in names:
         if stage not in STAGES:
-            raise InputError("--stage", None, None, None, f"`{stage}`: expected one of {', '.join(STAGES)}")
+            raise InputError.about("--stage", f"`{stage}`: expected one of {', '.join(STAGES)}")
         if stage == "storage" and device is None:
-            raise InputError("--stage", None, None, None, "storage: requires --device")
+            raise InputError.about("--stage", "storage: requires --device")
     return [stage for stage in STAGES if stage in names]
 
 
@@ -129,7 +129,7 @@ def _network(text: str) -> tuple[float, float, float]:
         overhead, payload, other = (float(part) for part in text.split(","))
     except ValueError:
         message = f"`{text}`: expected three numbers, such as {NETWORK}"
-        raise InputError("--network", None, None, None, message) from None
+        raise InputError.about("--network", message) from None
     return overhead, payload, other
 
 

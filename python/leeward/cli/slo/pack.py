@@ -107,8 +107,8 @@ def pack(
     together.
     """
     from leeward._files import atomic_file, check_file
+    from leeward.slo import dump_packing, text_of
     from leeward.slo import pack as pack_volumes
-    from leeward.slo import text_of, written
 
     if write is not None:
         check_file(write, "--write")
@@ -131,7 +131,7 @@ def pack(
             text=text,
         )
     if write is not None and record["workloads"]:
-        choices = written(record, write.parent, text)
+        choices = dump_packing(record, write.parent, text)
         with atomic_file(write) as temporary:
             temporary.write_text(choices, encoding="utf-8")
     if output is PackFormat.json:
@@ -139,7 +139,7 @@ def pack(
     elif output is PackFormat.table:
         _print(record)
     elif record["workloads"]:
-        print(written(record, text=text), end="")
+        print(dump_packing(record, text=text), end="")
     if record["workloads"] and write is not None:
         print(f"wrote {write}", file=sys.stderr)
     elif not record["workloads"] and (write is not None or output is PackFormat.yaml):

@@ -119,7 +119,7 @@ def read(
     good = with_reason.filter(with_reason.reason == "").drop("reason")
     if reason_counts and not any(row["reason"] == "" for row in reason_counts):
         text = ", ".join(f"{row['reason']}: {row['n']:,}" for row in reason_counts)
-        raise InputError(str(path), None, None, None, f"no row can be used ({text})")
+        raise InputError.about(str(path), f"no row can be used ({text})")
     _check_sums(engine, good, head, columns)
     return good
 
@@ -136,7 +136,7 @@ def _check_sums(engine: Engine, table: ibis.Table, head: Head, columns: Sequence
 
 def _file(path: str | PathLike[str]) -> Path:
     if not Path(path).is_file():
-        raise InputError(str(path), None, None, None, "no such file")
+        raise InputError.about(str(path), "no such file")
     return Path(path)
 
 

@@ -228,7 +228,7 @@ def _share(rows: list[dict[str, Any]], name: str) -> float | None:
     return sum(row["requests"] for row in rows if row["class"] == name) / total if total else None
 
 
-def served(analysis: Analysis) -> Section | None:
+def request_shares(analysis: Analysis) -> Section | None:
     """Shares of requests by class of racks; None without requests."""
     if analysis.causes.served is None:
         return None

@@ -42,7 +42,7 @@ def sections(analysis: Analysis, top: int) -> list[Section]:
         cause_rows.split(analysis),
         cause_rows.jobs(analysis, top),
         cause_rows.uplinks(analysis),
-        cause_rows.served(analysis),
+        cause_rows.request_shares(analysis),
         imbalance_rows.unevenness(analysis),
         imbalance_rows.stability(analysis),
         imbalance_rows.scores(analysis),
