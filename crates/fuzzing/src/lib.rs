@@ -12,6 +12,7 @@ use leeward_fabric::input::InputError;
 mod captures;
 mod files;
 mod messages;
+pub mod request_text;
 mod sources;
 
 pub use captures::{capture, ipfix, sflow};
