@@ -18,7 +18,7 @@ mod sources;
 pub use captures::{capture, ipfix, sflow};
 pub use files::{app, cluster, device, loads, policy, running, scenario, settings, slo, tokens, trace};
 pub use messages::{answer, probe, request};
-pub use sources::{blocks, coflow, flows, matrix, pairs, phases, rates, source, swim};
+pub use sources::{blocks, coflow, flows, matrix, pairs, phases, rates, source, swim, tasks};
 
 /// A fuzz target: reads bytes and panics if the reader breaks an invariant.
 pub type Target = fn(&[u8]);
@@ -49,6 +49,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("slo", slo),
     ("source", source),
     ("swim", swim),
+    ("tasks", tasks),
     ("tokens", tokens),
     ("trace", trace),
 ];
