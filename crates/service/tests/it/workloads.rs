@@ -15,17 +15,9 @@ use leeward_service::{
     NoWorkload, PlaceError, Placed, Placement, Report, Score, ScoreError, Scores, Skipped, Unavailable,
     WhatIfError, WhatIfResult,
 };
-use serde_json::{Value, json};
+use leeward_testing::workloads::{CLUSTER, form};
+use serde_json::Value;
 
-const CLUSTER: &str = "\
-name: volumes
-racks: 2
-hosts_per_rack: 3
-nic: 1Gbps
-oversubscription: 1
-priorities: 8
-devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]
-";
 const SECOND: Nanos = Nanos::SECOND;
 
 fn coordinator<A: Addresses>() -> Coordinator<A> {
@@ -34,23 +26,6 @@ fn coordinator<A: Addresses>() -> Coordinator<A> {
         Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("the default settings are valid");
     let policies = Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
-}
-
-/// A workload with an SLO of `millis` milliseconds that takes `share` percent of a host's device.
-fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
-    let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
-    let mut form = json!({
-        "name": name, "client": "r0h0", "slo": { "percentile": 99, "latency": format!("{millis}ms") },
-        "curves": {
-            "network-in": link, "network-out": link,
-            "storage": [{ "rate": format!("{share}%"), "burst": "4ms" }],
-        },
-        "unloaded": "100us",
-    });
-    if let Some(server) = server {
-        form["server"] = server.into();
-    }
-    form
 }
 
 fn placement(form: &Value, key: Option<&str>) -> Placement {
