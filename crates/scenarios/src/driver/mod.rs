@@ -7,5 +7,5 @@ mod error;
 mod profiles;
 pub(crate) mod replicas;
 
-pub use app_sequence::{AppArrival, AppRun, run_apps};
+pub use app_sequence::{AppRun, TimedApp, run_apps};
 pub use error::{Progress, RunError};
