@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use leeward_fabric::Nanos;
-use leeward_fabric::input::{InputError, excerpt, read_text};
+use leeward_fabric::input::{InputError, excerpt, read_secret};
 use leeward_probe::control::Secret;
 
 use crate::machine::Machine;
@@ -54,19 +54,9 @@ pub struct Settings {
     pub probe: Option<(SocketAddr, Secret)>,
 }
 
-/// First line of a file with a secret; errors never quote it.
-fn secret(file: &str) -> Result<String, InputError> {
-    let text = read_text(file)?;
-    let line = text.lines().next().unwrap_or_default().trim();
-    if line.is_empty() {
-        return Err(InputError::new(file, "expected a secret in the first line"));
-    }
-    Ok(line.to_owned())
-}
-
 /// First line of a file with a token, valid as a header value; errors never quote it.
 pub(crate) fn token(file: &str) -> Result<String, InputError> {
-    let line = secret(file)?;
+    let line = read_secret(file)?;
     if !line.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(InputError::new(
             file,
@@ -102,7 +92,7 @@ impl Settings {
         if let Some(file) = &given.token_file {
             token(file)?;
         }
-        let shared = given.secret.as_deref().map(secret).transpose()?;
+        let shared = given.secret.as_deref().map(read_secret).transpose()?;
         let probe = given.probe_listen.as_deref().map(|text| {
             let expected = "expected an address and a port, such as 10.0.0.7:7601";
             let address: SocketAddr = text

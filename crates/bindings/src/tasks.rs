@@ -10,7 +10,7 @@ use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_loads};
 use leeward_placement::moves::{self, Fleet, Moves};
 use leeward_placement::tasks::{self, App, AppRequest, Assignment, Estimate, Task, Transfer, completion};
 use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
-use leeward_scenarios::driver::{AppArrival, run_apps};
+use leeward_scenarios::driver::{TimedApp, run_apps};
 use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -371,7 +371,7 @@ pub fn simulate_apps(
     as_python(py, &described.collect::<Vec<_>>())
 }
 
-fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<AppArrival, InputError> {
+fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<TimedApp, InputError> {
     let invalid = |message: String| Err(InputError::new("apps", message).in_field(format!("[{at}]")));
     let tasks = needs.len() as u32;
     let mut list = Vec::with_capacity(needs.len());
@@ -401,5 +401,5 @@ fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<AppArrival, 
     if list.is_empty() {
         return invalid("expected at least one task".into());
     }
-    Ok(AppArrival { start, request: AppRequest { tasks: list, transfers, ..AppRequest::default() } })
+    Ok(TimedApp { start, request: AppRequest { tasks: list, transfers, ..AppRequest::default() } })
 }

@@ -6,17 +6,13 @@
 //! %, and links of 125 MB/s. The models here have the same numbers of states and about the same loads as the authors'
 //! models. If `LEEWARD_SHARED` contains the original inputs, the benchmark times those as well.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-
 #[path = "../tests/it/support/mod.rs"]
 #[allow(dead_code, reason = "the benchmark uses a part")]
 mod support;
 
-use std::sync::LazyLock;
-use std::time::Instant;
-
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, Queue, Stage, Workload, priorities_by_objective};
+use leeward_testing::bench::seconds;
 use leeward_testing::golden;
 use support::STEP;
 
@@ -70,14 +66,6 @@ fn main() {
         time(file, || support::network(&input), false, authors);
         time(&format!("{file}, Lyapunov"), || support::network(&input), true, authors);
     }
-}
-
-/// Processor seconds of this thread; wall-clock seconds if the system does not report them.
-fn seconds() -> f64 {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos: Option<f64> = stat.and_then(|stat| stat.split(' ').next()?.parse().ok());
-    nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
 /// A network with new models and empty caches.

@@ -1,15 +1,13 @@
 //! Measures how fast captures are converted to matrices on one core. For comparison, also measures a plain copy of the
 //! same bytes through a buffer of the same size, and a walk over the records without parsing.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-
 use std::hint::black_box;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
-use std::time::Instant;
 
 use leeward_capture::places::Mapping;
 use leeward_capture::{Capture, Content, Places, Settings};
+use leeward_testing::bench::fastest;
 
 const BYTES: usize = 256 << 20;
 const REPEATS: usize = 5;
@@ -28,9 +26,9 @@ fn main() {
         [("64 to 1500 bytes", &[64, 594, 1500][..]), ("64 bytes", &[64]), ("1500 bytes", &[1500])]
     {
         let (file, packets) = pcap(sizes);
-        let copy = fastest(|| copy_file(&file));
-        let walk = fastest(|| walk_records(&file));
-        let matrix = fastest(|| read_matrix(&file, packets));
+        let copy = fastest(REPEATS, || copy_file(&file));
+        let walk = fastest(REPEATS, || walk_records(&file));
+        let matrix = fastest(REPEATS, || read_matrix(&file, packets));
         let rate = |seconds: f64| file.len() as f64 / 1e6 / seconds;
         println!(
             "{name:>22} {:>8.0} {:>8.0} {:>8.0} {:>10.0} {:>8.2} {:>8.2}",
@@ -42,16 +40,6 @@ fn main() {
             walk / matrix
         );
     }
-}
-
-/// Seconds of the fastest run, which has the least disturbance from other programs.
-fn fastest(mut run: impl FnMut()) -> f64 {
-    let times = (0..REPEATS).map(|_| {
-        let start = Instant::now();
-        run();
-        start.elapsed().as_secs_f64()
-    });
-    times.fold(f64::INFINITY, f64::min)
 }
 
 /// A capture of complete UDP packets between hosts, and the number of packets.

@@ -3,13 +3,11 @@
 //!
 //! Run it with `cargo bench -p leeward-circuits --bench switch`.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-
-use std::time::Instant;
-
+use leeward_circuits::Schedule;
+use leeward_circuits::schedulers::rotor_schedule;
 use leeward_circuits::switch::{Ecn, Event, Output, Packet, Settings, Switch, Via};
-use leeward_circuits::{Day, Matching, Schedule};
 use leeward_fabric::Nanos;
+use leeward_testing::bench;
 
 /// Packets per run.
 const PACKETS: u64 = 10_000_000;
@@ -29,11 +27,7 @@ fn main() {
 
 /// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k.
 fn strobe(racks: usize) -> Schedule {
-    let days = (1..racks).map(|day| {
-        let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();
-        Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(180_000) }
-    });
-    Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
+    rotor_schedule(racks, Nanos(20_000), Nanos(180_000)).expect("a schedule")
 }
 
 /// Each rack sends packets of 9000 bytes to the other racks, one rack after another, one packet every `every` ns.
@@ -45,7 +39,7 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
     }
     let (mut by_packet, mut by_circuit, mut lost) = (0_u64, 0_u64, 0_u64);
     let (mut arrived, mut now, mut turn) = (0_u64, 0, 0);
-    let began = (Instant::now(), cpu_seconds());
+    let began = bench::seconds();
     while arrived < PACKETS {
         turn = if turn + 1 == racks { 1 } else { turn + 1 };
         for source in 0..racks {
@@ -67,17 +61,10 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
         }
         now += every;
     }
-    let seconds =
-        cpu_seconds().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
+    let seconds = bench::seconds() - began;
     println!(
         "{racks:>5}  {name:<24} {arrived:>8} {by_packet:>8} {by_circuit:>8} {lost:>8}   {:>10.2} {:>10.1}",
         arrived as f64 / seconds / 1e6,
         seconds * 1e9 / arrived as f64
     );
-}
-
-/// CPU time of this thread in seconds.
-fn cpu_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ').next()?.parse::<f64>().ok().map(|nanos| nanos / 1e9)
 }

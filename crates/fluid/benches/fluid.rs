@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use leeward_fabric::{Hop, ResourceId};
 use leeward_fluid::Network;
+use leeward_testing::bench::seconds;
 use leeward_testing::numbers::Numbers;
 
 /// Hosts per rack.
@@ -92,16 +93,6 @@ fn report(case: &Case) {
         plain.seconds,
         plain.seconds / some.seconds,
     );
-}
-
-/// CPU seconds of this thread on Linux, so that other load on the machine has no effect; elapsed seconds elsewhere.
-#[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn seconds() -> f64 {
-    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    let passed = START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64();
-    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let computed = schedstat.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
-    computed.map_or(passed, |nanoseconds| nanoseconds / 1e9)
 }
 
 /// Simulates the first `count` flows of a case with the network.

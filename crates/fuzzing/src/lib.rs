@@ -12,12 +12,13 @@ use leeward_fabric::input::InputError;
 mod captures;
 mod files;
 mod messages;
+pub mod request_text;
 mod sources;
 
 pub use captures::{capture, ipfix, sflow};
 pub use files::{app, cluster, device, loads, policy, running, scenario, settings, slo, tokens, trace};
 pub use messages::{answer, probe, request};
-pub use sources::{blocks, coflow, flows, matrix, pairs, phases, rates, source, swim};
+pub use sources::{blocks, coflow, flows, matrix, pairs, phases, rates, source, swim, tasks};
 
 /// A fuzz target: reads bytes and panics if the reader breaks an invariant.
 pub type Target = fn(&[u8]);
@@ -48,6 +49,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("slo", slo),
     ("source", source),
     ("swim", swim),
+    ("tasks", tasks),
     ("tokens", tokens),
     ("trace", trace),
 ];

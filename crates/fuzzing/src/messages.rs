@@ -16,10 +16,7 @@ use leeward_service::{NewCluster, PolicyLabels};
 use leeward_store::Sqlite;
 use serde::de::DeserializeOwned;
 
-use crate::{CLUSTER, CLUSTER_TEXT, assert_one_line, short};
-
-#[path = "../../controller/tests/support/request_text.rs"]
-mod request_text;
+use crate::{CLUSTER, CLUSTER_TEXT, assert_one_line, request_text, short};
 
 /// Messages and train packets that probe hosts read from each other.
 pub fn probe(bytes: &[u8]) {

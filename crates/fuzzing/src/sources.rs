@@ -45,6 +45,11 @@ pub fn swim(bytes: &[u8]) {
     read("{swim: {file: f, bytes_per_writer: 1TB}}", bytes);
 }
 
+/// Lists of a cell's tasks, plain or gzip.
+pub fn tasks(bytes: &[u8]) {
+    read("{tasks: {file: f, from: 1s, duration: 60s}}", bytes);
+}
+
 /// Settings of sources, and the workload that `facebook` settings generate. All other sources are only parsed.
 pub fn source(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
@@ -69,10 +74,9 @@ fn read(settings: &str, bytes: &[u8]) {
         Source::Matrix(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
         Source::Rates(settings) => settings.read(text, &CLUSTER, HORIZON),
         Source::Tasks(settings) => settings.read(text, &CLUSTER, HORIZON),
-        Source::Facebook(settings) => settings.generate(&CLUSTER, 1, HORIZON),
-        Source::Cell(settings) => settings.generate(&CLUSTER, 1, HORIZON),
-        Source::Reads(settings) => settings.generate(&CLUSTER, 1, HORIZON),
-        Source::App(_) => unreachable!("app files have a target of their own"),
+        Source::Facebook(_) | Source::Cell(_) | Source::Reads(_) | Source::App(_) => {
+            unreachable!("the targets above read files of one list")
+        }
     });
     check(&read);
 }
@@ -91,7 +95,13 @@ fn check(read: &Result<Loaded, InputError>) {
     in_order(workload.flows.iter().map(|flow| flow.start).collect());
     in_order(workload.rates.iter().map(|change| change.at).collect());
     in_order(workload.files.iter().map(|file| file.start).collect());
+    in_order(workload.tasks.iter().map(|task| task.arrive).collect());
     assert!(workload.jobs.iter().all(|job| job.start.is_finite()));
+    for task in &workload.tasks {
+        assert!(task.duration.is_finite() && task.duration >= 0.0);
+        assert!((task.job as usize) < workload.cell_jobs.len());
+        assert!((task.kind as usize) < workload.cell_kinds.len());
+    }
     for change in &workload.rates {
         assert!(change.rate.0 >= 0 && change.resource.index() < CLUSTER.fabric.resource_count());
     }

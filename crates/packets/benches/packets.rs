@@ -7,16 +7,14 @@
 //! Run by `cargo bench -p leeward-packets --bench packets [-- SECONDS]`. SECONDS is simulated time; the default is 2,
 //! as in the paper.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-
-use std::time::Instant;
-
+use leeward_circuits::Schedule;
+use leeward_circuits::schedulers::rotor_schedule;
 use leeward_circuits::switch::{Resize, Via};
-use leeward_circuits::{Day, Matching, Schedule};
 use leeward_fabric::Nanos;
 use leeward_packets::workload::lists;
 use leeward_packets::{Plan, Settings, Simulator};
 use leeward_tcp::control::Control;
+use leeward_testing::bench;
 
 fn main() {
     let seconds = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(2.0);
@@ -37,11 +35,7 @@ fn main() {
 
 /// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k.
 fn strobe(racks: usize) -> Schedule {
-    let days = (1..racks).map(|day| {
-        let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();
-        Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(180_000) }
-    });
-    Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
+    rotor_schedule(racks, Nanos(20_000), Nanos(180_000)).expect("a schedule")
 }
 
 fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>, marks: Option<u64>) {
@@ -53,9 +47,9 @@ fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>,
     settings.switch.circuit_marks = marks.map(|us| Nanos(us * 1000));
     let workload = lists::long(8, 16, [0, 1], 16, 1 << 40).expect("a valid workload");
     let mut simulator = Simulator::new(settings, Plan::Fixed(strobe(8)), workload).expect("a valid setup");
-    let began = (Instant::now(), cpu_seconds());
+    let began = bench::seconds();
     simulator.run(Nanos::from_secs_f64(seconds)).expect("a valid run");
-    let took = cpu_seconds().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
+    let took = bench::seconds() - began;
     let records = simulator.records();
     let us = |quantile: Option<Nanos>| quantile.map_or(f64::NAN, |at| at.0 as f64 / 1e3);
     let all = records.all_latencies();
@@ -73,10 +67,4 @@ fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>,
         us(all.quantile(0.99)),
         records.flows.iter().map(|flow| flow.timeouts).sum::<u64>(),
     );
-}
-
-/// CPU time of this thread, in seconds.
-fn cpu_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ').next()?.parse::<f64>().ok().map(|nanos| nanos / 1e9)
 }

@@ -21,14 +21,14 @@ impl Ties {
 }
 
 /// Sequence of random draws of one request.
-pub(crate) struct Draws {
+pub(crate) struct RequestDraws {
     ties: Ties,
     next: u64,
 }
 
-impl Draws {
+impl RequestDraws {
     pub fn new(seed: u64, request: u64) -> Self {
-        Draws { ties: Ties::new(seed, request), next: 0 }
+        RequestDraws { ties: Ties::new(seed, request), next: 0 }
     }
 
     /// A random position below `n`, uniform up to one part in 2^32 for cluster sizes.

@@ -44,13 +44,12 @@ impl Cross {
         self.path_bps / (self.connections + f64::from(own.max(1)))
     }
 
-    /// Smallest and largest equivalent number of connections consistent with the measured rate, whose relative error
-    /// may be `error`. A connection that gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or
+    /// Smallest and largest equivalent number of connections if one connection gets from `low_bps` to `high_bps`; both
+    /// must be positive. A connection that gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or
     /// eleven.
-    pub fn plausible(&self, error: f64) -> (f64, f64) {
-        let seen = self.each_bps(1);
+    pub fn plausible(&self, low_bps: f64, high_bps: f64) -> (f64, f64) {
         let at = |seen: f64| Cross::from_path_rate(self.path_bps, seen).connections;
-        (at(seen * (1.0 + error)), at(seen * (1.0 - error.clamp(0.0, 0.99))))
+        (at(high_bps), at(low_bps))
     }
 }
 
@@ -70,9 +69,10 @@ mod tests {
     #[test]
     fn the_examples_of_the_paper() {
         assert_eq!(Cross::from_path_rate(1e9, 250e6).connections, 3.0);
-        assert_eq!(Cross::from_path_rate(1e9, 450e6).plausible(0.1).0.round(), 1.0);
-        assert_eq!(Cross::from_path_rate(1e9, 450e6).plausible(0.1).1.round(), 1.0);
-        let (least, most) = Cross::from_path_rate(1e9, 90e6).plausible(0.1);
+        // The measured rates have a relative error of 10 %.
+        let (least, most) = Cross::from_path_rate(1e9, 450e6).plausible(405e6, 495e6);
+        assert_eq!((least.round(), most.round()), (1.0, 1.0));
+        let (least, most) = Cross::from_path_rate(1e9, 90e6).plausible(81e6, 99e6);
         assert!(least < 10.0 && most > 11.0);
         // 100 Mb/s of other traffic on a path of 1000 Mb/s: no competitor is counted, and two connections get 450 each.
         let light = Cross::from_path_rate(900e6, 900e6);
@@ -100,7 +100,7 @@ mod tests {
             let found = Cross::from_two_rates(shared(1), shared(2)).unwrap();
             prop_assert!(close(found.connections, f64::from(others)), "{found:?}");
             prop_assert!(close(found.path_bps, path), "{found:?}");
-            let (least, most) = found.plausible(0.05);
+            let (least, most) = found.plausible(0.95 * shared(1), 1.05 * shared(1));
             prop_assert!(least <= found.connections && found.connections <= most);
         }
 

@@ -3,13 +3,9 @@
 //!
 //! Run by `cargo bench -p leeward-requests --bench requests`.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
-use std::sync::LazyLock;
-use std::time::Instant;
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
@@ -18,6 +14,7 @@ use leeward_requests::{
     run,
 };
 use leeward_slo::Slo;
+use leeward_testing::bench::seconds;
 use leeward_traces::Kind;
 
 const REQUESTS: u64 = 2_000_000;
@@ -89,14 +86,6 @@ fn setup(workloads: u64, order: Scheduling, limits: bool) -> Setup {
         Enforced { name: format!("w{index}"), slo, weight: 1.0, stages }
     };
     Setup::new(servers, (0..workloads).map(enforced).collect())
-}
-
-/// Processor seconds of this thread; wall clock seconds if the system does not report them.
-fn seconds() -> f64 {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos: Option<f64> = stat.and_then(|stat| stat.split(' ').next()?.parse().ok());
-    nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
 fn main() {

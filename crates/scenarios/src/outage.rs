@@ -1,8 +1,13 @@
 //! True state of the network: capacities of resources, and failed hosts, racks and pods.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use leeward_engine::Input;
 use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, ResourceId};
+use leeward_placement::Candidate;
+
+use crate::scenario::{Change, Event, HostState};
 
 /// True capacities, and current failures. Resources of a failed host, rack or pod have no capacity until it recovers.
 #[derive(Debug)]
@@ -14,6 +19,32 @@ pub(crate) struct Outages {
     truth: Capacities,
     host_up: Vec<bool>,
     domain_up: Vec<bool>,
+}
+
+/// Effects of an event.
+pub(crate) struct Effects {
+    /// Hosts that the event names.
+    pub hosts: Vec<HostId>,
+    /// New state of these hosts; `None` if the event changes a capacity alone.
+    pub state: Option<HostState>,
+    /// Changed capacities.
+    pub changed: Vec<(ResourceId, Load)>,
+    announced: bool,
+}
+
+impl Effects {
+    /// Returns the input that informs the engine of a host's new state. The engine is informed of announced events. A
+    /// host whose failure was `detected` is detected as up again.
+    pub fn input(&self, host: HostId, detected: &mut BTreeSet<HostId>) -> Option<Input<'static>> {
+        match self.state? {
+            up @ (HostState::Down | HostState::Up) => {
+                let up = up == HostState::Up;
+                let was_detected = detected.remove(&host);
+                (self.announced || (up && was_detected)).then_some(Input::Health(host, up))
+            }
+            drain => self.announced.then_some(Input::Drain(host, drain == HostState::Draining)),
+        }
+    }
 }
 
 impl Outages {
@@ -39,20 +70,50 @@ impl Outages {
         self.domain_up[domain.index()]
     }
 
+    /// Returns true if a host, or the switch of a rack or pod, can send reports.
+    pub fn can_report(&self, source: Candidate) -> bool {
+        match source {
+            Candidate::Host(host) => self.is_up(host),
+            Candidate::Domain(domain) => self.is_domain_up(domain),
+        }
+    }
+
+    /// Applies an event: links lose capacity, hosts and racks fail or recover.
+    pub fn apply(&mut self, event: Event) -> Effects {
+        let mut changed = Vec::new();
+        let mut hosts = Vec::new();
+        let state = match event.change {
+            Change::Capacity(resource, capacity) => {
+                self.set_capacity(resource, capacity, &mut changed);
+                None
+            }
+            Change::Host(host, state) => {
+                hosts.push(host);
+                Some(state)
+            }
+            Change::Domain(domain, state) => {
+                hosts.extend(self.fabric.hosts(domain).map(HostId));
+                if matches!(state, HostState::Down | HostState::Up) {
+                    self.set_domain_up(domain, state == HostState::Up, &mut changed);
+                }
+                Some(state)
+            }
+        };
+        if let Some(state @ (HostState::Down | HostState::Up)) = state {
+            hosts.iter().for_each(|&host| self.set_host_up(host, state == HostState::Up, &mut changed));
+        }
+        Effects { hosts, state, changed, announced: event.announced }
+    }
+
     /// Sets the capacity of a resource, and adds changes to `changed`. The capacity of a failed resource takes effect when
     /// it recovers.
-    pub fn set_capacity(
-        &mut self,
-        resource: ResourceId,
-        capacity: Load,
-        changed: &mut Vec<(ResourceId, Load)>,
-    ) {
+    fn set_capacity(&mut self, resource: ResourceId, capacity: Load, changed: &mut Vec<(ResourceId, Load)>) {
         self.working.set(resource, capacity);
         self.update(resource, changed);
     }
 
     /// Marks a host, with its links and devices, as up or failed, and adds changes to `changed`.
-    pub fn set_host_up(&mut self, host: HostId, up: bool, changed: &mut Vec<(ResourceId, Load)>) {
+    fn set_host_up(&mut self, host: HostId, up: bool, changed: &mut Vec<(ResourceId, Load)>) {
         self.host_up[host.index()] = up;
         let fabric = self.fabric.clone();
         let links = [fabric.egress(host), fabric.ingress(host)];
@@ -64,7 +125,7 @@ impl Outages {
     }
 
     /// Marks the links of a rack or pod as up or failed, and adds changes to `changed`.
-    pub fn set_domain_up(&mut self, domain: DomainId, up: bool, changed: &mut Vec<(ResourceId, Load)>) {
+    fn set_domain_up(&mut self, domain: DomainId, up: bool, changed: &mut Vec<(ResourceId, Load)>) {
         self.domain_up[domain.index()] = up;
         for resource in
             [self.fabric.out_of_domain(domain), self.fabric.into_domain(domain)].into_iter().flatten()

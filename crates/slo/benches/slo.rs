@@ -2,10 +2,7 @@
 //! the output also has a ratio: its time over the time of the stochastic bounds of all workloads in the same run. Times
 //! are processor seconds, so other load on the machine has little effect on them.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-
-use std::sync::{Arc, LazyLock};
-use std::time::Instant;
+use std::sync::Arc;
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::{ArrivalCurve, TokenBucket};
@@ -13,6 +10,7 @@ use leeward_slo::admit::{self, Arrival};
 use leeward_slo::bound::{BoundSettings, Bounds, Method};
 use leeward_slo::priorities::{LEVELS, by_slo, priority_meister};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
+use leeward_testing::bench;
 use leeward_traces::Stage;
 
 const RUNS: usize = 3;
@@ -122,23 +120,15 @@ fn bounds(system: &System, method: Method) -> usize {
     (0..system.promises.len()).filter(|&promise| bounds.bound(promise, method).is_ok()).count()
 }
 
-/// Processor seconds of this thread; wall-clock seconds on systems without that counter.
-fn now() -> f64 {
-    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos: Option<f64> = stat.and_then(|stat| stat.split(' ').next()?.parse().ok());
-    nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
-}
-
 /// Prints the time of several runs and returns the median, in seconds. `run` returns the number of workloads with a
 /// bound, or with a bound within the SLO.
 fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     let mut count = 0;
     let mut seconds: Vec<f64> = (0..RUNS)
         .map(|_| {
-            let begin = now();
+            let begin = bench::seconds();
             count = run();
-            now() - begin
+            bench::seconds() - begin
         })
         .collect();
     seconds.sort_by(f64::total_cmp);

@@ -6,18 +6,21 @@
 //!   the repository, so their tests are skipped without them, under CI too.
 //! * [`postgres`] runs a PostgreSQL server for the tests of the store and the service.
 //! * [`clusters`] holds clusters and ledgers that several tests share.
-//! * [`numbers`] draws pseudorandom numbers.
+//! * [`workloads`] has workloads with SLOs.
+//! * [`numbers`] draws pseudorandom numbers, and [`bench`] has the clocks of benchmarks.
 //! * [`rows`] checks all rows of a table, and reports every row that fails.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::PathBuf;
 
+pub mod bench;
 pub mod clusters;
 pub mod golden;
 pub mod numbers;
 pub mod postgres;
 pub mod rows;
+pub mod workloads;
 
 /// Returns the environment that a test needs. Without it, prints the reason of the skip and returns `None`.
 ///

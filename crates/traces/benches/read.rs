@@ -1,13 +1,11 @@
 //! Measures how fast traces are read. For comparison, also measures splitting the same lines at their commas, and
 //! reading with the work of each request and its r-b curve.
 
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-
 use std::hint::black_box;
-use std::time::Instant;
 
 use leeward_calculus::RbCurve;
 use leeward_fabric::input::Text;
+use leeward_testing::bench::fastest;
 use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::synthetic::{Shape, Sizes, Synthetic};
 use leeward_traces::{Kind, NetworkWork, Request, Work};
@@ -28,7 +26,7 @@ fn main() {
         volume: 1 << 38,
     };
     let requests: Vec<Request> = Synthetic::new(shape, 1).expect("a valid shape").take(REQUESTS).collect();
-    let work = fastest(|| {
+    let work = fastest(REPEATS, || {
         let mut work = Work::new(NetworkWork::default(), None);
         let arrivals = requests.iter().map(|request| (request.at.0, work.of(request).unwrap().network_out));
         black_box(RbCurve::from_nanos(arrivals).unwrap());
@@ -39,13 +37,13 @@ fn main() {
     for (name, format) in formats {
         let mut text = String::from(if name == "leeward" { "seconds,kind,size,offset\n" } else { "" });
         requests.iter().for_each(|request| text += &format(request));
-        let split = fastest(|| {
+        let split = fastest(REPEATS, || {
             let cells = text.lines().map(|line| line.split(',').count());
             black_box(cells.sum::<usize>());
         });
         // The time to copy the text for the reader is not measured.
         let mut copies = vec![text.clone().into_bytes(); REPEATS];
-        let read = fastest(|| {
+        let read = fastest(REPEATS, || {
             let text = Text::from_bytes("t", copies.pop().expect("one copy per repeat")).unwrap();
             let read = Requests::open(text, &ReadSettings::default()).unwrap();
             assert_eq!(read.map(|request| request.unwrap().size).filter(|&size| size > 0).count(), REQUESTS);
@@ -54,16 +52,6 @@ fn main() {
         println!("{name:>10} {:>12.0} {:>12.0} {:>7.2}", rate(split), rate(read), split / read);
     }
     println!("\nwork and r-b curve: {:.0} requests/s", REQUESTS as f64 / work);
-}
-
-/// Seconds of the fastest run, which has the least disturbance from other programs.
-fn fastest(mut run: impl FnMut()) -> f64 {
-    let times = (0..REPEATS).map(|_| {
-        let start = Instant::now();
-        run();
-        start.elapsed().as_secs_f64()
-    });
-    times.fold(f64::INFINITY, f64::min)
 }
 
 fn letter(request: &Request) -> &'static str {

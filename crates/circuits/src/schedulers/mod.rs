@@ -18,7 +18,7 @@ pub use bvn::{Bvn, BvnSettings};
 pub use eclipse::{Eclipse, EclipseSettings};
 pub use fixed::{Fixed, FixedDay, FixedSettings, fixed_schedule};
 pub use opera::{Opera, OperaSettings};
-pub use rotor::{Rotor, RotorSettings};
+pub use rotor::{Rotor, RotorSettings, rotor_schedule};
 pub use solstice::{Etalon, EtalonSettings, Paper, PaperSettings, Prepare, Solstice, SolsticeSettings};
 
 use crate::{DemandError, DemandMatrix, MatchingError, Network, NetworkError, Schedule, ScheduleError};

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CircuitsError, Guarantees, Scheduler};
-use crate::{Day, DemandMatrix, Matching, Network, Schedule};
+use crate::{Day, DemandMatrix, Matching, Network, Schedule, ScheduleError};
 
 /// Settings of `rotor`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -76,9 +76,17 @@ impl Scheduler for Rotor {
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let racks = demand.racks();
         let length = day_of(NAME, self.0.day, network)?;
-        let days = (1..racks).map(|step| Day { matching: ring(racks, step), length }).collect();
-        Ok(Schedule::new(racks, network.night(), days)?)
+        Ok(rotor_schedule(racks, network.night(), length)?)
     }
+}
+
+/// Creates a round among `racks` racks: on day k rack i has its circuit to rack i + k, for k from 1.
+///
+/// # Errors
+/// Returns an error if a schedule cannot have so many racks or so long days.
+pub fn rotor_schedule(racks: usize, night: Nanos, day: Nanos) -> Result<Schedule, ScheduleError> {
+    let days = (1..racks).map(|step| Day { matching: ring(racks, step), length: day }).collect();
+    Schedule::new(racks, night, days)
 }
 
 /// Circuits from each rack to the one `step` racks further.

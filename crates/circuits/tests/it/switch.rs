@@ -1,5 +1,6 @@
 //! Hybrid switch: bytes are conserved, order is kept, rates and times are exact.
 
+use leeward_circuits::schedulers::rotor_schedule;
 use leeward_circuits::switch::{
     Ecn, Event, Full, Output, Packet, Resize, Settings, SettingsError, Switch, SwitchError, Via,
 };
@@ -11,11 +12,7 @@ const MTU: u32 = 9000;
 
 /// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k (Etalon, figure 4).
 fn strobe(racks: usize) -> Schedule {
-    let days = (1..racks).map(|day| {
-        let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();
-        Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(180_000) }
-    });
-    Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
+    rotor_schedule(racks, Nanos(20_000), Nanos(180_000)).expect("a schedule")
 }
 
 fn packet(payload: u64, source: u32, destination: u32, bytes: u32) -> Packet<u64> {

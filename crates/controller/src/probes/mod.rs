@@ -10,7 +10,7 @@ mod offers;
 mod surveys;
 
 use leeward_fabric::Nanos;
-use leeward_fabric::input::{InputError, read_text};
+use leeward_fabric::input::{InputError, read_secret};
 use leeward_probe::control::Secret;
 
 pub use self::mesh_rates::{apply_mesh, mesh_shape};
@@ -42,19 +42,6 @@ impl Probes {
     /// # Errors
     /// [`InputError`] with the file.
     pub fn secret(&self) -> Result<Secret, InputError> {
-        Ok(Secret(self.secret.as_deref().map(secret).transpose()?))
+        Ok(Secret(self.secret.as_deref().map(read_secret).transpose()?))
     }
-}
-
-/// Reads a secret from the first line of a file. Error messages never contain it.
-///
-/// # Errors
-/// [`InputError`] with the file.
-pub fn secret(file: &str) -> Result<String, InputError> {
-    let text = read_text(file)?;
-    let line = text.lines().next().unwrap_or_default().trim();
-    if line.is_empty() {
-        return Err(InputError::new(file, "expected a secret in the first line"));
-    }
-    Ok(line.to_owned())
 }

@@ -4,12 +4,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use leeward_fabric::input::{InputError, read_text};
+use leeward_fabric::input::{InputError, read_secret, read_text};
 use rustls::ServerConfig;
 
 use super::plain;
 use crate::access::{Access, Tokens, tls_config};
-use crate::probes;
 use crate::settings::{Flags, Settings};
 
 /// Address, TLS and tokens of a service.
@@ -35,7 +34,7 @@ impl TlsAndTokens {
             return Err(flags.wrong("listen", open_to_all(&settings.listen)));
         }
         let tls = settings.tls.as_ref().map(tls_config).transpose()?;
-        settings.probes.secret.as_deref().map(probes::secret).transpose()?;
+        settings.probes.secret.as_deref().map(read_secret).transpose()?;
         Ok(TlsAndTokens {
             address,
             access: Arc::new(Access::new(tokens, settings.limits.requests_per_s)),

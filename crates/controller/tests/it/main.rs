@@ -1,7 +1,5 @@
 //! Tests of the service over HTTP, in the process of the test.
 
-#[path = "../support/request_text.rs"]
-mod request_text;
 #[path = "../support/mod.rs"]
 mod support;
 

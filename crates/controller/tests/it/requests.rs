@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::request_text::{parse, send};
 use crate::support::{frozen_clock, service};
+use leeward_fuzzing::request_text::{parse, send};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

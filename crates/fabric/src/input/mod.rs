@@ -60,3 +60,17 @@ pub fn read_text(path: &str) -> Result<String, InputError> {
         InputError::new(path, "not UTF-8 text").at_line(line as u64)
     })
 }
+
+/// Reads a secret from the first line of a file. Error messages never contain it.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read or is not UTF-8, or if its first line is blank.
+pub fn read_secret(path: &str) -> Result<String, InputError> {
+    let text = read_text(path)?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        return Err(InputError::new(path, "expected a secret in the first line"));
+    }
+    Ok(line.to_owned())
+}

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 
+use leeward_circuits::schedulers::rotor_schedule;
 use leeward_circuits::switch::{Resize, Via};
 use leeward_circuits::{Day, Matching, Schedule};
 use leeward_fabric::Nanos;
@@ -16,8 +17,7 @@ const MS: u64 = 1_000_000;
 
 /// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k (Etalon, figure 4).
 fn strobe(racks: usize) -> Schedule {
-    let days = (1..racks).map(|day| ring(racks, day, 180_000));
-    Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
+    rotor_schedule(racks, Nanos(20_000), Nanos(180_000)).expect("a schedule")
 }
 
 /// A day with circuits from rack i to rack i + step.

@@ -16,7 +16,7 @@ use super::first_replica::{at_random, by_rule, filter, place_first, place_groups
 use super::uplink::{Guideline, UplinkClass};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
-use crate::ties::Draws;
+use crate::ties::RequestDraws;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `ccp`.
@@ -93,7 +93,7 @@ impl Ccp {
         guideline: Guideline,
         context: &Context<'_, '_>,
     ) -> Result<Chain, Refusal> {
-        let mut draws = Draws::new(context.seed, request.id);
+        let mut draws = RequestDraws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
         place_first(request, &mut filter, &mut draws)?;
         place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
@@ -112,7 +112,7 @@ impl Ccp {
         copies: usize,
         guideline: Guideline,
         filter: &Filter<'_>,
-        draws: &mut Draws,
+        draws: &mut RequestDraws,
         context: &Context<'_, '_>,
     ) -> Option<DomainId> {
         let fabric = context.pool.fabric();
@@ -145,7 +145,7 @@ impl Ccp {
         (full, Reverse(guideline.class(rack, context.pool, context.view)), taken)
     }
 
-    fn host(&self, rack: DomainId, filter: &Filter<'_>, draws: &mut Draws) -> Option<HostId> {
+    fn host(&self, rack: DomainId, filter: &Filter<'_>, draws: &mut RequestDraws) -> Option<HostId> {
         let hosts = filter.pool.fabric().hosts(rack);
         match self.settings.within {
             Within::Uniform => at_random(hosts, filter, draws),

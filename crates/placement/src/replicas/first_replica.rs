@@ -7,7 +7,7 @@ use super::fault_domains::spreads;
 use super::{Chain, ReplicaRequest, transfers};
 use crate::constraints::{Constraint, Filter};
 use crate::decision::count_refusals;
-use crate::ties::Draws;
+use crate::ties::RequestDraws;
 use crate::{Basis, Considered, Context, Decision, Pool, Refusal};
 
 /// Number of draws before a scan of all candidates.
@@ -26,7 +26,7 @@ pub(super) fn filter<'a>(pool: &'a Pool, request: &'a ReplicaRequest) -> Filter<
 pub(super) fn place_first(
     request: &ReplicaRequest,
     filter: &mut Filter<'_>,
-    draws: &mut Draws,
+    draws: &mut RequestDraws,
 ) -> Result<HostId, Refusal> {
     let fabric = filter.pool.fabric();
     if request.writer.is_some_and(|writer| writer.index() >= fabric.host_count()) {
@@ -48,7 +48,7 @@ pub(super) fn place_first(
 pub(super) fn at_random(
     range: std::ops::Range<u32>,
     filter: &Filter<'_>,
-    draws: &mut Draws,
+    draws: &mut RequestDraws,
 ) -> Option<HostId> {
     let count = range.end - range.start;
     if count == 0 {

@@ -31,7 +31,7 @@ use super::path_estimates::PathEstimates;
 use super::sinbad_settings::WithoutTelemetry;
 use super::uplink::Guideline;
 use super::{Chain, ReplicaRequest, Uniform, UniformSettings, transfers};
-use crate::ties::{Draws, Ties};
+use crate::ties::{RequestDraws, Ties};
 use crate::{Basis, Context, Decision, Note, Policy, Refusal};
 
 /// Settings of `leeward`.
@@ -110,7 +110,7 @@ impl Leeward {
     ) -> Result<Decision<Chain>, Refusal> {
         let fabric = context.pool.fabric();
         let mut filter = filter(context.pool, request);
-        let first = place_first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
+        let first = place_first(request, &mut filter, &mut RequestDraws::new(context.seed, request.id))?;
         let source = request.writer.unwrap_or(first);
         let estimates = PathEstimates::new(context.view, source, request.id);
         let disk = context.pool.write_rate().map(|rate| rate.as_load().0 as f64);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
-use crate::ties::Draws;
+use crate::ties::RequestDraws;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `rehdfs`.
@@ -64,7 +64,7 @@ impl ReHdfs {
 
     fn choose(&self, request: &ReplicaRequest, context: &Context<'_, '_>) -> Result<Chain, Refusal> {
         let fabric = context.pool.fabric();
-        let mut draws = Draws::new(context.seed, request.id);
+        let mut draws = RequestDraws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
         let first = place_first(request, &mut filter, &mut draws)?;
         let from = fabric.rack_of(request.writer.unwrap_or(first));

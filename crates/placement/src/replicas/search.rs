@@ -13,7 +13,7 @@ use super::sinbad_settings::{Hysteresis, SinbadSettings};
 use super::{Chain, ReplicaRequest, transfer};
 use crate::constraints::{Constraint, Filter};
 use crate::decision::sight;
-use crate::ties::{Draws, Ties};
+use crate::ties::{RequestDraws, Ties};
 use crate::{Candidate, Considered, Context, Limit, Refusal, Verdict};
 
 /// Search for the places of one block.
@@ -55,7 +55,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         'a: 's,
     {
         let mut filter = filter(context.pool, request);
-        place_first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
+        place_first(request, &mut filter, &mut RequestDraws::new(context.seed, request.id))?;
         let ties = Ties::new(context.seed, request.id);
         let domain_write_cap = write_cap(settings, context.pool.write_rate());
         let (selected, why) = (Vec::with_capacity(4), Vec::new());

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
-use crate::ties::Draws;
+use crate::ties::RequestDraws;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `uniform`.
@@ -58,7 +58,7 @@ impl Uniform {
         request: &ReplicaRequest,
         context: &Context<'_, '_>,
     ) -> Result<Chain, Refusal> {
-        let mut draws = Draws::new(context.seed, request.id);
+        let mut draws = RequestDraws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
         place_first(request, &mut filter, &mut draws)?;
         place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
@@ -69,7 +69,7 @@ impl Uniform {
 }
 
 /// Places `copies` on hosts of one rack.
-fn place_group(filter: &mut Filter<'_>, draws: &mut Draws, copies: usize) -> Option<()> {
+fn place_group(filter: &mut Filter<'_>, draws: &mut RequestDraws, copies: usize) -> Option<()> {
     let fabric = filter.pool.fabric();
     let anywhere = 0..fabric.host_count() as u32;
     let mut first: Option<HostId> = None;

@@ -24,7 +24,7 @@ use super::capacity_check::{CapacityCheck, Taken};
 use super::score::{Balance, Racks, rack_links};
 use super::{AppRequest, Assignment, TaskPolicy, transaction};
 use crate::decision::oldest_of;
-use crate::ties::{Draws, Ties};
+use crate::ties::{RequestDraws, Ties};
 use crate::{Considered, Context, Decision, Explain, Objectives, Policy, Refusal};
 
 /// Maximum number of draws per host of the sample. If no drawn host can take the task, the policy scans all hosts.
@@ -209,7 +209,7 @@ impl Borg {
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
         let mut newest = Nanos(0);
         let population = Population::new(context.pool.fabric(), among);
-        for host in self.sample(index, &population, capacity, &mut Draws::new(context.seed, id)) {
+        for host in self.sample(index, &population, capacity, &mut RequestDraws::new(context.seed, id)) {
             // Skip hosts that cannot win, unless the caller wants an explanation.
             let to_beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
             let to_beat = to_beat.map(|((_, spread, steps, ..), _)| (spread, steps));
@@ -270,7 +270,7 @@ impl Borg {
         task: u32,
         population: &Population<'_>,
         capacity: &CapacityCheck<'_>,
-        draws: &mut Draws,
+        draws: &mut RequestDraws,
     ) -> Vec<HostId> {
         let size = population.size();
         let wanted = self.settings.sample.min(size) as usize;

@@ -6,7 +6,7 @@ use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::capacity_check::{CapacityCheck, estimated_lookups};
 use super::{AppRequest, Assignment, TaskPolicy, transaction};
-use crate::ties::Draws;
+use crate::ties::RequestDraws;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Number of draws before a scan of all hosts.
@@ -48,7 +48,7 @@ impl TaskPolicy for Random {
 
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
     let mut capacity = CapacityCheck::new(context.pool, request);
-    let mut draws = Draws::new(context.seed, request.id);
+    let mut draws = RequestDraws::new(context.seed, request.id);
     let hosts = context.pool.fabric().host_count() as u32;
     for task in 0..request.tasks.len() as u32 {
         let drawn = std::iter::repeat_with(|| HostId(draws.below(hosts))).take(DRAWS as usize);

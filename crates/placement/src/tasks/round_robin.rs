@@ -7,7 +7,7 @@ use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::capacity_check::{CapacityCheck, estimated_lookups};
 use super::{AppRequest, Assignment, TaskPolicy, transaction};
-use crate::ties::Draws;
+use crate::ties::RequestDraws;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Placement on the hosts one after another.
@@ -47,7 +47,7 @@ impl TaskPolicy for RoundRobin {
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
     let mut capacity = CapacityCheck::new(context.pool, request);
     let hosts = context.pool.fabric().host_count() as u32;
-    let mut next = Draws::new(context.seed, request.id).below(hosts);
+    let mut next = RequestDraws::new(context.seed, request.id).below(hosts);
     for task in 0..request.tasks.len() as u32 {
         let turn = (0..hosts).map(|i| HostId(((u64::from(next) + u64::from(i)) % u64::from(hosts)) as u32));
         let host = capacity.take_first(task, turn)?;

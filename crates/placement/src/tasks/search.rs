@@ -12,7 +12,7 @@ use super::rates::{Rates, SLOWEST};
 use super::{AppRequest, Assignment};
 use crate::Context;
 use crate::estimate::Estimate;
-use crate::ties::Draws;
+use crate::ties::RequestDraws;
 
 /// Number of tasks moved at random at a restart of the search.
 const PERTURBED_TASKS: u32 = 3;
@@ -84,7 +84,7 @@ pub(super) fn improve(
         return first;
     }
     let mut search = Search::new(request, context, estimate, first);
-    let mut draws = Draws::new(context.seed, request.id ^ 0x5eed);
+    let mut draws = RequestDraws::new(context.seed, request.id ^ 0x5eed);
     let mut cost = search.descend(effort.links);
     let (mut best, mut best_cost) = (search.hosts.clone(), cost);
     let mut failed = 0;
@@ -234,7 +234,7 @@ impl<'a, 'l> Search<'a, 'l> {
     }
 
     /// Moves a few tasks at random, among them one whose transfers cross the slowest link.
-    fn perturb(&mut self, draws: &mut Draws) {
+    fn perturb(&mut self, draws: &mut RequestDraws) {
         let (_, slowest) = self.cost();
         let crossing = slowest.map(|link| self.crossing(link)).unwrap_or_default();
         for round in 0..PERTURBED_TASKS {

@@ -70,10 +70,7 @@ pub fn cross(
     };
     let windows = one.windows_bps(WINDOW);
     let ends = quantile(&windows, 0.1).zip(quantile(&windows, 0.9)).filter(|&(low, _)| low > 0.0);
-    let plausible = cross.zip(ends).map(|(cross, (low, high))| {
-        let at = |seen| Cross::from_path_rate(cross.path_bps, seen).connections;
-        (at(high), at(low))
-    });
+    let plausible = cross.zip(ends).map(|(cross, (low, high))| cross.plausible(low, high));
     let over_time = cross.map_or_else(Vec::new, |cross| over_time(cross.path_bps, &windows));
     let window_ns = WINDOW as u64 * SLOT_NS;
     Ok(CrossTraffic { one_bps, each_bps, cross, plausible, window_ns, over_time })

@@ -15,9 +15,9 @@ use leeward_placement::{Explain, JobId, Refusal};
 
 use crate::driver::error::RunError;
 
-/// An arriving app.
+/// An app with its arrival time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct AppArrival {
+pub struct TimedApp {
     /// Arrival time, in seconds.
     pub start: f64,
     /// App to place. The run replaces its number by its position.
@@ -46,7 +46,7 @@ pub struct AppRun {
 pub fn run_apps(
     cluster: &Cluster,
     believed: &Capacities,
-    arrivals: &[AppArrival],
+    arrivals: &[TimedApp],
     policy: Box<dyn TaskPolicy>,
     seed: u64,
 ) -> Result<Vec<AppRun>, RunError> {

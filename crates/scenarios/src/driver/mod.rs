@@ -6,6 +6,7 @@ pub(crate) mod cell;
 mod error;
 mod profiles;
 pub(crate) mod replicas;
+mod world;
 
-pub use app_sequence::{AppArrival, AppRun, run_apps};
+pub use app_sequence::{AppRun, TimedApp, run_apps};
 pub use error::{Progress, RunError};

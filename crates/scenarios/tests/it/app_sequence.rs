@@ -2,7 +2,7 @@
 
 use leeward_fabric::{Bytes, Cluster, Cpus};
 use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
-use leeward_scenarios::driver::{AppArrival, AppRun, run_apps};
+use leeward_scenarios::driver::{AppRun, TimedApp, run_apps};
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn hose(hosts: usize, cpus: u64) -> Cluster {
 }
 
 /// An app of tasks of one processor each, and its matrix in MB.
-fn app(start: f64, tasks: u32, sends: &[(u32, u32, u64)]) -> AppArrival {
+fn app(start: f64, tasks: u32, sends: &[(u32, u32, u64)]) -> TimedApp {
     let transfer = |&(from, to, mb): &(u32, u32, u64)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
     let task = Task { cpus: Cpus(1000), ..Task::default() };
     let request = AppRequest {
@@ -20,10 +20,10 @@ fn app(start: f64, tasks: u32, sends: &[(u32, u32, u64)]) -> AppArrival {
         transfers: sends.iter().map(transfer).collect(),
         ..AppRequest::default()
     };
-    AppArrival { start, request }
+    TimedApp { start, request }
 }
 
-fn run(cluster: &Cluster, policy: &str, arrivals: &[AppArrival]) -> Vec<AppRun> {
+fn run(cluster: &Cluster, policy: &str, arrivals: &[TimedApp]) -> Vec<AppRun> {
     let policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
     run_apps(cluster, &cluster.capacities, arrivals, policy, 1).expect("arrivals are in order")
 }

@@ -1,25 +1,18 @@
 //! Apps as workloads of a scenario: placement by telemetry, beside background, with waits, failures and
 //! moves.
 
-use std::path::{Path, PathBuf};
-
 use leeward_scenarios::record::{App, Record};
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::{Comparison, Summary};
-use leeward_scenarios::{Run, Task, run_all};
+use leeward_scenarios::{Task, run_all};
 use proptest::prelude::*;
+
+use crate::support::runs::{folder, run, runs};
 
 /// Four racks of two hosts at 800 Mb/s; the uplinks carry all of their traffic.
 const TREE: &str = "racks: 4\nhosts_per_rack: 2\nnic: 800Mbps\noversubscription: 1\ncpus: 2\nmemory: 8GB\n";
 /// Six hosts that send 800 Mb/s each.
 const HOSE: &str = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncpus: 1\nmemory: 8GB\n";
-
-/// Returns a folder for the files of one test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("apps").join(name);
-    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
-    folder
-}
 
 /// Writes an app of single-processor tasks with transfers in MB.
 fn write_app(name: &str, file: &str, tasks: u32, memory: &str, sends: &[(u32, u32, u64)]) {
@@ -27,11 +20,11 @@ fn write_app(name: &str, file: &str, tasks: u32, memory: &str, sends: &[(u32, u3
     for (from, to, mb) in sends {
         text += &format!("  - {{from: t{from}, to: t{to}, bytes: {mb}MB}}\n");
     }
-    std::fs::write(folder(name).join(file), text).expect("the folder of the test can be written to");
+    std::fs::write(folder("apps", name).join(file), text).expect("the folder of the test can be written to");
 }
 
 fn read(name: &str, cluster: &str, text: &str) -> Result<Scenario, String> {
-    let folder = folder(name);
+    let folder = folder("apps", name);
     std::fs::write(folder.join("cluster.yaml"), cluster).expect("the folder of the test can be written to");
     let text = format!("cluster: cluster.yaml\n{text}");
     Scenario::from_text("scenario.yaml", &text, &folder, None).map_err(|error| error.to_string())
@@ -41,20 +34,9 @@ fn scenario(name: &str, cluster: &str, text: &str) -> Scenario {
     read(name, cluster, text).expect("the scenario of the test is valid")
 }
 
-fn run(scenario: &Scenario, policy: &str) -> Record {
-    runs(scenario, &[policy], 1).remove(0).record
-}
-
 fn run_under(seed: u64, scenario: &Scenario, policy: &str) -> Record {
     let task = Task { policy: PolicySpec::named(policy), seed };
     run_all(scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs").remove(0).record
-}
-
-fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
-    let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
-    let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
-    let tasks: Vec<Task> = policies.iter().map(task).collect();
-    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a valid scenario runs")
 }
 
 fn times(record: &Record) -> Vec<Option<f64>> {
@@ -117,7 +99,8 @@ fn an_app_that_never_fits_is_counted_and_the_run_ends() {
 fn busy(name: &str) {
     let rate = |host: u32| format!("0,h{host}:egress,760e6\n");
     let text = format!("t_s,link,rate_bps\n{}", (0..4).map(rate).collect::<String>());
-    std::fs::write(folder(name).join("rates.csv"), text).expect("the folder of the test can be written to");
+    std::fs::write(folder("apps", name).join("rates.csv"), text)
+        .expect("the folder of the test can be written to");
 }
 
 #[test]
@@ -209,10 +192,13 @@ fn an_app_restarts_elsewhere_when_a_host_fails_announced_or_not() {
 #[test]
 fn incompatible_sources_are_rejected_with_the_source_and_the_reason() {
     write_app("refused", "app.yaml", 2, "0B", &[(0, 1, 1)]);
-    std::fs::write(folder("refused").join("square.csv"), "0,1\n2,0,3\n")
+    std::fs::write(folder("apps", "refused").join("square.csv"), "0,1\n2,0,3\n")
         .expect("the folder of the test can be written to");
-    std::fs::write(folder("refused").join("streams.yaml"), "tasks: [{name: a, egress: {mean: 1Mbps}}]\n")
-        .expect("the folder of the test can be written to");
+    std::fs::write(
+        folder("apps", "refused").join("streams.yaml"),
+        "tasks: [{name: a, egress: {mean: 1Mbps}}]\n",
+    )
+    .expect("the folder of the test can be written to");
     let app = "{app: {file: app.yaml}}";
     let rejection = |text: &str| match read("refused", HOSE, text) {
         Err(message) => message,
@@ -242,7 +228,7 @@ fn incompatible_sources_are_rejected_with_the_source_and_the_reason() {
         "workloads: [{app: {file: app.yaml, name: \"a\\nb\"}}]".into(),
     ]
     .iter()
-    .map(|text| rejection(text).replace(&format!("{}", folder("refused").display()), "FOLDER"))
+    .map(|text| rejection(text).replace(&format!("{}", folder("apps", "refused").display()), "FOLDER"))
     .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }

@@ -8,7 +8,8 @@ use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::{Task, run_all};
 use proptest::prelude::*;
 
-use crate::support::cell::{ListedTask, STEP, events, run, runs, scenario, scenario_of_tasks, summary};
+use crate::support::cell::{ListedTask, STEP, events, scenario, scenario_of_tasks, summary};
+use crate::support::runs::{folder, run, runs};
 
 const POLICIES: [&str; 4] = ["borg", "utp-reactive", "utp-proactive", "utp"];
 
@@ -312,7 +313,7 @@ fn a_stopped_run_returns_the_stopped_error() {
 #[test]
 fn invalid_cell_scenarios_are_rejected_when_read_or_run() {
     let mut table = String::new();
-    let folder = crate::support::cell::folder("bad");
+    let folder = folder("cell", "bad");
     let cluster = "racks: 4\nhosts_per_rack: 1\nnic: 10Gbps\nrack_link: 1Gbps\ncpus: 16\n";
     std::fs::write(folder.join("cluster.yaml"), cluster).expect("the folder of the test can be written to");
     for text in [

@@ -2,39 +2,26 @@
 //! tests also cover the settings of Sinbad's evaluation without racks, without disks, or with writers that could be
 //! anywhere.
 
-use std::path::{Path, PathBuf};
-
 use leeward_fabric::{Bytes, HostId};
 use leeward_scenarios::record::{File, Job, Record};
-use leeward_scenarios::scenario::{PolicySpec, Scenario};
+use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::{Comparison, Summary};
-use leeward_scenarios::{Task, run_all};
 use leeward_testing::clusters::RACKS_4X4_WITH_DISKS;
 use proptest::prelude::*;
+
+use crate::support::runs::{folder, run};
 
 const IN_MEMORY: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n";
 const GIGABYTE: u64 = 1_000_000_000;
 
-/// Returns a folder for the files of one test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jobs").join(name);
-    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
-    folder
-}
-
 /// Creates a scenario from its text `more`, with files by name and text.
 fn scenario(name: &str, cluster: &str, files: &[(&str, &str)], more: &str) -> Scenario {
-    let folder = folder(name);
+    let folder = folder("jobs", name);
     for (file, text) in [("cluster.yaml", cluster)].iter().chain(files) {
         std::fs::write(folder.join(file), text).expect("the folder of the test can be written to");
     }
     let text = format!("cluster: cluster.yaml\n{more}");
     Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
-}
-
-fn run(scenario: &Scenario, policy: &str) -> Record {
-    let task = Task { policy: policy.parse::<PolicySpec>().expect("a policy"), seed: scenario.seed };
-    run_all(scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs").remove(0).record
 }
 
 /// A line of a SWIM trace: submission, input, shuffle, output.

@@ -1,17 +1,17 @@
 //! Properties of every read, from scenario file to record, and effects of degraded reads.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use leeward_fabric::HostId;
 use leeward_fabric::input::read_yaml;
 use leeward_scenarios::record::{Block, Read, Record};
-use leeward_scenarios::scenario::{PolicySpec, Scenario};
+use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::{Comparison, ReadSummary, Summary};
 use leeward_scenarios::workload::{Inputs, Source};
-use leeward_scenarios::{Task, run_all};
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
+
+use crate::support::runs::{folder, run};
 
 const CLUSTER: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n\
     devices: [{read: 100MB/s, write: 50MB/s}]\n";
@@ -20,8 +20,7 @@ const DISK: f64 = 100e6;
 /// Creates a scenario in its own folder. From the first second on, one file of the given bytes is written every second,
 /// by one host after another. `blocks` are further settings of the writes, `more` begins with further workloads.
 fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
-    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reads").join(name);
-    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
+    let folder = folder("reads", name);
     let line = |(at, bytes): (usize, &u64)| format!("{},{},{bytes}\n", at + 1, at * 5 % 16);
     let list: String = files.iter().enumerate().map(line).collect();
     for (file, text) in [
@@ -34,11 +33,6 @@ fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
     let text =
         format!("cluster: cluster.yaml\nworkloads:\n  - blocks: {{file: blocks.csv, {blocks}}}\n{more}");
     Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
-}
-
-fn run(scenario: &Scenario, policy: &str) -> Record {
-    let task = Task { policy: policy.parse::<PolicySpec>().expect("a policy"), seed: scenario.seed };
-    run_all(scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs").remove(0).record
 }
 
 fn summary(record: &Record, warmup: f64) -> ReadSummary {

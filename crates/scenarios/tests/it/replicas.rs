@@ -1,29 +1,22 @@
 //! Properties of every run of files, from scenario file to record, on small clusters.
 
-use std::path::{Path, PathBuf};
-
 use leeward_fabric::{Bytes, HostId, ResourceKind};
 use leeward_scenarios::record::Record;
-use leeward_scenarios::scenario::{PolicySpec, Scenario};
+use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::{Comparison, Summary};
-use leeward_scenarios::{Run, Task, run_all};
+use leeward_scenarios::{Task, run_all};
 use leeward_testing::clusters::RACKS_4X4_WITH_DISKS;
 use proptest::prelude::*;
+
+use crate::support::runs::{folder, run, runs};
 
 const BLOCK: u64 = 256 << 20;
 /// Time of a full block at the rate of a disk.
 const DISK_SECONDS: f64 = BLOCK as f64 / 50e6;
 
-/// Returns a folder for the files of one test.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replicas").join(name);
-    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
-    folder
-}
-
 /// Creates a scenario with jobs of (submission in seconds, bytes written) and additional lines in its file.
 fn scenario(name: &str, jobs: &[(u32, u64)], more: &str) -> Scenario {
-    let folder = folder(name);
+    let folder = folder("replicas", name);
     std::fs::write(folder.join("cluster.yaml"), RACKS_4X4_WITH_DISKS)
         .expect("the folder of the test can be written to");
     let line = |(i, (at, bytes)): (usize, &(u32, u64))| format!("job{i}\t{at}\t0\t0\t0\t{bytes}\n");
@@ -36,17 +29,6 @@ fn scenario(name: &str, jobs: &[(u32, u64)], more: &str) -> Scenario {
     };
     let text = format!("cluster: cluster.yaml\npolicies: [uniform, sinbad]\n{more}");
     Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
-}
-
-fn run(scenario: &Scenario, policy: &str) -> Record {
-    runs(scenario, &[policy], 1).remove(0).record
-}
-
-fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
-    let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
-    let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
-    let tasks: Vec<Task> = policies.iter().map(task).collect();
-    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a valid scenario runs")
 }
 
 proptest! {
@@ -137,7 +119,7 @@ fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
 fn a_rack_that_is_down_stalls_its_flows_until_it_is_up() {
     let workloads = "workloads:\n  - flows: {file: flows.csv}\nhorizon: 2min\n";
     let flows = "t_arrival_s,src,dst,size_bytes\n0,r0h0,r1h0,625000000\n";
-    std::fs::write(folder("stalls").join("flows.csv"), flows).unwrap();
+    std::fs::write(folder("replicas", "stalls").join("flows.csv"), flows).unwrap();
     let events = "events:\n  - {at: 2s, rack: r1, state: down}\n  - {at: 52s, rack: r1, state: up}\n";
     let whole = run(&scenario("stalls", &[], workloads), "uniform");
     let stalled = run(&scenario("stalls", &[], &format!("{workloads}{events}")), "uniform");
@@ -182,7 +164,7 @@ fn background_rates_are_seen_by_telemetry_and_avoided() {
     // Racks 1 and 2 have only a quarter of a disk's rate left; only rack 3 is free.
     let workloads = "workloads:\n  - swim: {file: jobs.tsv}\n  - rates: {file: rates.csv}\nhorizon: 5min\n";
     let rates = "t_s,link,rate_bps\n0,r1:downlink,900e6\n0,r2:downlink,900e6\n";
-    std::fs::write(folder("rates").join("rates.csv"), rates).unwrap();
+    std::fs::write(folder("replicas", "rates").join("rates.csv"), rates).unwrap();
     let jobs: Vec<(u32, u64)> = (0..20).map(|i| (20 + i * 8, BLOCK)).collect();
     let scenario = scenario("rates", &jobs, workloads);
     let record = run(&scenario, "sinbad");
@@ -226,7 +208,7 @@ fn a_stopped_run_returns_the_stopped_error() {
 
 #[test]
 fn bad_scenarios_name_line_and_field() {
-    let folder = folder("bad");
+    let folder = folder("replicas", "bad");
     std::fs::write(folder.join("cluster.yaml"), RACKS_4X4_WITH_DISKS).unwrap();
     let mut table = String::new();
     for text in [

@@ -15,7 +15,8 @@ use leeward_service::{
     WhatIfError, WhatIfResult,
 };
 use leeward_testing::clusters::{VOLUMES, cluster, ledger};
-use serde_json::{Value, json};
+use leeward_testing::workloads::form;
+use serde_json::Value;
 
 const SECOND: Nanos = Nanos::SECOND;
 
@@ -23,23 +24,6 @@ fn coordinator<A: Addresses>() -> Coordinator<A> {
     let ledger = ledger(&cluster(VOLUMES));
     let policies = Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
-}
-
-/// A workload with an SLO of `millis` milliseconds that takes `share` percent of a host's device.
-fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
-    let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
-    let mut form = json!({
-        "name": name, "client": "r0h0", "slo": { "percentile": 99, "latency": format!("{millis}ms") },
-        "curves": {
-            "network-in": link, "network-out": link,
-            "storage": [{ "rate": format!("{share}%"), "burst": "4ms" }],
-        },
-        "unloaded": "100us",
-    });
-    if let Some(server) = server {
-        form["server"] = server.into();
-    }
-    form
 }
 
 fn placement(form: &Value, key: Option<&str>) -> Placement {

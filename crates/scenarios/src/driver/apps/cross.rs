@@ -46,9 +46,9 @@ impl Driver<'_> {
         let carried = (purpose.bytes - left).max(purpose.counted);
         let more = carried - std::mem::replace(&mut purpose.counted, carried);
         let (from, to): (HostId, HostId) = purpose.ends;
-        self.hops.clear();
-        self.fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut self.hops);
-        for hop in &self.hops {
+        self.world.hops.clear();
+        self.world.fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut self.world.hops);
+        for hop in &self.world.hops {
             self.cross.own[hop.resource.index()] += more * hop.work;
         }
     }
@@ -61,7 +61,7 @@ impl Driver<'_> {
         });
         let flows: Vec<FlowId> = flows.collect();
         for flow in flows {
-            if let Some(left) = self.network.remaining(flow, now) {
+            if let Some(left) = self.world.network.remaining(flow, now) {
                 self.count(flow, left);
             }
         }

@@ -1,4 +1,4 @@
-//! Driver of apps: apps arrive, are placed as a whole, and send the transfers of their matrices over a [`Network`].
+//! Driver of apps: apps arrive, are placed as a whole, and send the transfers of their matrices over a fluid network.
 //! Placement does not affect the background (Choreo sections 2.3, 2.4 and 6.3).
 //!
 //! All transfers of an app begin at its placement, each as a flow from host to host. The app ends with the last of
@@ -15,26 +15,22 @@
 //! Running and waiting apps continue, but not beyond twice the horizon.
 
 mod cross;
-mod events;
 mod moves;
 mod running;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use leeward_engine::{Engine, Input, Output, Policies};
-use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos};
-use leeward_fluid::{FlowId, Network};
+use leeward_fabric::{Cluster, HostId, Nanos};
+use leeward_fluid::FlowId;
 use leeward_ledger::{Ledger, Sample};
-use leeward_placement::{Candidate, Explain, tasks};
+use leeward_placement::{Explain, tasks};
 
-use super::profiles::Profiles;
-use super::replicas::class_of;
+use super::world::World;
 use crate::driver::error::{Progress, RunError};
-use crate::outage::Outages;
-use crate::record::{App, Host, LinkRecorder, Record};
+use crate::record::{App, Host, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
-use crate::telemetry::Reporters;
+use crate::telemetry::TimedSamples;
 use crate::workload::{AppArrival, Workload};
 use cross::Cross;
 use running::Running;
@@ -62,14 +58,9 @@ enum Pending {
 /// A run.
 struct Driver<'a> {
     scenario: &'a Scenario,
-    fabric: Arc<Fabric>,
     workload: &'a Workload,
-    network: Network,
+    world: World<'a, Pending>,
     engine: Engine,
-    outages: Outages,
-    profiles: Profiles,
-    reporters: Reporters,
-    links: LinkRecorder,
     record: Record,
     /// Purpose of each flow; flows that are missing here are background. No loop iterates over the map, so its order
     /// has no effect.
@@ -84,9 +75,6 @@ struct Driver<'a> {
     reported: bool,
     /// Hosts whose failure was not announced, but detected by a placement on them.
     detected_failures: BTreeSet<HostId>,
-    pending: BTreeMap<(Nanos, u64), Pending>,
-    sequence: u64,
-    hops: Vec<Hop>,
 }
 
 /// Runs one policy of a scenario on its apps. `progress` regularly receives the finished share of the run; it returns
@@ -112,24 +100,18 @@ impl<'a> Driver<'a> {
         policy: &PolicySpec,
         seed: u64,
     ) -> Result<Driver<'a>, RunError> {
-        let fabric = scenario.cluster.fabric.clone();
-        let truth = scenario.cluster.capacities.clone();
-        let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
+        let Cluster { fabric, capacities } = &scenario.cluster;
+        let ledger = Ledger::new(fabric.clone(), capacities, scenario.ledger.clone())?;
         let tasks = Some(tasks::REGISTRY.make(&policy.name, &policy.settings)?);
         let policies = Policies { tasks, ..Policies::default() };
-        let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
         let record = Record {
             apps: workload.apps.iter().map(app_record).collect(),
             hosts: vec![Host::default(); fabric.host_count()],
             ..Record::default()
         };
-        let mut driver = Driver {
-            network: Network::new(&capacities)?.observed(),
+        Ok(Driver {
+            world: World::new(scenario, workload, seed, Pending::Event)?,
             engine: Engine::new(ledger, policies, seed, Explain::Off),
-            reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
-            links: LinkRecorder::new(&fabric, scenario.ledger.hot),
-            outages: Outages::new(fabric.clone(), truth),
-            profiles: Profiles::new(fabric.resource_count()),
             purposes: HashMap::new(),
             cross: Cross::new(fabric.resource_count()),
             running: BTreeMap::new(),
@@ -137,92 +119,42 @@ impl<'a> Driver<'a> {
             freed: false,
             reported: false,
             detected_failures: BTreeSet::new(),
-            pending: BTreeMap::new(),
-            sequence: 0,
-            hops: Vec::new(),
             record,
             scenario,
-            fabric,
             workload,
-        };
-        for event in &scenario.events {
-            driver.schedule(event.at, Pending::Event(*event));
-        }
-        Ok(driver)
-    }
-
-    fn schedule(&mut self, at: Nanos, pending: Pending) {
-        self.sequence += 1;
-        self.pending.insert((at, self.sequence), pending);
+        })
     }
 
     fn run(mut self, progress: Progress<'_>) -> Result<Record, RunError> {
-        let workload = self.workload;
-        let horizon = self.scenario.horizon.as_secs_f64();
-        let (interval, sample) = (self.reporters.interval(), self.scenario.sample);
-        let (mut tick, mut interval_end) = (interval, sample);
+        let (workload, horizon) = (self.workload, self.scenario.horizon.as_secs_f64());
         let every = self.scenario.migration.as_ref().map(|migration| migration.every);
         let mut next_reevaluation = every;
-        let (mut rates, mut flows, mut apps) = (0, 0, 0);
+        let mut apps = 0;
         let mut finished = Vec::new();
         loop {
-            let arrivals = [
-                workload.rates.get(rates).map_or(f64::INFINITY, |rate| rate.at),
-                workload.flows.get(flows).map_or(f64::INFINITY, |flow| flow.start),
-                workload.apps.get(apps).map_or(f64::INFINITY, |app| app.arrive),
-            ];
-            // Arrivals after the horizon are left out; the run continues while an app is active.
-            let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
-            let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
-            let pending = self.pending.first_key_value().map(|(key, _)| key.0);
-            let clocks =
-                [Some(tick), Some(interval_end), next_reevaluation, pending].into_iter().flatten().min();
-            let clocks = clocks.map_or(f64::INFINITY, Nanos::as_secs_f64);
-            let now = self.network.next_completion().unwrap_or(f64::INFINITY).min(arrivals).min(clocks);
-            let is_over = now > horizon && self.running.is_empty() && arrivals == f64::INFINITY;
-            if is_over || now > 2.0 * horizon {
-                break;
-            }
-            self.network.advance(now, &mut finished)?;
+            let arrival = workload.apps.get(apps).map_or(f64::INFINITY, |app| app.arrive);
+            let clock = next_reevaluation.map_or(f64::INFINITY, Nanos::as_secs_f64);
+            let Some(now) = self.world.next_step(arrival, clock, !self.running.is_empty()) else { break };
+            self.world.network.advance(now, &mut finished)?;
             for done in finished.drain(..) {
                 self.finish_flow(done)?;
             }
             let clock = Nanos::from_secs_f64(now);
-            while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
-                let at = entry.key().0;
-                match entry.remove() {
+            while let Some((at, pending)) = self.world.pop_due(clock) {
+                match pending {
                     Pending::Event(event) => self.apply_event(now, event)?,
                     Pending::Samples(samples, own) => self.report(now, &samples, &own),
                     Pending::Resume(app) => self.resume(now, app, at)?,
                 }
             }
-            if interval_end <= clock {
-                if now <= horizon {
-                    self.record_interval(now);
-                }
-                interval_end = interval_end.plus(sample);
-            }
-            if tick <= clock {
-                self.read_counters(now, tick);
-                tick = tick.plus(interval);
-                if !progress((now / horizon).min(1.0)) {
+            self.world.end_interval(now, &mut self.record);
+            if let Some((read, messages)) = self.world.read_counters(now) {
+                self.deliver(now, read, messages);
+                if !progress(self.world.progress(now)) {
                     return Err(RunError::Stopped);
                 }
             }
-            while let Some(rate) =
-                workload.rates.get(rates).filter(|rate| rate.at <= now && rate.at < horizon)
-            {
-                let offered = rate.rate.0.max(0) as f64;
-                self.network.set_background(now, rate.resource, offered)?;
-                self.profiles.offer(now, rate.resource, offered, self.outages.truth());
-                rates += 1;
-            }
-            while let Some(flow) =
-                workload.flows.get(flows).filter(|flow| flow.start <= now && flow.start < horizon)
-            {
-                self.start_flow(now, flow.from, flow.to, flow.bytes.0 as f64)?;
-                flows += 1;
-            }
+            self.world.start_background(now)?;
             while workload.apps.get(apps).is_some_and(|app| app.arrive <= now && app.arrive < horizon) {
                 self.request_hosts(now, apps as u32)?;
                 apps += 1;
@@ -235,17 +167,8 @@ impl<'a> Driver<'a> {
                 self.retry_waiting(now)?;
             }
         }
-        self.links.finish(&mut self.record);
-        self.record.flows.1 = flows as u64 - self.record.flows.0;
+        self.world.finish(&mut self.record);
         Ok(self.record)
-    }
-
-    /// Starts a flow. Flows between the same two ends share an entry of the network.
-    fn start_flow(&mut self, now: f64, from: Endpoint, to: Endpoint, bytes: f64) -> Result<FlowId, RunError> {
-        self.hops.clear();
-        self.fabric.path(&[from, to], &mut self.hops);
-        let class = class_of(from).zip(class_of(to)).map(|(from, to)| from << 32 | to);
-        Ok(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?)
     }
 
     fn notify(&mut self, now: f64, input: Input<'_>) {
@@ -265,28 +188,35 @@ impl<'a> Driver<'a> {
         self.reported = true;
     }
 
-    fn read_counters(&mut self, now: f64, tick: Nanos) {
-        let own = self.own_rates(now, self.reporters.interval().as_secs_f64());
-        let (network, profiles, outages) = (&self.network, &self.profiles, &self.outages);
-        let carried = |r| network.carried(r, now) + profiles.carried(r, now);
-        let messages = self.reporters.read(tick, carried, |source| match source {
-            Candidate::Host(host) => outages.is_up(host),
-            Candidate::Domain(domain) => outages.is_domain_up(domain),
-        });
+    /// Delivers the reports of a reading; those with a delay arrive later.
+    fn deliver(&mut self, now: f64, read: Nanos, messages: TimedSamples) {
+        let own = self.own_rates(now, self.world.reporters.interval().as_secs_f64());
         for (arrives, samples) in messages {
             let own: Vec<f64> = samples.iter().map(|sample| own[sample.resource.index()]).collect();
-            if arrives <= tick {
+            if arrives <= read {
                 self.report(now, &samples, &own);
             } else {
-                self.schedule(arrives, Pending::Samples(samples, own));
+                self.world.schedule(arrives, Pending::Samples(samples, own));
             }
         }
     }
 
-    fn record_interval(&mut self, now: f64) {
-        let (network, profiles, truth) = (&self.network, &self.profiles, self.outages.truth());
-        let carried = |r| network.carried(r, now) + profiles.carried(r, now);
-        self.links.end_interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
+    fn apply_event(&mut self, now: f64, event: Event) -> Result<(), RunError> {
+        for input in self.world.apply_event(now, event, &mut self.detected_failures)? {
+            self.notify(now, input);
+        }
+        // Hosts may be up again, or may have more capacity.
+        self.freed = true;
+        self.restart_failed_apps(now)
+    }
+
+    /// Restarts apps with a task on a failed host, elsewhere.
+    fn restart_failed_apps(&mut self, now: f64) -> Result<(), RunError> {
+        let has_failed =
+            |running: &Running| running.hosts.iter().any(|&host| !self.world.outages.is_up(host));
+        let failed: Vec<u32> =
+            self.running.iter().filter(|(_, running)| has_failed(running)).map(|(&app, _)| app).collect();
+        failed.into_iter().try_for_each(|app| self.restart(now, app))
     }
 }
 

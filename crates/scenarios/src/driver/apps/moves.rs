@@ -34,7 +34,7 @@ impl Driver<'_> {
         let running = self.running.get(&app)?;
         let Stage::Sending(flows) = &running.stage else { return None };
         let transfer = |(&index, &flow): (&u32, _)| {
-            let left = self.network.remaining(flow, now)?;
+            let left = self.world.network.remaining(flow, now)?;
             let bytes = Bytes((left.ceil() as u64).max(1));
             Some(Transfer { bytes, ..running.request.transfers[index as usize] })
         };
@@ -85,7 +85,7 @@ impl Driver<'_> {
         let pause = self.scenario.migration.as_ref().map_or(Nanos(0), |migration| migration.pause);
         let until = Nanos::from_secs_f64(now).plus(pause);
         self.running.get_mut(&app).expect("only running apps pause").stage = Stage::Paused(until);
-        self.schedule(until, Pending::Resume(app));
+        self.world.schedule(until, Pending::Resume(app));
     }
 
     /// Ends the pause due at `at`, unless the app has restarted since.

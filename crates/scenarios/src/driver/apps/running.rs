@@ -62,7 +62,7 @@ impl Driver<'_> {
     /// Returns true if some of these hosts are down, and informs the engine.
     pub(super) fn detect_failures(&mut self, now: f64, hosts: &[HostId]) -> bool {
         let down: BTreeSet<HostId> =
-            hosts.iter().copied().filter(|&host| !self.outages.is_up(host)).collect();
+            hosts.iter().copied().filter(|&host| !self.world.outages.is_up(host)).collect();
         for &host in &down {
             self.detected_failures.insert(host);
             self.notify(now, Input::Health(host, false));
@@ -168,7 +168,7 @@ impl Driver<'_> {
         ends: (HostId, HostId),
         bytes: f64,
     ) -> Result<FlowId, RunError> {
-        let flow = self.start_flow(now, Endpoint::Host(ends.0), Endpoint::Host(ends.1), bytes)?;
+        let flow = self.world.start_flow(now, Endpoint::Host(ends.0), Endpoint::Host(ends.1), bytes)?;
         self.purposes.insert(flow, FlowPurpose { app, part, ends, bytes, counted: 0.0 });
         Ok(flow)
     }
@@ -182,7 +182,7 @@ impl Driver<'_> {
             Stage::Paused(_) => return Ok(()),
         };
         for (part, flow) in flows {
-            let left = self.network.cancel(now, flow)?;
+            let left = self.world.network.cancel(now, flow)?;
             self.count(flow, left);
             self.purposes.remove(&flow);
             let running = self.running.get_mut(&app).expect("a running app");

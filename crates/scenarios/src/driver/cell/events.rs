@@ -4,7 +4,7 @@ use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
 
 use super::Driver;
-use crate::scenario::{Change, Event, HostState};
+use crate::scenario::{Event, HostState};
 
 impl Driver<'_> {
     /// Applies all events that are due.
@@ -16,48 +16,19 @@ impl Driver<'_> {
     }
 
     fn apply_event(&mut self, now: Nanos, event: Event) {
-        let mut changed = Vec::new();
-        let mut hosts = Vec::new();
-        let state = match event.change {
-            Change::Capacity(resource, capacity) => {
-                self.outages.set_capacity(resource, capacity, &mut changed);
-                None
+        let effects = self.outages.apply(event);
+        for &host in &effects.hosts {
+            if let Some(input) = effects.input(host, &mut self.waiting_tasks.detected_failures) {
+                self.notify(now, input);
             }
-            Change::Host(host, state) => {
-                hosts.push(host);
-                Some(state)
-            }
-            Change::Domain(domain, state) => {
-                hosts.extend(self.fabric.hosts(domain).map(HostId));
-                if matches!(state, HostState::Down | HostState::Up) {
-                    self.outages.set_domain_up(domain, state == HostState::Up, &mut changed);
-                }
-                Some(state)
-            }
-        };
-        for &host in &hosts {
-            match state {
-                Some(up @ (HostState::Down | HostState::Up)) => {
-                    let up = up == HostState::Up;
-                    // Interfaces are not modeled, so their capacities have no effect.
-                    self.outages.set_host_up(host, up, &mut Vec::new());
-                    // A host that was detected as failed is detected as up again.
-                    let was_detected = self.waiting_tasks.detected_failures.remove(&host);
-                    if event.announced || (up && was_detected) {
-                        self.notify(now, Input::Health(host, up));
-                    }
-                    if !up {
-                        self.fail_host(now, host);
-                    }
-                }
-                Some(drain) if event.announced => {
-                    self.notify(now, Input::Drain(host, drain == HostState::Draining))
-                }
-                _ => {}
+            if effects.state == Some(HostState::Down) {
+                self.fail_host(now, host);
             }
         }
-        for (resource, capacity) in changed {
-            if event.announced {
+        for &(resource, capacity) in &effects.changed {
+            // Interfaces are not modeled, so their failures have no effect.
+            let is_modeled = effects.state.is_none() || self.fabric.domain_of_link(resource).is_some();
+            if event.announced && is_modeled {
                 self.believed.set(resource, capacity);
                 self.notify(now, Input::SetCapacity(resource, capacity));
             }

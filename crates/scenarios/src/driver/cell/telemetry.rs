@@ -3,7 +3,6 @@
 use leeward_engine::{Advice, Input, Output, Rates};
 use leeward_fabric::{DomainId, Nanos};
 use leeward_ledger::Sample;
-use leeward_placement::Candidate;
 use leeward_placement::tasks::TaskId;
 
 use super::Driver;
@@ -17,14 +16,8 @@ impl Driver<'_> {
             self.report(now, &samples);
         }
         let (loads, outages) = (&self.loads, &self.outages);
-        let messages = self.reporters.read(
-            now,
-            |link| loads.carried(link, 0.0),
-            |source| match source {
-                Candidate::Host(host) => outages.is_up(host),
-                Candidate::Domain(domain) => outages.is_domain_up(domain),
-            },
-        );
+        let carried = |link| loads.carried(link, 0.0);
+        let messages = self.reporters.read(now, carried, |source| outages.can_report(source));
         for (arrives, samples) in messages {
             if arrives <= now {
                 self.report(now, &samples);

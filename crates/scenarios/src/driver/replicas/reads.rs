@@ -126,7 +126,7 @@ impl Driver<'_> {
             return Ok(());
         }
         let reader = source.reader(number);
-        if !self.outages.is_up(reader) {
+        if !self.world.outages.is_up(reader) {
             skipped.reader_down += 1;
             return Ok(());
         }
@@ -161,7 +161,7 @@ impl Driver<'_> {
         let source = self.reads.streams[stream].source;
         let block = &self.record.blocks[self.record.reads[read as usize].block as usize];
         let file = &self.workload.files[block.file as usize];
-        let up = |host: &HostId| self.outages.is_up(*host);
+        let up = |host: &HostId| self.world.outages.is_up(*host);
         let holder = match file.layout {
             Layout::Chain => {
                 let count = block.copies.iter().filter(|host| up(host)).count();
@@ -175,7 +175,7 @@ impl Driver<'_> {
         };
         self.record.reads[read as usize].holder = holder;
         match holder {
-            Some(holder) if self.outages.is_up(holder) => {
+            Some(holder) if self.world.outages.is_up(holder) => {
                 self.transfer(now, read, holder)?;
                 self.finish_if_complete(now, read);
                 Ok(())
@@ -192,7 +192,7 @@ impl Driver<'_> {
         let file = &self.workload.files[self.record.blocks[record.block as usize].file as usize];
         let Layout::Stripe { parity } = file.layout else { unreachable!("a copy is not degraded") };
         let data = usize::from(file.replicas - parity);
-        let holder_up = record.holder.is_some_and(|holder| self.outages.is_up(holder));
+        let holder_up = record.holder.is_some_and(|holder| self.world.outages.is_up(holder));
         let mut others = self.others(read);
         if others.len() < data {
             return if holder_up { Ok(()) } else { self.fail_read(now, read) };
@@ -216,7 +216,7 @@ impl Driver<'_> {
         let copies = &self.record.blocks[record.block as usize].copies;
         let is_requested = |host: &HostId| record.holder == Some(*host) || record.chunks.contains(host);
         let mut others: Vec<(f64, HostId)> = (copies.iter().copied().enumerate())
-            .filter(|(_, host)| self.outages.is_up(*host) && !is_requested(host))
+            .filter(|(_, host)| self.world.outages.is_up(*host) && !is_requested(host))
             .map(|(chunk, host)| (source.rank(number, chunk), host))
             .collect();
         others.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -227,18 +227,18 @@ impl Driver<'_> {
     fn transfer(&mut self, now: f64, read: u32, host: HostId) -> Result<(), RunError> {
         let record = &self.record.reads[read as usize];
         let block = id(&self.record.blocks[record.block as usize]);
-        let from = match replicas::device_of(&self.fabric, host, block) {
+        let from = match replicas::device_of(&self.world.fabric, host, block) {
             Some(device) => Endpoint::DeviceRead(host, device),
             None => Endpoint::Host(host),
         };
-        self.hops.clear();
-        self.fabric.path(&[from, Endpoint::Host(record.reader)], &mut self.hops);
+        self.world.hops.clear();
+        self.world.fabric.path(&[from, Endpoint::Host(record.reader)], &mut self.world.hops);
         // A transfer within the memory of one host takes no time.
-        if self.hops.is_empty() {
+        if self.world.hops.is_empty() {
             return Ok(());
         }
         let bytes = record.bytes.0 as f64;
-        let flow = self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, None)?;
+        let flow = self.world.network.start(now, &self.world.hops, bytes, 1.0, f64::INFINITY, None)?;
         self.purposes.insert(flow, FlowPurpose::Read(read));
         self.reads.active.get_mut(&read).expect("an active read").flows.push((flow, host));
         Ok(())
@@ -274,7 +274,7 @@ impl Driver<'_> {
     }
 
     fn cancel_transfer(&mut self, now: f64, read: u32, flow: FlowId) -> Result<(), RunError> {
-        let left = self.network.cancel(now, flow)?;
+        let left = self.world.network.cancel(now, flow)?;
         self.purposes.remove(&flow);
         let record = &mut self.record.reads[read as usize];
         record.wasted.0 += (record.bytes.0 as f64 - left).round() as u64;
@@ -298,7 +298,7 @@ impl Driver<'_> {
 
     /// Abandons the reads of failed hosts. Reads from a failed host continue from another host.
     pub(super) fn abandon_reads(&mut self, now: f64) -> Result<(), RunError> {
-        let down = |host: HostId| !self.outages.is_up(host);
+        let down = |host: HostId| !self.world.outages.is_up(host);
         let broken = |(&read, active): (&u32, &ActiveRead)| {
             let reader_down = down(self.record.reads[read as usize].reader);
             (reader_down || active.flows.iter().any(|&(_, host)| down(host))).then_some(read)
@@ -306,7 +306,7 @@ impl Driver<'_> {
         let broken: Vec<u32> = self.reads.active.iter().filter_map(broken).collect();
         for read in broken {
             let record = &self.record.reads[read as usize];
-            if !self.outages.is_up(record.reader) {
+            if !self.world.outages.is_up(record.reader) {
                 self.abandon_read(now, read)?;
             } else if record.is_degraded() {
                 self.replace_chunks(now, read)?;
@@ -322,7 +322,7 @@ impl Driver<'_> {
     fn replace_chunks(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let flows = &mut self.reads.active.get_mut(&read).expect("an active read").flows;
         let failed: Vec<(FlowId, HostId)> =
-            flows.extract_if(.., |(_, host)| !self.outages.is_up(*host)).collect();
+            flows.extract_if(.., |(_, host)| !self.world.outages.is_up(*host)).collect();
         for &(flow, _) in &failed {
             self.cancel_transfer(now, read, flow)?;
         }

@@ -4,7 +4,7 @@
 use leeward_fabric::{Bytes, Endpoint};
 use leeward_fluid::Finished;
 
-use super::{Driver, FlowPurpose, OpenFile, class_of};
+use super::{Driver, FlowPurpose, OpenFile};
 use crate::driver::error::RunError;
 use crate::record::File;
 use crate::workload::{self, Workload};
@@ -49,16 +49,12 @@ impl Driver<'_> {
         let mut flows = Vec::with_capacity(file.fetches.len());
         for fetch in &file.fetches {
             let from = Endpoint::Host(fetch.from);
-            self.hops.clear();
-            self.fabric.path(&[from, to], &mut self.hops);
-            let class = class_of(from).zip(class_of(to)).map(|(from, to)| from << 32 | to);
-            let bytes = fetch.bytes.0 as f64;
-            flows.push(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?);
+            flows.push(self.world.start_flow(now, from, to, fetch.bytes.0 as f64)?);
         }
         self.purposes.extend(flows.iter().map(|&flow| (flow, FlowPurpose::Fetch(number))));
         self.fetching.insert(number, flows);
         self.working += 1;
-        if self.outages.is_up(writer) { Ok(()) } else { self.abandon_fetches(now) }
+        if self.world.outages.is_up(writer) { Ok(()) } else { self.abandon_fetches(now) }
     }
 
     /// Handles the end of a fetch; the last one ends the shuffle of its task.
@@ -108,11 +104,11 @@ impl Driver<'_> {
 
     /// Abandons tasks that fetch on a failed host. A fetch from a failed host only stalls.
     pub(super) fn abandon_fetches(&mut self, now: f64) -> Result<(), RunError> {
-        let has_failed = |file: &&u32| !self.outages.is_up(self.record.files[**file as usize].writer);
+        let has_failed = |file: &&u32| !self.world.outages.is_up(self.record.files[**file as usize].writer);
         let failed: Vec<u32> = self.fetching.keys().filter(has_failed).copied().collect();
         for file in failed {
             for flow in self.fetching.remove(&file).into_iter().flatten() {
-                self.network.cancel(now, flow)?;
+                self.world.network.cancel(now, flow)?;
                 self.purposes.remove(&flow);
             }
             self.working -= 1;

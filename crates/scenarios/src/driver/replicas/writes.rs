@@ -10,6 +10,7 @@ use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 
 use super::{ActiveBlock, Driver, FlowPurpose, Pending};
 use crate::driver::error::RunError;
+use crate::driver::world::World;
 use crate::record::Block;
 use crate::workload::{self, MOST_BLOCKS};
 
@@ -46,7 +47,7 @@ impl Driver<'_> {
     /// Requests the placement of a block.
     pub(super) fn request_placement(&mut self, now: f64, block: u32) {
         let record = &self.record.blocks[block as usize];
-        if !self.outages.is_up(record.writer) {
+        if !self.world.outages.is_up(record.writer) {
             // The task failed with its host, and its file stays incomplete.
             self.working -= 1;
             let file = record.file;
@@ -79,8 +80,8 @@ impl Driver<'_> {
     /// Requests a block again after the next report.
     pub(super) fn retry(&mut self, now: f64, block: u32) {
         self.record.blocks[block as usize].retries += 1;
-        let later = Nanos::from_secs_f64(now).plus(self.reporters.interval());
-        self.schedule(later, Pending::Retry(block));
+        let later = Nanos::from_secs_f64(now).plus(self.world.reporters.interval());
+        self.world.schedule(later, Pending::Retry(block));
     }
 
     /// Starts the flows of a placed block, or requests another placement if one of its hosts is down.
@@ -92,7 +93,7 @@ impl Driver<'_> {
         entries: Vec<EntryId>,
     ) -> Result<(), RunError> {
         let writer = self.record.blocks[block as usize].writer;
-        if let Some(&failed) = copies.iter().chain([&writer]).find(|&&host| !self.outages.is_up(host)) {
+        if let Some(&failed) = copies.iter().chain([&writer]).find(|&&host| !self.world.outages.is_up(host)) {
             // The connection fails, and the writer requests another chain, as an HDFS client does.
             self.undo(now, block, &copies, &entries);
             self.exclude(block, failed);
@@ -100,7 +101,7 @@ impl Driver<'_> {
         }
         let record = &mut self.record.blocks[block as usize];
         let file = &self.workload.files[record.file as usize];
-        let (fabric, network, hops) = (&self.fabric, &mut self.network, &mut self.hops);
+        let World { fabric, network, hops, .. } = &mut self.world;
         let bytes = piece(record, file).0 as f64;
         let mut flows = Vec::with_capacity(1);
         replicas::routes(fabric, file.layout, id(record), Some(writer), &copies, |route| {

@@ -1,25 +1,17 @@
 //! Helpers of the tests of cells.
 
-use std::path::{Path, PathBuf};
-
 use leeward_fabric::HostId;
 use leeward_scenarios::record::Record;
-use leeward_scenarios::scenario::{PolicySpec, Scenario};
+use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::TaskSummary;
-use leeward_scenarios::{Run, Task, run_all};
+
+use super::runs::folder;
 
 /// The telemetry interval of these scenarios, in seconds.
 pub const STEP: f64 = 30.0;
 
-/// Returns a folder for the files of one test.
-pub fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cell").join(name);
-    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
-    folder
-}
-
 fn read(name: &str, cluster: &str, text: &str) -> Scenario {
-    let folder = folder(name);
+    let folder = folder("cell", name);
     std::fs::write(folder.join("cluster.yaml"), cluster).expect("the folder of the test can be written to");
     let text = format!("cluster: cluster.yaml\n{text}");
     Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
@@ -66,23 +58,11 @@ pub fn scenario_of_tasks(name: &str, rows: &[ListedTask], text: &str) -> Scenari
     for ListedTask { arrive, duration, cpus, egress, ingress, peak, tolerant, job } in rows {
         csv += &format!("{arrive},{duration},{cpus},{egress},{ingress},{peak},{tolerant},{job}\n");
     }
-    std::fs::write(folder(name).join("tasks.csv"), csv).expect("the folder of the test can be written to");
+    std::fs::write(folder("cell", name).join("tasks.csv"), csv)
+        .expect("the folder of the test can be written to");
     let cluster = "racks: 4\nhosts_per_rack: 1\nnic: 10Gbps\nrack_link: 1Gbps\ncpus: 16\n";
     let text = format!("workloads: [{{tasks: {{file: tasks.csv}}}}]\ntelemetry: {{interval: 30s}}\n{text}");
     read(name, cluster, &text)
-}
-
-/// Runs one policy.
-pub fn run(scenario: &Scenario, policy: &str) -> Record {
-    runs(scenario, &[policy], 1).remove(0).record
-}
-
-/// Runs several policies, up to `jobs` in parallel.
-pub fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
-    let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
-    let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
-    let tasks: Vec<Task> = policies.iter().map(task).collect();
-    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a valid scenario runs")
 }
 
 /// Summarizes a run.
