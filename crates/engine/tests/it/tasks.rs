@@ -23,9 +23,11 @@ fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<Histor
     let cluster = cluster(&text);
     let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("valid values");
+    let task_policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
+    let move_policy = task_policy.move_policy();
     let policies = Policies {
-        tasks: Some(tasks::REGISTRY.make(policy, "").expect("a policy of the registry")),
-        moves: moves::REGISTRY.make(policy, "").ok(),
+        moves: move_policy.map(|name| moves::REGISTRY.make(name, "").expect("a policy of the registry")),
+        tasks: Some(task_policy),
         cooldown,
         history,
         ..Policies::default()
