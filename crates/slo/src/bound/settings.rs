@@ -75,13 +75,6 @@ impl Default for BoundSettings {
 }
 
 impl BoundSettings {
-    /// Settings of the model in the thesis: fluid service, percentiles over time, union bounds over single steps, equal
-    /// priorities in any order.
-    pub fn published() -> BoundSettings {
-        let (unit, fifo, by_request, blocks) = (Unit::Fluid, false, false, false);
-        BoundSettings { unit, fifo, by_request, blocks, ..BoundSettings::default() }
-    }
-
     /// Work of a demand that is served without interruption.
     pub fn packet(&self, demand: &Demand) -> f64 {
         match self.unit {
