@@ -105,11 +105,6 @@ impl Network {
         self.flows.active()
     }
 
-    /// The allocation, as last solved.
-    pub fn maxmin(&self) -> &MaxMin {
-        &self.maxmin
-    }
-
     /// Starts a flow of `bytes` along `hops` at time `at`, which becomes the current time.
     ///
     /// Its rate is max-min fair with `weight`, and at most `cap` bytes per second (infinity for no cap). A flow without

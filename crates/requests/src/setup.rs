@@ -132,12 +132,6 @@ impl Device {
             batch: None,
         }
     }
-
-    /// A disk with `outstanding` requests in progress (one or two), and batches of nearly sequential writes
-    /// of at most 1 MiB.
-    pub fn disk(outstanding: u32) -> Device {
-        Device { batch: Some(Batch { bytes: 1 << 20, gap: 64 << 10 }), ..Device::ssd(outstanding) }
-    }
 }
 
 /// A workload, its route, and the limits enforced for it.

@@ -48,14 +48,6 @@ pub enum CurveError {
     /// An invalid rate.
     #[error("rate {}: must be finite and not negative", format_number(*.0))]
     Rate(f64),
-    /// A burst that no rate matches.
-    #[error("burst {}: the largest work at one moment is {}, and no rate allows less", format_number(*.burst), format_number(*.largest))]
-    Burst {
-        /// The requested burst.
-        burst: f64,
-        /// The largest work at one moment.
-        largest: f64,
-    },
     /// A factor, such as a margin, that is invalid or makes the work overflow.
     #[error("factor {}: must be above 0, finite, and keep the curve finite", format_number(*.0))]
     Factor(f64),

@@ -98,18 +98,6 @@ impl RbCurve {
         Ok((y - rate * x).max(self.largest()))
     }
 
-    /// r(b): the lowest rate at which a bucket of `burst` does not delay the workload; 0 if the burst holds all work.
-    ///
-    /// # Errors
-    /// A burst below the largest work at one moment, or NaN.
-    pub fn rate(&self, burst: f64) -> Result<f64, CurveError> {
-        let largest = self.largest();
-        if burst.is_nan() || burst < largest {
-            return Err(CurveError::Burst { burst, largest });
-        }
-        Ok(self.points()[1..].iter().map(|point| (point.y - burst) / point.x).fold(0.0, f64::max))
-    }
-
     /// The intervals that matter for some rate, from 0 seconds on, with increasing lengths and work. A pair (r, b) is
     /// feasible if and only if b >= w - r t for each interval; these are the rows of a linear program (SLO section
     /// 5.2.2).

@@ -40,14 +40,6 @@ impl ServiceCurve {
         if delay.is_finite() { Ok(delay) } else { Err(self.overload(arrivals)) }
     }
 
-    /// The largest backlog of `arrivals`: the vertical deviation, in work.
-    ///
-    /// # Errors
-    /// The arrivals exceed the service.
-    pub fn backlog(&self, arrivals: &ArrivalCurve) -> Result<f64, Overload> {
-        Ok(self.output(arrivals)?.burst())
-    }
-
     /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. The
     /// result holds for strict service, such as a queue of constant rate. `arrivals` and the other flows may be served
     /// in any order (blind multiplexing), so the result covers higher and equal priorities.

@@ -26,6 +26,9 @@ pub enum StageError {
 /// The burst of a bucket includes the work of a whole request. For several stages with their own buckets, the bounds
 /// add up.
 ///
+/// Only tests call this function: the thesis's equation is an independent reference for the analyses of networks, for
+/// the bounds of systems, and for the request simulator.
+///
 /// # Errors
 /// Returns an error for an invalid capacity. Returns [`Overload`] if the rates of `priority` and higher priorities
 /// exceed the capacity, or if higher priorities leave no rate.

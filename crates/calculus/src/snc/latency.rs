@@ -51,24 +51,6 @@ const MOST_EXPONENTS: usize = 256;
 /// Limit on logarithms of parameters: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
 
-/// Percentiles of several stages whose latencies add up to a bound at `percentile`. The stages share the excess
-/// probability in proportion to `weights` (the union bound). The released code uses equal weights.
-///
-/// # Errors
-///
-/// Fails if the percentile is not above 0 and below 100.
-pub fn split(percentile: f64, weights: &[f64]) -> Result<Vec<f64>, SncError> {
-    check(percentile)?;
-    let total: f64 = weights.iter().sum();
-    weights
-        .iter()
-        .map(|weight| {
-            let stage = 100.0 - (100.0 - percentile) * weight / total;
-            check(stage).map(|()| stage)
-        })
-        .collect()
-}
-
 fn check(percentile: f64) -> Result<(), SncError> {
     if percentile > 0.0 && percentile < 100.0 { Ok(()) } else { Err(SncError::Percentile(percentile)) }
 }

@@ -39,6 +39,5 @@ mod tape;
 pub use analysis::Analysis;
 pub use error::{NetworkError, SncError};
 pub use expressions::{ArrivalId, Expressions, ModelId, ServiceId};
-pub use latency::split;
-pub use network::{Network, Queue, Stage, Workload, WorkloadBound, priorities_by_objective};
+pub use network::{Network, Queue, Stage, Workload, WorkloadBound};
 pub use tail::{Latency, Tail, Unstable};

@@ -49,15 +49,6 @@ pub struct Workload {
     pub stages: Vec<Stage>,
 }
 
-/// Priorities by latency objective: the shortest objective first, and equal priorities for equal objectives (thesis,
-/// section 4.3).
-pub fn priorities_by_objective(seconds: &[f64]) -> Vec<u32> {
-    let mut distinct = seconds.to_vec();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
-    seconds.iter().map(|objective| distinct.partition_point(|other| other < objective) as u32).collect()
-}
-
 /// The bound of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadBound {
@@ -172,8 +163,7 @@ impl Network {
         Ok(WorkloadBound { seconds, stages })
     }
 
-    /// The bound of one stage of a workload at a percentile for this stage alone, for unequal splits
-    /// ([`super::split`]).
+    /// The bound of one stage of a workload at a percentile for this stage alone, for unequal splits.
     ///
     /// # Errors
     ///

@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn the_output_is_the_deconvolution_and_its_burst_the_backlog(alpha in arrivals(), beta in services(), t in 0.0..20.0f64) {
+    fn the_output_is_the_deconvolution(alpha in arrivals(), beta in services(), t in 0.0..20.0f64) {
         let Ok(output) = beta.output(&alpha) else {
             prop_assert!(alpha.rate() > beta.rate());
             return Ok(());
@@ -80,7 +80,6 @@ proptest! {
             let sup = back.filter(|&u| u >= 0.0).map(|u| alpha.arrivals(t + u) - beta.work(u)).fold(0.0, f64::max);
             prop_assert!(near(output.arrivals(t), sup), "at {}: {} {}", t, output.arrivals(t), sup);
         }
-        prop_assert!(near(beta.backlog(&alpha).unwrap(), output.burst()));
         prop_assert!(near(output.rate(), alpha.rate()));
     }
 

@@ -79,16 +79,6 @@ proptest! {
     }
 
     #[test]
-    fn the_rate_for_a_burst_is_the_lowest_sufficient_one(trace in traces(200), share in 0.0..1.0f64) {
-        let curve = curve(&trace);
-        let burst = curve.largest() + share * (curve.total() - curve.largest());
-        let rate = curve.rate(burst).unwrap();
-        let slack = 1e-9 * (1.0 + curve.total());
-        prop_assert!(curve.burst(rate).unwrap() <= burst + slack);
-        prop_assert!(rate == 0.0 || curve.burst(rate * 0.999).unwrap() >= burst - slack);
-    }
-
-    #[test]
     fn the_arrival_curve_bounds_all_arrivals_and_is_attained(trace in traces(120)) {
         let curve = curve(&trace);
         let alpha = curve.arrival_curve();
@@ -245,8 +235,6 @@ fn invalid_queries_are_rejected_with_the_name_of_the_argument() {
     assert_eq!(curve.scaled(1e308), Err(CurveError::Factor(1e308)));
     assert_eq!(curve.effective_bandwidth(0.0), Err(CurveError::Deadline(0.0)));
     assert_eq!(curve.at_mean(0.99), Err(CurveError::Multiple(0.99)));
-    assert_eq!(curve.rate(3.9), Err(CurveError::Burst { burst: 3.9, largest: 4.0 }));
-    assert!(curve.rate(f64::NAN).is_err());
     assert_eq!(alpha.prune_to(0), Err(CurveError::NoBuckets));
 }
 
@@ -259,7 +247,6 @@ fn a_trace_of_one_request_or_one_instant_has_no_mean_rate() {
         assert_eq!(curve.arrival_curve(), ArrivalCurve::from(TokenBucket::new(0.0, 7.0).unwrap()));
         assert_eq!(curve.at_mean(2.0), Err(CurveError::NoMean));
         assert_eq!(curve.effective_bandwidth(2.0), Ok(3.5));
-        assert_eq!(curve.rate(7.0), Ok(0.0));
     }
     let idle = curve(&[(0.0, 0.0), (4.0, 0.0)]);
     assert_eq!(

@@ -1,9 +1,7 @@
 //! Bounds: monotonicity, validity, and rejected inputs.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
-use leeward_calculus::snc::{
-    Analysis, Expressions, Latency, Network, NetworkError, Queue, Stage, Workload, split,
-};
+use leeward_calculus::snc::{Analysis, Expressions, Latency, Network, NetworkError, Queue, Stage, Workload};
 use proptest::prelude::*;
 
 /// Relative tolerance for the search's own error.
@@ -284,17 +282,6 @@ fn empty_servers_in_sequence_are_the_slowest_of_them() {
         };
         let mut network = Network::new(&queues, &[workload]).unwrap();
         assert_eq!(network.bound(0, Analysis::Bipartite).unwrap().seconds, Some(alone));
-    }
-}
-
-#[test]
-fn the_excess_probability_is_split_by_weight() {
-    let stages = split(99.0, &[1.0, 3.0]).unwrap();
-    assert!((stages[0] - 99.75).abs() < 1e-12 && (stages[1] - 99.25).abs() < 1e-12);
-    for (percentile, weights) in
-        [(100.0, [1.0, 1.0]), (99.0, [1.0, 0.0]), (99.0, [f64::NAN, 1.0]), (99.0, [2.0, -1.0])]
-    {
-        assert!(split(percentile, &weights).is_err(), "{percentile} over {weights:?}");
     }
 }
 

@@ -13,7 +13,6 @@ use leeward_circuits::estimate::{Adus, EstimateError};
 use leeward_circuits::switch::{self, Event, Output, Switch, SwitchError};
 use leeward_circuits::timers::{NEVER, Timers};
 use leeward_fabric::Nanos;
-use leeward_tcp::Sender;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -280,14 +279,6 @@ impl<'a> Simulator<'a> {
     /// Returns the number of bytes that hosts have sent to the switch and that are not yet delivered or lost.
     pub fn in_switch(&self) -> u64 {
         self.switch.buffered_bytes()
-    }
-
-    /// Returns the sender of a live flow.
-    pub fn sender(&self, flow: usize) -> Option<&Sender> {
-        match self.flows.get(flow)? {
-            Flow::Live(connection) => Some(&connection.sender),
-            _ => None,
-        }
     }
 
     fn schedule(&mut self, at: u64, timer: Timer) {

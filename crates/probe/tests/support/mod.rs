@@ -5,7 +5,6 @@
 //!                            core       tor and core forward packets, so that each is a hop
 //! hosts of rack 1 -- tor1 --/
 //! ```
-#![allow(dead_code)]
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -213,7 +212,7 @@ impl Network {
                 let any: SocketAddr = ([0, 0, 0, 0], PORT).into();
                 let listener = Listener::bind(any, Limits::default(), Secret::default()).unwrap();
                 // A thread inherits the namespace of the thread that starts it.
-                (listener.stop(), thread::spawn(move || listener.run().unwrap()))
+                (listener.stop(), thread::spawn(move || listener.run()))
             });
             self.listeners.push(started);
         }

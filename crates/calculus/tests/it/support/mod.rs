@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use leeward_calculus::mmpp::{Mmpp, Request, Requests, Sigma, Sizes, State};
-use leeward_calculus::snc::{Network, Queue, Stage, Workload, priorities_by_objective};
+use leeward_calculus::snc::{Network, Queue, Stage, Workload};
 use leeward_testing::golden;
 use serde_json::Value;
 
@@ -40,6 +40,15 @@ pub fn trace(path: &Path, incoming: bool) -> Vec<Request> {
             Request { at, work: 200.0 + if payload { 1.1 } else { 0.025 } * size }
         })
         .collect()
+}
+
+/// Priorities by latency objective: the shortest objective first, and equal priorities for equal objectives (SLO
+/// section 4.3).
+fn priorities_by_objective(seconds: &[f64]) -> Vec<u32> {
+    let mut distinct = seconds.to_vec();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    seconds.iter().map(|objective| distinct.partition_point(|other| other < objective) as u32).collect()
 }
 
 /// The network of an input of the released calculator, with priorities by objective.
