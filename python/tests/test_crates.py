@@ -1,5 +1,7 @@
-"""Crates stay small, and a manifest disables the tests or doctests of a library exactly if it has none: cargo then
-builds less."""
+"""Crates stay small. A manifest disables the tests or doctests of a library exactly if it has none.
+
+Cargo then builds less.
+"""
 
 import re
 import tomllib
