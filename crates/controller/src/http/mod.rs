@@ -2,6 +2,7 @@
 //! decisions and stores nothing.
 
 mod auth;
+mod board;
 mod bodies;
 mod body;
 mod cluster;
@@ -36,12 +37,11 @@ use axum::Router;
 use axum::http::{Method, Uri};
 use axum::middleware::from_fn_with_state;
 
+pub use self::board::Board;
 pub use self::bodies::Bodies;
-pub use self::demo::Board;
 use self::operations::SUBJECTS;
 use self::problem::Problem;
-pub use self::state::AppState;
-pub use self::status::About;
+pub use self::state::{About, AppState};
 
 /// OpenAPI document of all operations.
 pub fn description() -> String {

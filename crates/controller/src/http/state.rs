@@ -10,17 +10,46 @@ use axum::response::Response;
 use leeward_fabric::{Fabric, Nanos};
 use leeward_prometheus::Telemetry;
 use leeward_records::Clock;
-use leeward_service::{CallError, Handle, Operation, Unavailable};
+use leeward_service::{
+    AdmissionPolicies, CallError, Handle, LeaderState, Operation, PolicyLabels, Unavailable,
+};
 use tokio::sync::Mutex;
 
+use super::board::Board;
 use super::bodies::Bodies;
-use super::demo::Board;
 use super::problem::{IntoProblem, Problem};
-use super::status::About;
 use crate::access::Access;
 use crate::observability::{Events, Metrics};
 use crate::probes::Probes;
 use crate::reload::Reload;
+
+/// Static information about the service.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Policies with their settings.
+    pub labels: PolicyLabels,
+    /// Policies for workloads with guaranteed SLOs.
+    pub admission_policies: AdmissionPolicies,
+    /// Start of the service.
+    pub since: String,
+    /// Time between two reports of a link.
+    pub interval: Nanos,
+    /// Address at which other services and clients reach this service.
+    pub address: Arc<str>,
+}
+
+impl About {
+    /// Role of this service, and address of the leader.
+    pub fn leader(&self, leader_state: &LeaderState) -> (&'static str, Option<String>) {
+        match leader_state {
+            LeaderState::Leader => ("leader", Some(self.address.to_string())),
+            LeaderState::Follower { leader } => {
+                ("follower", leader.as_ref().map(|leader| leader.to_string()))
+            }
+            LeaderState::Unavailable { .. } => ("follower", None),
+        }
+    }
+}
 
 /// Shared state of all request handlers.
 pub struct AppState {

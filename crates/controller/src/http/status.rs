@@ -7,17 +7,16 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use leeward_fabric::Nanos;
 use leeward_ledger::Epoch;
 use leeward_prometheus::{State as Polling, TelemetryStatus};
 use leeward_records::Clock;
 use leeward_records::schema::Time;
-use leeward_service::{AdmissionPolicies, LeaderState, PolicyLabels};
+use leeward_service::LeaderState;
 use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::demo;
+use super::board;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, SharedState};
 
@@ -27,34 +26,6 @@ const STUCK: Duration = Duration::from_secs(10);
 
 /// Roles of a service among those that share its store.
 pub const ROLES: [&str; 2] = ["leader", "follower"];
-
-/// Static information about the service.
-#[derive(Clone, Debug)]
-pub struct About {
-    /// Policies with their settings.
-    pub labels: PolicyLabels,
-    /// Policies for workloads with guaranteed SLOs.
-    pub admission_policies: AdmissionPolicies,
-    /// Start of the service.
-    pub since: String,
-    /// Time between two reports of a link.
-    pub interval: Nanos,
-    /// Address at which other services and clients reach this service.
-    pub address: Arc<str>,
-}
-
-impl About {
-    /// Role of this service, and address of the leader.
-    pub fn leader(&self, leader_state: &LeaderState) -> (&'static str, Option<String>) {
-        match leader_state {
-            LeaderState::Leader => ("leader", Some(self.address.to_string())),
-            LeaderState::Follower { leader } => {
-                ("follower", leader.as_ref().map(|leader| leader.to_string()))
-            }
-            LeaderState::Unavailable { .. } => ("follower", None),
-        }
-    }
-}
 
 /// Status of the service.
 #[derive(Serialize, JsonSchema)]
@@ -110,7 +81,7 @@ pub struct Status {
     /// State of Prometheus polling; null without polling.
     telemetry: Option<Telemetry>,
     /// Summary of the demo; null outside demo mode.
-    demo: Option<demo::About>,
+    demo: Option<board::About>,
 }
 
 /// State of Prometheus polling.
@@ -226,7 +197,7 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         waiting: counts.waiting,
         released_early: counts.released_early,
         telemetry: app.telemetry.status().map(|status| Telemetry::of(&status, &app.clock)),
-        demo: demo::About::of(app.demo.as_ref()),
+        demo: board::About::of(app.demo.as_ref()),
     };
     Ok(Json(status).into_response())
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::access::Role;
 use crate::http::table::Content::{Json, Nothing, Stream, Text};
 use crate::http::table::{Operation, Subject, header, of, query};
-use crate::http::{demo, events, metrics, network, reload, shapes, status};
+use crate::http::{board, demo, events, metrics, network, reload, shapes, status};
 use crate::reload::Reloaded;
 
 pub(super) const SUBJECT: Subject = Subject {
@@ -74,7 +74,7 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Get the comparison of policies; only in demo mode.",
             parameters: &[],
             body: None,
-            answers: &[(200, "The comparison.", Json(of::<demo::Demo>))],
+            answers: &[(200, "The comparison.", Json(of::<board::Demo>))],
             handler: || get(demo::get),
         },
         Operation {
@@ -83,7 +83,7 @@ pub(super) const SUBJECT: Subject = Subject {
             role: Some(Role::Admin),
             summary: "Replace the comparison; only in demo mode.",
             parameters: &[],
-            body: Some(of::<demo::Demo>),
+            body: Some(of::<board::Demo>),
             answers: &[(204, "Stored.", Nothing)],
             handler: || put(demo::put),
         },
