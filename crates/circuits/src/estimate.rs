@@ -158,15 +158,6 @@ impl Adus {
         Some(())
     }
 
-    /// Remaining bytes of all flows of a pair.
-    ///
-    /// # Panics
-    /// Panics if either rack does not exist.
-    pub fn of_pair(&self, source: usize, destination: usize) -> u64 {
-        assert!(destination < self.racks, "rack {destination}");
-        self.left[source * self.racks + destination]
-    }
-
     /// Remaining bytes of all flows, by source, then destination.
     pub fn demand(&self) -> Vec<u64> {
         let mut bytes = self.left.clone();

@@ -84,14 +84,6 @@ impl Matching {
         self.sources.len()
     }
 
-    /// Source rack of the circuit to `destination`.
-    ///
-    /// # Panics
-    /// Panics if the rack does not exist.
-    pub fn source_of(&self, destination: usize) -> Option<usize> {
-        self.sources[destination].map(|source| source as usize)
-    }
-
     /// Circuits as (source, destination), by destination.
     pub fn circuits(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.sources.iter().enumerate().filter_map(|(to, from)| from.map(|from| (from as usize, to)))

@@ -36,7 +36,7 @@ mod settings;
 use leeward_fabric::Nanos;
 
 pub use events::{Balance, Ecn, Event, Full, Output, Packet, SwitchError, Via};
-pub use resize::{CapacityChange, Resize, ResizeError};
+pub use resize::{Resize, ResizeError};
 pub use settings::{Settings, SettingsError};
 
 use calendar::Calendar;

@@ -30,19 +30,6 @@ pub enum ResizeError {
     Nothing,
 }
 
-/// New capacity of a pair's queue, from a time of the week on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CapacityChange {
-    /// Time from the beginning of the week.
-    pub at: Nanos,
-    /// Source rack of the pair.
-    pub source: usize,
-    /// Destination rack of the pair.
-    pub destination: usize,
-    /// Capacity in packets.
-    pub packets: u32,
-}
-
 impl Resize {
     /// Creates dynamic queue sizes from capacities in packets and the time by which a change precedes a day.
     ///
@@ -71,27 +58,6 @@ impl Resize {
     /// Time by which the big capacity precedes a day.
     pub fn early(&self) -> Nanos {
         self.early
-    }
-
-    /// Capacity changes of a repeating week, by time. Pairs with the big capacity at the beginning of the week come
-    /// first.
-    pub fn changes(&self, schedule: &Schedule) -> Vec<CapacityChange> {
-        let mut changes = Vec::new();
-        for lead in Leads::of(schedule, self.early).0 {
-            let mut change = |at, on: bool| {
-                let packets = if on { self.big } else { self.small };
-                let (source, destination) = (lead.source, lead.destination);
-                changes.push(CapacityChange { at: Nanos(at), source, destination, packets });
-            };
-            if lead.at_first {
-                change(0, true);
-            }
-            for &(at, on) in &lead.turns {
-                change(at, on);
-            }
-        }
-        changes.sort_by_key(|change| (change.at, change.source, change.destination));
-        changes
     }
 }
 
@@ -178,8 +144,7 @@ mod tests {
             early in 0_u64..200,
         ) {
             let schedule = week(&lengths, night);
-            let resize = Resize::new(16, 128, Nanos(early)).expect("small is at most big");
-            let changes = resize.changes(&schedule);
+            let leads = Leads::of(&schedule, Nanos(early)).0;
             let length = schedule.length().0;
             let (mut at, mut days) = (0, Vec::new());
             for &(up, on) in &lengths {
@@ -192,8 +157,10 @@ mod tests {
                 let big = (0..=1 + early / length).any(|ahead| {
                     days.iter().any(|&(start, end)| now < end + ahead * length && now + early >= start + ahead * length)
                 });
-                let is_big = changes.iter().rfind(|change| change.at.0 <= now).is_some_and(|change| change.packets == 128);
-                prop_assert_eq!(is_big, big, "at {} of {}: {:?}", now, length, changes);
+                let is_big = leads.iter().any(|lead| {
+                    lead.turns.iter().rfind(|turn| turn.0 <= now).map_or(lead.at_first, |turn| turn.1)
+                });
+                prop_assert_eq!(is_big, big, "at {} of {}", now, length);
             }
         }
     }
