@@ -123,7 +123,7 @@ pub struct Fabric {
     pub(crate) racks: u32,
     pub(crate) rack_kinds: Vec<RackKind>,
     pub(crate) rack_fault_domains: Vec<FaultDomainId>,
-    pub(crate) fault_domain_names: Vec<String>,
+    pub(crate) fault_domain_count: usize,
     /// Devices by host; identical hosts share one list.
     pub(crate) devices: Vec<Arc<[Device]>>,
     /// For each host, the number of devices of all hosts before it; at the end, the number of all devices.
@@ -205,12 +205,7 @@ impl Fabric {
 
     /// Number of fault domains.
     pub fn fault_domain_count(&self) -> usize {
-        self.fault_domain_names.len()
-    }
-
-    /// The name of a fault domain: the name of its rack, unless several racks form it.
-    pub fn fault_domain_name(&self, fault_domain: FaultDomainId) -> &str {
-        &self.fault_domain_names[fault_domain.index()]
+        self.fault_domain_count
     }
 
     /// The tags of a host, as a set of bits; see [`Fabric::tag_mask`].

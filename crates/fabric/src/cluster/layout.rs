@@ -35,7 +35,6 @@ impl Layout<'_> {
         let Resolved { racks, pods, tag_names, .. } = &self.resolved;
         let mut domains = Vec::with_capacity(racks.len() + pods.len());
         let mut fault_domains = BTreeMap::<&str, FaultDomainId>::new();
-        let mut fault_domain_names = Vec::new();
         let (mut host_names, mut host_racks, mut host_tags) = (Vec::new(), Vec::new(), Vec::new());
         let (mut first_device, mut devices) = (vec![0], Vec::new());
         let mut host_compute = Vec::new();
@@ -53,12 +52,8 @@ impl Layout<'_> {
                 devices.push(host.devices.clone());
             }
             let fault_domain = rack.fault_domain.as_deref().unwrap_or(&rack.name);
-            let next = FaultDomainId(fault_domain_names.len() as u32);
-            let id = *fault_domains.entry(fault_domain).or_insert(next);
-            if id == next {
-                fault_domain_names.push(fault_domain.to_owned());
-            }
-            rack_fault_domains.push(id);
+            let next = FaultDomainId(fault_domains.len() as u32);
+            rack_fault_domains.push(*fault_domains.entry(fault_domain).or_insert(next));
             domains.push(Domain {
                 name: rack.name.as_str().into(),
                 parent: rack.pod.map(|pod| DomainId((racks.len() + pod) as u32)),
@@ -99,7 +94,7 @@ impl Layout<'_> {
             racks: racks.len() as u32,
             rack_kinds: racks.iter().map(|rack| rack.kind).collect(),
             rack_fault_domains,
-            fault_domain_names,
+            fault_domain_count: fault_domains.len(),
             first_device,
             devices,
         };

@@ -128,8 +128,8 @@ fn the_irregular_cluster_matches_its_comments() {
         let pod = fabric.parent(rack).map_or("-", |pod| fabric.domain_name(pod));
         let (name, kind) = (fabric.domain_name(rack), fabric.rack_kind(rack));
         let [up, down] = ["uplink", "downlink"].map(|end| capacity(&cluster, &format!("{name}:{end}")));
-        let fault = fabric.fault_domain_name(fabric.fault_domain(rack));
-        table += &format!("{name}: {kind:?} in {pod}, up {up}, down {down}, fails with {fault}\n");
+        let fault = fabric.fault_domain(rack).index();
+        table += &format!("{name}: {kind:?} in {pod}, up {up}, down {down}, fault domain {fault}\n");
         for host in fabric.hosts(rack).map(HostId) {
             let name = fabric.host_name(host);
             let [up, down] = ["egress", "ingress"].map(|end| capacity(&cluster, &format!("{name}:{end}")));
