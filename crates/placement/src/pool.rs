@@ -189,12 +189,6 @@ impl Pool {
         status.all_memory.map(|all| Bytes(all.0.saturating_sub(status.memory.0)))
     }
 
-    /// Number of a job's tasks in a rack.
-    pub fn tasks_of(&self, job: JobId, rack: DomainId) -> u32 {
-        let racks = self.racks_of(job);
-        racks.binary_search_by_key(&rack, |&(rack, _)| rack).map_or(0, |at| racks[at].1)
-    }
-
     /// Racks with tasks of a job, sorted, with the number of tasks in each.
     pub fn racks_of(&self, job: JobId) -> &[(DomainId, u32)] {
         self.tasks.get(&job).map_or(&[], Vec::as_slice)

@@ -261,7 +261,7 @@ fn an_ended_app_frees_its_room() {
     engine.handle(at(1), Input::Ended(3), &mut Vec::new());
     place(&mut engine, at(1), task(17, 0, 10)).expect("one processor is free again");
     assert_eq!(engine.host_of(TaskId { app: 3, index: 0 }), None);
-    assert_eq!(engine.pool().tasks_of(JobId(0), DomainId(0)), 16);
+    assert_eq!(engine.pool().racks_of(JobId(0)), [(DomainId(0), 16)]);
     assert_eq!(engine.pool().memory_left(HostId(0)), None::<Bytes>);
 }
 
@@ -271,11 +271,11 @@ fn an_app_with_a_running_id_replaces_the_running_app() {
     interval(&mut engine, &BTreeMap::new(), at(1));
     for mbps in 1..=40 {
         let host = place(&mut engine, at(1), task(0, 5, mbps)).expect("there are 16 processors");
-        assert_eq!(engine.pool().tasks_of(JobId(5), DomainId(0)), 1);
+        assert_eq!(engine.pool().racks_of(JobId(5)), [(DomainId(0), 1)]);
         assert_eq!(expected_above(&engine, host, at(1)), mbps as f64);
     }
     engine.handle(at(1), Input::Ended(0), &mut Vec::new());
-    assert_eq!(engine.pool().tasks_of(JobId(5), DomainId(0)), 0);
+    assert_eq!(engine.pool().racks_of(JobId(5)), []);
     assert_eq!(expected_above(&engine, HostId(0), at(1)), 0.0);
 }
 
