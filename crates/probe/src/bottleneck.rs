@@ -65,23 +65,6 @@ pub fn compare(alone_bps: &[f64], beside_bps: &[f64]) -> Result<Comparison, Prob
     Ok(Comparison { alone_bps, beside_bps, noise_bps, fall, shares })
 }
 
-/// Rule 1: returns true if two paths may meet at a bottleneck on the link out of a host or its rack. `rack[host]` is
-/// the host's rack.
-pub fn meet_at_rack(a: Path, b: Path, rack: &[usize]) -> bool {
-    a.0 == b.0 || meet_above(a, b, rack)
-}
-
-/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree. Both paths begin in the
-/// subtree, and neither ends there. The paths may still take different switches. `subtree[host]` is the host's subtree.
-pub fn may_meet_at_subtree(a: Path, b: Path, subtree: &[usize]) -> bool {
-    meet_above(a, b, subtree)
-}
-
-fn meet_above(a: Path, b: Path, group: &[usize]) -> bool {
-    let from = group[a.0];
-    group[b.0] == from && group[a.1] != from && group[b.1] != from
-}
-
 /// Two paths to test at the same time.
 pub type PathPair = (Path, Path);
 
@@ -220,23 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_of_racks_and_subtrees() {
-        let rack = [0, 0, 0, 1, 1, 2];
-        assert!(meet_at_rack((0, 1), (0, 2), &rack), "one source");
-        assert!(meet_at_rack((0, 3), (1, 5), &rack), "out of one rack");
-        assert!(!meet_at_rack((0, 2), (1, 5), &rack), "one stays inside");
-        assert!(!meet_at_rack((0, 3), (5, 4), &rack), "two racks");
-        assert!(!may_meet_at_subtree((0, 1), (0, 2), &rack));
-        assert!(may_meet_at_subtree((0, 3), (1, 5), &rack));
-    }
-
-    #[test]
     fn one_pair_stands_for_a_rack() {
         let pairs = out_of_racks(&[vec![0, 1, 2], vec![3], vec![4, 5]]);
         assert_eq!(pairs, [(0, ((0, 3), (1, 4))), (2, ((4, 0), (5, 1)))]);
         assert_eq!(out_of_racks(&[vec![0, 1, 2]]), []);
+        // Both paths of a pair begin in the rack and end outside, so they meet at the rack's uplink (Choreo, section
+        // 3.3.2, rule 1).
         let racks = [0, 0, 0, 1, 2, 2];
-        assert!(pairs.iter().all(|&(_, (one, other))| meet_at_rack(one, other, &racks)));
+        for &(rack, (one, other)) in &pairs {
+            assert!([one, other].iter().all(|path| racks[path.0] == rack && racks[path.1] != rack));
+        }
     }
 
     fn results(shares: impl IntoIterator<Item = bool>, sum: f64) -> Vec<PairResult> {

@@ -34,28 +34,6 @@ pub struct Topology {
     pub misfits: Vec<Misfit>,
 }
 
-impl Topology {
-    /// Rack of each host.
-    pub fn rack_of(&self) -> Vec<usize> {
-        group_of(&self.racks)
-    }
-
-    /// Subtree of each host.
-    pub fn subtree_of(&self) -> Vec<usize> {
-        group_of(&self.subtrees)
-    }
-}
-
-fn group_of(groups: &[Vec<usize>]) -> Vec<usize> {
-    let mut group_by_host = vec![0; groups.iter().map(Vec::len).sum()];
-    for (group, hosts) in groups.iter().enumerate() {
-        for &host in hosts {
-            group_by_host[host] = group;
-        }
-    }
-    group_by_host
-}
-
 /// Fits hosts to a tree. `hops[i][j]` is the hop count from host i to host j, `None` without a reply; the diagonal is
 /// ignored. Hosts connected by a chain of pairs within a rack form one rack. Subtrees are formed in the same way.
 pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
@@ -131,6 +109,17 @@ mod tests {
 
     use super::*;
 
+    /// The group of each host.
+    fn group_of(groups: &[Vec<usize>]) -> Vec<usize> {
+        let mut group_by_host = vec![0; groups.iter().map(Vec::len).sum()];
+        for (group, hosts) in groups.iter().enumerate() {
+            for &host in hosts {
+                group_by_host[host] = group;
+            }
+        }
+        group_by_host
+    }
+
     /// Hops between hosts at known (subtree, rack, machine).
     fn tree(places: &[(u8, u8, u8)], core: u8) -> Vec<Vec<Option<u8>>> {
         let hops = |a: &(u8, u8, u8), b: &(u8, u8, u8)| match () {
@@ -149,7 +138,7 @@ mod tests {
         ) {
             let found = fit(&tree(&places, core));
             prop_assert_eq!(&found.misfits, &[]);
-            let (racks, subtrees) = (found.rack_of(), found.subtree_of());
+            let (racks, subtrees) = (group_of(&found.racks), group_of(&found.subtrees));
             for (i, a) in places.iter().enumerate() {
                 for (j, b) in places.iter().enumerate() {
                     prop_assert_eq!(racks[i] == racks[j], (a.0, a.1) == (b.0, b.1));
