@@ -55,7 +55,8 @@ impl Free<'_> {
 impl<'a> Problem<'a> {
     /// Problem with free limits for the `free` promises, by index, in a valid system; the limits of the others stay
     /// fixed. Bursts count as at the limiters; [`settle`](super::settle) accounts for their growth at queues on the
-    /// path.
+    /// path. Packing derives its problems from known delays instead. This constructor serves tests that compare limits
+    /// with those of the thesis, and benchmarks.
     pub fn of(system: &'a System, free: &[usize], packets: Packets) -> Problem<'a> {
         Problem::with_delays(system, free, packets, &for_each_hop(system, &KnownDelay::default()))
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Packing::plan --> transaction (add, release, expect) --Ledger::commit--> apply and store the ids
-//!                                                          \--conflict--> take over the ledger's capacities, plan again
+//!                                                          \--conflict--> nothing has changed
 //! ```
 //!
 //! Each stage of a workload is an entry on the queues it crosses. Rates and bursts include the margin. The ledger
@@ -106,17 +106,6 @@ pub fn transaction(
     promise(packing, fabric, new, &new.limits, owner(&new.workload.name), &mut transaction.add)?;
     names.resize(transaction.add.len(), new.workload.name.clone());
     Ok((transaction, names))
-}
-
-/// Updates the packing to the ledger's current capacities. Placed workloads keep their limits. If these limits no
-/// longer keep an SLO, the packing places no workload beside them. Earlier plans become invalid.
-pub fn update_capacities(packing: &mut Packing, view: &View<'_>) {
-    for queue in 0..packing.site.queues().len() {
-        if let Some(resource) = packing.site.queues()[queue].resource {
-            packing.site.set_capacity(queue, view.capacity(resource).0 as f64);
-        }
-    }
-    packing.recompute_delays();
 }
 
 /// Number of classes of a resource with priorities.

@@ -24,7 +24,7 @@ mod search;
 mod settings;
 mod site;
 
-pub use ledger::{BridgeError, PromisedEntries, entries, transaction, update_capacities};
+pub use ledger::{BridgeError, PromisedEntries, entries, transaction};
 pub use packing::{Packing, Resident};
 pub use plan::{Event, Plan, Request};
 pub use report::{

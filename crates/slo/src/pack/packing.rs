@@ -240,7 +240,7 @@ impl Packing {
         System { queues: self.site.queues().to_vec(), promises: promises.collect() }
     }
 
-    /// Recomputes all delays after a change of capacities. A promise without a bound blocks all changes to traffic that
+    /// Recomputes all delays. A promise without a bound blocks all changes to traffic that
     /// shares queues with it.
     pub(super) fn recompute_delays(&mut self) {
         let system = self.system();

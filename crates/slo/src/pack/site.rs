@@ -195,13 +195,6 @@ impl Site {
             }
         }
     }
-
-    /// Sets the capacity of a queue, in the fabric's native units per second.
-    pub(super) fn set_capacity(&mut self, queue: usize, native: f64) {
-        if let (Paths::Fabric { fabric, .. }, Some(resource)) = (&self.paths, self.queues[queue].resource) {
-            self.queues[queue].capacity = in_work(fabric, resource, native);
-        }
-    }
 }
 
 /// Converts native units of a resource (bits, ns of service) to work: bytes, seconds of service.
