@@ -1,9 +1,7 @@
 //! Bounds: monotonicity, validity, and rejected inputs.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
-use leeward_calculus::snc::{
-    Analysis, Expressions, Latency, Network, NetworkError, Queue, Stage, Workload,
-};
+use leeward_calculus::snc::{Analysis, Expressions, Latency, Network, NetworkError, Queue, Stage, Workload};
 use proptest::prelude::*;
 
 /// Relative tolerance for the search's own error.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::read_yaml;
 use leeward_fabric::{Cluster, HostId};
+use leeward_placement::replicas;
 use leeward_scenarios::record::{Block, Read, Record};
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::{Comparison, ReadSummary, Summary};
@@ -74,8 +75,10 @@ proptest! {
             "events: [{at: 10s, link: \"r3:uplink\", capacity: 1Mbps, told: false}, \
                 {at: 40s, link: \"r3:uplink\", capacity: 1Gbps, told: false}]",
         ]),
-        // One policy without telemetry, and one with it.
-        policy in prop::sample::select(vec!["uniform", "sinbad:threshold=1MB"]),
+        // With its default threshold, `sinbad` places these small blocks as `uniform` does.
+        policy in prop::sample::select(
+            replicas::REGISTRY.names().chain(["sinbad:threshold=1MB"]).collect::<Vec<_>>()
+        ),
     ) {
         let more = format!(
             "  - reads: {{per_second: {per_second}, size: {size}B, readers: {readers}, skew: {skew}, start: 5s, \

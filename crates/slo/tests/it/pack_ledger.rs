@@ -6,9 +6,7 @@ use crate::support::loads::{bucket, demand};
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::{Cluster, HostId, Load, Nanos};
 use leeward_ledger::{CommitError, Ledger, LedgerSettings, Scratch};
-use leeward_slo::pack::{
-    BridgeError, PackSettings, Packing, PromisedEntries, Request, Site, transaction,
-};
+use leeward_slo::pack::{BridgeError, PackSettings, Packing, PromisedEntries, Request, Site, transaction};
 use leeward_slo::{Slo, Workload};
 use leeward_traces::Stage;
 

@@ -93,9 +93,8 @@ pub fn readings(ledger: &Ledger, now: u64) -> Vec<Reading> {
 /// change the version.
 pub fn assert_close(a: &Reading, b: &Reading) {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0) || a == b;
-    let loads = |r: &Reading| {
-        [Some(r.residual), Some(r.share), r.measured, r.expected_capacity, r.unreserved]
-    };
+    let loads =
+        |r: &Reading| [Some(r.residual), Some(r.share), r.measured, r.expected_capacity, r.unreserved];
     let same = loads(a).iter().zip(loads(b)).all(|(a, b)| match (a, b) {
         (Some(a), Some(b)) => a.0.abs_diff(b.0) <= 1,
         (a, b) => *a == b,
