@@ -39,7 +39,8 @@ pub fn probe_listen(
     let listener = listener.map_err(|error| invalid(error.to_string()))?;
     let bound = listener.address().map_err(to_py_error)?;
     listening.call1(py, (bound.to_string(),))?;
-    py.detach(|| listener.run()).map_err(to_py_error)
+    py.detach(|| listener.run());
+    Ok(())
 }
 
 /// Measures a path with trains, one after another; returns a list of estimates.

@@ -96,24 +96,14 @@ impl Listener {
         Stop(self.shared.clone())
     }
 
-    /// Serves connections, one thread each, until the listener is stopped.
-    ///
-    /// # Errors
-    ///
-    /// No error ends the listener at present: it retries when a connection cannot be accepted.
-    pub fn run(&self) -> Result<(), ProbeError> {
+    /// Serves connections, one thread each, until the listener is stopped. The listener retries when it cannot accept a
+    /// connection.
+    pub fn run(&self) {
         while !self.shared.stopped.load(Ordering::Acquire) {
-            let stream = match self.socket.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    thread::sleep(TICK);
-                    continue;
-                }
-                // The peer has disconnected, or too many files are open: the next connection may succeed.
-                Err(_) => {
-                    thread::sleep(TICK);
-                    continue;
-                }
+            // No peer is waiting, or the peer has disconnected, or too many files are open: a later call may succeed.
+            let Ok((stream, _)) = self.socket.accept() else {
+                thread::sleep(TICK);
+                continue;
             };
             // Connections of a transfer arrive one by one while its control connection waits, so the limit must allow
             // both.
@@ -125,7 +115,6 @@ impl Listener {
                 serve(&permit.0, stream)
             });
         }
-        Ok(())
     }
 }
 

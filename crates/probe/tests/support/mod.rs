@@ -213,7 +213,7 @@ impl Network {
                 let any: SocketAddr = ([0, 0, 0, 0], PORT).into();
                 let listener = Listener::bind(any, Limits::default(), Secret::default()).unwrap();
                 // A thread inherits the namespace of the thread that starts it.
-                (listener.stop(), thread::spawn(move || listener.run().unwrap()))
+                (listener.stop(), thread::spawn(move || listener.run()))
             });
             self.listeners.push(started);
         }
