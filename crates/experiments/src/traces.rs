@@ -75,8 +75,8 @@ impl Traces {
     /// Reads traces one after another, and computes their curves on at most `threads` threads.
     ///
     /// # Errors
-    /// Returns an error for the first trace in `files` that cannot be read. If there is no such trace, returns an error
-    /// for the first trace without a curve.
+    /// Returns an error for the first trace in `files` that cannot be read. If all can be read, returns the errors of
+    /// [`Traces::of`].
     pub fn read(
         files: Vec<(String, Text)>,
         device: Device,
@@ -95,7 +95,8 @@ impl Traces {
     /// Accepts named lists of requests, each in order of time. Computes their curves on at most `threads` threads.
     ///
     /// # Errors
-    /// Returns an error for the first trace in `traces` without a curve.
+    /// Returns an error for the first trace in `traces` that has fewer than two requests in a half, a request that the
+    /// device does not serve, or no curve of arrivals, and for an invalid tolerance of pruning.
     pub fn of(
         traces: Vec<(String, Vec<Request>)>,
         device: Device,

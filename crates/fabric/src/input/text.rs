@@ -73,7 +73,7 @@ impl Text {
     ///
     /// # Errors
     ///
-    /// Fails if the text cannot be read.
+    /// Never fails, because bytes in memory can be read: [`Lines`] reports invalid gzip data and invalid UTF-8.
     pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>) -> Result<Text, InputError> {
         Text::from_reader(name, Cursor::new(bytes.into()))
     }

@@ -51,8 +51,8 @@ impl MeshMeasurement {
 ///
 /// # Errors
 ///
-/// Returns [`ProbeError::Setting`] for fewer than two hosts or a train out of range, and [`ProbeError::Stopped`] if the
-/// caller stops the survey.
+/// Returns [`ProbeError::Setting`] for fewer than two hosts, for hosts with equal names or addresses, or for a train out
+/// of range. Returns [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn mesh(
     hosts: &[Host],
     what: &Train,
@@ -96,7 +96,8 @@ pub struct HopMeasurement {
 ///
 /// # Errors
 ///
-/// Returns the error that prevents counting, and [`ProbeError::Stopped`] if the caller stops the survey.
+/// Returns [`ProbeError::Setting`] for fewer than two hosts, or for hosts with equal names or addresses. Returns the
+/// error that prevents counting, and [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn topology(
     hosts: &[Host],
     secret: &Secret,

@@ -29,7 +29,7 @@ impl Classes {
     /// priority.
     ///
     /// # Errors
-    /// [`InputError`] for a cluster without priorities.
+    /// [`InputError`] for a queue without priorities, or a cluster with a single class.
     pub fn new(slos: impl IntoIterator<Item = f64>, fabric: &Fabric) -> Result<Classes, InputError> {
         let most = usize::from(levels(fabric)?);
         let mut slos: Vec<f64> = slos.into_iter().collect();
