@@ -83,7 +83,7 @@ pub enum Output<P> {
         /// Number of links between racks on the packet's path: 1, plus one for each rack that forwarded it.
         hops: u8,
         /// True if the packet carries the announcement of a circuit from its destination to its source
-        /// ([`Settings::circuit_marks`]).
+        /// ([`Settings::circuit_marks`](super::Settings::circuit_marks)).
         circuit_mark: bool,
     },
     /// A packet is dropped.
