@@ -84,13 +84,14 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// Creates an empty packing. `way` is a settings mapping for the limit algorithm, empty for its defaults.
+    /// Creates an empty packing. `limit_settings` is a mapping for the limit algorithm, empty for its
+    /// defaults.
     ///
     /// # Errors
     /// [`InputError`] for invalid settings.
-    pub fn new(site: Site, settings: PackSettings, way: &str) -> Result<Packing, InputError> {
+    pub fn new(site: Site, settings: PackSettings, limit_settings: &str) -> Result<Packing, InputError> {
         settings.check()?;
-        let way = limits::REGISTRY.make(&settings.limits, way)?;
+        let way = limits::REGISTRY.make(&settings.limits, limit_settings)?;
         let (queues, servers, clients) = (site.queues().len(), site.servers().len(), site.clients().len());
         Ok(Packing {
             way,
