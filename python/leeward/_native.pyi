@@ -14,8 +14,8 @@ __all__ = [
     "Scenario",
     "Scheduler",
     "SloWorkloads",
-    "Study",
     "Trace",
+    "VolumeExperiment",
     "__version__",
     "byte_count",
     "bytes_text",
@@ -716,13 +716,13 @@ def byte_count(text: str) -> int:
     """
 
 @final
-class Study:
+class VolumeExperiment:
     """Experiments on workloads drawn from traces of one device; see `leeward_reproduce.slo`.
 
     A draw is (trace, start as a share of its length, SLO in seconds). Requests are JSON.
     """
 
-    def __new__(cls, files: list[str], device: str, threads: int = 1, made: str = "") -> Study:
+    def __new__(cls, files: list[str], device: str, threads: int = 1, made: str = "") -> VolumeExperiment:
         """Reads traces and a device file, and computes curves of each trace and its halves.
 
         Args:
@@ -736,7 +736,7 @@ class Study:
         """
 
     @staticmethod
-    def cache(request: str, device: str, threads: int = 1, made: str = "") -> Study:
+    def cache(request: str, device: str, threads: int = 1, made: str = "") -> VolumeExperiment:
         """Traces of lookups in a cache, drawn as the thesis describes its own traces.
 
         Args:

@@ -267,16 +267,16 @@ def test_a_horizon_is_rejected() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_invalid_study_arguments_are_input_errors() -> None:
-    study = workloads.study()
+def test_invalid_experiment_arguments_are_input_errors() -> None:
+    experiment = workloads.experiment()
     with pytest.raises(InputError, match="trace 99: there are 6"):
         workloads.pack([(99, 0.0, 0.1)], workloads.WAYS["knee"])
     with pytest.raises(InputError, match="expected whole, first or second"):
-        study.payload(0, "third")
+        experiment.payload(0, "third")
     with pytest.raises(InputError, match="unknown policy"):
         workloads.pack([(0, 0.0, 0.1)], ("none", ""))
     with pytest.raises(InputError):
-        study.pack([], "{}")
+        experiment.pack([], "{}")
     assert results_folder.SEEDS == 10
 
 

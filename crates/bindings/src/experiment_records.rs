@@ -11,7 +11,7 @@ use crate::errors::PyInputError;
 
 /// Parses a request in JSON.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, PyInputError> {
-    serde_json::from_str(text).map_err(|error| PyInputError(InputError::new("study", error)))
+    serde_json::from_str(text).map_err(|error| PyInputError(InputError::new("experiment", error)))
 }
 
 /// Request for a packing.

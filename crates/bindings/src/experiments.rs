@@ -1,4 +1,4 @@
-//! `leeward._native.Study`: experiments on workloads drawn from traces, for `leeward_reproduce.slo`.
+//! `leeward._native.VolumeExperiment`: experiments on workloads drawn from traces, for `leeward_reproduce.slo`.
 
 use std::path::PathBuf;
 
@@ -22,12 +22,12 @@ type Drawn = (usize, f64, f64);
 
 /// Traces of one device, with curves and models computed once.
 #[pyclass(frozen, module = "leeward")]
-pub struct Study {
+pub struct VolumeExperiment {
     traces: Traces,
 }
 
 #[pymethods]
-impl Study {
+impl VolumeExperiment {
     #[new]
     #[pyo3(signature = (files, device, threads = 1, made = ""))]
     fn new(
@@ -36,7 +36,7 @@ impl Study {
         device: &str,
         threads: usize,
         made: &str,
-    ) -> Result<Study, PyInputError> {
+    ) -> Result<VolumeExperiment, PyInputError> {
         let settings = TraceOptions::settings(made)?;
         py.detach(|| {
             let device = Device::read(device)?;
@@ -44,7 +44,7 @@ impl Study {
             let texts = files.into_iter().map(|file| folder.open(&file).map(|text| (file, text)));
             let texts = texts.collect::<Result<Vec<_>, InputError>>()?;
             let traces = Traces::read(texts, device, settings, threads).map_err(experiment_error)?;
-            Ok(Study { traces })
+            Ok(VolumeExperiment { traces })
         })
     }
 
@@ -57,7 +57,7 @@ impl Study {
         device: &str,
         threads: usize,
         made: &str,
-    ) -> Result<Study, PyInputError> {
+    ) -> Result<VolumeExperiment, PyInputError> {
         let (request, settings): (CacheInput, _) = (read(request)?, TraceOptions::settings(made)?);
         py.detach(|| {
             let device = Device::read(device)?;
@@ -69,7 +69,7 @@ impl Study {
                 .map(|index| Ok((format!("cache {index}"), shape(index).draw(request.seed, index)?)));
             let drawn = drawn.collect::<Result<Vec<_>, ExperimentError>>().map_err(experiment_error)?;
             let traces = Traces::of(drawn, device, settings, threads).map_err(experiment_error)?;
-            Ok(Study { traces })
+            Ok(VolumeExperiment { traces })
         })
     }
 
@@ -246,7 +246,7 @@ impl Study {
     }
 }
 
-impl Study {
+impl VolumeExperiment {
     fn replay(
         &self,
         part: Option<&str>,
@@ -312,6 +312,6 @@ fn stage(name: &str) -> Result<Stage, PyInputError> {
 pub fn experiment_error(error: ExperimentError) -> PyInputError {
     match error {
         ExperimentError::Input(error) => PyInputError(error),
-        error => PyInputError(InputError::new("study", error)),
+        error => PyInputError(InputError::new("experiment", error)),
     }
 }

@@ -60,7 +60,7 @@ mod _native {
     #[pymodule_export]
     use crate::describe::{bytes_text, rate_text, seconds};
     #[pymodule_export]
-    use crate::experiments::{Study, draw_links, draw_visits, draw_workloads};
+    use crate::experiments::{VolumeExperiment, draw_links, draw_visits, draw_workloads};
     #[pymodule_export]
     use crate::fluid::simulate_flows;
     #[pymodule_export]

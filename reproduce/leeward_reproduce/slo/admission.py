@@ -42,11 +42,11 @@ def network(seed: int) -> Outcome:
     for kind in ("released", "drawn"):
         draw_list, links = caches.draws(seed), caches.links(seed)
         if kind == "released":
-            pairs = [(trace, slo) for slo in caches.SLOS for trace in range(len(workloads.study()))]
+            pairs = [(trace, slo) for slo in caches.SLOS for trace in range(len(workloads.experiment()))]
             draw_list = draw_workloads(seed, caches.WORKLOADS, pairs)
         result[kind] = {}
         for name in POLICIES:
-            traces = workloads.study(name == RELEASED) if kind == "released" else None
+            traces = workloads.experiment(name == RELEASED) if kind == "released" else None
             results = caches.admit(name, draw_list, links, traces=traces)
             result[kind][name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
             if name == DNC:
@@ -87,7 +87,7 @@ def mixtures(seed: int) -> Outcome:
 
 def _draw_stored(seed: int) -> workloads.Draws:
     """Draws workloads with storage, up to the maximum mean load of the device."""
-    pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(workloads.study()))]
+    pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(workloads.experiment()))]
     draw_list, loads, total = draw_workloads(seed, STORED, pairs), workloads.loads(), 0.0
     for at, (trace, _, _) in enumerate(draw_list):
         total += loads[trace]
@@ -118,12 +118,14 @@ def _admit(
         "over": "enforced" if name in caches.LIMITED else "unlimited",
         "packet": caches.FRAME,
     }
-    results = workloads.study().admit(
+    results = workloads.experiment().admit(
         draw_list, draw_links(seed, len(draw_list), STORED, 1), json.dumps(request)
     )
     result: Outcome = {
         "admitted": len(results["placed"]),
-        "bytes": sum(workloads.study().payload(draw_list[index][0], "second") for index in results["placed"]),
+        "bytes": sum(
+            workloads.experiment().payload(draw_list[index][0], "second") for index in results["placed"]
+        ),
     }
     if replayed:
         result["missed"] = sum(one["met"] < one["windows"] for one in results["replayed"])

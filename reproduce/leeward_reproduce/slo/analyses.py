@@ -33,7 +33,7 @@ def _tails(drawn: workloads.Draws, kind: str, excess: float, dependent: int = 0)
         "dependent": dependent,
         **KINDS[kind],
     }
-    results: dict[str, float | None] = caches.study(kind != "ours").tails(drawn, json.dumps(request))
+    results: dict[str, float | None] = caches.experiment(kind != "ours").tails(drawn, json.dumps(request))
     return results
 
 
@@ -67,9 +67,9 @@ def clock(seed: int) -> Outcome:
     for size in SIZES:
         draw_list, on = caches.draws(seed, size), caches.links(seed, size, 3)
         # The first call fits the models; their time does not count.
-        caches.study().bounds(draw_list, on, json.dumps(request))
+        caches.experiment().bounds(draw_list, on, json.dumps(request))
         began = time.thread_time()
-        caches.study().bounds(draw_list, on, json.dumps(request))
+        caches.experiment().bounds(draw_list, on, json.dumps(request))
         result[str(size)] = time.thread_time() - began
     return result
 

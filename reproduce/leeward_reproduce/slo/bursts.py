@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from leeward._native import Study, draw_workloads
+from leeward._native import VolumeExperiment, draw_workloads
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper, workloads
 
@@ -35,8 +35,8 @@ def ratios(_: int) -> Outcome:
     return result
 
 
-def _kinds() -> list[tuple[str, Study, int]]:
-    return [("drawn", caches.study(), caches.SMALL), ("released", workloads.study(), 0)]
+def _kinds() -> list[tuple[str, VolumeExperiment, int]]:
+    return [("drawn", caches.experiment(), caches.SMALL), ("released", workloads.experiment(), 0)]
 
 
 def rows_together(outcomes: Sequence[Outcome]) -> list[Row]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward import data
-from leeward._native import Study, draw_links, draw_workloads
+from leeward._native import VolumeExperiment, draw_links, draw_workloads
 from leeward_reproduce.slo import workloads
 
 TRACES, SECONDS, SEED = 24, 600.0, 1
@@ -50,18 +50,20 @@ without end."""
 Outcome = dict[str, Any]
 
 
-def study(released: bool = False) -> Study:
+def experiment(released: bool = False) -> VolumeExperiment:
     """Drawn traces, with the released models or with Leeward's models."""
     folder = data.data_folder()
     if folder is None:
         raise FileNotFoundError(workloads.absent())
-    return _study(folder / workloads.SET / workloads.PROFILE, TRACES, SMALL, SECONDS, SEED, released)
+    return _experiment(folder / workloads.SET / workloads.PROFILE, TRACES, SMALL, SECONDS, SEED, released)
 
 
 @cache
-def _study(profile: Path, traces: int, small: int, seconds: float, seed: int, released: bool) -> Study:
+def _experiment(
+    profile: Path, traces: int, small: int, seconds: float, seed: int, released: bool
+) -> VolumeExperiment:
     request = {"seed": seed, "count": small + traces, "small": small, "size": PACKET, "seconds": seconds}
-    return Study.cache(json.dumps(request), str(profile), 2, json.dumps({"published": released}))
+    return VolumeExperiment.cache(json.dumps(request), str(profile), 2, json.dumps({"published": released}))
 
 
 def draws(seed: int, count: int = 0, slos: tuple[float, ...] = SLOS) -> workloads.Draws:
@@ -94,7 +96,7 @@ def admit(
     times: int = 1,
     replayed: bool = True,
     limited: bool = False,
-    traces: Study | None = None,
+    traces: VolumeExperiment | None = None,
 ) -> Outcome:
     """Admits workloads by the first halves of their traces, and replays the second halves.
 
@@ -108,7 +110,7 @@ def admit(
         traces: Released or other traces; by default the drawn ones.
     """
     name, settings = POLICIES.get(policy, (policy, {}))
-    source = traces or study(policy == RELEASED)
+    source = traces or experiment(policy == RELEASED)
     request = {
         "shape": machines(times),
         "policy": name,

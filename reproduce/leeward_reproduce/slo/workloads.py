@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward import data
-from leeward._native import Study, Trace, draw_workloads
+from leeward._native import Trace, VolumeExperiment, draw_workloads
 
 SET = "zhu-workloadcompactor"
 PROFILE = "profileSSD.txt"
@@ -59,18 +59,18 @@ def absent() -> str | None:
     return None
 
 
-def study(released: bool = False) -> Study:
+def experiment(released: bool = False) -> VolumeExperiment:
     """Traces of the folder, with the released models or with Leeward's models."""
     folder = data.data_folder()
     if folder is None:
         raise FileNotFoundError(absent())
-    return _study(folder / SET, released)
+    return _experiment(folder / SET, released)
 
 
 @cache
-def _study(folder: Path, released: bool) -> Study:
+def _experiment(folder: Path, released: bool) -> VolumeExperiment:
     files = [str(path) for path in _files(folder)]
-    return Study(files, str(folder / PROFILE), 2, json.dumps({"published": released}))
+    return VolumeExperiment(files, str(folder / PROFILE), 2, json.dumps({"published": released}))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -143,7 +143,7 @@ def request_fields(
 
 @cache
 def _fits(folder: Path | None, slo: float, way: str, part: str) -> list[bool]:
-    return study().fits_alone(slo, json.dumps(request_fields(WAYS[way], 1, part=part)))
+    return experiment().fits_alone(slo, json.dumps(request_fields(WAYS[way], 1, part=part)))
 
 
 def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part: str = "whole") -> Pairs:
@@ -171,7 +171,7 @@ def pack(
     drawn: Draws, way: tuple[str, str], steps: list[tuple[int, bool]] | None = None, **settings: Any
 ) -> dict[str, Any]:
     """Packs draws; see `request_fields` for settings."""
-    result: dict[str, Any] = study().pack(
+    result: dict[str, Any] = experiment().pack(
         drawn, json.dumps(request_fields(way, len(drawn), **settings)), steps
     )
     return result
@@ -186,5 +186,5 @@ def first_fit(drawn: Draws, settings: dict[str, Any]) -> dict[str, Any]:
         "margin": MARGIN,
         "part": "whole",
     }
-    result: dict[str, Any] = study().first_fit(drawn, json.dumps(request))
+    result: dict[str, Any] = experiment().first_fit(drawn, json.dumps(request))
     return result
