@@ -10,12 +10,12 @@
 //! Trains of packets go from a host's NIC to their receiver without a transport. The simulator records the arrival time
 //! of each packet.
 //!
-//! [`workload`] describes the traffic of hosts, [`leeward_tcp`] is the transport and [`leeward_circuits::switch`] the switch.
-//! None of them does input or output or reads a clock, so the same code runs here, under test, and over real links. The
-//! [`Simulator`] is the loop between them: it has the hosts' NICs, the timers, and the [`Records`] of the run. A host's
-//! NIC sends at its rate from one unbounded queue. A host takes arriving packets at once, as in the Etalon testbed, which
-//! shapes only the traffic that containers send. Hosts of one rack reach each other without the switch. A [`Placer`]
-//! places copies of blocks with the replica policies.
+//! [`workload`] describes the traffic of hosts, [`leeward_tcp`] is the transport and [`leeward_circuits::switch`] the
+//! switch. None of them does input or output or reads a clock, so the same code runs here, under test, and over real
+//! links. The [`Simulator`] is the loop between them: it has the hosts' NICs, the timers, and the [`Records`] of the
+//! run. A host's NIC sends at its rate from one unbounded queue. A host takes arriving packets at once, as in the
+//! Etalon testbed, which shapes only the traffic that containers send. Hosts of one rack reach each other without the
+//! switch. A [`Placer`] places copies of blocks with the replica policies.
 
 pub mod file;
 mod hosts;
