@@ -61,7 +61,7 @@ pub fn place_tasks(
             }
             (Some(app), ..) => read_app(app, files.data.clone())?,
             (None, Some(matrix), _) => App::from_rows(matrix, equal_task(cpus, memory)?)?,
-            (None, None, Some(square)) => App::from_square(square, &files, equal_task(cpus, memory)?)?,
+            (None, None, Some(square)) => App::from_matrix_file(square, &files, equal_task(cpus, memory)?)?,
             (None, None, None) => {
                 let message = "expected an app file, a matrix, or both";
                 return Err(InputError::new("request", message).in_field("app"));
@@ -74,7 +74,7 @@ pub fn place_tasks(
         if let Some(matrix) = &matrix {
             app.set_matrix(matrix)?;
         } else if let Some(square) = &square {
-            app.set_square(square, &files)?;
+            app.set_matrix_file(square, &files)?;
         }
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
         let (ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;

@@ -83,7 +83,7 @@ impl App {
     ///
     /// # Errors
     /// [`InputError`] with file, line and column.
-    pub fn from_square(name: &str, files: &Files, task: Task) -> Result<App, InputError> {
+    pub fn from_matrix_file(name: &str, files: &Files, task: Task) -> Result<App, InputError> {
         let (rows, transfers) = read(name, files, None)?;
         let mut app = App::identical(name, rows, task);
         app.request.transfers = transfers;
@@ -119,7 +119,7 @@ impl App {
     ///
     /// # Errors
     /// [`InputError`] with file, line and column.
-    pub fn set_square(&mut self, name: &str, files: &Files) -> Result<(), InputError> {
+    pub fn set_matrix_file(&mut self, name: &str, files: &Files) -> Result<(), InputError> {
         self.request.transfers = read(name, files, Some(self.names.len()))?.1;
         Ok(())
     }

@@ -2,11 +2,11 @@
 
 mod circuit_turns;
 mod constraints;
+mod matrix;
 mod moves;
 mod reevaluate;
 mod replicas;
 mod sight;
 mod sinbad;
-mod square;
 mod support;
 mod tasks;

@@ -114,7 +114,7 @@ impl App {
             (None, Some(matrix)) => {
                 let cpus = self.cpus.unwrap_or(Cpus(1000));
                 let task = Task { cpus, memory: self.memory.unwrap_or_default(), ..Task::default() };
-                Ok((matrix, AppTasks::from_square(matrix, &inputs.files, task)?))
+                Ok((matrix, AppTasks::from_matrix_file(matrix, &inputs.files, task)?))
             }
             _ => Err(invalid("file", "expected one of `file` and `matrix`")),
         }

@@ -9,7 +9,7 @@ use leeward_testing::trace_folder;
 use proptest::prelude::*;
 
 fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("square").join(name);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("matrix").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
     folder
 }
@@ -18,11 +18,11 @@ fn read(name: &str, text: &[u8]) -> Result<App, String> {
     let base = folder(name);
     std::fs::write(base.join("m.csv"), text).expect("a file in a folder of its own");
     let task = Task { cpus: Cpus(1000), ..Task::default() };
-    App::from_square("m.csv", &Files { base, data: None }, task).map_err(|error| error.to_string())
+    App::from_matrix_file("m.csv", &Files { base, data: None }, task).map_err(|error| error.to_string())
 }
 
 #[test]
-fn errors_in_a_square_name_the_line() {
+fn errors_in_a_matrix_name_the_line() {
     let wide = [b"1,".repeat(100_001), b"1".to_vec()].concat();
     let texts: Vec<(&str, Vec<u8>)> = vec![
         ("empty", b"".to_vec()),
@@ -48,7 +48,7 @@ fn errors_in_a_square_name_the_line() {
 }
 
 #[test]
-fn a_square_is_rejected_at_the_first_excess_transfer() {
+fn a_matrix_is_rejected_at_the_first_excess_transfer() {
     // A short file that expands without end, as gzip allows, must not exhaust memory. A row makes 1,499
     // transfers, so 1,334 rows leave room for 334.
     let row = vec!["1"; 1500].join(",") + "\n";
@@ -63,7 +63,7 @@ fn the_matrices_of_mpi_programs_are_apps() {
     let files = Files { data, ..Files::default() };
     for name in ["amg", "btmz", "cg", "lulesh"] {
         let file = format!("data:mpi-comm-matrices/{name}-64.size.csv");
-        let app = App::from_square(&file, &files, Task::default()).expect("a square");
+        let app = App::from_matrix_file(&file, &files, Task::default()).expect("a matrix");
         assert_eq!((app.names.len(), app.name.as_str()), (64, format!("{name}-64.size").as_str()));
         assert!(!app.request.transfers.is_empty());
     }
@@ -71,15 +71,15 @@ fn the_matrices_of_mpi_programs_are_apps() {
 
 proptest! {
     #[test]
-    fn a_square_file_equals_the_rows_it_was_written_from(rows in (1_usize..8).prop_flat_map(|size| {
+    fn a_matrix_file_equals_the_rows_it_was_written_from(rows in (1_usize..8).prop_flat_map(|size| {
         prop::collection::vec(prop::collection::vec(0_u32..1_000_000, size), size)
     })) {
         let rows: Vec<Vec<f64>> = rows.into_iter().map(|row| row.into_iter().map(f64::from).collect()).collect();
         let line = |row: &Vec<f64>| row.iter().map(f64::to_string).collect::<Vec<_>>().join(",") + "\n";
         let text: String = rows.iter().map(line).collect();
-        let from_file = read("same", text.as_bytes()).expect("a square");
+        let from_file = read("same", text.as_bytes()).expect("a matrix");
         let task = Task { cpus: Cpus(1000), ..Task::default() };
-        let from_rows = App::from_rows(&rows, task).expect("a square");
+        let from_rows = App::from_rows(&rows, task).expect("a matrix");
         prop_assert_eq!(&from_file.request, &from_rows.request);
         let sent: u64 = from_file.request.transfers.iter().map(|transfer| transfer.bytes.0).sum();
         let off_diagonal = (0..rows.len()).flat_map(|at| (0..rows.len()).filter(move |&to| to != at).map(move |to| (at, to)));
