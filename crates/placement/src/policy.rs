@@ -1,4 +1,4 @@
-//! The policy trait, and creation of policies by name.
+//! The policy trait, and the context of a decision.
 
 use leeward_fabric::Nanos;
 use leeward_ledger::View;
