@@ -43,6 +43,7 @@ fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String 
             }
         }
     }
+    assert!(compared > 0, "{name}: nothing to compare");
     let mean = (logarithms / f64::from(compared)).exp();
     format!("{compared} bounds; ratio to the published bound: geometric mean {mean:.4}, least {least:.4}")
 }

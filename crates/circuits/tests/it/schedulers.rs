@@ -84,7 +84,8 @@ proptest! {
     ) {
         // Solstice in two variants, and Eclipse: the schedulers that stop when no demand is left.
         for name in ["solstice", "eclipse", "solstice-paper"] {
-            let Ok(schedule) = REGISTRY.make(name, "").unwrap().schedule(&demand, &network) else { continue };
+            // A circuit of each of these networks carries more bytes in a week than there are racks, so all fit.
+            let schedule = REGISTRY.make(name, "").unwrap().schedule(&demand, &network).unwrap();
             let result = evaluate(&schedule, &demand, &network).unwrap();
             // Days of the published Solstice last whole nanoseconds, so rounding may let a day carry all bytes of a
             // later circuit.
