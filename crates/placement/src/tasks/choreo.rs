@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capacity_check::{CapacityCheck, estimated_lookups, shuffled};
 use super::rates::Rates;
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
+use super::{AppRequest, Assignment, TaskPolicy, transaction};
 use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -132,16 +132,6 @@ impl Policy<AppRequest> for Choreo {
 impl TaskPolicy for Choreo {
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         Choreo::lookups(request, fabric)
-    }
-
-    fn score_hosts(
-        &self,
-        _request: &AppRequest,
-        _peers: &[Peer],
-        _hosts: &[HostId],
-        _context: &Context<'_, '_>,
-    ) -> Option<Vec<HostRating>> {
-        None
     }
 }
 

@@ -22,7 +22,7 @@ use super::capacity_check::CapacityCheck;
 use super::completion::completion;
 use super::rates::{Rates, SLOWEST};
 use super::transaction::{self, Notes};
-use super::{AppRequest, Assignment, HostRating, Leeward, LeewardSettings, Peer, TaskPolicy};
+use super::{AppRequest, Assignment, Leeward, LeewardSettings, TaskPolicy};
 use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -174,16 +174,6 @@ impl TaskPolicy for Exact {
         let variables = variables.min(MOST_VARIABLES);
         let node = (variables as u64).saturating_mul(LOOKUPS_PER_VARIABLE);
         first.saturating_add(node.saturating_mul(u64::from(self.settings.nodes)))
-    }
-
-    fn score_hosts(
-        &self,
-        _request: &AppRequest,
-        _peers: &[Peer],
-        _hosts: &[HostId],
-        _context: &Context<'_, '_>,
-    ) -> Option<Vec<HostRating>> {
-        None
     }
 }
 

@@ -5,7 +5,7 @@ use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::capacity_check::{CapacityCheck, estimated_lookups, shuffled};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
+use super::{AppRequest, Assignment, TaskPolicy, transaction};
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Placement on as few hosts as possible.
@@ -39,16 +39,6 @@ impl Policy<AppRequest> for MinimumMachines {
 impl TaskPolicy for MinimumMachines {
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         estimated_lookups(request, fabric)
-    }
-
-    fn score_hosts(
-        &self,
-        _request: &AppRequest,
-        _peers: &[Peer],
-        _hosts: &[HostId],
-        _context: &Context<'_, '_>,
-    ) -> Option<Vec<HostRating>> {
-        None
     }
 }
 

@@ -13,14 +13,16 @@ pub trait TaskPolicy: Policy<AppRequest> {
 
     /// Scores each of `hosts` by this policy's objectives, for a request that also communicates with `peers`. `None` if
     /// the policy does not rank single hosts. The method decides nothing, and ignores objectives that span several
-    /// requests.
+    /// requests. By default, a policy does not rank single hosts.
     fn score_hosts(
         &self,
-        request: &AppRequest,
-        peers: &[Peer],
-        hosts: &[HostId],
-        context: &Context<'_, '_>,
-    ) -> Option<Vec<HostRating>>;
+        _request: &AppRequest,
+        _peers: &[Peer],
+        _hosts: &[HostId],
+        _context: &Context<'_, '_>,
+    ) -> Option<Vec<HostRating>> {
+        None
+    }
 
     /// Name of the move policy ([`crate::moves::REGISTRY`]) that belongs to this policy; `None` if its tasks stay where
     /// they are.
