@@ -5,7 +5,6 @@
 //!                            core       tor and core forward packets, so that each is a hop
 //! hosts of rack 1 -- tor1 --/
 //! ```
-#![allow(dead_code)]
 
 use std::fs::File;
 use std::net::SocketAddr;
