@@ -1,6 +1,5 @@
 //! Health and status of the service.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
