@@ -17,6 +17,7 @@
 //! | [`View::share`] | Choreo | rate that n new elastic flows would get |
 //! | [`View::utilization_with`] | UTP, migration | (L + x) / C |
 //! | [`View::unreserved`] | packing, admission | limit C - R; telemetry plays no part |
+//! | [`View::envelopes`] | bounds of delay, by readers outside this repository | every envelope promised at a queue |
 //!
 //! C is the capacity that the ledger assumes, M the measured load, L = M + load that is committed and not yet measured,
 //! and R the sum of reserved rates. Time is an argument everywhere; the crate reads no clock and does no I/O.
@@ -49,4 +50,5 @@ pub use numbers::Numbers;
 pub use sample::{DiscardedSamples, Sample};
 pub use settings::{Initial, LedgerSettings, Missing, SettingsError};
 pub use snapshot::Snapshot;
+pub use state::Promise;
 pub use view::{Checkpoint, FifoError, Scratch, View};

@@ -2,7 +2,9 @@
 //! commitments for few.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
 
 use crate::EntryId;
@@ -57,6 +59,8 @@ pub(crate) struct Commitments {
     pub reserved_rate: i64,
     /// Number of changes to the reservable rate.
     pub version: u32,
+    /// The envelopes promised here, by entry.
+    pub envelopes: Vec<Promise>,
     /// The part of the estimate in guaranteed classes.
     pub measured_guaranteed: Option<f64>,
     /// Start of the last window.
@@ -82,6 +86,19 @@ pub(crate) struct UntilWindow {
     pub guaranteed: bool,
 }
 
+/// An envelope promised at a queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Promise {
+    /// Entry of the envelope.
+    pub entry: EntryId,
+    /// Strict priority, 0 first.
+    pub priority: u8,
+    /// Token buckets in bits and bit/s of payload; the traffic conforms to all of them.
+    pub buckets: Arc<[TokenBucket]>,
+    /// Native units of this resource per payload byte.
+    pub work: f64,
+}
+
 impl Gauge {
     pub fn new(capacity: i64) -> Self {
         Gauge { capacity: capacity.max(0), measured: 0.0, until: Nanos(0), pressure: 0, source: Source::None }
@@ -95,11 +112,12 @@ impl Commitments {
 
     /// A copy for a snapshot. The copy receives no windows, so it needs no items that wait for one.
     pub fn without_items(&self) -> Commitments {
-        let Commitments { ref pending, ref pending_guaranteed, .. } = *self;
+        let Commitments { ref pending, ref pending_guaranteed, ref envelopes, .. } = *self;
         Commitments {
             pending: pending.clone(),
             pending_guaranteed: pending_guaranteed.clone(),
             until_window: VecDeque::new(),
+            envelopes: envelopes.clone(),
             ..*self
         }
     }

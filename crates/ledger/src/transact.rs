@@ -10,7 +10,7 @@ use crate::ledger::Due;
 use crate::pending::Pending;
 use crate::settings::Missing;
 use crate::share::{Rates, Share};
-use crate::state::UntilWindow;
+use crate::state::{Promise, UntilWindow};
 use crate::stored::{Stage, Stored};
 
 impl Ledger {
@@ -108,7 +108,7 @@ impl Ledger {
         let mut stored = Box::new(Stored { entry, stage, rates, deadline: None });
         for hop in &stored.entry.hops {
             let share = Share::of(&stored.entry, &stored.rates, hop.work);
-            self.count(&stored.entry, hop, &share, 1);
+            self.count(id, &stored.entry, hop, &share, 1);
             match starts {
                 Some(at) => self.start(&stored, hop, at, 1, now),
                 None => self.pending(&stored, hop).hold(share.rate),
@@ -131,7 +131,7 @@ impl Ledger {
         self.set_deadline(id, &mut stored, None);
         for hop in &stored.entry.hops {
             let share = Share::of(&stored.entry, &stored.rates, hop.work);
-            self.count(&stored.entry, hop, &share, -1);
+            self.count(id, &stored.entry, hop, &share, -1);
             self.retire(&stored, hop, now);
             let gauge = &mut self.gauges[hop.resource.index()];
             self.commitments[hop.resource.index()].drop_entry(gauge, id);
@@ -200,14 +200,20 @@ impl Ledger {
     }
 
     /// Adds (1) or removes (-1) the sums that stay until release.
-    fn count(&mut self, entry: &Entry, hop: &Hop, share: &Share, times: i64) {
+    fn count(&mut self, id: EntryId, entry: &Entry, hop: &Hop, share: &Share, times: i64) {
         let commitments = &mut self.commitments[hop.resource.index()];
         commitments.flows += share.flows * times;
         commitments.inelastic += share.inelastic * times;
         commitments.reserved_mean += share.reserved_mean * times;
         commitments.reserved_rate += share.reserved_rate * times;
-        if let (Demand::Envelope { .. }, Sign::Adds) = (&entry.demand, entry.sign) {
+        if let (Demand::Envelope { buckets, priority, .. }, Sign::Adds) = (&entry.demand, entry.sign) {
             commitments.version = commitments.version.wrapping_add(1);
+            if times > 0 {
+                let (priority, buckets, work) = (*priority, buckets.clone(), hop.work);
+                commitments.envelopes.push(Promise { entry: id, priority, buckets, work });
+            } else {
+                commitments.envelopes.retain(|promise| promise.entry != id);
+            }
         }
     }
 

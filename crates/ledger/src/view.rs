@@ -10,7 +10,7 @@ use crate::entry::{Entry, Fade, Owner};
 use crate::epoch::Epoch;
 use crate::numbers::{Numbers, Sums, expected_capacity, whole};
 use crate::share::{Rates, Share};
-use crate::state::Source;
+use crate::state::{Promise, Source};
 use crate::stored::Stage;
 
 /// Reusable memory for the what-ifs of views.
@@ -235,6 +235,12 @@ impl<'a> View<'a> {
         self.ledger.next_window(resource, self.now).since(self.now)
     }
 
+    /// The part of [`View::measured`] in guaranteed classes; `None` where counters do not separate classes. A value
+    /// above [`View::reserved`] is a reason for an alarm; the ledger adjusts nothing.
+    pub fn measured_guaranteed(&self, resource: ResourceId) -> Option<Load> {
+        self.ledger.commitments[resource.index()].measured_guaranteed.map(whole)
+    }
+
     /// R: the sum of the rates promised at a resource.
     pub fn reserved(&self, resource: ResourceId) -> Load {
         Load(self.sums(resource).reserved_rate)
@@ -316,6 +322,16 @@ impl<'a> View<'a> {
     pub fn unreserved(&self, resource: ResourceId) -> Result<Load, FifoError> {
         self.check_reservable(resource)?;
         Ok(whole(self.sums(resource).unreserved(self.ledger.settings.reservable)))
+    }
+
+    /// All envelopes promised at a resource.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the resource's queue is first in, first out: nothing can be promised on it.
+    pub fn envelopes(&self, resource: ResourceId) -> Result<&'a [Promise], FifoError> {
+        self.check_reservable(resource)?;
+        Ok(&self.ledger.commitments[resource.index()].envelopes)
     }
 
     fn check_reservable(&self, resource: ResourceId) -> Result<(), FifoError> {

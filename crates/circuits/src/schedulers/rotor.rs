@@ -83,7 +83,7 @@ impl Scheduler for Rotor {
 /// Creates a round among `racks` racks: on day k rack i has its circuit to rack i + k, for k from 1.
 ///
 /// # Errors
-/// Returns an error if a schedule cannot have so many racks or so long days.
+/// [`ScheduleError`] if the number of racks or the length of a day is invalid.
 pub fn rotor_schedule(racks: usize, night: Nanos, day: Nanos) -> Result<Schedule, ScheduleError> {
     let days = (1..racks).map(|step| Day { matching: ring(racks, step), length: day }).collect();
     Schedule::new(racks, night, days)

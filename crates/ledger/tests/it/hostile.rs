@@ -166,7 +166,7 @@ fn check(ledger: &Ledger, now: Nanos, what_if: &Entry) {
         let used = used.chain(view.utilization_with(resource, Load(i64::MAX)));
         used.for_each(|used| assert!(used >= 0.0, "{used}"));
         assert!(view.flows(resource) >= 0.0 && view.measured(resource).is_none_or(|load| load.0 >= 0));
-        let _ = (view.unreserved(resource), view.time_to_report(resource));
+        let _ = (view.unreserved(resource), view.envelopes(resource), view.time_to_report(resource));
     }
 }
 

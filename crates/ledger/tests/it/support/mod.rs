@@ -43,6 +43,7 @@ pub fn block(resources: &[ResourceId], bytes: u64, cap: Option<u64>) -> Entry {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reading {
     pub measured: Option<Load>,
+    pub guaranteed: Option<Load>,
     pub expected_capacity: Option<Load>,
     pub residual: Load,
     pub share: Load,
@@ -50,12 +51,14 @@ pub struct Reading {
     pub unreserved: Option<Load>,
     pub flows: f64,
     pub version: u32,
+    pub promises: usize,
     pub since: (bool, Nanos, Option<Nanos>, Nanos),
 }
 
 pub fn reading(view: &View<'_>, resource: ResourceId) -> Reading {
     Reading {
         measured: view.measured(resource),
+        guaranteed: view.measured_guaranteed(resource),
         expected_capacity: view.expected_capacity(resource),
         residual: view.residual(resource),
         share: view.share(resource, 2),
@@ -63,6 +66,7 @@ pub fn reading(view: &View<'_>, resource: ResourceId) -> Reading {
         unreserved: view.unreserved(resource).ok(),
         flows: view.flows(resource),
         version: view.version(resource),
+        promises: view.envelopes(resource).map_or(0, <[_]>::len),
         since: (
             view.is_derived(resource),
             view.measured_until(resource),
@@ -80,11 +84,12 @@ pub fn readings(ledger: &Ledger, now: u64) -> Vec<Reading> {
 }
 
 /// Fails unless two readings are the same except for the order in which fractions were added up. A what-if does not
-/// change the version.
+/// change promises and their version.
 pub fn assert_close(a: &Reading, b: &Reading) {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0) || a == b;
-    let loads =
-        |r: &Reading| [Some(r.residual), Some(r.share), r.measured, r.expected_capacity, r.unreserved];
+    let loads = |r: &Reading| {
+        [Some(r.residual), Some(r.share), r.measured, r.guaranteed, r.expected_capacity, r.unreserved]
+    };
     let same = loads(a).iter().zip(loads(b)).all(|(a, b)| match (a, b) {
         (Some(a), Some(b)) => a.0.abs_diff(b.0) <= 1,
         (a, b) => *a == b,
