@@ -3,7 +3,6 @@
 //! anywhere.
 
 use leeward_fabric::{Bytes, HostId};
-use leeward_placement::replicas;
 use leeward_scenarios::record::{File, Job, Record};
 use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::{Comparison, Summary};
@@ -83,7 +82,8 @@ proptest! {
     #[test]
     fn jobs_communicate_within_their_duration_and_fetch_every_byte(
         jobs in prop::collection::vec((0u32..100, 0u64..GIGABYTE, 0u64..GIGABYTE, 1u64..3 * GIGABYTE), 1..8),
-        policy in prop::sample::select(replicas::REGISTRY.names().collect::<Vec<_>>()), seed in 0u64..1000,
+        // Some policies place nothing without racks to spread over or without the storage of disks.
+        policy in prop::sample::select(vec!["uniform", "sinbad"]), seed in 0u64..1000,
     ) {
         let mut jobs = jobs;
         jobs.sort();
@@ -186,7 +186,8 @@ fn a_flexible_writer_is_not_limited_by_its_own_links() {
 fn without_disks_only_the_network_limits_a_block() {
     let blocks = "t_arrival_s,writer,size_bytes\n5,r0h0,250000000\n";
     let more = "workloads: [{blocks: {file: b.csv}}]\nhorizon: 1min\n";
-    for policy in replicas::REGISTRY.names() {
+    // The baseline, and the policies that avoid busy links; the others choose racks by other rules.
+    for policy in ["uniform", "sinbad", "sinbad-file", "leeward"] {
         let record = run(&scenario("memory", IN_MEMORY, &[("b.csv", blocks)], more), policy);
         let seconds = record.blocks[0].duration().unwrap();
         assert!((seconds - 2.0).abs() < 1e-9, "{policy}: 250 MB at 1 Gb/s, not {seconds} s");
