@@ -10,6 +10,16 @@ use serde_json::{Value, json};
 /// Drops everything that later schema steps added, so that the store is in the state after the first step.
 const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits;";
 
+/// Rows of a store that an earlier build wrote: decisions of all kinds, of which one has ended, with keys and numbered
+/// requests; two advised moves, one done and one refused, the limit of a job, and a cluster that a client changed. One
+/// workload has a number in quotes.
+const EARLIER_ROWS: &str = include_str!("earlier.sql");
+/// What that build showed of them, by path.
+const EARLIER_ANSWERS: &str = include_str!("earlier.json");
+/// The cluster file of that build.
+const EARLIER_CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
+    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
+
 /// Ends a service as systemd does.
 fn end(mut process: Process) {
     process.signal("-TERM");
@@ -43,6 +53,55 @@ fn check_upgrade(folder: &Path, store: &str, first_step: impl Fn(), steps: impl 
     process.assert_has_all(&[next]);
     assert_eq!(steps(), newest);
     end(process);
+}
+
+/// Starts a service on the rows of an earlier build, and compares what it shows with what that build showed.
+fn check_earlier_rows(folder: &Path, store: &str, execute: impl Fn(&str)) {
+    end(Process::start(folder, store));
+    execute(&format!("DELETE FROM commits; DELETE FROM leadership; DELETE FROM clusters; {EARLIER_ROWS}"));
+    let command = command(folder, store);
+    std::fs::write(folder.join("c.yaml"), EARLIER_CLUSTER).expect("a file");
+    let process = Process::run(command);
+    process.until("the service leads", Process::is_ready);
+    let answers: Value = serde_json::from_str(EARLIER_ANSWERS).expect("JSON");
+    for (path, expected) in answers.as_object().expect("answers by path") {
+        let (status, mut actual) = process.get(path).expect("an answer");
+        if let Some(items) = actual.get_mut("items") {
+            actual = items.take();
+        }
+        if path == "/v1/commitments" {
+            actual = actual.as_array().expect("a list").iter().map(|one| one["id"].clone()).collect();
+        }
+        assert_eq!((status, &actual), (200, expected), "{path}");
+    }
+    let (status, again) = process.place("namenode", 1).expect("an answer");
+    assert_eq!((status, &again["id"]), (200, &json!("0")), "the stored request is recognized");
+    // The workload with a number in quotes blocks no other.
+    let mut workload = answers["/v1/decisions"][1]["request"]["workload"].clone();
+    workload["name"] = json!("next");
+    workload["slo"]["percentile"] = json!(99);
+    let (status, admitted) =
+        process.send("/v1/workloads", &json!({ "workload": workload })).expect("an answer");
+    assert_eq!((status, &admitted["id"]), (201, &json!("14")), "{admitted}");
+    end(process);
+}
+
+#[test]
+fn a_file_of_an_earlier_build_opens_unchanged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let execute = |rows: &str| {
+        let file = Connection::open(folder.path().join("store.db")).expect("the file exists");
+        file.execute_batch(rows).expect("the rows fit the schema");
+    };
+    check_earlier_rows(folder.path(), "store.db", execute);
+}
+
+#[test]
+fn a_database_of_an_earlier_build_opens_unchanged() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
+    let execute = |rows: &str| drop(server.ask(&database, rows).expect("the rows fit the schema"));
+    check_earlier_rows(folder.path(), &server.url(&database), execute);
 }
 
 #[test]
