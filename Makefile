@@ -160,8 +160,8 @@ target/.dashboard: $(WEB_SOURCES)
 	@touch $@
 
 .venv/.native: .venv/.python pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
-	@# maturin first installs Python packages. Cargo compiles meanwhile, and maturin takes what Cargo has built.
-	cargo build --release --locked --package leeward-bindings & \
+	@# maturin first installs Python packages. Cargo compiles meanwhile, by maturin's command, so maturin takes the result.
+	cargo rustc --release --locked --package leeward-bindings --lib -- -C strip=symbols & \
 	$(BIN)/maturin develop --release --group dev && wait $$!
 	$(BIN)/pip install --no-deps --no-build-isolation --editable reproduce
 	touch $@
