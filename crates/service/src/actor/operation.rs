@@ -55,13 +55,16 @@ pub trait Operation: Sized + Send + 'static {
 /// Method of the coordinator, by the way of its reply.
 pub enum Method<O: Operation> {
     /// The method returns the reply.
-    Now(fn(&mut Coordinator<Channels>, Nanos, O) -> Result<O::Reply, O::Error>),
+    Now(NowMethod<O>),
     /// The reply is a completion of the coordinator, now or later.
-    Completed(fn(&mut Coordinator<Channels>, Nanos, O, ReplyTo<O>)),
+    Completed(CompletedMethod<O>),
     /// The method returns a decision, or its id if the decision left memory and is only in the store.
     Lookup(LookupMethod<O>, StoreLookup<O>),
 }
 
+type NowMethod<O> =
+    fn(&mut Coordinator<Channels>, Nanos, O) -> Result<<O as Operation>::Reply, <O as Operation>::Error>;
+type CompletedMethod<O> = fn(&mut Coordinator<Channels>, Nanos, O, ReplyTo<O>);
 type LookupMethod<O> = fn(
     &mut Coordinator<Channels>,
     Nanos,
