@@ -72,7 +72,7 @@ fn main() {
         return;
     }
     for durability in ["process", "power"] {
-        measure(folder.path(), &format!("leewardd, durable: {durability}"), durability, &plain, "");
+        measure(folder.path(), &format!("leewardd, {durability} durability"), durability, &plain, "");
     }
     disk(folder.path());
 }
