@@ -14,7 +14,7 @@ const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DR
 /// requests; two advised moves, one done and one refused, the limit of a job, and a cluster that a client changed. One
 /// workload has a number in quotes.
 const EARLIER_ROWS: &str = include_str!("earlier.sql");
-/// What that build showed of them, by path.
+/// Responses of that build about these rows, by path.
 const EARLIER_ANSWERS: &str = include_str!("earlier.json");
 /// The cluster file of that build.
 const EARLIER_CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -55,7 +55,7 @@ fn check_upgrade(folder: &Path, store: &str, first_step: impl Fn(), steps: impl 
     end(process);
 }
 
-/// Starts a service on the rows of an earlier build, and compares what it shows with what that build showed.
+/// Starts a service on the rows of an earlier build, and compares its responses with the responses of that build.
 fn check_earlier_rows(folder: &Path, store: &str, execute: impl Fn(&str)) {
     end(Process::start(folder, store));
     execute(&format!("DELETE FROM commits; DELETE FROM leadership; DELETE FROM clusters; {EARLIER_ROWS}"));
