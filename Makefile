@@ -1,8 +1,8 @@
 # Leeward: build, test and maintenance. `make` alone lists the targets.
 #
 # All targets share one build. Rust has a single profile, release, and a single target directory. The Python package in
-# .venv is a link to its sources, and the extension module built from crates/bindings lies beside them. The stamp files
-# .venv/.python, .venv/.native and target/.dashboard record the last build of each part.
+# .venv is a link to its sources, and the extension module built from crates/bindings lies beside them. The stamp files in
+# .venv and target record the last build of each part.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -50,15 +50,18 @@ build: prerequisites .venv/.native ## Build everything and leave the leeward com
 STATIC := -C target-feature=+crt-static
 
 .PHONY: binaries
-binaries: prerequisites .venv/.python target/.dashboard ## Build static programs into dist/: leewardd, leeward-agent
+binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs into dist/: leewardd, leeward-agent
 	cargo rustc --release --locked -p leeward-controller --bin leewardd -- $(STATIC)
 	cargo rustc --release --locked -p leeward-agent --bin leeward-agent -- $(STATIC)
 	@mkdir -p dist
 	install -s -m 755 target/release/leewardd target/release/leeward-agent dist/
 	@scripts/static dist/leewardd dist/leeward-agent
 
+# The demo needs neither the service nor the solver, whose libraries take most of the time of a first build. If there is
+# a complete build, the demo uses it.
 .PHONY: demo
-demo: build ## Show what Leeward does on a simulated datacenter of 3,000 hosts
+demo: $(if $(wildcard .venv/.native),build,prerequisites) ## Show what Leeward does on a simulated datacenter
+	@[ -e .venv/.native ] || scripts/progress target/demo.log $(MAKE) .venv/.demo
 	@$(BIN)/leeward demo
 
 .PHONY: test
@@ -150,7 +153,11 @@ test-web: build servers
 
 .venv/.python: constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install pip maturin cmake flit_core libclang
+	$(BIN)/pip install pip maturin
+	touch $@
+
+.venv/.tools: .venv/.python
+	$(BIN)/pip install cmake flit_core libclang
 	ln -sfn "$$($(BIN)/python -c 'import clang.native; print(*clang.native.__path__)')" .venv/libclang
 	touch $@
 
@@ -159,9 +166,16 @@ target/.dashboard: $(WEB_SOURCES)
 	@scripts/dashboard
 	@touch $@
 
-.venv/.native: .venv/.python pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
-	@# maturin first installs Python packages. Cargo compiles meanwhile, by maturin's command, so maturin takes the result.
-	cargo rustc --release --locked --package leeward-bindings --lib -- -C strip=symbols & \
+# maturin first installs Python packages. Cargo compiles meanwhile, by maturin's command, so maturin takes the result.
+EXTENSION := cargo rustc --release --locked --package leeward-bindings --lib
+
+.venv/.demo: .venv/.python pyproject.toml $(RUST_SOURCES)
+	$(EXTENSION) --no-default-features -- -C strip=symbols & \
+	$(BIN)/maturin develop --release --no-default-features && wait $$!
+	touch $@
+
+.venv/.native: .venv/.tools pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
+	$(EXTENSION) -- -C strip=symbols & \
 	$(BIN)/maturin develop --release --group dev && wait $$!
 	$(BIN)/pip install --no-deps --no-build-isolation --editable reproduce
 	touch $@

@@ -4,9 +4,12 @@
 //! Arrow, without copies if their types allow it. Users import the Python package around this module, which has the
 //! documentation and types.
 
+#[cfg(feature = "service")]
 mod agent;
+mod absent;
 mod app_records;
 mod arrow_table;
+#[cfg(feature = "capture")]
 mod capture;
 mod circuits;
 mod cluster;
@@ -28,6 +31,7 @@ mod records;
 mod registries;
 mod scheduler;
 mod schema;
+#[cfg(feature = "service")]
 mod serve;
 mod simulation;
 mod slo;
@@ -48,7 +52,11 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::absent::absent;
+    #[cfg(feature = "service")]
+    #[pymodule_export]
     use crate::agent::run_agent;
+    #[cfg(feature = "capture")]
     #[pymodule_export]
     use crate::capture::read_capture;
     #[pymodule_export]
@@ -80,6 +88,7 @@ mod _native {
     use crate::scheduler::Scheduler;
     #[pymodule_export]
     use crate::schema::{schema, schemas};
+    #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::serve::{check_service, new_token, serve};
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! JSON schemas of the files that users write, generated from the types that read them.
 
+#[cfg(feature = "service")]
 use leeward_controller::Settings;
 use leeward_fabric::cluster::ClusterFile;
 use leeward_packets::file::PacketsFile;
@@ -14,12 +15,13 @@ use schemars::{Schema, schema_for};
 /// A kind of file, and the function that creates its schema.
 type Entry = (&'static str, fn() -> Schema);
 
-const SCHEMAS: [Entry; 7] = [
+const SCHEMAS: &[Entry] = &[
     ("cluster", || schema_for!(ClusterFile)),
     ("scenario", || schema_for!(ScenarioFile)),
     ("app", || schema_for!(AppFile)),
     ("running", || schema_for!(FleetFile)),
     ("slo", || schema_for!(WorkloadsFile)),
+    #[cfg(feature = "service")]
     ("service", || schema_for!(Settings)),
     ("packets", || schema_for!(PacketsFile)),
 ];
@@ -27,7 +29,7 @@ const SCHEMAS: [Entry; 7] = [
 /// Kinds of files with schemas.
 #[pyfunction]
 pub fn schemas() -> Vec<&'static str> {
-    SCHEMAS.map(|(kind, _)| kind).to_vec()
+    SCHEMAS.iter().map(|(kind, _)| *kind).collect()
 }
 
 /// JSON schema of a kind of file, as JSON text.

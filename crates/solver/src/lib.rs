@@ -24,17 +24,10 @@
 //! therefore always has the same solution. A solution of a search that reached a limit states its distance from the
 //! optimum.
 
-use std::num::NonZeroU32;
+#[cfg(feature = "highs")]
+mod search;
+
 use std::ops::RangeInclusive;
-
-use highs::{Col, HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense, SolvedModel};
-
-/// Tolerance of a row of a linear program, after division by its largest coefficient; the minimum in HiGHS is 1e-10.
-const TOLERANCE: f64 = 1e-9;
-
-/// Numbers in HiGHS of the dual and the primal simplex method.
-const DUAL: i32 = 1;
-const PRIMAL: i32 = 4;
 
 /// A variable of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,17 +98,12 @@ pub enum SolverError {
         /// The limit.
         nodes: u32,
     },
+    /// The program was built without a solver.
+    #[error("this build has no solver: `make build` makes one that has")]
+    Absent,
     /// A cost, bound or coefficient is invalid, or the solver failed.
     #[error("the solver failed: {0}")]
     Failed(String),
-}
-
-impl Row {
-    /// The largest coefficient, or 1 for a row without coefficients.
-    fn scale(&self) -> f64 {
-        let largest = self.terms.iter().map(|(_, coefficient)| coefficient.abs()).fold(0.0, f64::max);
-        if largest > 0.0 { largest } else { 1.0 }
-    }
 }
 
 impl Program {
@@ -161,78 +149,13 @@ impl Program {
     /// A [`SolverError`] if there is no solution to return.
     pub fn minimise(&self, limits: Limits, start: Option<&[f64]>) -> Result<Solution, SolverError> {
         self.check()?;
-        let has_integers = self.columns.iter().any(|column| column.integer);
-        let mut solved = self.solve(has_integers, limits, start, DUAL)?;
-        let conclusive = [
-            HighsModelStatus::Optimal,
-            HighsModelStatus::Infeasible,
-            HighsModelStatus::Unbounded,
-            HighsModelStatus::UnboundedOrInfeasible,
-        ];
-        if !has_integers && !conclusive.contains(&solved.status()) {
-            // If nothing satisfies all rows, the dual method sometimes cannot prove it, but the primal method can.
-            solved = self.solve(has_integers, limits, start, PRIMAL)?;
-            if !conclusive.contains(&solved.status()) {
-                return Err(SolverError::Failed(format!("status {:?}", solved.status())));
-            }
+        #[cfg(feature = "highs")]
+        return search::minimise(self, limits, start);
+        #[cfg(not(feature = "highs"))]
+        {
+            let _ = (limits, start);
+            Err(SolverError::Absent)
         }
-        match solved.status() {
-            HighsModelStatus::Infeasible => return Err(SolverError::Infeasible),
-            HighsModelStatus::Unbounded | HighsModelStatus::UnboundedOrInfeasible => {
-                return Err(SolverError::Unbounded);
-            }
-            _ if solved.primal_solution_status() != HighsSolutionStatus::Feasible => {
-                return Err(SolverError::Limit { nodes: limits.nodes });
-            }
-            _ => {}
-        }
-        let optimal = solved.status() == HighsModelStatus::Optimal;
-        let gap = if has_integers && !optimal { solved.mip_gap().max(0.0) } else { 0.0 };
-        let (values, objective) = (solved.get_solution().columns().to_vec(), solved.objective_value());
-        Ok(Solution { values, objective, gap })
-    }
-
-    /// Solves the program with HiGHS. `method` is the simplex method for a linear program.
-    fn solve(
-        &self,
-        has_integers: bool,
-        limits: Limits,
-        start: Option<&[f64]>,
-        method: i32,
-    ) -> Result<SolvedModel, SolverError> {
-        let failed = |message: &str| SolverError::Failed(message.to_owned());
-        let mut problem = RowProblem::default();
-        let columns: Vec<Col> = (self.columns.iter())
-            .map(|column| {
-                problem.add_column_with_integrality(column.cost, column.bounds.clone(), column.integer)
-            })
-            .collect();
-        for row in &self.rows {
-            let scale = if has_integers { 1.0 } else { row.scale() };
-            let terms =
-                row.terms.iter().map(|&(variable, coefficient)| (columns[variable.0], coefficient / scale));
-            let bounds = row.bounds.start() / scale..=row.bounds.end() / scale;
-            problem.add_row(bounds, terms.collect::<Vec<_>>());
-        }
-        let mut model: Model =
-            problem.try_optimise(Sense::Minimise).map_err(|e| failed(&format!("{e:?}")))?;
-        model.make_quiet();
-        model.set_threads(NonZeroU32::MIN);
-        model.set_option("random_seed", 0);
-        model.set_option("mip_rel_gap", 0.0);
-        model.set_option("mip_max_nodes", limits.nodes.min(i32::MAX as u32) as i32);
-        if !has_integers {
-            model.set_option("presolve", "off");
-            model.set_option("solver", "simplex");
-            model.set_option("simplex_strategy", method);
-            model.set_option("primal_feasibility_tolerance", TOLERANCE);
-            model.set_option("dual_feasibility_tolerance", TOLERANCE);
-        }
-        if let Some(start) = start {
-            let result = model.try_set_solution(Some(start), None, None, None);
-            result.map_err(|e| failed(&format!("start values rejected: {e:?}")))?;
-        }
-        model.try_solve().map_err(|e| failed(&format!("{e:?}")))
     }
 
     /// Rejects costs and coefficients that are not finite, and bounds that are NaN.
