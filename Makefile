@@ -176,6 +176,6 @@ EXTENSION := cargo rustc --release --locked --package leeward-bindings --lib
 
 .venv/.native: .venv/.tools pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
 	$(EXTENSION) -- -C strip=symbols & \
-	$(BIN)/maturin develop --release --group dev && wait $$!
+	$(BIN)/maturin develop --release --group tests && wait $$!
 	$(BIN)/pip install --no-deps --no-build-isolation --editable reproduce
 	touch $@

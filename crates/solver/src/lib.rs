@@ -44,6 +44,7 @@ pub struct Program {
 struct Column {
     cost: f64,
     bounds: RangeInclusive<f64>,
+    #[cfg_attr(not(feature = "highs"), expect(dead_code, reason = "only the solver reads it"))]
     integer: bool,
 }
 
