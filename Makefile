@@ -33,7 +33,7 @@ CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
 # Ruff finds files in folders by their extension. The list names scripts without one.
-PYTHON_SOURCES := python reproduce scripts/crates scripts/tables
+PYTHON_SOURCES := python reproduce scripts/crates scripts/progress scripts/tables
 
 .PHONY: help
 help: ## List these targets
@@ -57,6 +57,15 @@ binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs 
 	install -s -m 755 target/release/leewardd target/release/leeward-agent dist/
 	@scripts/static dist/leewardd dist/leeward-agent
 
+.PHONY: wheel
+wheel: prerequisites .venv/.tools target/.dashboard ## Build a wheel into dist/, for machines without Rust
+	@rm -f dist/leeward-*.whl
+	$(BIN)/maturin build --release --out dist
+
+.PHONY: image
+image: wheel ## Build a container image from the wheel, with podman or docker
+	@scripts/image
+
 # The demo needs neither the service nor the solver, whose libraries take most of the time of a first build. If there is
 # a complete build, the demo uses it.
 .PHONY: demo
@@ -65,7 +74,7 @@ demo: $(if $(wildcard .venv/.native),build,prerequisites) ## Show what Leeward d
 	@$(BIN)/leeward demo
 
 .PHONY: test
-test: lint test-rust test-python test-web ## Build, check the style, run all tests, and list the skipped ones
+test: lint test-rust test-python test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
@@ -150,6 +159,10 @@ test-python: build servers
 test-web: build servers
 	@mkdir -p target
 	@scripts/test-web 2>&1 | tee target/test-web.log
+
+.PHONY: test-wheel
+test-wheel: wheel
+	@scripts/smoke
 
 .venv/.python: constraints.txt
 	$(PYTHON) -m venv .venv

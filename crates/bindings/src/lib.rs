@@ -6,6 +6,9 @@
 
 #[cfg(feature = "service")]
 mod agent;
+#[cfg(not(target_os = "linux"))]
+compile_error!("Leeward runs on Linux only");
+
 mod absent;
 mod app_records;
 mod arrow_table;
