@@ -124,6 +124,8 @@ lint: build ## Check the style and types of Rust and Python
 	@# Types of Python are checked beside Rust, because neither check uses both cores.
 	$(BIN)/mypy & \
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings && wait $$!
+	@# The build of the demo.
+	cargo clippy --quiet --release --locked --package leeward-bindings --no-default-features -- -D warnings
 	$(BIN)/ruff check --quiet $(PYTHON_SOURCES)
 	$(BIN)/ruff format --quiet --check $(PYTHON_SOURCES)
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; \
