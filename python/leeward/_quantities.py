@@ -101,24 +101,25 @@ def read_milliseconds(argument: str, text: str, most: int | None = None) -> int:
 
 
 def read_share(argument: str, text: str, least: float = -inf, most: float = inf) -> float:
-    """A share in percent: `75%` is 0.75.
+    """A share: `75%` and `0.75` are 0.75.
 
     Args:
         argument: Name of the argument.
-        text: A number with a percent sign.
+        text: A number with a percent sign, or a number from 0 to 1 without.
         least: The least share.
         most: The greatest share.
 
     Raises:
-        InputError: The text is not a percentage, or out of bounds.
+        InputError: The text is not a share, or out of bounds.
     """
     number = text.strip().removesuffix("%").strip()
+    in_percent = text.strip().endswith("%")
     try:
-        value = float(number) if text.strip().endswith("%") and number.isascii() else nan
+        value = float(number) if number.isascii() else nan
     except ValueError:
         value = nan
-    share = value / 100
-    if not (isfinite(value) and least <= share <= most):
+    share = value / 100 if in_percent else value
+    if not (isfinite(value) and (in_percent or 0 <= share <= 1) and least <= share <= most):
         bounds = "" if least == -inf else f" from {100 * least:g}% to {100 * most:g}%".replace("e+0", "e")
         message = f"`{text}`: expected a percentage{bounds}, such as 75%"
         raise InputError.about(argument, message)

@@ -32,8 +32,8 @@ ARGUMENTS = (
     ".",
     "--sizes",
     "4KiB,64KiB",
-    "--seconds",
-    "1",
+    "--for",
+    "1s",
     "--file-size",
     "1MiB",
 )
@@ -168,8 +168,8 @@ def test_a_missing_or_failing_fio_is_reported_and_leaves_no_files(run: Run, tmp_
         (("--sizes", "1000B"), "--sizes: `1000B`: expected multiples of 512 bytes"),
         (("--file-size", "64KiB"), "--file-size: `64KiB`: expected at least four times"),
         (("--sizes", "4KiB,4096B"), "--sizes: `4KiB,4096B`: expected each value once"),
-        (("--mixes", "50,50"), "--mixes: `50,50`: expected each value once"),
-        (("--mixes", "120"), "--mixes: `120`: expected a whole number from 1 to 99"),
+        (("--mixes", "50%,0.5"), "--mixes: `50%,0.5`: expected each value once"),
+        (("--mixes", "120%"), "--mixes: `120%`: expected a percentage from 1% to 99%"),
         (("--out", "none/device.json"), "--out: `none/device.json`: there is no folder `none`"),
     ],
 )
@@ -193,8 +193,8 @@ def test_a_dry_run_rejects_an_existing_file_without_force_and_keeps_it(run: Run,
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_a_real_device_is_measured(run: Run, tmp_path: Path) -> None:
-    arguments = ("device", "profile", "--fio", ".", "--sizes", "4KiB", "--seconds", "1", "--mixes", "")
-    result = run(*arguments, "--file-size", "1MiB", "--buffered", "--engine", "psync", "-o", "json")
+    arguments = ("device", "profile", "--fio", ".", "--sizes", "4KiB", "--for", "1s", "--mixes", "")
+    result = run(*arguments, "--file-size", "1MiB", "--buffered", "--io-engine", "psync", "-o", "json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert document == json.loads((tmp_path / "device.json").read_text())

@@ -71,8 +71,8 @@ def test_a_folder_with_other_files_is_not_overwritten(run: Run, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        (("--hot", "0.75"), "error: --hot: `0.75`: expected a percentage, such as 75%"),
-        (("--bucket", "0%"), "error: --bucket: `0%`: expected from 0.1 % to 100 %"),
+        (("--hot", "7.5"), "error: --hot: `7.5`: expected a percentage, such as 75%"),
+        (("--bucket-width", "0%"), "error: --bucket-width: `0%`: expected from 0.1 % to 100 %"),
         (("--interval", "10"), "error: --interval: `10`: the unit is missing"),
         (("--factors", "1"), "error: --factors: `1`: expected factors above 1"),
         (("--factors", "x"), "error: --factors: `x`: expected a number"),

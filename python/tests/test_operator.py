@@ -115,7 +115,7 @@ def command(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
     (tmp_path / "tasks.csv").write_text("\n".join(TASKS) + "\n")
     return (
         *("hotspots", "--prometheus", prometheus, "--cluster", "racks.yaml", "--map", "map.yaml"),
-        *("--since", FROM, "--until", UNTIL, "--keep", "kept", "--tasks", "tasks.csv"),
+        *("--since", FROM, "--until", UNTIL, "--cache", "kept", "--tasks", "tasks.csv"),
     )
 
 

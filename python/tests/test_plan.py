@@ -314,7 +314,7 @@ def write_files(folder: Path) -> list[str]:
 
 def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
     command = write_files(tmp_path)
-    result = run(*command, "--port", "10Gbps")
+    result = run(*command, "--port-rate", "10Gbps")
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "1 of 3 racks over 75 % in p98; 1 ports to add"
@@ -326,7 +326,7 @@ def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
 
 
 def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
-    result = run(*write_files(tmp_path), "--port", "10Gbps", "--out", "plan", "-o", "json")
+    result = run(*write_files(tmp_path), "--port-rate", "10Gbps", "--out", "plan", "-o", "json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     tables = {path.stem: parquet.read_table(path).to_pylist() for path in tmp_path.glob("plan/*.parquet")}
@@ -362,11 +362,11 @@ def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        (["--threshold", "75"], "--threshold: `75`: expected a percentage, such as 75%"),
+        (["--hot", "75"], "--hot: `75`: expected a percentage, such as 75%"),
         (["--percentile", "0"], "--percentile: `0`: expected a number above 0"),
         (["--interval", "5"], "--interval: `5`"),
-        (["--port", "10"], "--port: `10`"),
-        (["--coverage", "0.5"], "--coverage: `0.5`: expected a percentage, such as 75%"),
+        (["--port-rate", "10"], "--port-rate: `10`"),
+        (["--coverage", "5"], "--coverage: `5`: expected a percentage, such as 75%"),
         (["--coverage", "101%"], "--coverage: `1.01`: expected a share from 0 to 1"),
     ],
 )

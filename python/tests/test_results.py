@@ -99,15 +99,15 @@ def test_a_folder_without_write_permission_is_rejected(
 @pytest.mark.parametrize(
     ("page", "error"),
     [
-        ("none/demo.html", "error: --page: `none/demo.html`: there is no folder `none`"),
-        ("folder", "error: --page: `folder`: is a folder; expected a file"),
+        ("none/demo.html", "error: --report: `none/demo.html`: there is no folder `none`"),
+        ("folder", "error: --report: `folder`: is a folder; expected a file"),
     ],
 )
 def test_an_unusable_page_path_is_rejected_before_the_demo_runs(
     run: Run, tmp_path: Path, page: str, error: str
 ) -> None:
     (tmp_path / "folder").mkdir()
-    result = run("demo", "--page", page)
+    result = run("demo", "--report", page)
     assert (result.returncode, result.stdout, result.stderr) == (2, "", error + "\n")
 
 
@@ -168,7 +168,7 @@ def test_policies_that_differ_in_special_characters_have_separate_folders() -> N
 
 @pytest.mark.parametrize(
     "arguments",
-    [("simulate", "scenario.yaml", "--out"), ("demo", "--page"), ("reproduce", "sinbad", "--out")],
+    [("simulate", "scenario.yaml", "--out"), ("demo", "--report"), ("reproduce", "sinbad", "--out")],
 )
 @pytest.mark.parametrize("path", ["", " "])
 def test_an_empty_output_path_is_rejected(

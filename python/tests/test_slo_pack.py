@@ -34,7 +34,7 @@ def mail(name: str, latency: str, more: str = "") -> str:
 
 def test_packed_volumes_meet_their_slos_in_the_check_and_the_replay(run: Run, tmp_path: Path) -> None:
     packed = tmp_path / "packed.yaml"
-    result = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--write", str(packed), "-o", "json")
+    result = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--out", str(packed), "-o", "json")
     assert result.returncode == 0, result.stderr
     record = json.loads(result.stdout)
     assert record["refused"] == []
@@ -132,7 +132,7 @@ def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: P
     workload_file = file(tmp_path, mail("never", "9ms"), "fit: {interval: 20ms}")
     packed = tmp_path / "packed.yaml"
     packed.write_text("as it was")
-    result = run("slo", "pack", workload_file, "--cluster", SERVERS, "--write", str(packed))
+    result = run("slo", "pack", workload_file, "--cluster", SERVERS, "--out", str(packed))
     assert (result.returncode, packed.read_text()) == (1, "as it was")
     assert "wrote nothing: no workload was placed" in result.stderr
     result = run("slo", "pack", workload_file, "--cluster", SERVERS, "-o", "yaml")
@@ -141,7 +141,7 @@ def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: P
 
 def test_the_result_may_overwrite_the_input_file(run: Run, tmp_path: Path) -> None:
     workload_file = Path(file(tmp_path, mail("first", "200ms")))
-    result = run("slo", "pack", str(workload_file), "--cluster", SERVERS, "--write", str(workload_file))
+    result = run("slo", "pack", str(workload_file), "--cluster", SERVERS, "--out", str(workload_file))
     assert result.returncode == 0, result.stderr
     assert "server: serversh0:ssd" in workload_file.read_text()
     assert [path.name for path in tmp_path.iterdir()] == [workload_file.name]
@@ -150,7 +150,7 @@ def test_the_result_may_overwrite_the_input_file(run: Run, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("pack", VOLUMES, "--cluster", SERVERS, "--write"),
+        ("pack", VOLUMES, "--cluster", SERVERS, "--out"),
         ("check", FILE, "--cluster", CLUSTER, "--replay", "--out"),
     ],
 )
@@ -164,9 +164,9 @@ def test_an_output_path_in_a_missing_folder_is_rejected_before_the_work(
 
 def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run: Run, tmp_path: Path) -> None:
     deep = "[" * 5000
-    settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--settings", deep)
+    settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--limits", f"compactor:slack={deep}")
     assert (settings.returncode, settings.stdout) == (2, "")
-    assert settings.stderr == "error: settings of compactor:1:67: nested too deeply\n"
+    assert settings.stderr == "error: settings of compactor:1:74: nested too deeply\n"
     path = tmp_path / "deep.yaml"
     path.write_text(f"workloads: {deep}")
     result = run("slo", "pack", str(path), "--cluster", SERVERS)
@@ -263,7 +263,7 @@ def test_a_network_only_workload_on_its_own_client_has_a_bound_of_zero(run: Run,
         f"    curves: {{network-in: {bucket}, network-out: {bucket}}}\n"
     )
     result = run(
-        "slo", "pack", str(workload_file), "--cluster", str(cluster), "--write", str(packed), "-o", "json"
+        "slo", "pack", str(workload_file), "--cluster", str(cluster), "--out", str(packed), "-o", "json"
     )
     assert result.returncode == 0, result.stderr
     (one,) = json.loads(result.stdout)["workloads"]

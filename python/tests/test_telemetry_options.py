@@ -59,7 +59,7 @@ def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None
         (("--prometheus", "http://127.0.0.1:1"), "--telemetry: expected either files or a Prometheus server"),
         (("--map", "none.yaml"), "none.yaml: no such file"),
         (("--http", "http.yaml"), "--http: only valid with a Prometheus server"),
-        (("--keep", "answers"), "--keep: only valid with a Prometheus server"),
+        (("--cache", "answers"), "--cache: only valid with a Prometheus server"),
         (LINKS, f"--telemetry: `{LINKS[1]}`: given twice; expected each file once"),
     ],
 )

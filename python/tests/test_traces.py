@@ -134,7 +134,7 @@ def test_csv_and_json_have_every_bucket(run: Run) -> None:
 
 
 def test_a_plot_is_an_svg(run: Run, tmp_path: Path) -> None:
-    assert run("slo", "curve", MAIL, "--device", SSD, "--plot", "curve.svg").returncode == 0
+    assert run("slo", "curve", MAIL, "--device", SSD, "--picture", "curve.svg").returncode == 0
     assert ElementTree.parse(tmp_path / "curve.svg").getroot().tag.endswith("svg")
 
 
@@ -172,9 +172,12 @@ def test_a_trace_of_one_request_has_null_rates(run: Run, tmp_path: Path) -> None
         (["curve", MAIL, "--window", "0s"], "--window: "),
         (["curve", MAIL, "--prune", "3", "--error", "0.1"], "--prune: expected one of --prune and --error"),
         (["curve", MAIL, "--network", "1,2"], "--network: `1,2`: expected three numbers"),
-        (["curve", MAIL, "--plot", "curve.png"], "--plot: `curve.png`: expected a name that ends in .svg"),
+        (
+            ["curve", MAIL, "--picture", "curve.png"],
+            "--picture: `curve.png`: expected a name that ends in .svg",
+        ),
         (["model", MAIL, "--interval", "0s"], "--interval: 0: expected positive and finite"),
-        (["model", MAIL, "--sizes", "pareto"], "--sizes: `pareto`: expected one of empirical"),
+        (["model", MAIL, "--size-model", "pareto"], "--size-model: `pareto`: expected one of empirical"),
         (["model", MAIL, "--device", MAIL], f"{MAIL}:"),
     ],
 )

@@ -54,7 +54,7 @@ def reproduce(
     figure: Annotated[
         str | None,
         typer.Option(
-            metavar="NAMES",
+            metavar="NAME,...",
             help="Figures and sections of the list below, separated by commas; by default all.",
             show_default=False,
         ),
@@ -76,7 +76,7 @@ def reproduce(
     horizon: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
+            metavar="DURATION",
             help="Length of each run; by default the paper's. A short length gives a first look.",
             show_default=False,
         ),
@@ -84,7 +84,7 @@ def reproduce(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER",
+            metavar="DIR",
             parser=parse_path,
             help="Folder for rows, pictures and runs; a stopped reproduction continues from it. The default"
             " is reproduce-PAPER.",

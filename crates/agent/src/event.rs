@@ -78,7 +78,7 @@ impl fmt::Display for Event {
                 write!(
                     f,
                     "not in reports: disk `{disk}` would look like the only one, since the others are not counted; \
-                     name it with --device {disk}=NAME"
+                     name it with --disk {disk}=NAME"
                 )
             }
             Event::NoDevice(name) => {
@@ -86,8 +86,8 @@ impl fmt::Display for Event {
                     (excerpt(name), excerpt(name.split_once(':').map_or("", |(_, disk)| disk)));
                 write!(
                     f,
-                    "not accepted: the cluster has no device `{name}`; --device {disk}=NAME gives the disk's \
-                     name in the cluster, and disks without a --device are left out"
+                    "not accepted: the cluster has no device `{name}`; --disk {disk}=NAME gives the disk's \
+                     name in the cluster, and disks without a --disk are left out"
                 )
             }
         }

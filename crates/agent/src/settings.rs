@@ -20,7 +20,7 @@ pub struct Arguments {
     pub host: Option<String>,
     /// `--interface`, one entry each; default: all physical interfaces.
     pub interfaces: Vec<String>,
-    /// `--device`, one entry each; default: all physical disks.
+    /// `--disk`, one entry each; default: all physical disks.
     pub devices: Vec<String>,
     /// `--interval`; default: one second.
     pub interval: Option<String>,
@@ -144,7 +144,7 @@ fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
 fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
     let mut devices: Vec<(String, String)> = Vec::new();
     for text in given {
-        let invalid = |message: &str| InputError::new("--device", format!("`{}`: {message}", excerpt(text)));
+        let invalid = |message: &str| InputError::new("--disk", format!("`{}`: {message}", excerpt(text)));
         let (disk, name) = text.split_once('=').unwrap_or((text, text));
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if disk.is_empty() || disk.contains(|letter: char| letter == '/' || !letter.is_ascii_graphic()) {
@@ -190,10 +190,10 @@ mod tests {
             (Arguments { controllers: several(&["http://"]), ..valid() }, "--controller"),
             (Arguments { controllers: several(&["https://a@b\r\n"]), ..valid() }, "--controller"),
             (Arguments { controllers: several(&["http://a", "http://a/"]), ..valid() }, "--controller"),
-            (Arguments { devices: several(&["/dev/sda"]), ..valid() }, "--device"),
-            (Arguments { devices: several(&["sda="]), ..valid() }, "--device"),
-            (Arguments { devices: several(&["sda=a b"]), ..valid() }, "--device"),
-            (Arguments { devices: several(&["sda=disk0", "sdb=disk0"]), ..valid() }, "--device"),
+            (Arguments { devices: several(&["/dev/sda"]), ..valid() }, "--disk"),
+            (Arguments { devices: several(&["sda="]), ..valid() }, "--disk"),
+            (Arguments { devices: several(&["sda=a b"]), ..valid() }, "--disk"),
+            (Arguments { devices: several(&["sda=disk0", "sdb=disk0"]), ..valid() }, "--disk"),
             (Arguments { host: Some("r0:h0".to_owned()), ..valid() }, "--host"),
             (Arguments { interval: Some("1".to_owned()), ..valid() }, "--interval"),
             (Arguments { interval: Some("0s".to_owned()), ..valid() }, "--interval"),

@@ -186,7 +186,7 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
         format!("http://{first}: reports accepted"),
         format!("{unavailable}: report failed: connection refused; retry in "),
         format!("{second}: reports accepted"),
-        format!("{second}: not accepted: the cluster has no device `r0h1:vda`; --device vda=NAME"),
+        format!("{second}: not accepted: the cluster has no device `r0h1:vda`; --disk vda=NAME"),
     ]
     .into();
     for line in agent.output_lines() {
@@ -276,7 +276,7 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
         (["--ca", "nothing.pem"], "error: nothing.pem: no such file"),
         (["--token-file", "nothing"], "error: nothing: no such file"),
         (["--interval", "soon"], "error: --interval: `soon`"),
-        (["--device", "/dev/sda"], "error: --device: `/dev/sda`: expected a disk"),
+        (["--disk", "/dev/sda"], "error: --disk: `/dev/sda`: expected a disk"),
         (["--probe-listen", "0.0.0.0:7601"], "error: --probe-listen: `0.0.0.0:7601`: without a secret"),
     ] {
         let (code, line) = run(&[&url[..], &more].concat());

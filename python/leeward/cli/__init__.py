@@ -37,6 +37,7 @@ from leeward.cli import (
     token,
     top,
 )
+from leeward.cli.former_flags import replace_former_flags
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -111,7 +112,8 @@ def main() -> None:
     sys.stdout = sys.stdout or TextIOWrapper(FileIO(os.devnull, "w"))
     sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))
     try:
-        code = app(prog_name="leeward", standalone_mode=False) or 0
+        arguments = replace_former_flags(sys.argv[1:])
+        code = app(arguments, prog_name="leeward", standalone_mode=False) or 0
         sys.stdout.flush()
     except InputError as error:
         code = _print_error(str(error), *getattr(error, "__notes__", ()), code=2)

@@ -13,7 +13,7 @@ Examples:
   leeward agent --controller http://127.0.0.1:7600 --host r0h1
   leeward agent --controller https://leeward:7600 --token-file /etc/leeward/agent.token
   leeward agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
-  leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --device sdb=disk0
+  leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
 
 The agent runs until it is interrupted (Ctrl-C) or terminated, and retries while a controller is unavailable.
 `leeward-agent` is the same program without Python.
@@ -43,7 +43,7 @@ def agent(
             show_default="all physical interfaces",
         ),
     ] = None,
-    device: Annotated[
+    disk: Annotated[
         list[str] | None,
         typer.Option(
             metavar="DISK[=NAME]",
@@ -54,7 +54,7 @@ def agent(
     interval: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Time between reports, the same as the controller's.", show_default="1s"
+            metavar="DURATION", help="Time between reports, the same as the controller's.", show_default="1s"
         ),
     ] = None,
     token_file: Annotated[
@@ -97,7 +97,7 @@ def agent(
         "controllers": controller,
         "host": host,
         "interfaces": interface or [],
-        "devices": device or [],
+        "devices": disk or [],
         "interval": interval,
         "token_file": token_file,
         "ca": ca,

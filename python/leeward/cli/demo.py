@@ -14,13 +14,13 @@ from leeward.cli.simulate import run, show
 EXAMPLES = """\b
 Examples:
   leeward demo
-  leeward demo --page demo.html
+  leeward demo --report demo.html
   LEEWARD_DATA=~/traces leeward demo           real traces instead of generated arrivals
 """
 
 
 def demo(
-    page: Annotated[
+    report: Annotated[
         Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the HTML page with pictures.")
     ] = Path("leeward-demo.html"),
     output: FormatOption = Format.table,
@@ -35,12 +35,12 @@ def demo(
     from leeward.report import write_page
     from leeward.simulation import read_scenario
 
-    check_file(page, "--page")
+    check_file(report, "--report")
     path, source = scenario_file()
     print(source, file=sys.stderr)
     scenario = read_scenario(path)
     runs = run(scenario, scenario.policies, None, None)
     show(runs, output)
-    write_page(page, scenario, runs)
-    print(f"\nThe page with pictures: {page.resolve().as_uri()}", file=sys.stderr)
+    write_page(report, scenario, runs)
+    print(f"\nThe page with pictures: {report.resolve().as_uri()}", file=sys.stderr)
     print("For a live demo on a simulated cluster, run leeward serve --demo", file=sys.stderr)

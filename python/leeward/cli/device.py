@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward._quantities import bytes_text, duration_text, percent_text, read_bytes, time_text, work_rate_text
+from leeward._quantities import (
+    bytes_text,
+    duration_text,
+    percent_text,
+    read_bytes,
+    read_seconds,
+    read_share,
+    time_text,
+    work_rate_text,
+)
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
@@ -24,10 +33,13 @@ Examples:
 PROFILE_EXAMPLES = """\b
 Examples:
   leeward device profile --fio . --dry-run
-  leeward device profile --fio . --sizes 4KiB,64KiB --seconds 1 --file-size 64MiB --dry-run
+  leeward device profile --fio . --sizes 4KiB,64KiB --for 1s --file-size 64MiB --dry-run
 """
 
 app = typer.Typer(rich_markup_mode=None)
+
+MOST_SECONDS = 86_400
+"""Longest measurement of a point."""
 
 
 @app.callback(epilog=EXAMPLES)
@@ -44,7 +56,7 @@ def profile(
         Path,
         typer.Option(
             "--fio",
-            metavar="FOLDER",
+            metavar="DIR",
             parser=parse_path,
             help="Folder on the device. The command creates a file in it, measures with fio, and removes it.",
             show_default=False,
@@ -54,17 +66,17 @@ def profile(
         Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the profile, as JSON.")
     ] = Path("device.json"),
     sizes: Annotated[
-        str, typer.Option(metavar="SIZES", help="Sizes of requests, separated by commas.")
+        str, typer.Option(metavar="SIZE,...", help="Sizes of requests, separated by commas.")
     ] = "4KiB,16KiB,64KiB,256KiB,1MiB",
     mixes: Annotated[
         str,
         typer.Option(
-            metavar="PERCENTS", help="Percentages of reads in mixed loads; an empty list omits mixed loads."
+            metavar="SHARE,...", help="Shares of reads in mixed loads; an empty list omits mixed loads."
         ),
-    ] = "50",
-    seconds: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 86_400), help="Seconds of each measurement.")
-    ] = 10,
+    ] = "50%",
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="Time of each measurement, in whole seconds.")
+    ] = "10s",
     file_size: Annotated[str, typer.Option(metavar="SIZE", help="Size of the measured file.")] = "1GiB",
     depth: Annotated[
         int,
@@ -72,7 +84,7 @@ def profile(
             metavar="N", parser=whole_number(1, 1024), help="Number of outstanding requests at saturation."
         ),
     ] = 32,
-    engine: Annotated[str, typer.Option(metavar="NAME", help="I/O engine of fio.")] = "libaio",
+    io_engine: Annotated[str, typer.Option(metavar="NAME", help="I/O engine of fio.")] = "libaio",
     buffered: Annotated[
         bool, typer.Option("--buffered", help="Measure through the page cache, where direct I/O fails.")
     ] = False,
@@ -100,11 +112,11 @@ def profile(
     settings = Settings(
         sizes=_sizes(sizes),
         mixes=_mixes(mixes),
-        seconds=seconds,
+        seconds=_whole_seconds(duration),
         file_bytes=_bytes(file_size, "--file-size"),
         depth=depth,
         buffered=buffered,
-        engine=engine,
+        engine=io_engine,
     )
     if settings.file_bytes < 4 * settings.sizes[-1]:
         message = f"`{file_size}`: expected at least four times the largest of --sizes"
@@ -175,12 +187,23 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def _whole_seconds(text: str) -> int:
+    seconds = read_seconds("--for", text)
+    if not 1 <= seconds <= MOST_SECONDS or seconds != int(seconds):
+        message = f"`{text}`: expected whole seconds from 1s to {MOST_SECONDS // 3600}h"
+        raise InputError.about("--for", message)
+    return int(seconds)
+
+
 def _mixes(text: str) -> tuple[int, ...]:
-    percent = whole_number(1, 99)
-    try:
-        mixes = sorted(percent(part) for part in split_list(text) or [] if part)
-    except typer.BadParameter as error:
-        raise InputError.about("--mixes", str(error)) from None
+    parts = [part for part in split_list(text) or [] if part]
+    if any(part.isdecimal() for part in parts):
+        print("warning: --mixes are now shares with a sign, such as 50%", file=sys.stderr)
+        parts = [f"{part}%" if part.isdecimal() else part for part in parts]
+    shares = [read_share("--mixes", part, 0.01, 0.99) for part in parts]
+    mixes = sorted(round(100 * share) for share in shares)
+    if any(abs(100 * share - mix) > 1e-9 for share, mix in zip(sorted(shares), mixes, strict=True)):
+        raise InputError.about("--mixes", f"`{text}`: expected whole percentages, such as 50%")
     _check_distinct(mixes, text, "--mixes")
     return tuple(mixes)
 

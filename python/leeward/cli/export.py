@@ -42,18 +42,19 @@ ClusterOption = Annotated[
         " capacities that no metric has.",
     ),
 ]
-HotOption = Annotated[str, typer.Option(metavar="PERCENT", help="Utilization above which a link is hot.")]
+HotOption = Annotated[str, typer.Option(metavar="SHARE", help="Utilization above which a link is hot.")]
 IntervalOption = Annotated[
     str,
     typer.Option(
-        metavar="TIME", help="Length of an interval; a link is either hot or not hot for a whole interval."
+        metavar="DURATION",
+        help="Length of an interval; a link is hot for a whole interval or not at all.",
     ),
 ]
-CadenceOption = Annotated[str, typer.Option(metavar="TIME", help="Time between scrapes.")]
+CadenceOption = Annotated[str, typer.Option(metavar="DURATION", help="Time between scrapes.")]
 CoverageOption = Annotated[
     str,
     typer.Option(
-        metavar="PERCENT", help="Least share of an interval with telemetry for the interval to count."
+        metavar="SHARE", help="Least share of an interval with telemetry for the interval to count."
     ),
 ]
 OutOption = Annotated[

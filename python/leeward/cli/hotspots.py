@@ -41,13 +41,11 @@ TelemetryArgument = Annotated[
 def hotspots(
     telemetry: Telemetry,
     paths: TelemetryArgument = None,
-    hot: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Utilization above which a link is hot.")
-    ] = "75%",
+    hot: Annotated[str, typer.Option(metavar="SHARE", help="Utilization above which a link is hot.")] = "75%",
     bridge: Annotated[
         int,
         typer.Option(
-            metavar="NUMBER",
+            metavar="N",
             parser=whole_number(0, 1000),
             help="Greatest number of consecutive intervals without telemetry inside a hotspot.",
         ),
@@ -55,7 +53,7 @@ def hotspots(
     ahead: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
+            metavar="DURATION",
             help="Time that the forecast of hot links looks ahead; by default three intervals.",
             show_default=False,
         ),
@@ -90,7 +88,7 @@ def hotspots(
     top: Annotated[
         int,
         typer.Option(
-            metavar="NUMBER",
+            metavar="N",
             parser=whole_number(1, 1_000_000),
             help="Greatest number of rows of a table.",
         ),

@@ -23,7 +23,7 @@ Examples:
   leeward impact --cluster examples/clusters/racks.yaml --latency examples/telemetry/latencies.csv.gz \\
       --telemetry examples/telemetry/links.parquet
   leeward impact --cluster examples/clusters/racks.yaml --latency examples/telemetry/latencies.csv.gz \\
-      --telemetry examples/telemetry/links.parquet --buckets --least 20 --factors 1.5,2,3
+      --telemetry examples/telemetry/links.parquet --show-buckets --least 20 --factors 1.5,2,3
   leeward impact --cluster examples/clusters/racks.yaml --latency examples/telemetry/latencies.csv.gz \\
       --telemetry examples/telemetry/links.parquet --links chunk-read=dst:downlink -o json
 
@@ -69,7 +69,7 @@ def impact(
             show_default=False,
         ),
     ] = None,
-    stages: Annotated[
+    query_stages: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
@@ -87,9 +87,11 @@ def impact(
         ),
     ] = None,
     hot: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Utilization at which hotspot-inflation is measured.")
+        str, typer.Option(metavar="SHARE", help="Utilization at which hotspot-inflation is measured.")
     ] = "75%",
-    bucket: Annotated[str, typer.Option(metavar="PERCENT", help="Width of a bucket of utilization.")] = "5%",
+    bucket_width: Annotated[
+        str, typer.Option(metavar="SHARE", help="Width of a bucket of utilization.")
+    ] = "5%",
     least: Annotated[
         int,
         typer.Option(
@@ -125,7 +127,9 @@ def impact(
     seed: Annotated[
         int, typer.Option(metavar="N", parser=parse_seed, help="Seed of the bootstrap, from 0.")
     ] = 1,
-    buckets: Annotated[bool, typer.Option("--buckets", help="Show every bucket of every curve.")] = False,
+    show_buckets: Annotated[
+        bool, typer.Option("--show-buckets", help="Show every bucket of every curve.")
+    ] = False,
     out: OutOption = None,
     report: ReportOption = None,
     output: FormatOption = Format.table,
@@ -141,7 +145,7 @@ def impact(
     from leeward.impact.operations import rules
 
     settings = _settings(
-        telemetry, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed
+        telemetry, hot, bucket_width, least, factors, interpolate, by, sizes, ratios, resamples, seed
     )
     operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
     class_weights = _weights(weights)
@@ -161,12 +165,12 @@ def impact(
     }
     with slow_notice("joining latencies with utilizations"), name_flags(**FLAGS, **flags):
         result = measure(
-            latency, samples, settings, operations=operations, stages=stages, weights=class_weights
+            latency, samples, settings, operations=operations, stages=query_stages, weights=class_weights
         )
     if output is Format.json:
         print_json(tables.record(result))
     else:
-        _print(result, buckets)
+        _print(result, show_buckets)
     if out is not None:
         write(out, "impact", tables.tables(result), tables.summary(result))
     if report is not None:
@@ -223,8 +227,10 @@ def _settings(
 ) -> "Settings":
     from leeward.impact import Settings
 
-    names = ("hot", "bucket", "least", "factors", "by", "sizes", "ratios", "resamples")
-    with name_flags(**FLAGS, **{name: f"--{name}" for name in names}, size="--sizes"):
+    names = ("hot", "least", "factors", "by", "sizes", "ratios", "resamples")
+    with name_flags(
+        **FLAGS, **{name: f"--{name}" for name in names}, size="--sizes", bucket="--bucket-width"
+    ):
         fields = split_list(by)
         return Settings(
             interval_ms=telemetry.interval_ms,

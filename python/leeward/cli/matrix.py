@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward._quantities import bytes_text, percent_text
+from leeward._quantities import bytes_text, percent_text, read_share
 from leeward.cli import matrix_capture
 from leeward.cli.matrix_files import WRITERS, write_square
 from leeward.cli.options import name_flags, parse_path, split_list
@@ -29,7 +29,7 @@ Examples:
   leeward matrix predict examples/traffic/wordcount.csv
   leeward matrix predict examples/traffic/wordcount.csv --interval 2h -o json
   leeward matrix predict examples/traffic/wordcount.csv --out next.npy \\
-      --tasks split,map0,map1,map2,map3,reduce0,reduce1 && \\
+      --only-tasks split,map0,map1,map2,map3,reduce0,reduce1 && \\
       leeward place tasks --cluster examples/clusters/tenant.yaml \\
       --app examples/apps/wordcount.yaml --matrix next.npy
 
@@ -64,12 +64,12 @@ File = Annotated[
     ),
 ]
 IntervalOption = Annotated[
-    str, typer.Option(metavar="TIME", help="Length of an interval, which must divide a day: 1h, 30min.")
+    str, typer.Option(metavar="DURATION", help="Length of an interval, which must divide a day: 1h, 30min.")
 ]
 TasksOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAMES",
+        metavar="NAME,...",
         help="All tasks in the order of the app file, separated by commas; by default the sorted"
         " names of a list, and numbers from 0 for .npy.",
         show_default=False,
@@ -93,7 +93,7 @@ app.command("capture", epilog=matrix_capture.EXAMPLES)(matrix_capture.capture)
 def predict(
     file: File,
     interval: IntervalOption = "1h",
-    tasks: TasksOption = None,
+    only_tasks: TasksOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -113,7 +113,7 @@ def predict(
         if out.suffix not in WRITERS:
             raise InputError.about("--out", f"`{out}`: expected a name that ends in .npy or .csv")
         check_file(out, "--out")
-    series = _read(file, interval, tasks)
+    series = _read(file, interval, only_tasks)
     prediction = predict_next(series)
     if output is Format.json:
         print_json(_common_fields(series, prediction.model) | {"matrix": prediction.matrix.tolist()})
@@ -128,13 +128,13 @@ def predict(
 def score(
     file: File,
     train: Annotated[
-        float,
+        str,
         typer.Option(
             metavar="SHARE", help="Share of the intervals to learn from, the earliest; the rest is scored."
         ),
-    ] = 0.7,
+    ] = "70%",
     interval: IntervalOption = "1h",
-    tasks: TasksOption = None,
+    only_tasks: TasksOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Score predictions of later hours.
@@ -145,9 +145,9 @@ def score(
     """
     from leeward.matrix import score as score_series
 
-    series = _read(file, interval, tasks)
+    series = _read(file, interval, only_tasks)
     with slow_notice("scoring"), name_flags(train="--train", series=file):
-        result = score_series(series, train)
+        result = score_series(series, read_share("train", train))
     if output is Format.json:
         print_json(_score_record(series, result))
     else:
@@ -157,7 +157,7 @@ def score(
 def _read(file: str, interval: str, tasks: str | None) -> "Series":
     from leeward.matrix import read
 
-    with slow_notice("reading"), name_flags(path="FILE", interval="--interval", tasks="--tasks"):
+    with slow_notice("reading"), name_flags(path="FILE", interval="--interval", tasks="--only-tasks"):
         return read(file, interval, split_list(tasks))
 
 

@@ -24,9 +24,9 @@ EXAMPLES = """\b
 Examples:
   leeward matrix capture examples/captures/shuffle.pcap.gz --interval 1min
   leeward matrix capture examples/captures/shuffle.pcap.gz --by rack \\
-      --map examples/captures/hosts.yaml --cluster examples/clusters/small.yaml
+      --addresses examples/captures/hosts.yaml --cluster examples/clusters/small.yaml
   leeward matrix capture examples/captures/shuffle.pcap.gz --by service \\
-      --map examples/captures/hosts.yaml --total --out app.npy && \\
+      --addresses examples/captures/hosts.yaml --total --out app.npy && \\
       leeward place tasks --cluster examples/clusters/tenant.yaml --matrix app.npy
   leeward matrix capture examples/captures/shuffle.pcap.gz --interval 1min --out sent.csv && \\
       leeward matrix predict sent.csv --interval 1min
@@ -57,7 +57,7 @@ def capture(
     mapping: Annotated[
         str | None,
         typer.Option(
-            "--map",
+            "--addresses",
             metavar="FILE",
             help="Owners of addresses: YAML, CSV (address,host) or lines as in /etc/hosts.",
             show_default=False,
@@ -72,9 +72,10 @@ def capture(
         ),
     ] = None,
     interval: Annotated[
-        str, typer.Option(metavar="TIME", help="Length of an interval, which must divide a day: 1h, 30min.")
+        str,
+        typer.Option(metavar="DURATION", help="Length of an interval, which must divide a day: 1h, 30min."),
     ] = "1h",
-    size: Annotated[
+    count: Annotated[
         str,
         typer.Option(
             metavar="frame|ip",
@@ -103,10 +104,10 @@ def capture(
             show_default=False,
         ),
     ] = None,
-    tasks: Annotated[
+    only_tasks: Annotated[
         str | None,
         typer.Option(
-            metavar="NAMES",
+            metavar="NAME,...",
             help="Names of all rows of a .npy file or square, separated by commas; by default sorted.",
             show_default=False,
         ),
@@ -151,16 +152,16 @@ def capture(
             check_file(path, flag)
     if total and out is None:
         raise InputError.about("--total", "requires --out, the file for the matrix")
-    if tasks is not None and not (out is not None and (total or out.suffix == ".npy")):
+    if only_tasks is not None and not (out is not None and (total or out.suffix == ".npy")):
         message = "only valid for square matrices, with --out NAME.npy or --total: a list contains the names"
-        raise InputError.about("--tasks", message)
+        raise InputError.about("--only-tasks", message)
     network = None
     if cluster is not None:
         from leeward.cli.cluster import read as read_cluster
 
         network = read_cluster(cluster)
-    flags = {"by": "--by", "interval": "--interval", "size": "--size", "content": "--content"}
-    flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--map"}
+    flags = {"by": "--by", "interval": "--interval", "size": "--count", "content": "--content"}
+    flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--addresses"}
     flags |= {"cluster": "--cluster", "files": "FILE"}
     with name_flags(**flags), _reading(files) as advance:
         result = read(
@@ -169,7 +170,7 @@ def capture(
             cluster=network,
             by=by,
             interval=interval,
-            size=size,
+            size=count,
             content=content,
             ports=port or (),
             sampling=sampling,
@@ -177,8 +178,8 @@ def capture(
             progress=advance,
         )
     if out is not None:
-        with name_flags(tasks="--tasks"):
-            _write(out, result, total, tasks)
+        with name_flags(tasks="--only-tasks"):
+            _write(out, result, total, only_tasks)
     if counters is not None:
         _write_table(counters, result.counters)
         print(f"wrote {counters}: {len(result.counters):,} readings", file=sys.stderr)

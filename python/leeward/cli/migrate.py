@@ -38,7 +38,8 @@ def migrate(
     max_age: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Greatest age of a link's latest load, if telemetry has times (column t_s)."
+            metavar="DURATION",
+            help="Greatest age of a link's latest load, if telemetry has times (column t_s).",
         ),
     ] = MAX_AGE,
     policy: Annotated[
@@ -46,7 +47,7 @@ def migrate(
     ] = "utp",
     hot: Annotated[
         str,
-        typer.Option(metavar="PERCENT", help="Utilization above which a link is hot, such as 75% or 0.75."),
+        typer.Option(metavar="SHARE", help="Utilization above which a link is hot, such as 75% or 0.75."),
     ] = "75%",
     seed: Annotated[
         int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")

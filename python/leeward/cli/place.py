@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._age import MAX_AGE
-from leeward._quantities import rate_text
+from leeward._quantities import rate_text, read_share
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
 from leeward.cli.options import name_flags, parse_seed, whole_number
@@ -56,7 +56,8 @@ def replicas(
     max_age: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Greatest age of a link's latest load, if telemetry has times (column t_s)."
+            metavar="DURATION",
+            help="Greatest age of a link's latest load, if telemetry has times (column t_s).",
         ),
     ] = MAX_AGE,
     writer: Annotated[
@@ -96,10 +97,10 @@ def replicas(
         ),
     ] = None,
     max_imbalance: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             metavar="SHARE",
-            help="Largest amount by which a host's used share of storage may exceed the average, 0 to 1.",
+            help="Largest amount by which a host's used share of storage may exceed the average, such as 5%.",
             show_default=False,
         ),
     ] = None,
@@ -138,7 +139,9 @@ def replicas(
             exclude=exclude or (),
             tags=tag or (),
             collocate=collocate or (),
-            max_imbalance=max_imbalance,
+            max_imbalance=None
+            if max_imbalance is None
+            else read_share("--max-imbalance", max_imbalance, 0, 1),
             seed=seed,
             explain=MOST_CANDIDATES if explain else 0,
         )

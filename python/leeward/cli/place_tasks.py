@@ -69,7 +69,8 @@ def tasks(
     max_age: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Greatest age of a link's latest load, if telemetry has times (column t_s)."
+            metavar="DURATION",
+            help="Greatest age of a link's latest load, if telemetry has times (column t_s).",
         ),
     ] = MAX_AGE,
     exclude: Annotated[

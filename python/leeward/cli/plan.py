@@ -22,7 +22,7 @@ Examples:
       --telemetry examples/telemetry/day.parquet --cadence 5min
   leeward plan --cluster examples/clusters/racks.yaml \\
       --telemetry examples/telemetry/day.parquet --cadence 5min \\
-      --threshold 60% --percentile 95 --port 10Gbps --out plan -o json
+      --hot 60% --percentile 95 --port-rate 10Gbps --out plan -o json
 """
 MOST_RACKS = 30
 """Greatest number of racks in the table."""
@@ -42,14 +42,14 @@ _WORDS = (
 @takes_telemetry(interval="5min")
 def plan(
     telemetry: Telemetry,
-    threshold: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Greatest utilization of a rack's links, such as 75%.")
+    hot: Annotated[
+        str, typer.Option(metavar="SHARE", help="Greatest utilization of a rack's links, such as 75%.")
     ] = "75%",
     percentile: Annotated[
         float,
-        typer.Option(metavar="NUMBER", help="Percentile of utilization over the intervals, above 0 to 100."),
+        typer.Option(metavar="N", help="Percentile of utilization over the intervals, above 0 to 100."),
     ] = 98.0,
-    port: Annotated[
+    port_rate: Annotated[
         str | None,
         typer.Option(
             metavar="RATE",
@@ -71,13 +71,13 @@ def plan(
     from leeward.plan.tables import tables
 
     check(out, None, "plan")
-    with name_flags(**FLAGS, **{name: f"--{name}" for name in ("threshold", "percentile", "port")}):
+    with name_flags(**FLAGS, threshold="--hot", percentile="--percentile", port="--port-rate"):
         settings = Settings(
-            round(1e6 * read_share("threshold", threshold)),
+            round(1e6 * read_share("threshold", hot)),
             percentile,
             telemetry.interval_ms,
             telemetry.least_covered,
-            port_bps=None if port is None else read_rate("port", port),
+            port_bps=None if port_rate is None else read_rate("port", port_rate),
         )
     samples = telemetry.read()
     with name_flags(**FLAGS), progress("planning", STEPS) as advance:
@@ -154,7 +154,7 @@ def _print_notes(result: "Plan") -> None:
     assumed_bps = sorted({rack.ports.speed_bps for rack in result.planned if rack.ports.assumed})
     if assumed_bps:
         speeds = ", ".join(rate_text(speed, None) for speed in assumed_bps)
-        print(f"speed of a port: {speeds}, assumed from capacities; --port sets it", file=sys.stderr)
+        print(f"speed of a port: {speeds}, assumed from capacities; --port-rate sets it", file=sys.stderr)
     rest = result.over - len(result.planned)
     if rest:
         print(f"no plan for the {rest:,} least busy racks over the threshold", file=sys.stderr)

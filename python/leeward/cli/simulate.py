@@ -93,7 +93,7 @@ def simulate(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER",
+            metavar="DIR",
             parser=parse_path,
             help="Folder for tables (Parquet), summary.json and report.html. A sweep stores its cells there,"
             " and resumes from them. An existing folder must be empty or hold a result of the same kind: a"

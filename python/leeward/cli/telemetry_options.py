@@ -21,9 +21,9 @@ FLAGS = {
     name: f"--{name}"
     for name in (
         *("telemetry", "prometheus", "since", "until", "map", "cadence", "interval", "coverage", "engine"),
-        *("http", "keep"),
+        "http",
     )
-}
+} | {"keep": "--cache"}
 """Flags of the arguments of the telemetry reader, for errors."""
 
 FilesOption = Annotated[
@@ -74,7 +74,7 @@ MapOption = Annotated[
 CadenceOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME",
+        metavar="DURATION",
         help="Time between samples, such as 30s, at most 1h; by default the most frequent time.",
         show_default=False,
     ),
@@ -82,13 +82,13 @@ CadenceOption = Annotated[
 IntervalOption = Annotated[
     str,
     typer.Option(
-        metavar="TIME", help="Length of the intervals over which utilization is averaged, 1s to 1d."
+        metavar="DURATION", help="Length of the intervals over which utilization is averaged, 1s to 1d."
     ),
 ]
 CoverageOption = Annotated[
     str,
     typer.Option(
-        metavar="PERCENT", help="Least share of an interval with telemetry for the interval to count."
+        metavar="SHARE", help="Least share of an interval with telemetry for the interval to count."
     ),
 ]
 EngineOption = Annotated[
@@ -108,7 +108,7 @@ HttpOption = Annotated[
         show_default=False,
     ),
 ]
-KeepOption = Annotated[
+CacheOption = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
@@ -134,7 +134,7 @@ class Telemetry:
     coverage: CoverageOption = "50%"
     engine: EngineOption = EngineName.DUCKDB
     http: HttpOption = None
-    keep: KeepOption = None
+    cache: CacheOption = None
 
     @property
     def interval_ms(self) -> int:
@@ -183,7 +183,7 @@ class Telemetry:
                 engine=engine or Engine.of(self.engine),
                 cadence=self.cadence,
                 http=self.http,
-                keep=self.keep,
+                keep=self.cache,
                 progress=progress,
             )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   leeward top
-  leeward top --once --links 5
+  leeward top --once --top 5
   leeward top --controller https://leeward:7600 --every 5s -o json | jq '.rows[0]'
 
 On a terminal, the command redraws the table until q or Ctrl-C. Elsewhere, it prints a table at each refresh.
@@ -45,10 +45,10 @@ def top(
     controller: ControllerOption = CONTROLLER,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
-    links: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 1000), help="Number of links to show.")
+    top_rows: Annotated[
+        int, typer.Option("--top", metavar="N", parser=whole_number(1, 1000), help="Number of links to show.")
     ] = 20,
-    every: Annotated[str, typer.Option(metavar="TIME", help="Time between refreshes.")] = "1s",
+    every: Annotated[str, typer.Option(metavar="DURATION", help="Time between refreshes.")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="Show the links once, and exit.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
@@ -60,7 +60,7 @@ def top(
     """
     with name_flags(every="--every"):
         pause = read_milliseconds("every", every) / 1000
-    board = Board(client(controller, token_file, ca, 0.0), links, time.monotonic)
+    board = Board(client(controller, token_file, ca, 0.0), top_rows, time.monotonic)
     with controller_errors():
         if once:
             _show(board.view(), output, indented=True)

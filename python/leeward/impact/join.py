@@ -168,7 +168,7 @@ def _splits(latencies: Latencies, settings: Settings, ratios: Path | None) -> tu
             error = InputError.about("by", f"`{name}`: latencies have no column `{column}`")
             if name == "compute":
                 error.add_note(
-                    "--stages FILE gives compute ratios of queries, from the times of their stages"
+                    "--query-stages FILE gives compute ratios of queries, from the times of their stages"
                 )
             raise error
     return tuple(dict.fromkeys(settings.by))

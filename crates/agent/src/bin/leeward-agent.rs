@@ -13,7 +13,7 @@ Examples:
   leeward-agent --controller http://127.0.0.1:7600 --host r0h1
   leeward-agent --controller https://leeward:7600 --token-file /etc/leeward/agent.token
   leeward-agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
-  leeward-agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --device sdb=disk0
+  leeward-agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
   leeward-agent --controller https://leeward:7600 --token-file token \\
       --probe-listen 10.0.1.7:7601 --secret /etc/leeward/probe.secret
 
@@ -36,7 +36,7 @@ struct Options {
     interfaces: Vec<String>,
     /// Disk to report, and its name in the cluster if that differs; may be given several times [default: all physical
     /// ones].
-    #[arg(long = "device", value_name = "DISK[=NAME]")]
+    #[arg(long = "disk", alias = "device", value_name = "DISK[=NAME]")]
     devices: Vec<String>,
     /// Time between reports; use the controller's interval [default: 1s].
     #[arg(long, value_name = "TIME")]

@@ -44,7 +44,7 @@ def schedule(
     scheduler: Annotated[
         str,
         typer.Option(
-            metavar="NAMES",
+            metavar="NAME,...",
             help="Schedulers, separated by commas; settings follow colons: eclipse:keep_min_day=true.",
         ),
     ] = "solstice",
@@ -61,10 +61,12 @@ def schedule(
     packet: Annotated[
         str, typer.Option(metavar="RATE", help="Rate of a rack's link to the packet switch.")
     ] = "10Gbps",
-    night: Annotated[str, typer.Option(metavar="TIME", help="Time that circuits take to change.")] = "20us",
-    week: Annotated[str, typer.Option(metavar="TIME", help="Maximum length of a schedule.")] = "2ms",
+    night: Annotated[
+        str, typer.Option(metavar="DURATION", help="Time that circuits take to change.")
+    ] = "20us",
+    week: Annotated[str, typer.Option(metavar="DURATION", help="Maximum length of a schedule.")] = "2ms",
     min_day: Annotated[
-        str, typer.Option("--min-day", metavar="TIME", help="Least length of a day; 0s for none.")
+        str, typer.Option("--min-day", metavar="DURATION", help="Least length of a day; 0s for none.")
     ] = "180us",
     picture: Annotated[
         Path | None,

@@ -36,7 +36,7 @@ def simulate(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER",
+            metavar="DIR",
             parser=parse_path,
             help="Folder for tables (Parquet) and summary.json. An existing one must be empty or hold"
             " an earlier result, which is replaced.",

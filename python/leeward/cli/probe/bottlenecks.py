@@ -46,7 +46,7 @@ def bottlenecks(
         ),
     ] = 20,
     duration: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="Length of a transfer, 1.5s to 59.5s.")
+        str, typer.Option("--for", metavar="DURATION", help="Length of a transfer, 1.5s to 59.5s.")
     ] = "3s",
     seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of the draw of pairs.")] = 1,
     hops: Annotated[

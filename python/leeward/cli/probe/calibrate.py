@@ -39,10 +39,10 @@ def calibrate(
         ),
     ] = 4,
     bursts: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Bursts of a train: values to try, separated by commas.")
+        str, typer.Option(metavar="N,...", help="Bursts of a train: values to try, separated by commas.")
     ] = "10,20,50",
     packets: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Packets of a burst: values to try, separated by commas.")
+        str, typer.Option(metavar="N,...", help="Packets of a burst: values to try, separated by commas.")
     ] = "50,100,200,500,1000,2000,4000",
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",

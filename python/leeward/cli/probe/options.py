@@ -27,7 +27,7 @@ class Shape(StrEnum):
 HostsOption = Annotated[
     str,
     typer.Option(
-        metavar="HOSTS",
+        metavar="NAME=ADDRESS,...",
         help="Addresses, separated by commas; NAME=ADDRESS names a host.",
         show_default=False,
     ),
@@ -43,21 +43,21 @@ SecretOption = Annotated[
 ]
 BurstsOption = Annotated[
     int,
-    typer.Option(metavar="K", parser=whole_number(1, MOST), help="Number of bursts of a train, 1 to 1,000."),
+    typer.Option(metavar="N", parser=whole_number(1, MOST), help="Number of bursts of a train, 1 to 1,000."),
 ]
 PacketsOption = Annotated[
     int,
     typer.Option(
-        metavar="B", parser=whole_number(1, MOST), help="Number of packets of a burst, 2 to 10,000."
+        metavar="N", parser=whole_number(1, MOST), help="Number of packets of a burst, 2 to 10,000."
     ),
 ]
 PayloadOption = Annotated[
     int,
-    typer.Option(metavar="P", parser=whole_number(1, MOST), help="Payload of a packet, 64 to 8,972 bytes."),
+    typer.Option(metavar="N", parser=whole_number(1, MOST), help="Payload of a packet, 64 to 8,972 bytes."),
 ]
-GapOption = Annotated[str, typer.Option(metavar="TIME", help="Pause between bursts, at most 1s.")]
+GapOption = Annotated[str, typer.Option(metavar="DURATION", help="Pause between bursts, at most 1s.")]
 TransferOption = Annotated[
-    str, typer.Option("--for", metavar="TIME", help="Length of a transfer, 100ms to 1min.")
+    str, typer.Option("--for", metavar="DURATION", help="Length of a transfer, 100ms to 1min.")
 ]
 SourceArgument = Annotated[
     str,

@@ -32,12 +32,13 @@ Examples:
 def steady(
     source: SourceArgument,
     destination: DestinationArgument,
-    every: Annotated[str, typer.Option(metavar="TIME", help="Time between trains.")] = "10s",
+    every: Annotated[str, typer.Option(metavar="DURATION", help="Time between trains.")] = "10s",
     times: Annotated[
         int, typer.Option(metavar="N", parser=whole_number(2, 1_000_000), help="Number of trains.")
     ] = 60,
     lags: Annotated[
-        str, typer.Option(metavar="TIMES", help="Ages of the earlier measurement, separated by commas.")
+        str,
+        typer.Option(metavar="DURATION,...", help="Ages of the earlier measurement, separated by commas."),
     ] = "1min,5min,10min,30min",
     bursts: BurstsOption = 10,
     packets: PacketsOption = 200,

@@ -10,7 +10,7 @@ Examples:
   leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml
   leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml
   leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml --arriving examples/slo/new.yaml
-  leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --write packed.yaml
+  leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --out packed.yaml
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay
 """
 

@@ -41,8 +41,8 @@ EXAMPLES = """\b
 Examples:
   leeward slo curve examples/slo/mail.csv.gz
   leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json --percentile 99.9 --slo 20ms
-  leeward slo curve examples/slo/mail.csv.gz --stage network-out --error 0.01 -o csv
-  leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json --plot curve.svg
+  leeward slo curve examples/slo/mail.csv.gz --stage network-out --error 1% -o csv
+  leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json --picture curve.svg
 """
 MOST_BUCKETS = 12
 """Default number of buckets of a curve in a table, as in the thesis' released code."""
@@ -70,17 +70,19 @@ def curve(
     percentile: Annotated[
         float | None,
         typer.Option(
-            metavar="P",
+            metavar="N",
             help="Show the device's latency without queueing at this percentile.",
             show_default=False,
         ),
     ] = None,
     slo: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Show the effective bandwidth at this delay.", show_default=False),
+        typer.Option(
+            metavar="DURATION", help="Show the effective bandwidth at this delay.", show_default=False
+        ),
     ] = None,
     multiple: Annotated[
-        float, typer.Option(metavar="K", help="Show the burst at this multiple of the mean rate.")
+        float, typer.Option(metavar="N", help="Show the burst at this multiple of the mean rate.")
     ] = 1.5,
     prune: Annotated[
         int | None,
@@ -92,18 +94,18 @@ def curve(
         ),
     ] = None,
     error: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             metavar="SHARE",
-            help="Keep the fewest buckets that exceed the curve by at most this share, such as 0.01.",
+            help="Keep the fewest buckets that exceed the curve by at most this share, such as 1%.",
             show_default=False,
         ),
     ] = None,
     margin: Annotated[
         str, typer.Option(metavar="SHARE", help="Share added to the work of each request, such as 10%.")
     ] = "0%",
-    window: Annotated[str, typer.Option(metavar="TIME", help="Length of the windows for peaks.")] = "1s",
-    plot: Annotated[
+    window: Annotated[str, typer.Option(metavar="DURATION", help="Length of the windows for peaks.")] = "1s",
+    picture: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
@@ -137,15 +139,16 @@ def curve(
     """
     from leeward._files import check_file
 
-    if plot is not None:
-        if plot.suffix != ".svg":
-            raise InputError.about("--plot", f"`{plot}`: expected a name that ends in .svg")
-        check_file(plot, "--plot")
+    if picture is not None:
+        if picture.suffix != ".svg":
+            raise InputError.about("--picture", f"`{picture}`: expected a name that ends in .svg")
+        check_file(picture, "--picture")
     if percentile is not None and device is None:
         raise InputError.about("--percentile", "requires --device")
     if prune is not None and error is not None:
         raise InputError.about("--prune", "expected one of --prune and --error, not both")
     names = stages(stage, device)
+    excess = None if error is None else read_share("--error", error, 0)
     growth = read_share("--margin", margin, 0, MOST_MARGIN)
     deadline = None if slo is None else read_seconds("--slo", slo)
     source = open_trace_file(
@@ -164,7 +167,9 @@ def curve(
     with slow_notice(f"reading {trace}"), name_flags(window_s="--window", deadline_s="--slo", **flags):
         statistics = source.statistics(window_s=read_seconds("--window", window), percentile=percentile)
         curves = [
-            source.curve(one, prune=prune, error=error, margin=growth, multiple=multiple, deadline_s=deadline)
+            source.curve(
+                one, prune=prune, error=excess, margin=growth, multiple=multiple, deadline_s=deadline
+            )
             for one in names
         ]
     if output is CurveFormat.json:
@@ -176,8 +181,8 @@ def curve(
                 print(f"{one['stage']},{one['unit']},{bucket['rate']!r},{bucket['burst']!r}")
     else:
         _print(statistics, curves, percentile)
-    if plot is not None:
-        _draw(plot, curves)
+    if picture is not None:
+        _draw(picture, curves)
 
 
 def _print(statistics: dict[str, Any], curves: list[dict[str, Any]], percentile: float | None) -> None:

@@ -43,19 +43,19 @@ def model(
     interval: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
+            metavar="DURATION",
             help="Length of the windows in which requests are counted.  [default: 100ms]",
             show_default=False,
         ),
     ] = None,
     step: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Step of the model.  [default: 10us]", show_default=False),
+        typer.Option(metavar="DURATION", help="Step of the model.  [default: 10us]", show_default=False),
     ] = None,
     batch: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME",
+            metavar="DURATION",
             help="Length of a window whose requests count as one, with their work summed.  [default: 1ms]",
             show_default=False,
         ),
@@ -77,7 +77,7 @@ def model(
             show_default=False,
         ),
     ] = None,
-    sizes: Annotated[
+    size_model: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
@@ -114,8 +114,8 @@ def model(
         seek=seek,
         network=network,
     )
-    settings = ("interval", "step", "batch", "states", "deviations", "sizes")
-    flags = {name: f"--{name}" for name in settings}
+    settings = ("interval", "step", "batch", "states", "deviations")
+    flags = {"sizes": "--size-model"} | {name: f"--{name}" for name in settings}
     with slow_notice(f"reading {trace}"), name_flags(**flags):
         models = [
             source.model(
@@ -125,7 +125,7 @@ def model(
                 batch_s=None if batch is None else read_seconds("--batch", batch),
                 states=states,
                 deviations=deviations,
-                sizes=sizes,
+                sizes=size_model,
                 published=published,
             )
             for one in stages(stage, device)

@@ -31,7 +31,7 @@ DeviceOption = Annotated[
 StageOption = Annotated[
     str | None,
     typer.Option(
-        metavar="STAGES",
+        metavar="STAGE,...",
         help="Stages: network-in, storage, network-out, separated by commas; by default all, but storage"
         " only with --device.",
         show_default=False,
@@ -62,7 +62,7 @@ LargestOption = Annotated[str, typer.Option(metavar="SIZE", help="Greatest size 
 SeekOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME",
+        metavar="DURATION",
         help="Seek time of every request to a disk, such as 8ms; by default that of the device file.",
         show_default=False,
     ),

@@ -22,7 +22,7 @@ EXAMPLES = """\b
 Examples:
   leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml
   leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --limits average
-  leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --write packed.yaml
+  leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --out packed.yaml
 
 The exit code is 1 if a workload is refused, or has no bound within its SLO.
 """
@@ -49,18 +49,12 @@ def pack(
     limits: Annotated[
         str,
         typer.Option(
-            metavar="METHOD",
-            help="Method of choosing limits: compactor, effective-bandwidth, average, knee or several.",
+            metavar="LIMITS",
+            help="How limits are chosen: compactor, effective-bandwidth, average, knee or several, with"
+            " settings after colons: compactor:slack=0.1.",
         ),
     ] = "compactor",
-    settings: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MAPPING",
-            help="Settings of the method, as YAML or JSON: '{slack: 0.1}'.",
-            show_default=False,
-        ),
-    ] = None,
+    settings: Annotated[str | None, typer.Option(hidden=True)] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Skip servers whose configured rates leave no room.")
     ] = False,
@@ -72,7 +66,7 @@ def pack(
             show_default=False,
         ),
     ] = None,
-    threads: Annotated[
+    jobs: Annotated[
         int, typer.Option(metavar="N", parser=whole_number(1, 1024), help="Number of servers tried at once.")
     ] = 1,
     again: Annotated[
@@ -81,7 +75,7 @@ def pack(
             "--again", help="Discard servers, priorities and limits of the file and choose them again."
         ),
     ] = False,
-    write: Annotated[
+    out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
@@ -110,29 +104,30 @@ def pack(
     from leeward.slo import dump_packing, text_of
     from leeward.slo import pack as pack_volumes
 
-    if write is not None:
-        check_file(write, "--write")
+    if out is not None:
+        check_file(out, "--out")
     share = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
+    name, name_settings = _limits(limits, settings)
     network = read(cluster)
-    flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
+    flags = {"limits": "--limits", "margin": "--margin", "threads": "--jobs"}
     # The file is read once, since it may be a pipe.
     text = text_of(file)
     with hint_schema("slo", file), _hint_again(), name_flags(**flags), _rounds(text) as on_progress:
         record = pack_volumes(
             file,
             network,
-            limits=limits,
-            settings=settings or "",
+            limits=name,
+            settings=name_settings,
             fast=fast,
             margin=share,
-            threads=threads,
+            threads=jobs,
             again=again,
             progress=on_progress,
             text=text,
         )
-    if write is not None and record["workloads"]:
-        choices = dump_packing(record, write.parent, text)
-        with atomic_file(write) as temporary:
+    if out is not None and record["workloads"]:
+        choices = dump_packing(record, out.parent, text)
+        with atomic_file(out) as temporary:
             temporary.write_text(choices, encoding="utf-8")
     if output is PackFormat.json:
         print_json(record)
@@ -140,15 +135,35 @@ def pack(
         _print(record)
     elif record["workloads"]:
         print(dump_packing(record, text=text), end="")
-    if record["workloads"] and write is not None:
-        print(f"wrote {write}", file=sys.stderr)
-    elif not record["workloads"] and (write is not None or output is PackFormat.yaml):
+    if record["workloads"] and out is not None:
+        print(f"wrote {out}", file=sys.stderr)
+    elif not record["workloads"] and (out is not None or output is PackFormat.yaml):
         print("wrote nothing: no workload was placed", file=sys.stderr)
     failures = _failures(record)
     for line in failures:
         print("error:", line, file=sys.stderr)
     if failures:
         raise typer.Exit(1)
+
+
+def _limits(limits: str, settings: str | None) -> tuple[str, str]:
+    """Name and settings of limits: `compactor:slack=0.1` has the settings `{slack: 0.1}`.
+
+    Args:
+        limits: A name, with settings after colons.
+        settings: Settings as a mapping, the former way.
+    """
+    name, *parts = limits.split(":")
+    if any("=" not in part for part in parts):
+        message = f"`{limits}`: expected a name with settings after colons, such as compactor:slack=0.1"
+        raise InputError.about("--limits", message)
+    if settings is None:
+        return name, f"{{{', '.join(part.replace('=', ': ', 1) for part in parts)}}}" if parts else ""
+    if parts:
+        message = "is the former way to give settings; expected them in --limits alone"
+        raise InputError.about("--settings", message)
+    print("warning: --settings is now a part of --limits; the former flag will be removed", file=sys.stderr)
+    return name, settings
 
 
 @contextmanager
