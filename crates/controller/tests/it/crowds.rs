@@ -90,7 +90,8 @@ fn all_request_bodies_share_one_memory_limit() {
     // The request announces more bytes than it sends; announced bytes reserve no memory.
     let send_most = || {
         let mut slow = connect(&server);
-        write!(slow, "{HEAD}content-length: {}\r\n\r\n{}", 1 << 20, " ".repeat(900 << 10)).expect("the server reads");
+        write!(slow, "{HEAD}content-length: {}\r\n\r\n{}", 1 << 20, " ".repeat(900 << 10))
+            .expect("the server reads");
         slow
     };
     let mut slow = send_most();
