@@ -54,8 +54,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _native {
     use pyo3::prelude::*;
 
-    #[pymodule_export]
-    use crate::absent::absent;
     #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::agent::run_agent;
@@ -109,6 +107,8 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Set and not added: it is no public name of the module.
+        module.setattr("__getattr__", wrap_pyfunction!(crate::absent::absent, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -32,7 +32,7 @@ def demo(
     ] = Path("leeward-demo.html"),
     output: FormatOption = Format.table,
 ) -> None:
-    """Show what Leeward does, in two simulations of less than a minute.
+    """Show what Leeward does, in two simulations.
 
     First, a day of the same jobs on 960 hosts, placed without and with regard to the network. Second, an hour
     of block writes on 3,000 hosts under HDFS's default placement (uniform), Sinbad and leeward. Writes a page
