@@ -211,7 +211,7 @@ def test_unknown_decisions_and_unreachable_controllers_are_reported(
 
 def test_the_most_loaded_links_come_first(client: Client, run: Run) -> None:
     report(client)
-    result = run("top", "--once", "--links", "3", "--controller", client.url)
+    result = run("top", "--once", "--top", "3", "--controller", client.url)
     assert (result.returncode, result.stderr) == (0, "")
     head, columns, *rows = result.stdout.splitlines()
     assert head.startswith("cluster, 2")

@@ -91,7 +91,8 @@ def test_the_total_matrix_is_accepted_by_place_tasks(run: Run, capture_file: Pat
     names = "10.0.1.1,10.0.0.1,10.9.9.9"
     for name in ("m.npy", "m.csv"):
         assert (
-            run("matrix", "capture", "two.pcap", "--total", "--tasks", names, "--out", name).returncode == 0
+            run("matrix", "capture", "two.pcap", "--total", "--only-tasks", names, "--out", name).returncode
+            == 0
         )
     square = numpy.load(tmp_path / "m.npy")
     assert square.tolist() == [[0, 60, 0], [1000, 0, 0], [0, 0, 0]]
@@ -155,7 +156,7 @@ def test_the_table_and_the_json_list_discarded_packets(run: Run, capture_file: P
     (tmp_path / "hosts").write_text("10.0.0.1 a\n10.0.1.1 b\n")
     whole = capture_file.read_bytes()
     capture_file.write_bytes(whole + pcap_bytes([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
-    process = run("matrix", "capture", "two.pcap", "--map", "hosts")
+    process = run("matrix", "capture", "two.pcap", "--addresses", "hosts")
     assert process.returncode == 0
     assert [line.split() for line in process.stdout.splitlines()] == [
         ["FROM", "TO", "BYTES", "PACKETS", "95", "%"],
@@ -166,7 +167,7 @@ def test_the_table_and_the_json_list_discarded_packets(run: Run, capture_file: P
     assert "not counted: 1 no-place, destination, 500 B" in process.stderr
     assert "not counted: 1 cut-off-record, 3 B" in process.stderr
     assert "addresses outside of the mapping: 10.7.7.7 (500 B)" in process.stderr
-    document = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
+    document = json.loads(run("matrix", "capture", "two.pcap", "--addresses", "hosts", "-o", "json").stdout)
     assert [row["bytes"] for row in document["cells"]] == [1000, 60]
     assert {row["reason"] for row in document["discards"]} == {"no-place", "cut-off-record"}
     assert document["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
@@ -189,12 +190,12 @@ def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, capture_
             "hosts.csv: first bytes 61646472; expected pcap, pcapng or a file of IPFIX messages",
         ),
         (["two.pcap", "--by", "pod"], "--by: `pod`: expected one of address, host, rack, service"),
-        (["two.pcap", "--by", "rack"], "--map: required for a matrix by rack: a file with the owner"),
+        (["two.pcap", "--by", "rack"], "--addresses: required for a matrix by rack: a file with the owner"),
         (
-            ["two.pcap", "--map", "hosts.csv", "--by", "service"],
+            ["two.pcap", "--addresses", "hosts.csv", "--by", "service"],
             "hosts.csv: no services: a matrix by service needs at least one",
         ),
-        (["two.pcap", "--size", "wire"], "--size: `wire`: expected one of frame, ip"),
+        (["two.pcap", "--count", "wire"], "--count: `wire`: expected one of frame, ip"),
         (["two.pcap", "--content", "all"], "--content: `all`: expected one of auto, packets, exports"),
         (["two.pcap", "--port", "0"], "--port: 0: expected ports from 1 to 65535"),
         (["two.pcap", "--sampling", "0"], "--sampling: 0: expected one packet in 1 to 4294967295"),
@@ -204,19 +205,28 @@ def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, capture_
             "--out: `m.txt`: expected a name that ends in .csv or .parquet or .npy",
         ),
         (["two.pcap", "--total", "--out", "m.parquet"], "expected a name that ends in .csv or .npy"),
-        (["two.pcap", "--total", "--out", "m.npy", "--tasks", "a"], "not one of the 1 tasks that were named"),
+        (
+            ["two.pcap", "--total", "--out", "m.npy", "--only-tasks", "a"],
+            "not one of the 1 tasks that were named",
+        ),
         (["two.pcap", "./two.pcap"], "FILE: `./two.pcap`: the same file as `two.pcap`"),
         (["two.pcap", "--cluster", "c.yaml"], "--cluster: only valid with a mapping"),
-        (["two.pcap", "--map", "hosts.csv", "--by", "address"], "--map: a matrix by address uses no mapping"),
+        (
+            ["two.pcap", "--addresses", "hosts.csv", "--by", "address"],
+            "--addresses: a matrix by address uses no mapping",
+        ),
         (["two.pcap", "--total"], "--total: requires --out, the file for the matrix"),
         (
-            ["two.pcap", "--tasks", "a,b"],
-            "--tasks: only valid for square matrices, with --out NAME.npy or --total",
+            ["two.pcap", "--only-tasks", "a,b"],
+            "--only-tasks: only valid for square matrices, with --out NAME.npy or --total",
         ),
-        (["two.pcap", "--tasks", "a,b", "--out", "m.csv"], "--tasks: only valid for square matrices"),
+        (
+            ["two.pcap", "--only-tasks", "a,b", "--out", "m.csv"],
+            "--only-tasks: only valid for square matrices",
+        ),
         (["two.pcap", "--content", "exports", "--out", "m.npy"], "no traffic between known places"),
         (
-            ["two.pcap", "--map", "wrong.csv", "--cluster", "c.yaml"],
+            ["two.pcap", "--addresses", "wrong.csv", "--cluster", "c.yaml"],
             "no host or rack of the cluster has this name",
         ),
     ],

@@ -172,7 +172,7 @@ def transfers(tmp_path: Path) -> Path:
 def test_the_command_writes_a_matrix_that_place_tasks_accepts(run: Run, transfers: Path) -> None:
     folder = transfers.parent
     for name in ("next.npy", "next.csv"):
-        result = run("matrix", "predict", "transfers.csv", "--tasks", "c,b,a", "--out", name)
+        result = run("matrix", "predict", "transfers.csv", "--only-tasks", "c,b,a", "--out", name)
         assert result.returncode == 0, result.stderr
         assert result.stderr.endswith(f"wrote {name}\n")
     header, first, *_, last = result.stdout.splitlines()
@@ -223,9 +223,15 @@ def test_the_json_output_equals_the_python_results(run: Run, transfers: Path) ->
             "error: --out: `no/next.csv`: there is no folder",
         ),
         (("predict", "transfers.csv", "--interval", "5"), "error: --interval: `5`: the unit is missing"),
-        (("score", "transfers.csv", "--tasks", "a,b"), "error: transfers.csv: `c`: not one of the 2 tasks"),
-        (("score", "transfers.csv", "--tasks", "a,a"), "error: --tasks: `a` is given twice"),
-        (("score", "transfers.csv", "--train", "2"), "error: --train: `2.0`: expected a share"),
+        (
+            ("score", "transfers.csv", "--only-tasks", "a,b"),
+            "error: transfers.csv: `c`: not one of the 2 tasks",
+        ),
+        (("score", "transfers.csv", "--only-tasks", "a,a"), "error: --only-tasks: `a` is given twice"),
+        (
+            ("score", "transfers.csv", "--train", "2"),
+            "error: --train: `2`: expected a percentage, such as 75%",
+        ),
     ],
 )
 def test_invalid_options_exit_with_2_and_leave_no_files(

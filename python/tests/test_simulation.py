@@ -394,7 +394,7 @@ def test_copies_are_collocated_or_balanced_on_request(run: Run, loads: Path) -> 
     assert unknown.stderr.startswith("error: --collocate: `r9h9`: no host of the cluster has this name")
     result = run(*arguments, "--max-imbalance", "2")
     assert result.returncode == 2
-    assert result.stderr.startswith("error: --max-imbalance: 2: expected a share from 0 to 1")
+    assert result.stderr.startswith("error: --max-imbalance: `2`: expected a percentage from 0% to 100%")
 
 
 def test_a_string_is_accepted_as_a_single_name(scenario: Path, loads: Path) -> None:
