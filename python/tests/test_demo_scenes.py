@@ -8,7 +8,8 @@ import pytest
 
 from leeward import Cluster, simulate
 from leeward._native import Run, Scenario
-from leeward.demo import limits, scenes
+from leeward.demo import scenes
+from leeward.demo.held_back import held_back
 from leeward.demo.page import blocks_sentence, rack_utilization, tasks_sentence, write_page
 from leeward.demo.scenes import FOLDER, BlockScene, TaskScene, block_scene, task_scene
 
@@ -82,17 +83,17 @@ def test_racks_of_the_heat_map_are_sorted_by_uplink(tasks: TaskScene) -> None:
     assert numpy.array_equal(utilization[-1], busier[1])
 
 
-def test_limits_of_blocks_add_up_and_depend_on_the_speed_of_disks(blocks: BlockScene) -> None:
-    for one in blocks.limits:
+def test_shares_of_blocks_add_up_and_depend_on_the_speed_of_disks(blocks: BlockScene) -> None:
+    for one in blocks.held_back:
         assert one.free + one.links + one.hosts == pytest.approx(1)
         assert min(one.free, one.links, one.hosts) >= 0
     sentence = blocks_sentence(blocks)
     assert "(uniform)" in sentence
     assert "(leeward)" in sentence
     # Compared with disks of 50 MB/s, nearly every block is fast, and a link needs less room for a block.
-    slow_disks = limits.limits_of(blocks.runs[0], Cluster(str(FOLDER / "cluster.yaml")))
-    assert slow_disks.free > blocks.limits[0].free
-    assert slow_disks.links < blocks.limits[0].links
+    slow_disks = held_back(blocks.runs[0], Cluster(str(FOLDER / "cluster.yaml")))
+    assert slow_disks.free > blocks.held_back[0].free
+    assert slow_disks.links < blocks.held_back[0].links
 
 
 def test_the_page_begins_with_the_picture_and_its_sentence(

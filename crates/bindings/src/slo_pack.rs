@@ -7,6 +7,7 @@ use std::sync::Arc;
 use leeward_fabric::input::{InputError, read_text};
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_registry::PolicySpec;
 use leeward_slo::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
 use leeward_slo::file::{Congestion, Workloads};
 use leeward_slo::pack::{
@@ -43,7 +44,14 @@ pub fn pack_slo(
     text: Option<String>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = cluster.get().inner.clone();
-    let base = PackSettings { limits: limits.to_owned(), fast, threads, ..PackSettings::default() };
+    let PolicySpec { name: limits, settings: own, .. } =
+        limits.parse().map_err(|message: String| PyInputError(InputError::new("limits", message)))?;
+    if !own.is_empty() && !settings.is_empty() {
+        let message = "given twice: after the name of the limits and apart from it";
+        return Err(PyInputError(InputError::new("settings", message)).into());
+    }
+    let settings = if settings.is_empty() { &own } else { settings };
+    let base = PackSettings { limits, fast, threads, ..PackSettings::default() };
     let record = py.detach(|| -> PyResult<Value> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);

@@ -39,7 +39,7 @@ def demo(
     with pictures.
     """
     from leeward.demo import scenario_file
-    from leeward.demo.page import write_page
+    from leeward.demo.page import tasks_sentence, write_page
     from leeward.demo.scenes import BUSIER_NETWORK, NETWORK, block_scene, task_scene
 
     check_file(report, "--report")
@@ -58,8 +58,6 @@ def demo(
             }
         )
         return
-    from leeward.demo.page import tasks_sentence
-
     print(f"tasks: {tasks_sentence(tasks[0])}")
     print(f"with busier uplinks: {tasks_sentence(tasks[1])}\n")
     _print_blocks(blocks)
@@ -88,11 +86,11 @@ def _print_blocks(scenes: "Sequence[BlockScene]") -> None:
             disks,
             time_text(run.summary()["full_block_write_s"]["mean"]),
             time_text(run.summary()["full_block_write_s"]["p99"]),
-            percent_text(limits.links),
-            percent_text(limits.hosts),
+            percent_text(shares.links),
+            percent_text(shares.hosts),
         )
         for disks, scene in zip(("SSD", "HDD"), scenes, strict=True)
-        for run, limits in zip(scene.runs, scene.limits, strict=True)
+        for run, shares in zip(scene.runs, scene.held_back, strict=True)
     ]
     headers = ("POLICY", "DISKS", "BLOCK TIME", "99TH PERCENTILE", "HELD BACK BY LINKS", "BY HOSTS AND DISKS")
     print_table(headers, "<<>>>>", rows)

@@ -6,21 +6,20 @@ from itertools import takewhile
 
 from leeward.errors import InputError
 
-TELEMETRY = ("hotspots", "impact", "plan")
-MATRIX = ("matrix capture", "matrix predict", "matrix score")
 FORMER_FLAGS: dict[str, dict[str, str]] = {
     "agent": {"--device": "--disk"},
     "demo": {"--page": "--report"},
     "device profile": {"--seconds": "--for", "--engine": "--io-engine"},
-    **{command: {"--keep": "--cache"} for command in TELEMETRY},
+    "hotspots": {"--keep": "--cache"},
     "impact": {
         "--keep": "--cache",
         "--bucket": "--bucket-width",
         "--buckets": "--show-buckets",
         "--stages": "--query-stages",
     },
-    **{command: {"--tasks": "--only-tasks"} for command in MATRIX},
     "matrix capture": {"--map": "--addresses", "--size": "--count", "--tasks": "--only-tasks"},
+    "matrix predict": {"--tasks": "--only-tasks"},
+    "matrix score": {"--tasks": "--only-tasks"},
     "plan": {"--keep": "--cache", "--port": "--port-rate", "--threshold": "--hot"},
     "slo curve": {"--plot": "--picture"},
     "slo model": {"--sizes": "--size-model"},

@@ -45,8 +45,8 @@ def tasks_sentence(scene: TaskScene) -> str:
 def blocks_sentence(scene: BlockScene) -> str:
     """The result of a scene of blocks: the slowest blocks, and the shares that links and hosts hold back."""
     slow = [time_text(run.summary()["full_block_write_s"]["p99"]) for run in scene.runs]
-    links = [percent_text(one.links) for one in scene.limits]
-    hosts = [percent_text(one.hosts) for one in scene.limits]
+    links = [percent_text(one.links) for one in scene.held_back]
+    hosts = [percent_text(one.hosts) for one in scene.held_back]
     names = [run.policy for run in scene.runs]
     return (
         f"With {scene.disks}, one full block in a hundred takes longer than {_list(slow, names)}."
@@ -133,8 +133,8 @@ def _table(runs: Sequence[Run]) -> Html:
 
 
 def _blocks_part(scene: BlockScene) -> Html:
-    limits = [
-        (title, *(percent_text(getattr(one, name)) for one in scene.limits))
+    shares = [
+        (title, *(percent_text(getattr(one, name)) for one in scene.held_back))
         for title, name in (
             ("full blocks at full speed", "free"),
             ("held back by a rack's link", "links"),
@@ -143,7 +143,7 @@ def _blocks_part(scene: BlockScene) -> Html:
     ]
     return Html(
         document.paragraph(f"With {scene.disks}:")
-        + document.table(["", *(run.policy for run in scene.runs)], limits)
+        + document.table(["", *(run.policy for run in scene.runs)], shares)
         + _table(scene.runs)
     )
 

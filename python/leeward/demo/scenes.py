@@ -13,7 +13,7 @@ import numpy
 
 from leeward._native import Run, Scenario
 from leeward.data import data_folder
-from leeward.demo.limits import Limits, limits_of
+from leeward.demo.held_back import HeldBack, held_back
 from leeward.sweep.statistics import interval
 
 Simulate = Callable[[Scenario, Sequence[int]], Sequence[Run]]
@@ -73,13 +73,13 @@ class BlockScene:
         disks: The disks in words.
         scenario: The scenario.
         runs: Runs, one for each policy; the first is HDFS's default.
-        limits: Limits of the full blocks, for each run.
+        held_back: Shares of the full blocks that links and hosts held back, for each run.
     """
 
     disks: str
     scenario: Scenario
     runs: tuple[Run, ...]
-    limits: tuple[Limits, ...]
+    held_back: tuple[HeldBack, ...]
 
     def record(self) -> dict[str, Any]:
         """The scene for JSON; times in seconds, shares are fractions of 1."""
@@ -88,9 +88,9 @@ class BlockScene:
             "policies": {
                 run.policy: {
                     "full_block_write_s": run.summary()["full_block_write_s"],
-                    "limits": limits.record(),
+                    "held_back": shares.record(),
                 }
-                for run, limits in zip(self.runs, self.limits, strict=True)
+                for run, shares in zip(self.runs, self.held_back, strict=True)
             },
         }
 
@@ -127,4 +127,4 @@ def block_scene(source: Path, cluster: str, disks: str, simulate: Simulate) -> B
     text = source.read_text().replace("cluster: cluster.yaml", f"cluster: {cluster}")
     scenario = Scenario.from_text(text, FOLDER, data_folder(), source.name)
     runs = tuple(simulate(scenario, (scenario.seed,)))
-    return BlockScene(disks, scenario, runs, tuple(limits_of(run, scenario.cluster) for run in runs))
+    return BlockScene(disks, scenario, runs, tuple(held_back(run, scenario.cluster) for run in runs))

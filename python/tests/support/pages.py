@@ -240,7 +240,7 @@ def normalize(line: str) -> str:
 
 
 def difference(command: Command, result: Result) -> str | None:
-    """What differs between the shown and the printed output; None if nothing does.
+    """Description of the first difference between the shown and the printed output; None without one.
 
     Without `...`, the page shows all of stdout. Lines of stderr may be left out.
     """

@@ -107,17 +107,20 @@ def pack(
     if out is not None:
         check_file(out, "--out")
     share = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
-    name, name_settings = _limits(limits, settings)
+    if settings is not None:
+        print(
+            "warning: --settings is now a part of --limits; the former flag will be removed", file=sys.stderr
+        )
     network = read(cluster)
-    flags = {"limits": "--limits", "margin": "--margin", "threads": "--jobs"}
+    flags = {"limits": "--limits", "margin": "--margin", "threads": "--jobs", "settings": "--settings"}
     # The file is read once, since it may be a pipe.
     text = text_of(file)
     with hint_schema("slo", file), _hint_again(), name_flags(**flags), _rounds(text) as on_progress:
         record = pack_volumes(
             file,
             network,
-            limits=name,
-            settings=name_settings,
+            limits=limits,
+            settings=settings or "",
             fast=fast,
             margin=share,
             threads=jobs,
@@ -144,26 +147,6 @@ def pack(
         print("error:", line, file=sys.stderr)
     if failures:
         raise typer.Exit(1)
-
-
-def _limits(limits: str, settings: str | None) -> tuple[str, str]:
-    """Name and settings of limits: `compactor:slack=0.1` has the settings `{slack: 0.1}`.
-
-    Args:
-        limits: A name, with settings after colons.
-        settings: Settings as a mapping, the former way.
-    """
-    name, *parts = limits.split(":")
-    if any("=" not in part for part in parts):
-        message = f"`{limits}`: expected a name with settings after colons, such as compactor:slack=0.1"
-        raise InputError.about("--limits", message)
-    if settings is None:
-        return name, f"{{{', '.join(part.replace('=', ': ', 1) for part in parts)}}}" if parts else ""
-    if parts:
-        message = "is the former way to give settings; expected them in --limits alone"
-        raise InputError.about("--settings", message)
-    print("warning: --settings is now a part of --limits; the former flag will be removed", file=sys.stderr)
-    return name, settings
 
 
 @contextmanager
