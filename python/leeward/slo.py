@@ -201,8 +201,9 @@ def pack(
     Args:
         file: File of workloads without servers, placed one after another.
         cluster: A `Cluster`, or anything that `Cluster(...)` takes. It must have `priorities`.
-        limits: Method of choosing limits, one of `LIMITS`.
-        settings: Settings of the method, or a YAML text of them.
+        limits: Method of choosing limits, one of `LIMITS`, with settings after colons:
+            `compactor:slack=0.1`.
+        settings: Settings of the method instead, or a YAML text of them.
         fast: True to skip servers whose configured rates leave no room.
         margin: Safety margin, such as 0.1; by default the value of the file.
         threads: Number of servers tried at once. The result does not depend on it.

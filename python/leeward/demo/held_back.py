@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy
 import pyarrow
 
-from leeward._arrays import Floats
+from leeward._arrays import Floats, Ints
 from leeward._native import Cluster, Run
 from leeward.sweep.cell import SAME_WITHIN
 
@@ -71,8 +71,9 @@ def _crossed_busy_link(
     is_busy = numpy.array([capacity[name] for name in names]) - loads < rate_bps
     rack_of = dict(zip(hosts["host"].to_pylist(), hosts["rack"].to_pylist(), strict=True))
 
-    def interval(times: Floats) -> "numpy.typing.NDArray[numpy.int64]":
-        return numpy.clip((times - start[0]) // run.sample_s, 0, len(is_busy) - 1).astype(numpy.int64)
+    def interval(times: Floats) -> Ints:
+        number: Ints = numpy.clip((times - start[0]) // run.sample_s, 0, len(is_busy) - 1).astype(numpy.int64)
+        return number
 
     begin, end = (interval(blocks[name].to_numpy()) for name in ("placed_s", "finished_s"))
     result = numpy.zeros(len(blocks), dtype=bool)
