@@ -162,6 +162,17 @@ def test_an_output_path_in_a_missing_folder_is_rejected_before_the_work(
     assert result.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
 
 
+def test_settings_follow_the_limits_and_the_former_flag_works_alone(run: Run) -> None:
+    command = ("slo", "pack", VOLUMES, "--cluster", SERVERS, "-o", "json")
+    now = run(*command, "--limits", "compactor:slack=0.2")
+    former = run(*command, "--settings", "{slack: 0.2}")
+    assert now.stdout == former.stdout
+    assert "warning: --settings is now a part of --limits" in former.stderr
+    both = run(*command, "--limits", "compactor:slack=0.1", "--settings", "{slack: 0.2}")
+    assert both.returncode == 2
+    assert "error: --settings: given twice" in both.stderr
+
+
 def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run: Run, tmp_path: Path) -> None:
     deep = "[" * 5000
     settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--limits", f"compactor:slack={deep}")
