@@ -33,7 +33,7 @@ CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
 # Ruff finds files in folders by their extension. The list names scripts without one.
-PYTHON_SOURCES := python reproduce scripts/crates scripts/progress scripts/tables
+PYTHON_SOURCES := python reproduce scripts/crates scripts/man scripts/progress scripts/tables
 
 .PHONY: help
 help: ## List these targets
@@ -58,9 +58,15 @@ binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs 
 	@scripts/static dist/leewardd dist/leeward-agent
 
 .PHONY: wheel
-wheel: prerequisites .venv/.tools target/.dashboard ## Build a wheel into dist/, for machines without Rust
-	@rm -f dist/leeward-*.whl
+wheel: build ## Build a wheel into dist/, for machines without Rust
+	@rm -rf dist/leeward-*.whl leeward.data
+	@# The wheel installs what this folder holds.
+	$(BIN)/python scripts/man leeward.data/data/share/man/man1
 	$(BIN)/maturin build --release --out dist
+
+.PHONY: man
+man: build ## Write manual pages for the command into .venv/share/man
+	@$(BIN)/python scripts/man .venv/share/man/man1
 
 .PHONY: image
 image: wheel ## Build a container image from the wheel, with podman or docker
@@ -133,7 +139,7 @@ lint: build ## Check the style and types of Rust and Python
 
 .PHONY: clean
 clean: ## Remove all that the other targets built or installed here
-	rm -rf target dist fuzz/target fuzz/corpus web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf target dist leeward.data fuzz/target fuzz/corpus web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/leeward/_native*.so
 	find python reproduce -name __pycache__ -exec rm -rf {} +
 

@@ -38,7 +38,7 @@ def test_without_arguments_the_command_prints_its_help(run: Run) -> None:
     assert run().stdout == run("--help").stdout == run("-h").stdout
     result = run("--help")
     assert (result.returncode, result.stderr) == (0, "")
-    assert "leeward cluster show examples/clusters/reference.yaml" in result.stdout
+    assert "leeward simulate examples/scenarios/first.yaml" in result.stdout
 
 
 def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -97,7 +97,7 @@ def printed_examples() -> Iterator[str]:
     """Yields every command line that the help of a command shows."""
 
     def epilogs(group: Any) -> Iterator[str]:
-        yield group.epilog or ""
+        yield f"{getattr(group, 'start', None) or ''}\n{group.epilog or ''}"
         for command in getattr(group, "commands", {}).values():
             yield from epilogs(command)
 

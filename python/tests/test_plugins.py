@@ -8,19 +8,19 @@ from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
-import typer
 
 import leeward
 from leeward.cli import plugins
+from leeward.cli.groups import Commands
 from leeward.errors import InputError
 
 
-def app_with(monkeypatch: pytest.MonkeyPatch, *installed: EntryPoint) -> typer.Typer:
+def app_with(monkeypatch: pytest.MonkeyPatch, *installed: EntryPoint) -> Commands:
     """A command with the plug-ins of some entry points, and one command of its own."""
     monkeypatch.setattr(plugins, "entry_points", lambda group: installed)
-    app = typer.Typer()
+    app = Commands()
     app.command("other")(lambda: None)
-    plugins.add_commands(app)
+    plugins.add_commands(app, "Plug-ins")
     return app
 
 

@@ -16,6 +16,7 @@ from leeward.cli import (
     agent,
     circuits,
     cluster,
+    completion,
     data,
     demo,
     device,
@@ -38,51 +39,55 @@ from leeward.cli import (
     top,
 )
 from leeward.cli.former_flags import replace_former_flags
+from leeward.cli.groups import Commands, add
+from leeward.cli.help import Group
 from leeward.errors import InputError
 
-EXAMPLES = """\b
-Examples, run in the source folder:
-  leeward demo
-  leeward simulate examples/scenarios/first.yaml
-  leeward simulate examples/scenarios/first.yaml --policy uniform,sinbad --seeds 10 --out sweep
-  leeward place replicas --cluster examples/clusters/reference.yaml \\
-      --telemetry examples/telemetry/loads.csv --writer r3h7 --size 256MiB --explain
-  leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json
-  leeward serve --cluster examples/clusters/reference.yaml
-  leeward cluster show examples/clusters/reference.yaml
+SECTIONS = (
+    ("See the network", (hotspots, impact, plan, export, top)),
+    ("Measure it", (probe, agent, matrix, device)),
+    ("Place work", (place, migrate, serve, explain, token)),
+    ("Keep promises", (slo, circuits)),
+    ("Try a change first", (demo, simulate)),
+    ("Files, plug-ins and this shell", (cluster, data, schema, policies, completion)),
+)
+"""Sections of the help, in the order of use, with their commands."""
+PLUGINS = "Try a change first"
+"""Section of the commands of plug-ins."""
+
+NOTE = """\b
+The example files are in the folder of the sources.
+leeward COMMAND --help shows the options and examples of a command.
 """
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("agent", epilog=agent.EXAMPLES)(agent.agent)
-app.add_typer(circuits.app, name="circuits")
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(data.app, name="data")
-app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
-app.add_typer(device.app, name="device")
-app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
-app.add_typer(export.app, name="export")
-app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Find hot links and their causes.")(
-    hotspots.hotspots
-)
-app.command("impact", epilog=impact.EXAMPLES)(impact.impact)
-app.add_typer(matrix.app, name="matrix")
-app.command("migrate", epilog=migrate.EXAMPLES)(migrate.migrate)
-app.add_typer(place.app, name="place")
-app.command("plan", epilog=plan.EXAMPLES)(plan.plan)
-app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
-app.add_typer(probe.app, name="probe")
-plugins.add_commands(app)
-app.command("schema", epilog=schema.EXAMPLES)(schema.schema)
-app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
-app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
-app.add_typer(slo.app, name="slo")
-app.add_typer(token.app, name="token")
-app.command("top", epilog=top.EXAMPLES)(top.top)
+
+class Root(Group):
+    """The command `leeward`."""
+
+    order = tuple(module.__name__.rpartition(".")[2] for _title, modules in SECTIONS for module in modules)
+    start = """\b
+See the effect of placement, in a minute:
+  leeward demo
+
+Find the hot racks in telemetry (operators):
+  leeward hotspots examples/telemetry/fabric.parquet --cluster examples/clusters/fabric.yaml
+
+Compare placement policies on a simulated cluster (policy authors, researchers):
+  leeward simulate examples/scenarios/first.yaml
+
+Watch a service place work, in a browser (owners of schedulers and file systems):
+  leeward serve --demo
+
+Bound the tail latency of volumes (owners of storage):
+  leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml
+"""
+
+
+app = Commands(Root, context_settings={"help_option_names": ["-h", "--help"]})
+for section, modules in SECTIONS:
+    for module in modules:
+        add(app, module, section)
+plugins.add_commands(app, PLUGINS)
 
 
 def _print_version(wanted: bool) -> None:
@@ -91,17 +96,14 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True, epilog=EXAMPLES)
+@app.callback(invoke_without_command=True, epilog=NOTE)
 def leeward(
     context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Place block replicas and tasks by the load of the network.
-
-    Simulate policies on a cluster of thousands of hosts, ask for one decision, or serve decisions over HTTP.
-    """
+    """Place tasks, block replicas and volumes where the network has room."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -112,6 +114,7 @@ def main() -> None:
     sys.stdout = sys.stdout or TextIOWrapper(FileIO(os.devnull, "w"))
     sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))
     try:
+        completion.prepare()
         arguments = replace_former_flags(sys.argv[1:])
         code = app(arguments, prog_name="leeward", standalone_mode=False) or 0
         sys.stdout.flush()

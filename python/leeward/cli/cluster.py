@@ -8,6 +8,7 @@ from leeward._native import Cluster
 from leeward._quantities import bytes_text
 from leeward._texts import oversubscription_text, rates_text, speed_text
 from leeward.cli import cluster_import
+from leeward.cli.groups import Commands
 from leeward.cli.options import hint_schema
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import slow_notice
@@ -19,7 +20,7 @@ Examples:
   leeward cluster import hdfs examples/topologies/racks.txt --nic 25Gbps --oversubscription 3 --no-pods
 """
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 app.command("import", epilog=cluster_import.EXAMPLES)(cluster_import.import_)
 
 

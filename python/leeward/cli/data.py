@@ -8,6 +8,7 @@ import typer
 
 from leeward import data
 from leeward._quantities import bytes_text
+from leeward.cli.groups import Commands
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
 
@@ -29,7 +30,7 @@ Examples:
   cp cluster_a.csv.gz "$(leeward data path facebook-tm-parsimon)"
 """
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A set of traces.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Sets of traces.", show_default=False)]

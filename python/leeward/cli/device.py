@@ -18,6 +18,7 @@ from leeward._quantities import (
     time_text,
     work_rate_text,
 )
+from leeward.cli.groups import Commands
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
@@ -36,7 +37,7 @@ Examples:
   leeward device profile --fio . --sizes 4KiB,64KiB --for 1s --file-size 64MiB --dry-run
 """
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 
 MOST_SECONDS = 86_400
 """Longest measurement of a point."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._quantities import read_milliseconds, read_share
+from leeward.cli.groups import Commands
 from leeward.cli.options import name_flags, parse_path
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Examples:
   leeward export grafana --out hotspots.json
 """
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 
 MapOption = Annotated[
     Path | None,

@@ -114,7 +114,12 @@ def impact(
         str, typer.Option(metavar="SIZE,...", help="Edges of size classes.")
     ] = "10KB,100KB,1MB,10MB",
     ratios: Annotated[
-        str, typer.Option(metavar="RATIO,...", help="Edges of compute-ratio classes.")
+        str,
+        typer.Option(
+            metavar="RATIO,...",
+            help="Edges of compute-ratio classes.",
+            show_default="0.1 to 0.9 in steps of 0.1",
+        ),
     ] = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
     resamples: Annotated[
         int,

@@ -8,6 +8,7 @@ import typer
 
 from leeward._quantities import bytes_text, percent_text, read_share
 from leeward.cli import matrix_capture
+from leeward.cli.groups import Commands
 from leeward.cli.matrix_files import WRITERS, write_square
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -53,7 +54,7 @@ _WORDS = (
     ("in brackets", "95 % confidence interval, by bootstrap over blocks of a quarter of a day"),
 )
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 
 File = Annotated[
     str,

@@ -1,10 +1,10 @@
 """Parsers of option values that several commands share, and names of flags in errors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -57,6 +57,28 @@ def choice(kind: type[Kind]) -> Callable[[str], Kind]:
             raise typer.BadParameter(message) from None
 
     return word
+
+
+def words(values: Iterable[str]) -> Callable[[str], list[str]]:
+    """Values that a shell offers for completion, for `autocompletion=`."""
+
+    def matching(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return matching
+
+
+def choice_option(kind: type[Kind], *names: str, description: str) -> Any:
+    """An option with one of the values of an enum.
+
+    Args:
+        kind: The enum.
+        names: Names of the option; by default the name of the parameter.
+        description: Help text.
+    """
+    return typer.Option(
+        *names, metavar="|".join(kind), parser=choice(kind), autocompletion=words(kind), help=description
+    )
 
 
 @contextmanager

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Literal
 
-import typer
-
-from leeward.cli.options import choice
+from leeward.cli.options import choice_option
 
 
 class Format(StrEnum):
@@ -24,7 +22,7 @@ class Format(StrEnum):
 
 FormatOption = Annotated[
     Format,
-    typer.Option("-o", "--output", metavar="|".join(Format), parser=choice(Format), help="Output format."),
+    choice_option(Format, "-o", "--output", description="Output format."),
 ]
 _LEAST_WIDTH = 12
 """Least width of a text column, in characters. If the terminal is too narrow, names and numbers wrap too."""

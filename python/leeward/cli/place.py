@@ -9,6 +9,7 @@ from leeward._age import MAX_AGE
 from leeward._quantities import rate_text, read_share
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
+from leeward.cli.groups import Commands
 from leeward.cli.options import name_flags, parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import slow_notice
@@ -31,7 +32,7 @@ MOST_CANDIDATES = 8
 SIGHT = {None: "", "counter": "its counter", "derived": "sum of hosts", "unseen": "unseen"}
 """Words for the source of a link's load."""
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 
 
 @app.callback(epilog=EXAMPLES)

@@ -6,10 +6,12 @@ commands.
 """
 
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import cast
 
 import typer
-from typer.models import CommandInfo
 
+from leeward.cli.groups import Commands
 from leeward.errors import InputError
 
 GROUP = "leeward.commands"
@@ -17,8 +19,8 @@ REPOSITORY_PLUGINS = {"reproduce": "pip install ./reproduce, in the folder of Le
 """Plug-ins in the repository of Leeward, and the command that installs each."""
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Adds the commands of installed plug-ins.
+def add_commands(app: Commands, section: str) -> None:
+    """Adds the commands of installed plug-ins, in a section of the help of `app`.
 
     A plug-in that does not load gets a command that reports the problem. So does a plug-in of the repository
     that is not installed.
@@ -29,28 +31,30 @@ def add_commands(app: typer.Typer) -> None:
             _add_refusal(app, name, "the plug-in is not installed", REPOSITORY_PLUGINS[name])
             continue
         try:
-            commands = _load(entries[name])
+            module = _load(entries[name])
         except Exception as error:
             reason = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
             _add_refusal(app, name, f"the plug-in does not load: {reason}", _reinstallation(entries[name]))
         else:
-            app.registered_commands += commands
+            app.command(name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP, rich_help_panel=section)(
+                getattr(module, name)
+            )
 
 
-def _load(entry: EntryPoint) -> list[CommandInfo]:
-    """The command of a plug-in.
+def _load(entry: EntryPoint) -> ModuleType:
+    """The module of a plug-in.
 
     Raises:
         Exception: The module does not load, lacks a part, or has a function that cannot be a command.
     """
     module = entry.load()
-    plug_in = typer.Typer(add_completion=False)
+    plug_in = Commands()
     plug_in.command(entry.name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP)(
         getattr(module, entry.name)
     )
     # Typer reads the parameters of a function when it builds a command. This build finds errors in them.
     typer.main.get_command(plug_in)
-    return plug_in.registered_commands
+    return cast("ModuleType", module)
 
 
 def _reinstallation(entry: EntryPoint) -> str | None:
@@ -60,7 +64,7 @@ def _reinstallation(entry: EntryPoint) -> str | None:
     return f"pip install --force-reinstall {entry.dist.name}" if entry.dist else None
 
 
-def _add_refusal(app: typer.Typer, name: str, problem: str, hint: str | None) -> None:
+def _add_refusal(app: Commands, name: str, problem: str, hint: str | None) -> None:
     def refuse(context: typer.Context) -> None:
         error = InputError.about(name, problem)
         if hint:

@@ -10,7 +10,7 @@ import typer
 from leeward._figures import flatten_summary
 from leeward._native import Run, Scenario
 from leeward.cli.options import (
-    choice,
+    choice_option,
     name_flags,
     parse_path,
     parse_seed,
@@ -83,11 +83,7 @@ def simulate(
     ] = None,
     backend: Annotated[
         Backend | None,
-        typer.Option(
-            metavar="|".join(Backend),
-            parser=choice(Backend),
-            help="Backend of a sweep; by default threads.",
-        ),
+        choice_option(Backend, description="Backend of a sweep; by default threads."),
     ] = None,
     tables: Annotated[bool, typer.Option("--tables", help="Keep the tables of a sweep's runs.")] = False,
     out: Annotated[

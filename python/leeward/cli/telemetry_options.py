@@ -11,7 +11,7 @@ import typer
 
 from leeward._engines import EngineName
 from leeward._quantities import read_milliseconds, read_share
-from leeward.cli.options import choice, name_flags, parse_path
+from leeward.cli.options import choice_option, name_flags, parse_path
 from leeward.cli.progress import progress, slow_notice
 
 if TYPE_CHECKING:
@@ -93,11 +93,7 @@ CoverageOption = Annotated[
 ]
 EngineOption = Annotated[
     EngineName,
-    typer.Option(
-        metavar="|".join(EngineName),
-        parser=choice(EngineName),
-        help="Engine: DuckDB in this process, or Spark.",
-    ),
+    choice_option(EngineName, description="Engine: DuckDB in this process, or Spark."),
 ]
 HttpOption = Annotated[
     Path | None,

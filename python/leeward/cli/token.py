@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from leeward import _native
+from leeward.cli.groups import Commands
 
 EXAMPLES = """\b
 Examples:
@@ -14,7 +15,7 @@ Examples:
   leeward serve --cluster c.yaml --listen 0.0.0.0:7600 --tokens tokens
 """
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 
 
 @app.command("new", epilog=EXAMPLES)

@@ -8,7 +8,7 @@ import typer
 
 from leeward._quantities import percent_text, rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
-from leeward.cli.options import choice, parse_path, whole_number
+from leeward.cli.options import choice_option, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.by_controller import (
     AT_ONCE,
@@ -53,10 +53,9 @@ def mesh(
     ] = None,
     shape: Annotated[
         Shape,
-        typer.Option(
-            metavar="|".join(Shape),
-            parser=choice(Shape),
-            help="Shape of the cluster: a rate for each pair of hosts (pipe), or for each source (hose).",
+        choice_option(
+            Shape,
+            description="Shape of the cluster: a rate for each pair of hosts (pipe) or each source (hose).",
         ),
     ] = Shape.pipe,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "measured",

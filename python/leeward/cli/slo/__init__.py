@@ -14,7 +14,7 @@ Examples:
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay
 """
 
-app = group(admit, bound, check, curve, model, pack, prioritize)
+app = group(curve, model, bound, prioritize, admit, pack, check)
 
 
 @app.callback(epilog=EXAMPLES)

@@ -16,7 +16,7 @@ from leeward._quantities import (
     work_rate_text,
     work_text,
 )
-from leeward.cli.options import choice, name_flags, parse_path, whole_number
+from leeward.cli.options import choice_option, name_flags, parse_path, whole_number
 from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.options import (
@@ -122,13 +122,7 @@ def curve(
     network: NetworkOption = NETWORK,
     output: Annotated[
         CurveFormat,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="|".join(CurveFormat),
-            parser=choice(CurveFormat),
-            help="Output format.",
-        ),
+        choice_option(CurveFormat, "-o", "--output", description="Output format."),
     ] = CurveFormat.table,
 ) -> None:
     """Show how bursty a trace is: its r-b curves.

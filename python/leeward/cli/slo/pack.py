@@ -11,7 +11,7 @@ import typer
 
 from leeward._quantities import percent_text, read_share, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
-from leeward.cli.options import choice, hint_schema, name_flags, parse_path, whole_number
+from leeward.cli.options import choice_option, hint_schema, name_flags, parse_path, whole_number
 from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.slo.options import MOST_MARGIN
@@ -86,12 +86,8 @@ def pack(
     ] = None,
     output: Annotated[
         PackFormat,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="|".join(PackFormat),
-            parser=choice(PackFormat),
-            help="Output format; yaml is FILE with the chosen values.",
+        choice_option(
+            PackFormat, "-o", "--output", description="Output format; yaml is FILE with the chosen values."
         ),
     ] = PackFormat.table,
 ) -> None:
