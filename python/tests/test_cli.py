@@ -62,7 +62,7 @@ def test_every_command_has_help_with_a_purpose(run: Run, command: tuple[str, ...
 
 @pytest.mark.parametrize(
     ("command", "usage"),
-    [(("reproduce",), "{PAPER}"), (("data", "list"), "[NAME]..."), (("simulate",), "{FILE}")],
+    [(("reproduce",), "PAPER"), (("data", "list"), "[NAME]..."), (("simulate",), "FILE")],
 )
 def test_usage_names_the_arguments(run: Run, command: tuple[str, ...], usage: str) -> None:
     assert (

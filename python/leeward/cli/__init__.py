@@ -57,7 +57,7 @@ PLUGINS = "Try a change first"
 
 NOTE = """\b
 The example files are in the folder of the sources.
-leeward COMMAND --help shows the options and examples of a command.
+Options and examples of a command: leeward COMMAND --help
 """
 
 
