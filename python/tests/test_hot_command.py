@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
+from leeward.hotspots.causes.changes import CAUSES as CHANGES
+from leeward.hotspots.durations import CLASSES
+from leeward.hotspots.places import CAUSES, REMEDIES
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FABRIC = (
@@ -91,3 +95,58 @@ def test_invalid_options_are_rejected_and_leave_no_files(
     assert refused.stderr.startswith(message)
     assert "Traceback" not in refused.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_the_first_ten_lines_answer_which_racks_since_when_why_and_what_to_do(run: Run) -> None:
+    tasks = str(EXAMPLES / "telemetry/fabric-tasks.csv")
+    result = run("hotspots", *FABRIC, "--tasks", tasks)
+    lines = result.stdout.splitlines()
+    assert not lines[10]
+    answer = "\n".join(lines[:10])
+    for planted in (
+        r"^r9 +54.2 %  2026-01-05 22:00  still hot +the load grew +add ports",
+        r"^r1 +41.7 %  2026-01-05 10:00  2026-01-06 20:00  tasks that need much bandwidth +place work",
+        r"^r7 +37.5 % .* the uplink is small for the disks of the rack +add ports",
+        r"^r0 +20.8 % .* the link lost capacity +restore the capacity of the link",
+        r"^more hot places: 2$",
+        r"^job shuffle: 100 % of its tasks on compute racks are on the 2 hot ones.*; spread it",
+    ):
+        assert re.search(planted, answer, re.MULTILINE), planted
+    assert "--explain" in result.stderr
+    assert "share of hot:" not in result.stderr
+    assert "share of hot:" in run("hotspots", *FABRIC, "--explain").stderr
+
+
+def test_hot_places_have_all_hot_intervals_and_each_a_known_cause_and_remedy(run: Run) -> None:
+    tasks = str(EXAMPLES / "telemetry/fabric-tasks.csv")
+    found = json.loads(run("hotspots", *FABRIC, "--tasks", tasks, "-o", "json").stdout)
+    places = found["hot_places"]
+    assert sum(place["hot"] for place in places) == found["extent"]["hot"]
+    assert [place["hot"] for place in places] == sorted((place["hot"] for place in places), reverse=True)
+    links = {link["name"]: link for link in found["links"]}
+    for place in places:
+        assert links[place["link"]]["rate"] == place["rate"]
+        assert place["since_ms"] < place["until_ms"] <= found["extent"]["end_ms"]
+        assert place["open"] == (place["until_ms"] == found["extent"]["end_ms"])
+        assert place["evidence"]
+    assert [(place["place"], place["cause"], place["remedy"]) for place in places] == [
+        ("r9", "demand-growth", "provision"),
+        ("r1", "network-intensive-tasks", "place"),
+        ("r7", "low-uplink", "provision"),
+        ("r0", "capacity-loss", "repair"),
+        ("r10", "demand", "migrate"),
+        ("r2", "demand-growth", "migrate"),
+    ]
+
+
+def test_every_cause_has_words_and_every_remedy_too() -> None:
+    assert {
+        *CHANGES,
+        "low-uplink",
+        "network-intensive-tasks",
+        "storage",
+        "compute",
+        "storage-and-compute",
+    } == {*CAUSES}
+    remedies = {cause.remedy for cause in CAUSES.values() if cause.remedy} | {kind.remedy for kind in CLASSES}
+    assert remedies == {*REMEDIES}

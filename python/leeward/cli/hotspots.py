@@ -93,18 +93,19 @@ def hotspots(
             help="Greatest number of rows of a table.",
         ),
     ] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the meanings of the words too.")] = False,
     out: OutOption = None,
     report: ReportOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Find hot links, their durations and causes.
+    """Find hot racks and links, since when, why, and what to do.
 
     A link is hot in an interval of five minutes if its mean utilization is above 75 %. The two directions of
     a link count separately. Reads telemetry from files or from Prometheus, and changes nothing.
 
-    Shows hotspot rates by cross-section and kind of rack; durations of hotspots, and a remedy for each
-    duration; changes of load and capacity at the start of a hotspot; imbalance of links; and a forecast. Also
-    shows the amount of telemetry that the analysis leaves out.
+    The first ten lines answer which racks are hot, since when, why, and what to do. The tables below have
+    the details: rates by cross-section and kind of rack; durations; changes of load and capacity at the start
+    of a hotspot; imbalance of links; a forecast; and the telemetry that the analysis leaves out.
     """
     check(out, report, "hotspots")
     settings = _settings(telemetry, hot, bridge, ahead)
@@ -117,7 +118,7 @@ def hotspots(
     if output is Format.json:
         print_json(_record(result))
     else:
-        _print(result, top)
+        _print(result, top, explain)
     if out is not None:
         write(out, "hotspots", result.tables(), result.summary())
     if report is not None:
@@ -172,14 +173,18 @@ def _record(result: "Analysis") -> dict[str, Any]:
     }
 
 
-def _print(result: "Analysis", top: int) -> None:
-    from leeward.hotspots.report import heading, sections
+def _print(result: "Analysis", top: int, explain: bool) -> None:
+    """Prints the answer in at most ten lines, then the tables behind it."""
+    from leeward.hotspots.report import answer, heading, sections
 
-    blocks = sections(result, top)
     print("\n".join(heading(result)))
-    for section in blocks:
-        print(f"\n{section.title}")
+    blocks = sections(result, top)
+    for section in [*answer(result), *blocks]:
+        print(f"\n{section.title}" if section in blocks else "")
         print_table(section.headers, section.sides, section.rows)
         for line in section.more:
             print(line)
-    print_words(dict.fromkeys(word for section in blocks for word in section.words))
+    if explain:
+        print_words(dict.fromkeys(word for section in [*answer(result), *blocks] for word in section.words))
+    else:
+        print("leeward hotspots --explain prints the meanings of the words", file=sys.stderr)

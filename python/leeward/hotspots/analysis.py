@@ -12,6 +12,7 @@ from leeward.hotspots import durations, hot
 from leeward.hotspots.causes import Causes, Tables, causes
 from leeward.hotspots.forecast import Forecast, forecast
 from leeward.hotspots.imbalance import Imbalance, imbalance
+from leeward.hotspots.places import hot_places
 from leeward.hotspots.settings import Settings
 from leeward.telemetry import Discards, Engine, Windows, windows
 from leeward.telemetry.samples import Samples
@@ -59,6 +60,7 @@ class Analysis:
     Attributes:
         settings: Thresholds.
         extent: Extent of the telemetry.
+        hot_places: `places.hot_places`, the answer in short.
         cross_sections: `hot.by_cross_section`.
         kinds: `hot.by_kind`.
         links: `hot.by_link`.
@@ -76,6 +78,7 @@ class Analysis:
 
     settings: Settings
     extent: Extent
+    hot_places: pyarrow.Table
     cross_sections: pyarrow.Table
     kinds: pyarrow.Table
     links: pyarrow.Table
@@ -93,6 +96,7 @@ class Analysis:
     def tables(self) -> Mapping[str, pyarrow.Table]:
         """All tables by name, as in an output folder and in JSON."""
         result = {
+            "hot_places": self.hot_places,
             "cross_sections": self.cross_sections,
             "kinds": self.kinds,
             "links": self.links,
@@ -179,15 +183,17 @@ def analyze(
     advance(1)
     ahead = forecast(all_windows, hot_rows, settings)
     advance(1)
+    named_runs = durations.named_runs(all_windows, runs, settings)
     return Analysis(
         settings,
         extent,
+        hot_places(links, named_runs, cause_results, extent.end_ms),
         sections,
         kinds,
         links,
         hot.unit_errors(links),
         *pictures,
-        durations.named_runs(all_windows, runs, settings),
+        named_runs,
         durations.distribution(all_windows, runs),
         durations.by_class(all_windows, runs, settings),
         cause_results,

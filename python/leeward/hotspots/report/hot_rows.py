@@ -6,9 +6,41 @@ from typing import Any
 from leeward._quantities import NONE, duration_text, percent_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.hot import TOR
+from leeward.hotspots.places import CAUSES, REMEDIES
 from leeward.hotspots.report.section import Section, rest, stamp, threshold, utilization
 from leeward.hotspots.settings import BIN_PPM
 from leeward.telemetry.units import UNIT_PPM
+
+
+def places(analysis: Analysis, top: int) -> Section | None:
+    """The answer: hot places, since when, why, and what to do. None without hot links."""
+    rows = analysis.hot_places.to_pylist()
+    if not rows:
+        return None
+    concentrated = [
+        f"job {row['subject']}: {row['evidence'].partition(';')[0]}; spread it (leeward place tasks)"
+        for row in analysis.causes.findings.to_pylist()
+        if row["cause"] == "concentration"
+    ]
+    return Section(
+        "Which racks are hot, since when, why, and what to do?",
+        ("PLACE", "HOT", "SINCE", "UNTIL", "WHY", "WHAT TO DO"),
+        "<><<<<",
+        [
+            (
+                *(row["place"], percent_text(row["rate"]), stamp(row["since_ms"])),
+                "still hot" if row["open"] else stamp(row["until_ms"]),
+                *(CAUSES[row["cause"]].words, REMEDIES[row["remedy"]]),
+            )
+            for row in rows[:top]
+        ],
+        [*rest(len(rows) - top, "hot places"), *concentrated[:1]],
+        words=(
+            ("place", "a rack, or a link between pods"),
+            ("hot", "share of the time in which the hottest link of the place is hot"),
+            ("why", "the cause of most of its hot intervals"),
+        ),
+    )
 
 
 def cross_sections(analysis: Analysis) -> Section:
@@ -49,7 +81,7 @@ def kinds(analysis: Analysis) -> Section | None:
     if not rows:
         return None
     return Section(
-        "Which racks?",
+        "Which kinds of racks?",
         ("KIND", "LINKS", "EVER HOT", "INTERVALS", "HOT", "RATE", "SHARE OF HOT", "P95"),
         "<" + 7 * ">",
         [

@@ -4,7 +4,7 @@ from os import PathLike
 
 from leeward._quantities import duration_text
 from leeward.hotspots.analysis import Analysis
-from leeward.hotspots.report.rows import heading, sections
+from leeward.hotspots.report.rows import answer, heading, sections
 from leeward.hotspots.report.section import Section
 from leeward.report import document
 from leeward.report.document import Html, Picture
@@ -20,7 +20,8 @@ def write_page(path: str | PathLike[str], analysis: Analysis) -> None:
 
 def page(analysis: Analysis) -> str:
     """The page as text. It loads nothing from outside."""
-    parts = [document.pictures(_pictures(analysis)), *map(_section, sections(analysis, ROWS))]
+    pictures = document.pictures(_pictures(analysis))
+    parts = [*map(_section, answer(analysis)), pictures, *map(_section, sections(analysis, ROWS))]
     return document.document("Hotspots", "Hotspots", heading(analysis), parts)
 
 

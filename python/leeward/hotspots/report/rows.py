@@ -25,8 +25,18 @@ def heading(analysis: Analysis) -> list[str]:
     ]
 
 
+ANSWERS = 4
+"""Rows of the answer: with heading and notes it has at most ten lines."""
+
+
+def answer(analysis: Analysis, top: int = ANSWERS) -> list[Section]:
+    """The answer in short, as a table; empty without hot links."""
+    section = hot_rows.places(analysis, top)
+    return [] if section is None else [section]
+
+
 def sections(analysis: Analysis, top: int) -> list[Section]:
-    """All tables with content.
+    """All tables with content, besides the answer.
 
     Args:
         analysis: The analysis.

@@ -40,9 +40,9 @@ def stamp(ms: int | None) -> str:
         return f"{ms} ms"
 
 
-def rest(count: int, noun: str) -> list[str]:
+def rest(count: int, nouns: str) -> list[str]:
     """A line with the number of further rows, if any."""
-    return [f"{count:,} more {noun}"] if count > 0 else []
+    return [f"more {nouns}: {count:,}"] if count > 0 else []
 
 
 def utilization(ppm: int | None) -> str:
