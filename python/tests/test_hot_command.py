@@ -106,8 +106,8 @@ def test_the_first_ten_lines_answer_which_racks_since_when_why_and_what_to_do(ru
     for planted in (
         r"^r9 +54.2 %  2026-01-05 22:00  still hot +the load grew +add ports",
         r"^r1 +41.7 %  2026-01-05 10:00  2026-01-06 20:00  tasks that need much bandwidth +place work",
-        r"^r7 +37.5 % .* the uplink is small for the disks of the rack +add ports",
-        r"^r0 +20.8 % .* the link lost capacity +restore the capacity of the link",
+        r"^r7 +37.5 % .* small uplink for its disks +add ports",
+        r"^r0 +20.8 % .* the link lost capacity +restore its capacity",
         r"^more hot places: 2$",
         r"^job shuffle: 100 % of its tasks on compute racks are on the 2 hot ones.*; spread it",
     ):

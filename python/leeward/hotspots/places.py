@@ -26,19 +26,19 @@ CAUSES: Mapping[str, Cause] = {
     "capacity-loss": Cause("the link lost capacity", "repair"),
     "demand-growth": Cause("the load grew", None),
     "both": Cause("the load grew and the link lost capacity", "repair"),
-    "demand": Cause("the usual load is too much for the link", None),
-    "low-uplink": Cause("the uplink is small for the disks of the rack", "provision"),
+    "demand": Cause("usual load too high for the link", None),
+    "low-uplink": Cause("small uplink for its disks", "provision"),
     "network-intensive-tasks": Cause("tasks that need much bandwidth", None),
     "storage": Cause("traffic of storage", None),
     "compute": Cause("traffic of tasks", None),
     "storage-and-compute": Cause("traffic of storage and of tasks", None),
-    "unknown": Cause("unknown: no telemetry before it became hot", None),
+    "unknown": Cause("unknown: not seen before", None),
 }
 REMEDIES: Mapping[str, str] = {
-    "repair": "restore the capacity of the link",
+    "repair": "restore its capacity",
     "provision": "add ports (leeward plan)",
     "place": "place work elsewhere (leeward place)",
-    "migrate": "move tasks while it is hot (leeward migrate)",
+    "migrate": "move tasks (leeward migrate)",
 }
 
 

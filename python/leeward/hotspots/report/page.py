@@ -21,7 +21,7 @@ def write_page(path: str | PathLike[str], analysis: Analysis) -> None:
 def page(analysis: Analysis) -> str:
     """The page as text. It loads nothing from outside."""
     pictures = document.pictures(_pictures(analysis))
-    parts = [*map(_section, answer(analysis)), pictures, *map(_section, sections(analysis, ROWS))]
+    parts = [*map(_section, answer(analysis, ROWS)), pictures, *map(_section, sections(analysis, ROWS))]
     return document.document("Hotspots", "Hotspots", heading(analysis), parts)
 
 
