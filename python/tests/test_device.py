@@ -176,8 +176,10 @@ def test_a_missing_or_failing_fio_is_reported_and_leaves_no_files(run: Run, tmp_
 def test_an_invalid_option_is_rejected_before_the_measurement(
     run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
+    # A list that is given twice would have the values of both.
+    given = [pair for pair in zip(ARGUMENTS[::2], ARGUMENTS[1::2], strict=True) if pair[0] not in arguments]
     for dry in ((), ("--dry-run",)):
-        result = run(*ARGUMENTS, *arguments, *dry)
+        result = run(*(word for pair in given for word in pair), *arguments, *dry)
         assert (result.returncode, result.stdout) == (2, "")
         assert result.stderr.startswith(f"error: {message}")
 

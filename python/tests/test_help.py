@@ -35,8 +35,9 @@ COMMANDS = list(commands(typer.main.get_command(cli.app)))
 
 
 def words(text: str) -> list[str]:
-    """Words of a help text. A line may end after a hyphen; a backslash continues a command."""
-    return [word for word in re.sub(r"-\n +", "-", text).split() if word != "\\"]
+    """Words of a help text, without signs that continue a command or begin a comment."""
+    # A line may end after a hyphen.
+    return [word for word in re.sub(r"-\n +", "-", text).split() if word not in ("\\", "#")]
 
 
 @pytest.mark.parametrize("names", COMMANDS, ids=" ".join)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import STEPS, progress, steps
 from leeward.cli.sweep import remarks_to_stderr, resumable
 
@@ -55,7 +55,7 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Figures and sections of the list below, separated by commas; by default all.",
+            help="Figures and sections of the list below; by default all.",
             show_default=False,
         ),
     ] = None,
@@ -118,9 +118,8 @@ def reproduce(
                 horizon=horizon,
                 progress=lambda share: report(0, share),
             )
-    if output is Format.json:
-        print_json([asdict(row) for row in rows])
-    else:
+    records = [asdict(row) for row in rows]
+    if not print_data(output, records, records):
         visible, notes = table.cells(rows)
         print_table(table.HEADERS, table.SIDES, visible)
         print("".join(f"\n{number}. {note}" for number, note in notes), end="\n" if notes else "")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from leeward import _native
+from leeward.cli.common import runs_until_stopped
 
 EXAMPLES = """\b
 Examples:
@@ -20,34 +21,35 @@ The agent runs until it is interrupted (Ctrl-C) or terminated, and retries while
 """
 
 
+@runs_until_stopped
 def agent(
     controller: Annotated[
         list[str],
         typer.Option(
-            metavar="URL",
-            help="URL of a controller, http or https; repeatable, for controllers that share a store.",
+            metavar="URL,...",
+            help="URLs of controllers, http or https; several share a store.",
             show_default=False,
         ),
     ],
     host: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Name of the host in the cluster.", show_default="the machine's name"
+            metavar="HOST", help="Name of the host in the cluster.", show_default="the machine's name"
         ),
     ] = None,
     interface: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="Interface to watch; repeatable.",
+            metavar="NAME,...",
+            help="Interfaces to watch.",
             show_default="all physical interfaces",
         ),
     ] = None,
     disk: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DISK[=NAME]",
-            help="Disk to report, and its name in the cluster if that differs; repeatable.",
+            metavar="DISK[=NAME],...",
+            help="Disks to report, and their names in the cluster if these differ.",
             show_default="all physical disks",
         ),
     ] = None,

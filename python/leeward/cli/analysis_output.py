@@ -8,13 +8,13 @@ analysis: a folder whose summary names this analysis and the tables in the folde
 """
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
 
 if TYPE_CHECKING:
@@ -92,4 +92,4 @@ def write(
         document = {ANALYSIS: analysis, TABLES: sorted(tables), **summary}
         text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         (folder / SUMMARY).write_text(text, encoding="utf-8")
-    print(f"wrote {out}/{SUMMARY} and {len(tables)} tables", file=sys.stderr)
+    print_note(f"wrote {out}/{SUMMARY} and {len(tables)} tables")

@@ -10,7 +10,7 @@ from leeward._texts import oversubscription_text, rates_text, speed_text
 from leeward.cli import cluster_import
 from leeward.cli.groups import Commands
 from leeward.cli.options import hint_schema
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
@@ -45,9 +45,7 @@ def show(
     Shows hosts, racks and pods, links by tier with their rates, and devices.
     """
     description = read(file).describe()
-    if output is Format.json:
-        print_json(description)
-    else:
+    if not print_data(output, description, "links"):
         _print_description(description)
 
 

@@ -1,11 +1,11 @@
 """`leeward cluster import`: a cluster file from the topology of another system."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward.cli.notes import print_note
 from leeward.cli.options import choice, name_flags, parse_path
 from leeward.cli.progress import slow_notice
 from leeward.errors import InputError
@@ -159,9 +159,9 @@ def _print_counts(topology: "Topology") -> None:
     racks = len(topology.racks())
     pods = len({host.pod for host in topology.hosts if host.pod is not None})
     counts = [f"{len(topology.hosts):,} hosts", f"{racks:,} racks"] + ([f"{pods:,} pods"] if pods else [])
-    print(f"{topology.form}: {', '.join(counts)}", file=sys.stderr)
+    print_note(f"{topology.form}: {', '.join(counts)}")
     for note in topology.notes:
-        print(note, file=sys.stderr)
+        print_note(note)
     for reason, number, examples in topology.left_out:
         names = f": {', '.join(examples)}" + (", ..." if number > len(examples) else "") if examples else ""
-        print(f"left out: {number:,} {reason} ({_REASONS[reason]}){names}", file=sys.stderr)
+        print_note(f"left out: {number:,} {reason} ({_REASONS[reason]}){names}", doubt=True)

@@ -1,6 +1,5 @@
 """`leeward data`: public traces with known checksums."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +8,8 @@ import typer
 from leeward import data
 from leeward._quantities import bytes_text
 from leeward.cli.groups import Commands
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.notes import print_error, print_note
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import progress
 
 LIST_EXAMPLES = """\b
@@ -54,9 +54,11 @@ def list_sets(
     Shows the content, source and licence of each set, and its files on this machine.
     """
     trace_sets = [data.find(name) for name in names] if names else list(data.sets())
-    if output is Format.json:
-        print_json([set_record(trace_set) for trace_set in trace_sets])
-    elif names:
+    records = [set_record(trace_set) for trace_set in trace_sets]
+    rows = [{name: value for name, value in record.items() if name != "files"} for record in records]
+    if print_data(output, records, rows):
+        return
+    if names:
         for index, trace_set in enumerate(trace_sets):
             print("\n" * (index > 0), end="")
             print_set(trace_set)
@@ -92,13 +94,13 @@ def get(names: Names) -> None:
     for trace_set in [data.find(name) for name in names]:
         folder = data.folder() / trace_set.name
         if trace_set.licence == data.NO_LICENCE:
-            print_line(f"{trace_set.name}: no licence is stated: do not redistribute the files")
+            print_note(f"{trace_set.name}: no licence is stated: do not redistribute the files", doubt=True)
         states = {file: fetch.state(folder, file) for file in trace_set.files}
         for file in trace_set.files:
             if states[file] is fetch.State.invalid:
                 failed = True
-                print_line(f"error: {folder / file.name}: not the published file: its checksum differs")
-                print_line(
+                print_error(f"{folder / file.name}: not the published file: its checksum differs")
+                print_note(
                     "hint: remove the file"
                     + (f"; leeward data get {trace_set.name} fetches it" if file.path else "")
                 )
@@ -116,14 +118,14 @@ def get(names: Names) -> None:
                 except fetch.FetchError as error:
                     failed = True
                     unreachable = isinstance(error, fetch.HostError)
-                    print_line(f"error: {error}")
+                    print_error(str(error))
         for file in missing:
             if file.by_hand:
-                print_line(f"{trace_set.name}: {file.name} cannot be fetched: {file.by_hand}")
-                print_line(f"hint: put the file at {folder / file.name}")
+                print_note(f"{trace_set.name}: {file.name} cannot be fetched: {file.by_hand}")
+                print_note(f"hint: put the file at {folder / file.name}")
         valid = sum(state is fetch.State.valid for state in states.values())
         failed = failed or valid == 0
-        print_line(f"{trace_set.name}: {valid} of {len(states)} files are present and valid, in {folder}")
+        print_note(f"{trace_set.name}: {valid} of {len(states)} files are present and valid, in {folder}")
     if failed:
         raise typer.Exit(1)
 
@@ -137,7 +139,7 @@ def path(name: Name) -> None:
     trace_set = data.find(name)
     print(data.folder() / trace_set.name)
     if not all(file_path(trace_set, file).is_file() for file in trace_set.files):
-        print_line(f"files are missing; leeward data get {name} fetches them, or shows how to make them")
+        print_note(f"files are missing; leeward data get {name} fetches them, or shows how to make them")
 
 
 def print_set(trace_set: data.TraceSet) -> None:
@@ -208,9 +210,4 @@ def count_text(trace_set: data.TraceSet, files: list[data.TraceFile], none: str 
 def print_not_tried(trace_set: data.TraceSet, count: int) -> None:
     """Prints the number of files of a set that were skipped because their host cannot be reached."""
     files = "1 more file of this host was" if count == 1 else f"{count} more files of this host were"
-    print_line(f"{trace_set.name}: {files} not tried")
-
-
-def print_line(line: str) -> None:
-    """Prints a line for the user on stderr."""
-    print(line, file=sys.stderr)
+    print_note(f"{trace_set.name}: {files} not tried")

@@ -1,6 +1,5 @@
 """`leeward demo`: two simulations that show what Leeward does, tasks and blocks, with a page of pictures."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._files import check_file
+from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import STEPS, progress, steps
 
 if TYPE_CHECKING:
@@ -49,19 +49,22 @@ def demo(
     disks = (("ssd.yaml", SSD), ("cluster.yaml", HDD))
     blocks = [block_scene(path, cluster, words, _simulate(second)) for cluster, words in disks]
     write_page(report, tasks, blocks, source)
-    if output is Format.json:
-        print_json(
-            {
-                "tasks": [scene.record() for scene in tasks],
-                "blocks": [scene.record() for scene in blocks],
-                "arrivals": source,
-            }
-        )
+    document = {
+        "tasks": [scene.record() for scene in tasks],
+        "blocks": [scene.record() for scene in blocks],
+        "arrivals": source,
+    }
+    rows = [
+        {"disks": scene.disks, "policy": policy} | figures
+        for scene in blocks
+        for policy, figures in scene.record()["policies"].items()
+    ]
+    if print_data(output, document, rows):
         return
     print(f"tasks: {tasks_sentence(tasks[0])}")
     print(f"with busier uplinks: {tasks_sentence(tasks[1])}\n")
     _print_blocks(blocks)
-    print(f"\npage with pictures: {report.resolve().as_uri()}", file=sys.stderr)
+    print_note(f"\npage with pictures: {report.resolve().as_uri()}")
 
 
 def _simulate(title: str) -> "Simulate":

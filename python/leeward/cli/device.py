@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +18,9 @@ from leeward._quantities import (
     work_rate_text,
 )
 from leeward.cli.groups import Commands
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 
@@ -67,7 +67,7 @@ def profile(
         Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the profile, as JSON.")
     ] = Path("device.json"),
     sizes: Annotated[
-        str, typer.Option(metavar="SIZE,...", help="Sizes of requests, separated by commas.")
+        str, typer.Option(metavar="SIZE,...", help="Sizes of requests.")
     ] = "4KiB,16KiB,64KiB,256KiB,1MiB",
     mixes: Annotated[
         str,
@@ -141,11 +141,9 @@ def profile(
         check_device("device", text)
     with atomic_file(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    if output is Format.json:
-        print_json(device)
-    else:
+    if not print_data(output, device, device["unloaded"]):
         _print(device)
-    print(f"wrote {out}", file=sys.stderr)
+    print_note(f"wrote {out}")
 
 
 def _remaining_text(settings: "Settings", done: float) -> str:
@@ -199,7 +197,7 @@ def _whole_seconds(text: str) -> int:
 def _mixes(text: str) -> tuple[int, ...]:
     parts = [part for part in split_list(text) or [] if part]
     if any(part.isdecimal() for part in parts):
-        print("warning: --mixes are now shares with a sign, such as 50%", file=sys.stderr)
+        print_warning("--mixes are now shares with a sign, such as 50%")
         parts = [f"{part}%" if part.isdecimal() else part for part in parts]
     shares = [read_share("--mixes", part, 0.01, 0.99) for part in parts]
     mixes = sorted(round(100 * share) for share in shares)

@@ -21,7 +21,7 @@ from leeward.cli.controller import (
     client,
     controller_errors,
 )
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -76,8 +76,7 @@ def _show(decision: Any, output: Format, name: str) -> None:
     if field is not None:
         raise _no_decision(name, field or None)
     with _decision_errors(name):
-        if output is Format.json:
-            print_json(decision)
+        if print_data(output, decision, "why"):
             return
         decision = _plain(decision)
         # The first call discards its output: a field of a wrong type fails before anything is printed.

@@ -1,7 +1,6 @@
 """`leeward export`: rules and a dashboard of hotspots for Prometheus and Grafana."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +8,7 @@ import typer
 
 from leeward._quantities import read_milliseconds, read_share
 from leeward.cli.groups import Commands
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path
 
 if TYPE_CHECKING:
@@ -159,4 +159,4 @@ def _write(out: Path | None, text: str) -> None:
     check_file(out, "--out")
     with atomic_file(out) as path:
         path.write_text(text, encoding="utf-8")
-    print(f"wrote {out}", file=sys.stderr)
+    print_note(f"wrote {out}")

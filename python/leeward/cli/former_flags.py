@@ -1,9 +1,9 @@
 """Former names of flags: they work for one release, and a line on stderr gives the present name."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from leeward.cli.notes import print_warning
 from leeward.errors import InputError
 
 FORMER_FLAGS: dict[str, dict[str, str]] = {
@@ -50,7 +50,7 @@ def replace_former_flags(arguments: Sequence[str]) -> list[str]:
             message = f"is the former name of {new}; expected only one of the two"
             raise InputError.about(f"{command}: {old}", message)
         if old in given:
-            print(f"warning: {old} is now {new}; the former name will be removed", file=sys.stderr)
+            print_warning(f"{old} is now {new}; the former name will be removed")
     return list(_replaced(arguments, former))
 
 

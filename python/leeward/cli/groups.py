@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import typer
 
+from leeward.cli.common import with_common_options
 from leeward.cli.help import Command, Group
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -16,11 +17,18 @@ class Commands(typer.Typer):
 
     def __init__(self, cls: type[Group] = Group, **settings: Any) -> None:
         """Makes an empty group with the help of `cls`; takes the settings of `typer.Typer`."""
-        super().__init__(cls=cls, add_completion=False, rich_markup_mode=None, **settings)
+        plain: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+        super().__init__(cls=cls, add_completion=False, **plain, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
         """Adds a function as a command; takes the settings of `typer.Typer.command`."""
-        return super().command(name, cls=Command, **settings)
+        add_command = super().command(name, cls=Command, **settings)
+
+        def decorate(function: Function) -> Function:
+            add_command(with_common_options(function))
+            return function
+
+        return decorate
 
 
 def group(*modules: ModuleType) -> Commands:

@@ -154,6 +154,12 @@ def examples(text: str, width: int) -> Iterator[str]:
 
 
 def _wrap_command(command: str, width: int) -> Iterator[str]:
+    if len(command) + 2 <= width:
+        yield f"  {command}"
+        return
+    command, _, comment = command.partition("   ")
+    if comment:
+        yield from textwrap.wrap(comment.strip(), width, initial_indent="  # ", subsequent_indent="  # ")
     line = " "
     for word in _PART.findall(command):
         if len(line) + 1 + len(word) > width - 2 and line.strip():

@@ -1,6 +1,5 @@
 """`leeward hotspots`: hot links, their times, durations and causes."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,8 +8,9 @@ import typer
 
 from leeward._quantities import read_milliseconds, read_share
 from leeward.cli.analysis_output import OutOption, ReportOption, check, write
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 from leeward.errors import InputError
@@ -115,9 +115,7 @@ def hotspots(
             raise InputError.about(f"--{name}", f"`{path}`: no such file")
     samples = replace(telemetry, files=[*(telemetry.files or ()), *(paths or ())]).read()
     result = _analyze(samples, settings, files)
-    if output is Format.json:
-        print_json(_record(result))
-    else:
+    if not print_data(output, _record(result), "hot_places"):
         _print(result, top, explain)
     if out is not None:
         write(out, "hotspots", result.tables(), result.summary())
@@ -125,7 +123,7 @@ def hotspots(
         from leeward.hotspots.report import write_page
 
         write_page(report, result)
-        print(f"wrote {report}", file=sys.stderr)
+        print_note(f"wrote {report}")
 
 
 def _settings(telemetry: Telemetry, hot: str, bridge: int, ahead: str | None) -> "Settings":
@@ -187,4 +185,4 @@ def _print(result: "Analysis", top: int, explain: bool) -> None:
     if explain:
         print_words(dict.fromkeys(word for section in [*answer(result), *blocks] for word in section.words))
     else:
-        print("leeward hotspots --explain prints the meanings of the words", file=sys.stderr)
+        print_note("leeward hotspots --explain prints the meanings of the words")

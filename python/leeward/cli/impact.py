@@ -1,6 +1,5 @@
 """`leeward impact`: cost of hot links for the operations that cross them."""
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +7,9 @@ import typer
 
 from leeward._quantities import read_bytes, read_share
 from leeward.cli.analysis_output import OutOption, ReportOption, check, write
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_seed, split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 from leeward.errors import InputError
@@ -33,8 +33,8 @@ Latencies are CSV or Parquet with the columns t_s,latency_ms,operation,src,dst: 
 LatencyOption = Annotated[
     list[str],
     typer.Option(
-        metavar="FILE",
-        help="Latencies of operations: a file in CSV or Parquet, or a folder of them; may be repeated.",
+        metavar="FILE,...",
+        help="Latencies of operations: files in CSV or Parquet, or folders of them.",
         show_default=False,
     ),
 ]
@@ -47,7 +47,7 @@ def impact(
     class_telemetry: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CLASS=FILE",
+            metavar="CLASS=FILE,...",
             help="Loads of a class of service, for weighted-effective utilization; one file for"
             " each class, instead of --telemetry.",
             show_default=False,
@@ -65,7 +65,7 @@ def impact(
         list[str] | None,
         typer.Option(
             metavar="OPERATION=LINKS",
-            help="Links that a kind of operation crosses: query=src:uplink,dst:downlink; may be repeated.",
+            help="Links that a kind of operation crosses: query=src:uplink,dst:downlink.",
             show_default=False,
         ),
     ] = None,
@@ -101,7 +101,7 @@ def impact(
         ),
     ] = 100,
     factors: Annotated[
-        str, typer.Option(metavar="F,...", help="Factors of latency for which load-tolerance is measured.")
+        str, typer.Option(metavar="N,...", help="Factors of latency for which load-tolerance is measured.")
     ] = "1.5,2",
     interpolate: Annotated[
         bool,
@@ -172,15 +172,17 @@ def impact(
         result = measure(
             latency, samples, settings, operations=operations, stages=query_stages, weights=class_weights
         )
-    if output is Format.json:
-        print_json(tables.record(result))
-    else:
+    document = tables.record(result)
+    curves = [
+        {name: value for name, value in curve.items() if name != "buckets"} for curve in document["curves"]
+    ]
+    if not print_data(output, document, curves):
         _print(result, show_buckets)
     if out is not None:
         write(out, "impact", tables.tables(result), tables.summary(result))
     if report is not None:
         page.write_page(report, result)
-        print(f"wrote {report}", file=sys.stderr)
+        print_note(f"wrote {report}")
 
 
 def _by_class(telemetry: Telemetry, files: list[str]) -> "dict[str, Samples]":
@@ -209,11 +211,11 @@ def _print(result: "Impact", every: bool) -> None:
         print(f"\n{curve.name}{'' if curve.part == 'total' else f', {curve.part}'}")
         headers, cells = rows.buckets(result, curve)
         print_table(headers, ">" * len(headers), cells)
-    print(f"\n{result.latencies:,} of {result.rows:,} latencies have a utilization", file=sys.stderr)
+    print_note(f"\n{result.latencies:,} of {result.rows:,} latencies have a utilization")
     for warning in result.warnings:
-        print("warning:", warning, file=sys.stderr)
+        print_warning(warning)
     for line in rows.discard_lines(result):
-        print(line, file=sys.stderr)
+        print_note(line, doubt=True)
     print_words(rows.glossary(result))
 
 

@@ -1,6 +1,5 @@
 """`leeward matrix`: traffic matrices from packets, predictions and their errors."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +9,9 @@ from leeward._quantities import bytes_text, percent_text, read_share
 from leeward.cli import matrix_capture
 from leeward.cli.groups import Commands
 from leeward.cli.matrix_files import WRITERS, write_square
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, split_list
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
 from leeward.errors import InputError
 
@@ -71,7 +71,7 @@ TasksOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME,...",
-        help="All tasks in the order of the app file, separated by commas; by default the sorted"
+        help="All tasks in the order of the app file; by default the sorted"
         " names of a list, and numbers from 0 for .npy.",
         show_default=False,
     ),
@@ -116,13 +116,19 @@ def predict(
         check_file(out, "--out")
     series = _read(file, interval, only_tasks)
     prediction = predict_next(series)
-    if output is Format.json:
-        print_json(_common_fields(series, prediction.model) | {"matrix": prediction.matrix.tolist()})
-    else:
+    square = prediction.matrix.tolist()
+    document = _common_fields(series, prediction.model) | {"matrix": square}
+    rows = [
+        {"from": source, "to": destination, "bytes": count}
+        for source, row in zip(series.tasks, square, strict=True)
+        for destination, count in zip(series.tasks, row, strict=True)
+        if count
+    ]
+    if not print_data(output, document, rows):
         _print_prediction(series, prediction)
     if out is not None:
         write_square(out, prediction.matrix)
-        print(f"wrote {out}", file=sys.stderr)
+        print_note(f"wrote {out}")
 
 
 @app.command(epilog=SCORE_EXAMPLES)
@@ -149,9 +155,7 @@ def score(
     series = _read(file, interval, only_tasks)
     with slow_notice("scoring"), name_flags(train="--train", series=file):
         result = score_series(series, read_share("train", train))
-    if output is Format.json:
-        print_json(_score_record(series, result))
-    else:
+    if not print_data(output, _score_record(series, result), "predictors"):
         _print_score(result)
 
 
@@ -203,7 +207,7 @@ def _print_prediction(series: "Series", result: "Prediction") -> None:
         )
     rows.append(("all pairs", "", bytes_text(before.sum()), bytes_text(after.sum())))
     print_table(("FROM", "TO", "LAST", "NEXT"), "<<>>", rows)
-    print(f"\n{_model_text(result.model)}", file=sys.stderr)
+    print_note(f"\n{_model_text(result.model)}")
 
 
 def _model_text(model: "Model") -> str:
@@ -260,9 +264,9 @@ def _print_score(result: "Score") -> None:
     text = (
         f"{count} of {result.intervals} intervals scored, {result.pairs:,} pairs; {_model_text(result.model)}"
     )
-    print(f"\n{text}", file=sys.stderr)
+    print_note(f"\n{text}")
     for word, meaning in _WORDS:
-        print(f"{word}: {meaning}", file=sys.stderr)
+        print_note(f"{word}: {meaning}")
 
 
 def _figure(figure: "Figure", unit: str = "%") -> str:

@@ -1,6 +1,5 @@
 """`leeward matrix capture`: bytes between hosts, from packets and from flow exports of switches."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +9,9 @@ import typer
 
 from leeward._quantities import bytes_text, percent_text
 from leeward.cli.matrix_files import write_square
-from leeward.cli.options import name_flags, parse_path, split_list
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.notes import print_note
+from leeward.cli.options import name_flags, parse_path, split_list, whole_number
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import progress, slow_notice
 from leeward.errors import InputError
 
@@ -33,6 +33,7 @@ Examples:
 
 Captures are pcap or pcapng files (packets, or datagrams of sFlow, NetFlow and IPFIX), or IPFIX messages.
 """
+read_port = whole_number(0, 10**9)
 MOST_PAIRS = 20
 """Greatest number of pairs in the table."""
 MOST_UNKNOWN = 5
@@ -90,10 +91,10 @@ def capture(
         ),
     ] = "auto",
     port: Annotated[
-        list[int] | None,
+        list[str] | None,
         typer.Option(
-            metavar="PORT",
-            help="UDP port of exports, besides 6343, 2055 and 4739; repeatable.",
+            metavar="PORT,...",
+            help="UDP ports of exports, besides 6343, 2055 and 4739.",
         ),
     ] = None,
     sampling: Annotated[
@@ -108,7 +109,7 @@ def capture(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Names of all rows of a .npy file or square, separated by commas; by default sorted.",
+            help="Names of all rows of a .npy file or square; by default sorted.",
             show_default=False,
         ),
     ] = None,
@@ -172,7 +173,7 @@ def capture(
             interval=interval,
             size=count,
             content=content,
-            ports=port or (),
+            ports=[read_port(one) for one in port or ()],
             sampling=sampling,
             counters=counters is not None,
             progress=advance,
@@ -182,10 +183,8 @@ def capture(
             _write(out, result, total, only_tasks)
     if counters is not None:
         _write_table(counters, result.counters)
-        print(f"wrote {counters}: {len(result.counters):,} readings", file=sys.stderr)
-    if output is Format.json:
-        print_json(_record(result))
-    else:
+        print_note(f"wrote {counters}: {len(result.counters):,} readings")
+    if not print_data(output, _record(result), "cells"):
         _print(result)
         _print_notes(result)
     if not len(result.cells):
@@ -236,7 +235,7 @@ def _write(out: Path, result: "Capture", total: bool, tasks: str | None) -> None
     else:
         _write_table(out, result.cells)
         shape = f"{len(result.cells):,} rows"
-    print(f"wrote {out}: {shape}", file=sys.stderr)
+    print_note(f"wrote {out}: {shape}")
 
 
 def _write_table(path: Path, table: "pyarrow.Table") -> None:
@@ -320,7 +319,8 @@ def _print_notes(result: "Capture") -> None:
         names = ", ".join(f"{row['address']} ({bytes_text(row['bytes'])})" for row in first)
         more = len(result.unknown) - len(first)
         lines.append(f"addresses outside of the mapping: {names}" + (f" and {more:,} more" if more else ""))
-    print(*["", *lines], sep="\n", file=sys.stderr)
+    # The lines say which traffic is missing from the matrix or counted in doubt.
+    print_note("\n".join(["", *lines]), doubt=True)
 
 
 def _moment(seconds: int) -> str:

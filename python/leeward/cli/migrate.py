@@ -1,6 +1,5 @@
 """`leeward migrate`: tasks that should leave hot racks."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -8,8 +7,9 @@ import typer
 from leeward._age import MAX_AGE
 from leeward._quantities import percent_text, read_share
 from leeward.cli.cluster import read
+from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
 from leeward.errors import InputError
 
@@ -65,15 +65,14 @@ def migrate(
         decision = decide(
             network, running, telemetry, max_age=max_age, policy=policy, hot=_hot(hot), seed=seed
         )
-    if output is Format.json:
-        print_json(decision)
+    is_printed = print_data(output, decision, "moves")
     if decision["refused"]:
-        print("error:", decision["refused"], file=sys.stderr)
+        print_error(decision["refused"])
         raise typer.Exit(1)
-    if output is Format.json:
+    if is_printed:
         return
     if not decision["hot"]:
-        print("no link of a rack is hot", file=sys.stderr)
+        print_note("no link of a rack is hot")
         return
     print_table(
         ("HOT LINK", "LOAD", "AFTER"),

@@ -3,13 +3,16 @@
 On a terminal, a table fits the width and has bold headers. Elsewhere, a table is plain text of any width.
 """
 
+import csv
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
+from leeward.cli.notes import fit, print_note
 from leeward.cli.options import choice_option
 
 
@@ -18,14 +21,10 @@ class Format(StrEnum):
 
     table = "table"
     json = "json"
+    csv = "csv"
 
 
-FormatOption = Annotated[
-    Format,
-    choice_option(Format, "-o", "--output", description="Output format."),
-]
-_LEAST_WIDTH = 12
-"""Least width of a text column, in characters. If the terminal is too narrow, names and numbers wrap too."""
+FormatOption = Annotated[Format, choice_option(Format, "-o", "--output", description="Output format.")]
 
 
 def print_json(value: object) -> None:
@@ -33,11 +32,57 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
+def print_csv(rows: Iterable[Mapping[str, object]], header: bool = True) -> None:
+    """Prints rows as CSV, with the field names of JSON as header.
+
+    A field of a nested object has a column of its own, such as `slo.latency_s`. A list is JSON in one cell. A
+    missing value or null is an empty cell. Without rows, nothing is printed.
+
+    Args:
+        rows: Rows; their fields may differ.
+        header: False to continue an earlier output with the same fields.
+    """
+    flat = [dict(_flatten("", row)) for row in rows]
+    columns = list(dict.fromkeys(name for row in flat for name in row))
+    writer = csv.DictWriter(sys.stdout, columns, restval="", lineterminator="\n")
+    if columns and header:
+        writer.writeheader()
+    writer.writerows(flat)
+
+
+def print_data(output: str, document: object, rows: Iterable[Mapping[str, object]] | str) -> bool:
+    """Prints JSON or CSV, if one of these is the output.
+
+    Args:
+        output: Format of the output.
+        document: Value to print as JSON.
+        rows: Rows to print as CSV, or the field of the document that has them.
+
+    Returns:
+        True if it was printed; False if the output is another format.
+    """
+    if output == Format.json:
+        print_json(document)
+    elif output == Format.csv:
+        print_csv(cast("dict[str, Any]", document)[rows] if isinstance(rows, str) else rows)
+    return output in (Format.json, Format.csv)
+
+
+def _flatten(prefix: str, row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(f"{prefix}{name}.", value)
+        elif isinstance(value, list | tuple | bool):
+            yield f"{prefix}{name}", json.dumps(value, allow_nan=False)
+        else:
+            yield f"{prefix}{name}", "" if value is None else value
+
+
 def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> None:
     """Prints rows of cells under headers.
 
-    On a narrow terminal, text columns wrap first, and columns of names and numbers wrap last. No cell is cut
-    off.
+    On a narrow terminal, columns of text wrap at spaces. If their longest words do not fit beside each other,
+    each row becomes a list of headers and cells. No cell is cut off, and no word is broken.
 
     Args:
         headers: Headers of the columns.
@@ -56,18 +101,20 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
         emoji=False,
     )
     cells = [list(row) for row in rows]
-    widths = [max(len(line[column]) for line in [list(headers), *cells]) for column in range(len(headers))]
-    fixed_columns = [column == 0 or side == ">" for column, side in enumerate(sides)]
-    least = sum(
-        width if fixed else min(width, _LEAST_WIDTH)
-        for width, fixed in zip(widths, fixed_columns, strict=True)
-    )
-    if least + 2 * (len(headers) - 1) > console.width:
-        fixed_columns = [False] * len(headers)
+    columns = list(zip(headers, *cells, strict=True))
+    # Names and numbers stay whole; a text may wrap at spaces.
+    whole = [at == 0 or side == ">" for at, side in enumerate(sides)]
+    least = [
+        max(len(part) for cell in column for part in ([cell] if keep else [*cell.split(), ""]))
+        for column, keep in zip(columns, whole, strict=True)
+    ]
+    if sum(least) + 2 * (len(headers) - 1) > console.width:
+        _print_list(headers, cells, console.width)
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for header, side, fixed in zip(headers, sides, fixed_columns, strict=True):
+    for header, side, keep, width in zip(headers, sides, whole, least, strict=True):
         justify: Literal["left", "right"] = "left" if side == "<" else "right"
-        table.add_column(header, justify=justify, no_wrap=fixed or not terminal, overflow="fold")
+        table.add_column(header, justify=justify, no_wrap=keep or not terminal, min_width=width)
     for row in cells:
         table.add_row(*row)
     with console.capture() as capture:
@@ -75,8 +122,27 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
+def _print_list(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> None:
+    """Prints each row as lines of a header and a cell, with an empty line between rows."""
+    column = max(map(len, headers)) + 2
+    for number, row in enumerate(rows):
+        if number:
+            print()
+        for header, cell in zip(headers, row, strict=True):
+            lines = textwrap.wrap(
+                cell, max(width - column, 1), break_long_words=False, break_on_hyphens=False
+            ) or [""]
+            for at, line in enumerate(lines):
+                print(f"{'' if at else header:{column}}{line}".rstrip())
+
+
+def print_text(line: str = "") -> None:
+    """Prints a line of text on stdout; on a terminal, it wraps at spaces."""
+    print(fit(line, sys.stdout.isatty()))
+
+
 def print_words(words: Iterable[tuple[str, str]]) -> None:
     """Prints the meanings of the words of a table to stderr."""
-    print(file=sys.stderr)
+    print_note()
     for word, meaning in words:
-        print(f"{word}: {meaning}", file=sys.stderr)
+        print_note(f"{word}: {meaning}")

@@ -1,6 +1,5 @@
 """`leeward place`: one decision with its reasons."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -10,8 +9,9 @@ from leeward._quantities import rate_text, read_share
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
 from leeward.cli.groups import Commands
+from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
@@ -85,16 +85,16 @@ def replicas(
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Host, rack or pod that must hold no copy; repeatable."),
+        typer.Option(metavar="NAME,...", help="Hosts, racks or pods that must hold no copy."),
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="Tag that hosts must have; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG,...", help="Tags that hosts must have.")
     ] = None,
     collocate: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HOST",
-            help="Host of a related file; with this option, no other host may hold a copy; repeatable.",
+            metavar="HOST,...",
+            help="Hosts of a related file; with this option, no other host may hold a copy.",
         ),
     ] = None,
     max_imbalance: Annotated[
@@ -146,21 +146,17 @@ def replicas(
             seed=seed,
             explain=MOST_CANDIDATES if explain else 0,
         )
-    if output is Format.json:
-        print_json(decision)
-    elif decision["hosts"]:
+    rows = [{"copy": copy, "host": host} for copy, host in enumerate(decision["hosts"] or ())]
+    if not print_data(output, decision, rows) and decision["hosts"]:
         print(" ".join(decision["hosts"]))
         if explain:
             print_reasons(decision, size)
     if decision["refused"]:
-        print("error:", decision["refused"], file=sys.stderr)
+        print_error(decision["refused"])
         if "telemetry" in decision["refused"]:
             if not telemetry:
-                print("hint: --telemetry FILE gives the loads of links", file=sys.stderr)
-            print(
-                f"hint: --policy {policy}:without_telemetry=default places without load information",
-                file=sys.stderr,
-            )
+                print_note("hint: --telemetry FILE gives the loads of links")
+            print_note(f"hint: --policy {policy}:without_telemetry=default places without load information")
         raise typer.Exit(1)
 
 

@@ -1,6 +1,5 @@
 """`leeward place tasks`: hosts for the tasks of an app or a job, with reasons."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -8,8 +7,9 @@ import typer
 from leeward._age import MAX_AGE
 from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.cluster import read
+from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
@@ -75,10 +75,10 @@ def tasks(
     ] = MAX_AGE,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Host, rack or pod that must have no task; repeatable."),
+        typer.Option(metavar="NAME,...", help="Hosts, racks or pods that must have no task."),
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="Tag that hosts must have; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG,...", help="Tags that hosts must have.")
     ] = None,
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="Policy; settings follow colons: leeward:effort=1.")
@@ -129,9 +129,7 @@ def tasks(
             seed=seed,
             explain=MOST_CANDIDATES if explain else 0,
         )
-    if output is Format.json:
-        print_json(decision)
-    else:
+    if not print_data(output, decision, "tasks"):
         rows = [(task["task"], task["host"] or "-") for task in decision["tasks"]]
         if any(task["host"] for task in decision["tasks"]):
             print_table(("TASK", "HOST"), "<<", rows)
@@ -141,10 +139,10 @@ def tasks(
             _print_transfers(decision)
             print_reasons(decision["why"])
     for refusal in _refusals(decision):
-        print("error:", refusal, file=sys.stderr)
+        print_error(refusal)
     if decision["refused"]:
         if "telemetry" in decision["refused"][0] and not telemetry:
-            print("hint: --telemetry FILE gives the loads of links", file=sys.stderr)
+            print_note("hint: --telemetry FILE gives the loads of links")
         raise typer.Exit(1)
 
 

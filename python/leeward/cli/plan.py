@@ -1,14 +1,14 @@
 """`leeward plan`: racks that need more ports or less work."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leeward._quantities import percent_text, rate_text, read_share
 from leeward.cli.analysis_output import OutOption, check, write
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 
@@ -82,9 +82,7 @@ def plan(
     samples = telemetry.read()
     with name_flags(**FLAGS), progress("planning", STEPS) as advance:
         result = decide(samples, settings, lambda: advance(1))
-    if output is Format.json:
-        print_json(result.record())
-    else:
+    if not print_data(output, result.record(), "planned"):
         _print(result)
     if out is not None:
         write(out, "plan", tables(result), result.summary())
@@ -154,10 +152,10 @@ def _print_notes(result: "Plan") -> None:
     assumed_bps = sorted({rack.ports.speed_bps for rack in result.planned if rack.ports.assumed})
     if assumed_bps:
         speeds = ", ".join(rate_text(speed, None) for speed in assumed_bps)
-        print(f"speed of a port: {speeds}, assumed from capacities; --port-rate sets it", file=sys.stderr)
+        print_note(f"speed of a port: {speeds}, assumed from capacities; --port-rate sets it")
     rest = result.over - len(result.planned)
     if rest:
-        print(f"no plan for the {rest:,} least busy racks over the threshold", file=sys.stderr)
+        print_note(f"no plan for the {rest:,} least busy racks over the threshold")
     for reason, number, examples in result.discards:
         names = f": {', '.join(examples)}" if examples else ""
-        print(f"left out: {number:,} {reason}{names}", file=sys.stderr)
+        print_note(f"left out: {number:,} {reason}{names}", doubt=True)

@@ -1,7 +1,7 @@
 """`leeward policies`: every registered policy."""
 
 from leeward import placement
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 
 EXAMPLES = """\b
 Examples:
@@ -17,8 +17,8 @@ def policies(output: FormatOption = Format.table) -> None:
     the name of the policy after colons: sinbad:remote_racks=2:interval=1s.
     """
     entries = placement.policies()
-    if output is Format.json:
-        print_json(entries)
+    rows = [entry | {"settings": list(entry["settings"].get("properties", {}))} for entry in entries]
+    if print_data(output, entries, rows):
         return
     print_table(
         ("POLICY", "FOR", "WHAT IT DOES", "FROM", "SETTINGS"),

@@ -4,6 +4,7 @@ On a terminal, progress is a bar; elsewhere, a line every few seconds. Work of l
 no progress. Work of unknown length shows its name once, after two seconds.
 """
 
+import math
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 from leeward._quantities import duration_text, percent_text
+from leeward.cli.notes import quiet
 
 QUIET_S = 2.0
 """Seconds before the first output."""
@@ -47,13 +49,14 @@ def progress(
     stream = stream or sys.stderr
     amount = amount or (lambda _: "")
     display: _Display = (_Bar if stream.isatty() else _Lines)(name, total, amount, stream)
+    delay = math.inf if quiet.get() else QUIET_S
     start, done = clock(), 0
 
     def advance(steps: int = 1) -> None:
         nonlocal done
         done += steps
         elapsed = clock() - start
-        if elapsed >= QUIET_S:
+        if elapsed >= delay:
             display.update(done, elapsed)
 
     try:
@@ -76,7 +79,8 @@ def slow_notice(
     stream = stream or sys.stderr
     waiting = threading.Timer(seconds, print, [f"{name} ..."], {"file": stream, "flush": True})
     waiting.daemon = True
-    waiting.start()
+    if not quiet.get():
+        waiting.start()
     try:
         yield waiting.cancel
     finally:

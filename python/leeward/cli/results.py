@@ -10,12 +10,12 @@ an earlier result. The summary of an earlier result names its runs, and all file
 
 import json
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from leeward._files import atomic_folder, check_replaced
 from leeward._native import Run, Scenario
+from leeward.cli.notes import print_note
 from leeward.simulation import TABLES
 
 
@@ -78,4 +78,4 @@ def write(out: Path, scenario: Scenario, runs: list[Run]) -> None:
         text = json.dumps(summary(runs), indent=2, allow_nan=False) + "\n"
         (folder / "summary.json").write_text(text, encoding="utf-8")
         write_page(folder / "report.html", scenario, runs)
-    print(f"\nwrote {out}/report.html, summary.json, and tables by policy", file=sys.stderr)
+    print_note(f"\nwrote {out}/report.html, summary.json, and tables by policy")

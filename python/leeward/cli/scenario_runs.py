@@ -1,10 +1,10 @@
 """Scenario file of a simulation, and the summary and warnings of its runs."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward._native import Run, Scenario
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import hint_schema
 from leeward.cli.progress import slow_notice
 
@@ -17,7 +17,7 @@ def read(file: str) -> Scenario:
         return read_scenario(file)
 
 
-def warn(rows: Sequence[Mapping[str, Any]]) -> None:
+def warn_of_refusals(rows: Sequence[Mapping[str, Any]]) -> None:
     """Warns on stderr about policies that wrote no block, or placed no app or task, although some arrived.
 
     Args:
@@ -32,17 +32,17 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
         unfinished, retries = total("blocks_unfinished"), total("retries")
         if unfinished and retries and not total("blocks"):
             message = f"{policy}: no block was written: {unfinished:,} blocks were refused {retries:,} times"
-            print(f"warning: {message}", file=sys.stderr)
+            print_warning(message)
             hint = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB shows the reason"
-            print(f"hint: {hint}", file=sys.stderr)
+            print_note(f"hint: {hint}")
         for things, options in (("apps", "--app FILE"), ("tasks", "--job FILE")):
             arrived, unplaced = total(f"{things}.count"), total(f"{things}.unplaced")
             if arrived and unplaced == arrived:
                 thing = things.removesuffix("s")
                 message = f"{policy}: no {thing} was placed, of {arrived:,} that arrived"
-                print(f"warning: {message}", file=sys.stderr)
+                print_warning(message)
                 hint = f"leeward place tasks --policy {policy} --cluster FILE {options} shows the reason"
-                print(f"hint: {hint}", file=sys.stderr)
+                print_note(f"hint: {hint}")
 
 
 def summary(runs: list[Run]) -> dict[str, object]:

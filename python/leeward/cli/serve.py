@@ -8,6 +8,8 @@ import typer
 
 from leeward import _native
 from leeward.cli import serve_demo
+from leeward.cli.common import runs_until_stopped
+from leeward.cli.notes import print_note
 from leeward.cli.options import parse_seed
 from leeward.errors import InputError
 
@@ -31,6 +33,7 @@ def option(metavar: str, text: str, default: str | bool = False) -> Any:
     return typer.Option(metavar=metavar, help=text, show_default=default)
 
 
+@runs_until_stopped
 def serve(
     config: Annotated[str | None, option("FILE", "Settings file, YAML or TOML; options override it.")] = None,
     cluster: Annotated[str | None, option("FILE", "Cluster file.")] = None,
@@ -49,7 +52,7 @@ def serve(
     moves: Annotated[
         str | None, option("POLICY", "Policy for moves of tasks from hot racks.", "none")
     ] = None,
-    interval: Annotated[str | None, option("TIME", "Time between reports of a link.", "1s")] = None,
+    interval: Annotated[str | None, option("DURATION", "Time between reports of a link.", "1s")] = None,
     seed: Annotated[
         int | None,
         typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.", show_default="1"),
@@ -63,7 +66,7 @@ def serve(
         ),
     ] = None,
     durable: Annotated[
-        str | None, option("WHAT", "Failure that stored decisions survive: `process` or `power`.", "process")
+        str | None, option("process|power", "Failure that stored decisions survive.", "process")
     ] = None,
     tokens: Annotated[
         str | None, option("FILE", "Token file; requests without one of its tokens are rejected.")
@@ -127,7 +130,7 @@ def serve(
         return
     if check_config:
         _native.check_service(options)
-        print("the settings are right", file=sys.stderr)
+        print_note("the settings are right")
         return
 
     def on_listen(url: str, location: str | None) -> None:

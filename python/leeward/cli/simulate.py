@@ -1,6 +1,5 @@
 """`leeward simulate`: compares policies on a simulated datacenter."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ import typer
 
 from leeward._figures import flatten_summary
 from leeward._native import Run, Scenario
+from leeward.cli.notes import print_note
 from leeward.cli.options import (
     choice_option,
     name_flags,
@@ -17,9 +17,9 @@ from leeward.cli.options import (
     split_list,
     whole_number,
 )
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import STEPS, progress, simulated_time_text, slow_notice, steps
-from leeward.cli.scenario_runs import read, summary, warn
+from leeward.cli.scenario_runs import read, summary, warn_of_refusals
 from leeward.report.rows import comparison_rows, glossary
 
 EXAMPLES = """\b
@@ -49,7 +49,7 @@ def simulate(
         str | None,
         typer.Option(
             metavar="POLICY,...",
-            help="Policies, separated by commas; the first is the baseline, and settings follow colons:"
+            help="Policies; the first is the baseline, and settings follow colons:"
             " sinbad:remote_racks=2. By default the policies of the scenario.",
         ),
     ] = None,
@@ -69,8 +69,8 @@ def simulate(
         list[str] | None,
         typer.Option(
             "--set",
-            metavar="PATH=VALUE,...",
-            help="Values to try in the scenario, such as telemetry.delay=0s,2s; repeatable.",
+            metavar="PATH=VALUES",
+            help="Values to try in the scenario, such as telemetry.delay=0s,2s.",
         ),
     ] = None,
     jobs: Annotated[
@@ -143,13 +143,12 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
 
 def show(runs: list[Run], output: Format) -> None:
     """Prints the comparison on stdout; the arrivals and the meanings of words in the comparison on stderr."""
-    if output is Format.json:
-        print_json(summary(runs))
-    else:
+    summaries = [{"policy": run.policy} | flatten_summary(run.summary()) for run in runs]
+    if not print_data(output, summary(runs), summaries):
         for line in runs[0].provenance:
-            print(line, file=sys.stderr)
+            print_note(line)
         rows = comparison_rows(runs)
         headers = ("", *(run.policy for run in runs))
         print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
         print_words(glossary(rows, runs[0].policy))
-    warn([flatten_summary(run.summary()) | {"policy": run.policy} for run in runs])
+    warn_of_refusals(summaries)

@@ -3,17 +3,17 @@
 import json
 import logging
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from leeward._files import atomic_file, check_folder
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags
-from leeward.cli.output import Format, print_json, print_table, print_words
+from leeward.cli.output import Format, print_data, print_table, print_words
 from leeward.cli.progress import STEPS, progress, simulated_time_text, slow_notice, steps
-from leeward.cli.scenario_runs import read, warn
+from leeward.cli.scenario_runs import read, warn_of_refusals
 from leeward.errors import InputError
 from leeward.report.intervals import interval_rows
 from leeward.report.rows import glossary
@@ -91,15 +91,13 @@ def sweep(
         "summary": rows,
         "cells": cells.to_pylist(),
     }
-    if output is Format.json:
-        print_json(document)
-    else:
+    if not print_data(output, document, "summary"):
         show(rows, policies, seed_range)
-    warn(document["cells"])
+    warn_of_refusals(document["cells"])
     if out:
         with atomic_file(out / SUMMARY) as temporary:
             temporary.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
-        print(f"\nwrote {out}/{TABLE} and {SUMMARY}", file=sys.stderr)
+        print_note(f"\nwrote {out}/{TABLE} and {SUMMARY}")
 
 
 def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> None:
@@ -110,7 +108,7 @@ def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> N
         by_setting.setdefault(" ".join(f"{path}={value}" for path, value in values), []).append(row)
     if len(seeds) > 1:
         means = "mean and 95 % confidence interval; ratios and differences compare runs with the same seed"
-        print(f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}: {means}", file=sys.stderr)
+        print_note(f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}: {means}")
     for at, (setting, setting_rows) in enumerate(by_setting.items()):
         if setting:
             print(("\n" if at else "") + setting)
@@ -151,7 +149,7 @@ def resumable(out: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out:
-            print(f"stopped; the same command resumes from {out}", file=sys.stderr)
+            print_note(f"stopped; the same command resumes from {out}", doubt=True)
         else:
-            print("stopped; nothing is saved, since only a sweep with --out can resume", file=sys.stderr)
+            print_note("stopped; nothing is saved, since only a sweep with --out can resume", doubt=True)
         raise

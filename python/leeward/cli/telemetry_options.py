@@ -30,8 +30,8 @@ FilesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--telemetry",
-        metavar="FILE",
-        help="Loads of links: a file in CSV or Parquet, or a folder of them; may be repeated.",
+        metavar="FILE,...",
+        help="Loads of links: files in CSV or Parquet, or folders of them.",
         show_default=False,
     ),
 ]

@@ -1,12 +1,12 @@
 """`leeward token`: tokens of a service's clients."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from leeward import _native
 from leeward.cli.groups import Commands
+from leeward.cli.notes import print_note
 
 EXAMPLES = """\b
 Examples:
@@ -32,8 +32,8 @@ def new(
     host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HOST",
-            help="With --role report: limits the token to reports of this host; repeatable.",
+            metavar="HOST,...",
+            help="With --role report: limits the token to reports of these hosts.",
             show_default=False,
         ),
     ] = None,
@@ -52,7 +52,7 @@ def new(
     """
     token, line = _native.new_token(name, role, host or [], tokens)
     if tokens is None:
-        print(line, file=sys.stderr)
+        print_note(line)
     print(token)
 
 

@@ -7,11 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leeward._quantities import duration_text, percent_text, rate_text, read_milliseconds
+from leeward.cli.common import runs_until_stopped
 from leeward.cli.controller import (
     CONTROLLER,
     CaOption,
@@ -21,7 +23,7 @@ from leeward.cli.controller import (
     controller_errors,
 )
 from leeward.cli.options import name_flags, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_csv, print_json, print_table
 from leeward.client.board import Board, Row, View
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ WIDTH = 20
 """Width of a bar of utilization, in characters."""
 
 
+@runs_until_stopped
 def top(
     controller: ControllerOption = CONTROLLER,
     token_file: TokenFileOption = None,
@@ -64,17 +67,21 @@ def top(
     with controller_errors():
         if once:
             _show(board.view(), output, indented=True)
-        elif output is Format.json or not (sys.stdout.isatty() and sys.stdin.isatty()):
+        elif output is not Format.table or not (sys.stdout.isatty() and sys.stdin.isatty()):
+            is_first = True
             while True:
-                _show(board.view(), output)
+                _show(board.view(), output, header=is_first)
+                is_first = False
                 time.sleep(pause)
         else:
             _draw(board, pause)
 
 
-def _show(view: View, output: Format, indented: bool = False) -> None:
+def _show(view: View, output: Format, indented: bool = False, header: bool = True) -> None:
     if output is Format.json:
         print_json(view.record()) if indented else print(json.dumps(view.record(), allow_nan=False))
+    elif output is Format.csv:
+        print_csv(({"time": view.time} | asdict(row) for row in view.rows), header)
     else:
         print(_head(view))
         print_table(HEADERS, SIDES, [_cells(row) for row in view.rows])

@@ -1,14 +1,14 @@
 """`leeward circuits schedule`: schedules of circuits for the demand between racks."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leeward._quantities import bytes_text, percent_text, time_text
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, split_list
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def schedule(
         str,
         typer.Option(
             metavar="NAME,...",
-            help="Schedulers, separated by commas; settings follow colons: eclipse:keep_min_day=true.",
+            help="Schedulers; settings follow colons: eclipse:keep_min_day=true.",
         ),
     ] = "solstice",
     days: Annotated[
@@ -106,14 +106,16 @@ def schedule(
 
         with name_flags(**flags | {"days": str(days)}):
             schedules.append(make_schedule(matrix, days_of_file, network))
-    if output is Format.json:
-        print_json([one.record() for one in schedules])
-    else:
+    records = [one.record() for one in schedules]
+    rows = [record | {"days": len(record["days"])} for record in records]
+    for row in rows:
+        del row["left"]
+    if not print_data(output, records, rows):
         _print(schedules)
     if picture is not None:
         with atomic_file(picture) as temporary:
             temporary.write_text(draw(schedules), encoding="utf-8")
-        print(f"wrote {picture}", file=sys.stderr)
+        print_note(f"wrote {picture}")
 
 
 def _print(result: "list[Schedule]") -> None:

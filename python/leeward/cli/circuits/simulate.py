@@ -1,15 +1,15 @@
 """`leeward circuits simulate`: a network of packets and circuits, packet by packet."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from leeward._quantities import bytes_text, percent_text, rate_text, time_text
+from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 
@@ -85,9 +85,7 @@ def simulate(
 
         run = network.run(on_progress)
     figures = summary(run)
-    if output is Format.json:
-        print_json(figures)
-    else:
+    if not print_data(output, figures, [figures["totals"] | {"throughput_bps": figures["throughput_bps"]}]):
         _print(figures)
     if out is not None:
         from pyarrow import parquet
@@ -96,11 +94,11 @@ def simulate(
             for name, table in tables(run).items():
                 parquet.write_table(table, folder / f"{name}.parquet")
             (folder / SUMMARY).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-        print(f"wrote {out}", file=sys.stderr)
+        print_note(f"wrote {out}")
     if picture is not None:
         with atomic_file(picture) as temporary:
             temporary.write_text(draw(network, run), encoding="utf-8")
-        print(f"wrote {picture}", file=sys.stderr)
+        print_note(f"wrote {picture}")
 
 
 def _find_foreign(out: Path) -> str | None:

@@ -1,14 +1,14 @@
 """`leeward probe bottlenecks`: paths that share a bottleneck."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from leeward._quantities import percent_text, rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
+from leeward.cli.notes import print_note
 from leeward.cli.options import parse_seed, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.by_controller import ByControllerOption, hosts_in_cluster, run_survey
 from leeward.cli.probe.options import (
     HostsOption,
@@ -77,19 +77,21 @@ def bottlenecks(
                 secret=key,
                 progress=on_progress,
             )
-    if output is Format.json:
-        print_json(result)
-    else:
+    if not print_data(output, result, _experiments(result)):
         _print(result)
     report_failures(result["errors"], "transfers failed; their experiments are left out")
 
 
-def _print(result: dict[str, Any]) -> None:
+def _experiments(result: dict[str, Any]) -> list[dict[str, Any]]:
     uplinks = [one["experiment"] for one in result["uplinks"]]
+    return [*result["between_four"], *result["from_one"], *uplinks]
+
+
+def _print(result: dict[str, Any]) -> None:
     print_table(
         ("PATH", "BESIDE", "ALONE", "THEN", "FELL BY", "TOGETHER", "SHARE"),
         "<<>>>><",
-        [_row(one) for one in (*result["between_four"], *result["from_one"], *uplinks)],
+        [_row(one) for one in _experiments(result)],
     )
     print()
     for words, key in (("between four hosts", "between_four"), ("from one source", "from_one")):
@@ -99,7 +101,7 @@ def _print(result: dict[str, Any]) -> None:
     if result["kind"]:
         print(f"the network is {KINDS[result['kind']]}")
     else:
-        print("hint: with at least four hosts, the kind of network can be determined", file=sys.stderr)
+        print_note("hint: with at least four hosts, the kind of network can be determined")
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """`leeward probe calibrate`: the best packet train for a network."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from leeward._quantities import bytes_text, percent_text
 from leeward.cli.options import split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.options import (
     MOST,
     GapOption,
@@ -39,10 +38,10 @@ def calibrate(
         ),
     ] = 4,
     bursts: Annotated[
-        str, typer.Option(metavar="N,...", help="Bursts of a train: values to try, separated by commas.")
+        str, typer.Option(metavar="N,...", help="Bursts of a train: values to try.")
     ] = "10,20,50",
     packets: Annotated[
-        str, typer.Option(metavar="N,...", help="Packets of a burst: values to try, separated by commas.")
+        str, typer.Option(metavar="N,...", help="Packets of a burst: values to try.")
     ] = "50,100,200,500,1000,2000,4000",
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",
@@ -71,9 +70,8 @@ def calibrate(
             progress=on_progress,
         )
     for error in dict.fromkeys(result["errors"]):
-        print("error:", error, file=sys.stderr)
-    if output is Format.json:
-        print_json(result)
+        error(error)
+    if print_data(output, result, "trains"):
         return
     best = result["best"]
     print_table(

@@ -1,12 +1,12 @@
 """`leeward probe cross`: cross traffic on a path."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from leeward._quantities import rate_text
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.notes import print_note
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.options import (
     DestinationArgument,
     SecretOption,
@@ -51,14 +51,13 @@ def cross(
         result = probe.cross(
             source, destination, duration=duration, rate=rate_given, secret=key, progress=on_progress
         )
-    if output is Format.json:
-        print_json(result)
+    if print_data(output, result, [result]):
         return
     print(f"one connection gets {rate_text(result['one_bps'])}", end="")
     print("" if result["each_bps"] is None else f", each of two {rate_text(result['each_bps'])}")
     if result["connections"] is None:
         print("\nA second connection did not slow the first: the competing connections are unknown.")
-        print("hint: --rate sets the rate of the path", file=sys.stderr)
+        print_note("hint: --rate sets the rate of the path")
         return
     path_rate = f"of {rate_text(result['path_bps'])}"
     print(f"{result['connections']:.2f} competing connections on a path {path_rate}", end="")

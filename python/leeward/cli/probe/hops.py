@@ -1,9 +1,10 @@
 """`leeward probe hops`: hop distances between hosts."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from leeward._quantities import NONE
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.options import HostsOption, SecretOption, hosts_of, secret_of, survey_progress
 
 EXAMPLES = """\b
@@ -19,8 +20,7 @@ def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption =
     targets, key = hosts_of(hosts), secret_of(secret)
     with survey_progress("counting hops") as on_progress:
         result = probe.hops(targets, secret=key, progress=on_progress)
-    if output is Format.json:
-        print_json(result)
+    if print_data(output, result, _pairs(result)):
         return
     rows = zip(result["hosts"], result["hops"], strict=True)
     print_table(
@@ -30,6 +30,14 @@ def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption =
     )
     print()
     print_topology(result)
+
+
+def _pairs(result: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """Hops of each pair of hosts."""
+    for source, row in zip(result["hosts"], result["hops"], strict=True):
+        for destination, hops in zip(result["hosts"], row, strict=True):
+            if source != destination:
+                yield {"from": source, "to": destination, "hops": hops}
 
 
 def print_topology(topology: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from leeward import _native
+from leeward.cli.common import runs_until_stopped
 from leeward.cli.options import name_flags
 from leeward.cli.probe.options import SecretOption, secret_of
 from leeward.errors import InputError
@@ -24,6 +25,7 @@ The listener runs until it is interrupted (Ctrl-C) or terminated. It uses one po
 MOST_PORT = 65_535
 
 
+@runs_until_stopped
 def listen(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 selects a free port.")

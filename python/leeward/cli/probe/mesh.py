@@ -1,6 +1,5 @@
 """`leeward probe mesh`: rates of every path between hosts, as a cluster file."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +7,9 @@ import typer
 
 from leeward._quantities import percent_text, rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
+from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import choice_option, parse_path, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.by_controller import (
     AT_ONCE,
     ByControllerOption,
@@ -115,9 +115,7 @@ def mesh(
                 secret=key,
                 progress=on_progress,
             )
-    if output is Format.json:
-        print_json(result)
-    else:
+    if not print_data(output, result, "paths"):
         print_table(
             ("FROM", "TO", "RATE", "LOSS", "NOTE"),
             "<<>><",
@@ -137,20 +135,15 @@ def mesh(
             print_topology(result["topology"])
     failures = [one for one in result["paths"] if one["error"]]
     if failures:
-        print(
-            f"error: {len(failures)} of {len(result['paths'])} paths could not be measured", file=sys.stderr
-        )
+        print_error(f"{len(failures)} of {len(result['paths'])} paths could not be measured")
         raise typer.Exit(1)
     if keep_error:
-        print(f"error: {keep_error}", file=sys.stderr)
+        print_error(keep_error)
         raise typer.Exit(1)
     if keep:
-        print(f"\nthe rates are in version {survey['cluster_version']} of the cluster", file=sys.stderr)
+        print_note(f"\nthe rates are in version {survey['cluster_version']} of the cluster")
     if out:
         with atomic_file(out) as temporary:
             temporary.write_text(result["cluster"], encoding="utf-8")
-        print(f"\nwrote {out}", file=sys.stderr)
-        print(
-            "hint: the file has no processors; to place tasks, add those of each host: `cpus: 4`",
-            file=sys.stderr,
-        )
+        print_note(f"\nwrote {out}")
+        print_note("hint: the file has no processors; to place tasks, add those of each host: `cpus: 4`")

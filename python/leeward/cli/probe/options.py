@@ -1,6 +1,5 @@
 """Options that the commands of `leeward probe` share: hosts, trains, the secret."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from leeward.cli.notes import print_error
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.progress import progress
 from leeward.errors import InputError
@@ -28,7 +28,7 @@ HostsOption = Annotated[
     str,
     typer.Option(
         metavar="NAME=ADDRESS,...",
-        help="Addresses, separated by commas; NAME=ADDRESS names a host.",
+        help="Addresses; NAME=ADDRESS names a host.",
         show_default=False,
     ),
 ]
@@ -140,8 +140,8 @@ def report_failures(errors: Sequence[str], description: str) -> None:
     if not errors:
         return
     for error in dict.fromkeys(errors):
-        print("error:", error, file=sys.stderr)
-    print(f"error: {len(errors)} {description}", file=sys.stderr)
+        print_error(error)
+    print_error(f"{len(errors)} {description}")
     raise typer.Exit(1)
 
 

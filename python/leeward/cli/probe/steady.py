@@ -1,13 +1,13 @@
 """`leeward probe steady`: error of earlier measurements of a path."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from leeward._quantities import percent_text, rate_text, time_text
+from leeward.cli.notes import print_note
 from leeward.cli.options import split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.options import (
     BurstsOption,
     DestinationArgument,
@@ -38,7 +38,7 @@ def steady(
     ] = 60,
     lags: Annotated[
         str,
-        typer.Option(metavar="DURATION,...", help="Ages of the earlier measurement, separated by commas."),
+        typer.Option(metavar="DURATION,...", help="Ages of the earlier measurement."),
     ] = "1min,5min,10min,30min",
     bursts: BurstsOption = 10,
     packets: PacketsOption = 200,
@@ -62,9 +62,7 @@ def steady(
             secret=key,
             progress=on_progress,
         )
-    if output is Format.json:
-        print_json(result)
-    else:
+    if not print_data(output, result, "lags"):
         _print(result)
     report_failures(result["errors"], f"of {times} trains could not be measured")
 
@@ -74,7 +72,7 @@ def _print(result: dict[str, Any]) -> None:
     least, most = rate_text(min(rates)), rate_text(max(rates))
     print(f"{len(rates)} measurements, from {least} to {most}\n")
     if not result["lags"]:
-        print("hint: no two samples are as far apart as a lag of --lags", file=sys.stderr)
+        print_note("hint: no two samples are as far apart as a lag of --lags")
         return
     print_table(
         ("EARLIER BY", "PAIRS", "ERROR, MEDIAN", "MEAN", "95 %"),

@@ -1,12 +1,12 @@
 """`leeward slo admit`: admission of arriving workloads."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
+from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import hint_schema, name_flags
-from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
@@ -41,7 +41,7 @@ def admit(
     method: Annotated[
         str,
         typer.Option(
-            metavar="POLICY",
+            metavar="METHOD",
             help="snc, dnc, best, silo++, qjump++ or none; settings follow colons: dnc:search=false.",
         ),
     ] = "snc",
@@ -61,24 +61,22 @@ def admit(
     workloads = load_workloads(file, cluster)
     with slow_notice("deciding"), name_flags(method="--method"), hint_schema("slo", arriving):
         record = workloads.admit(arriving, method)
-    if output is Format.json:
-        print_json(record)
-    else:
+    if not print_data(output, record, [*record["residents"], *record["arrivals"]]):
         print_table(("WORKLOAD", "COMES", "ADMITTED", "WHY NOT"), "<<<<", _outcome_rows(record))
         print()
         print_guarantees(record)
         print_settings(record)
         if record["method"] == "none":
             note = "the method none computes no bounds; leeward slo bound computes them for a workload file"
-            print(f"note: {note}", file=sys.stderr)
+            print_note(f"note: {note}", doubt=True)
         if record["paced"]:
             admission = record["admission"]
             note = f"{admission} bounds the frames of admitted workloads, paced at the rates of the method"
-            print(f"note: {note}", file=sys.stderr)
+            print_note(f"note: {note}", doubt=True)
     refusals = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
     refusals += unmet_objectives(record)
     for line in refusals:
-        print("error:", line, file=sys.stderr)
+        print_error(line)
     if refusals:
         raise typer.Exit(1)
 

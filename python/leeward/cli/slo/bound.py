@@ -1,12 +1,12 @@
 """`leeward slo bound`: bounds on latency."""
 
-import sys
 from typing import Annotated
 
 import typer
 
+from leeward.cli.notes import print_error
 from leeward.cli.options import name_flags
-from leeward.cli.output import Format, FormatOption, print_json, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
@@ -55,14 +55,12 @@ def bound(
     workloads = load_workloads(file, cluster)
     with slow_notice("bounding latencies"), name_flags(method="--method"):
         record = workloads.bound(method)
-    if output is Format.json:
-        print_json(record)
-    else:
+    if not print_data(output, record, "workloads"):
         print_guarantees(record)
         print_words(_WORDS)
         print_settings(record)
     failures = unmet_objectives(record)
     for miss in failures:
-        print("error:", miss, file=sys.stderr)
+        print_error(miss)
     if failures:
         raise typer.Exit(1)

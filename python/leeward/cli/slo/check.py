@@ -1,6 +1,5 @@
 """`leeward slo check`: bounds, compared with a replay of the traces."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +7,9 @@ import typer
 
 from leeward._quantities import time_text
 from leeward.cli.cluster import read
+from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.bound import MethodOption
 from leeward.cli.slo.bound import bound as print_bounds
@@ -52,18 +52,17 @@ def check(
     over: Annotated[
         str | None,
         typer.Option(
-            metavar="HOW",
-            help="Treatment of requests over a limit: held (default), as bounds assume,"
-            " or demoted below all others.",
+            metavar="held|demoted",
+            help="Treatment of requests over a limit: held back, as bounds assume (default), or demoted"
+            " below all others.",
             show_default=False,
         ),
     ] = None,
     order: Annotated[
         str | None,
         typer.Option(
-            metavar="ORDER",
-            help="Order of requests at devices: priority (default), fifo (also on links), shares,"
-            " cake or deadline.",
+            metavar="priority|fifo|shares|cake|deadline",
+            help="Order of requests at devices; by default priority. With fifo, also on links.",
             show_default=False,
         ),
     ] = None,
@@ -148,13 +147,11 @@ def check(
 
         with atomic_file(out) as temporary:
             parquet.write_table(rows, temporary)
-    if output is Format.json:
-        print_json(record)
-    else:
+    if not print_data(output, record, "workloads"):
         _print(record)
     failures = unmet_objectives(record) + _failures(record)
     for line in failures:
-        print("error:", line, file=sys.stderr)
+        print_error(line)
     if failures:
         raise typer.Exit(1)
 
@@ -167,18 +164,17 @@ def _print(record: dict[str, Any]) -> None:
         [_row(one, _bounds_apply(record)) for one in record["workloads"]],
     )
     print_words(_WORDS)
-    print(file=sys.stderr)
+    print_note()
     outstanding = record["bounds"]["outstanding"]
     requests = "one request" if outstanding == 1 else f"{outstanding} requests"
-    print(
-        f"replay: over a limit {record['over']}, order {record['order']}, devices take {requests} at once",
-        file=sys.stderr,
+    print_note(
+        f"replay: over a limit {record['over']}, order {record['order']}, devices take {requests} at once"
     )
     if record["tails_seed"] is not None:
-        print(f"replay: times without queueing are drawn with seed {record['tails_seed']}", file=sys.stderr)
+        print_note(f"replay: times without queueing are drawn with seed {record['tails_seed']}")
     if not _bounds_apply(record):
         text = "bounds assume strict priorities and requests held at limits, and do not apply to this replay"
-        print(f"note: {text}", file=sys.stderr)
+        print_note(f"note: {text}", doubt=True)
     silent = [one["workload"] for one in record["workloads"] if not one["traced"]]
     print_notes([f"{name}: no trace, so the workload sent nothing" for name in silent])
     print_notes(record["notes"])

@@ -1,7 +1,5 @@
 """`leeward slo curve`: burstiness of a trace, stage by stage."""
 
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +14,9 @@ from leeward._quantities import (
     work_rate_text,
     work_text,
 )
-from leeward.cli.options import choice_option, name_flags, parse_path, whole_number
-from leeward.cli.output import print_json, print_table, print_words
+from leeward.cli.notes import print_note
+from leeward.cli.options import name_flags, parse_path, whole_number
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.options import (
     MOST_MARGIN,
@@ -53,14 +52,6 @@ _WORDS = (
     ("knee", "the bucket with the least sum of rate and burst"),
     ("effective", "the least rate that delays no request by more than --slo"),
 )
-
-
-class CurveFormat(StrEnum):
-    """Format of a curve."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
 
 
 def curve(
@@ -120,10 +111,7 @@ def curve(
     largest: LargestOption = "1GiB",
     seek: SeekOption = None,
     network: NetworkOption = NETWORK,
-    output: Annotated[
-        CurveFormat,
-        choice_option(CurveFormat, "-o", "--output", description="Output format."),
-    ] = CurveFormat.table,
+    output: FormatOption = Format.table,
 ) -> None:
     """Show how bursty a trace is: its r-b curves.
 
@@ -155,7 +143,7 @@ def curve(
         seek=seek,
         network=network,
     )
-    if output is CurveFormat.table and prune is None and error is None:
+    if output is Format.table and prune is None and error is None:
         prune = MOST_BUCKETS
     flags = {name: f"--{name}" for name in ("percentile", "prune", "error", "multiple")}
     with slow_notice(f"reading {trace}"), name_flags(window_s="--window", deadline_s="--slo", **flags):
@@ -166,14 +154,11 @@ def curve(
             )
             for one in names
         ]
-    if output is CurveFormat.json:
-        print_json({"trace": statistics, "percentile": percentile, "curves": curves})
-    elif output is CurveFormat.csv:
-        print("stage,unit,rate,burst")
-        for one in curves:
-            for bucket in one["buckets"]:
-                print(f"{one['stage']},{one['unit']},{bucket['rate']!r},{bucket['burst']!r}")
-    else:
+    document = {"trace": statistics, "percentile": percentile, "curves": curves}
+    rows = [
+        {"stage": one["stage"], "unit": one["unit"]} | bucket for one in curves for bucket in one["buckets"]
+    ]
+    if not print_data(output, document, rows):
         _print(statistics, curves, percentile)
     if picture is not None:
         _draw(picture, curves)
@@ -269,4 +254,4 @@ def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
     picture = figure(draw)
     with atomic_file(path) as temporary:
         temporary.write_text(picture, encoding="utf-8")
-    print(f"wrote {path}", file=sys.stderr)
+    print_note(f"wrote {path}")

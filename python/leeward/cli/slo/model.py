@@ -6,7 +6,7 @@ import typer
 
 from leeward._quantities import percent_text, read_seconds, work_rate_text, work_text
 from leeward.cli.options import name_flags, whole_number
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.options import (
     NETWORK,
@@ -72,7 +72,7 @@ def model(
     deviations: Annotated[
         float | None,
         typer.Option(
-            metavar="A",
+            metavar="N",
             help="Standard deviations that a state covers, to either side.  [default: 2]",
             show_default=False,
         ),
@@ -80,8 +80,8 @@ def model(
     size_model: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL",
-            help="Model of sizes: empirical, exponential or hyperexponential.  [default: empirical]",
+            metavar="empirical|exponential|hyperexponential",
+            help="Model of sizes; by default empirical.",
             show_default=False,
         ),
     ] = None,
@@ -130,8 +130,15 @@ def model(
             )
             for one in stages(stage, device)
         ]
-    if output is Format.json:
-        print_json(models)
+    if print_data(
+        output,
+        models,
+        [
+            {"stage": one["stage"], "state": at} | state
+            for one in models
+            for at, state in enumerate(one["states"])
+        ],
+    ):
         return
     for index, one in enumerate(models):
         print("\n" * (index > 0), end="")

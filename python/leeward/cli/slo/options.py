@@ -32,8 +32,7 @@ StageOption = Annotated[
     str | None,
     typer.Option(
         metavar="STAGE,...",
-        help="Stages: network-in, storage, network-out, separated by commas; by default all, but storage"
-        " only with --device.",
+        help="Stages: network-in, storage, network-out; by default all, but storage only with --device.",
         show_default=False,
     ),
 ]

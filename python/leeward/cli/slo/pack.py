@@ -1,6 +1,5 @@
 """`leeward slo pack`: server, rates, bursts and priority of every volume."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -11,8 +10,9 @@ import typer
 
 from leeward._quantities import percent_text, read_share, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
+from leeward.cli.notes import print_error, print_note, print_warning
 from leeward.cli.options import choice_option, hint_schema, name_flags, parse_path, whole_number
-from leeward.cli.output import print_json, print_table, print_words
+from leeward.cli.output import print_data, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.slo.options import MOST_MARGIN
 from leeward.cli.slo.workloads import ClusterOption, WorkloadsArgument, objective_text, print_notes
@@ -40,6 +40,7 @@ class PackFormat(StrEnum):
 
     table = "table"
     json = "json"
+    csv = "csv"
     yaml = "yaml"
 
 
@@ -49,7 +50,7 @@ def pack(
     limits: Annotated[
         str,
         typer.Option(
-            metavar="LIMITS",
+            metavar="POLICY",
             help="How limits are chosen: compactor, effective-bandwidth, average, knee or several, with"
             " settings after colons: compactor:slack=0.1.",
         ),
@@ -104,9 +105,7 @@ def pack(
         check_file(out, "--out")
     share = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
     if settings is not None:
-        print(
-            "warning: --settings is now a part of --limits; the former flag will be removed", file=sys.stderr
-        )
+        print_warning("--settings is now a part of --limits; the former flag will be removed")
     network = read(cluster)
     flags = {"limits": "--limits", "margin": "--margin", "threads": "--jobs", "settings": "--settings"}
     # The file is read once, since it may be a pipe.
@@ -128,19 +127,19 @@ def pack(
         choices = dump_packing(record, out.parent, text)
         with atomic_file(out) as temporary:
             temporary.write_text(choices, encoding="utf-8")
-    if output is PackFormat.json:
-        print_json(record)
+    if print_data(output, record, "workloads"):
+        pass
     elif output is PackFormat.table:
         _print(record)
     elif record["workloads"]:
         print(dump_packing(record, text=text), end="")
     if record["workloads"] and out is not None:
-        print(f"wrote {out}", file=sys.stderr)
+        print_note(f"wrote {out}")
     elif not record["workloads"] and (out is not None or output is PackFormat.yaml):
-        print("wrote nothing: no workload was placed", file=sys.stderr)
+        print_note("wrote nothing: no workload was placed")
     failures = _failures(record)
     for line in failures:
-        print("error:", line, file=sys.stderr)
+        print_error(line)
     if failures:
         raise typer.Exit(1)
 
@@ -226,11 +225,11 @@ def _print(record: dict[str, Any]) -> None:
         [(one["queue"], percent_text(one["share"])) for one in record["reserved"][:_MOST_QUEUES]],
     )
     print_words(_WORDS)
-    print(file=sys.stderr)
-    print(f"servers: {record['servers_used']} of {record['servers']}", file=sys.stderr)
-    print(f"margin: {percent_text(record['margin'], None)} above the values in the files", file=sys.stderr)
+    print_note()
+    print_note(f"servers: {record['servers_used']} of {record['servers']}")
+    print_note(f"margin: {percent_text(record['margin'], None)} above the values in the files")
     if len(record["reserved"]) > _MOST_QUEUES:
-        print(f"reserved: {len(record['reserved'])} links and devices; -o json lists all", file=sys.stderr)
+        print_note(f"reserved: {len(record['reserved'])} links and devices; -o json lists all")
     print_notes(record["notes"])
 
 

@@ -1,12 +1,12 @@
 """`leeward slo prioritize`: priorities of workloads."""
 
-import sys
 from typing import Annotated
 
 import typer
 
+from leeward.cli.notes import print_error
 from leeward.cli.options import name_flags, whole_number
-from leeward.cli.output import Format, FormatOption, print_json
+from leeward.cli.output import Format, FormatOption, print_data
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
@@ -59,13 +59,11 @@ def prioritize(
     workloads = load_workloads(file, cluster)
     with slow_notice("looking for priorities"), name_flags(method="--method", levels="--levels"):
         record = workloads.prioritize(by_slo=by_slo, levels=levels, method=method)
-    if output is Format.json:
-        print_json(record)
-    else:
+    if not print_data(output, record, "workloads"):
         print_guarantees(record)
         print_settings(record)
     failures = unmet_objectives(record)
     for miss in failures:
-        print("error:", miss, file=sys.stderr)
+        print_error(miss)
     if failures:
         raise typer.Exit(1)

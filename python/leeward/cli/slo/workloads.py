@@ -1,6 +1,5 @@
 """Files of workloads and tables of bounds, which several commands share."""
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +7,7 @@ import typer
 
 from leeward._quantities import percent_text, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
+from leeward.cli.notes import print_note
 from leeward.cli.options import hint_schema
 from leeward.cli.output import print_table
 from leeward.cli.progress import slow_notice
@@ -88,14 +88,14 @@ def _limits(stage: dict[str, Any]) -> str:
 
 def print_settings(record: dict[str, Any]) -> None:
     """Prints on stderr the settings under which bounds hold."""
-    print(file=sys.stderr)
+    print_note()
     margin = percent_text(record["margin"], None)
-    print(f"margin: curves are {margin} above those of the files; models are unchanged", file=sys.stderr)
+    print_note(f"margin: curves are {margin} above those of the files; models are unchanged")
     arriving = record.get("margin_of_arriving", record["margin"])
     if arriving != record["margin"]:
-        print(f"margin: {percent_text(arriving, None)} for arriving workloads", file=sys.stderr)
+        print_note(f"margin: {percent_text(arriving, None)} for arriving workloads")
     where = {"everywhere": "all links of a path", "hosts": "only the links of hosts, as set in the file"}
-    print(f"congestion: {where[record['congestion']]}", file=sys.stderr)
+    print_note(f"congestion: {where[record['congestion']]}")
     order = {
         "by-slo": "the tightest SLO first",
         "file": "as in the file",
@@ -104,7 +104,7 @@ def print_settings(record: dict[str, Any]) -> None:
     text = order.get(record["priorities"], f"by {record['priorities']}")
     if record["merged_ranks"]:
         text += f"; {record['merged_ranks']} ranks merged into {record['levels']} levels on networks"
-    print(f"priorities: {text}", file=sys.stderr)
+    print_note(f"priorities: {text}")
     print_notes(record["notes"])
 
 
@@ -117,7 +117,7 @@ def print_notes(notes: Iterable[str]) -> None:
     for text, subjects in alike.items():
         more = len(subjects) - _MOST_NAMES
         rest = f" and {more:,} more" if more > 0 else ""
-        print(f"note: {', '.join(subjects[:_MOST_NAMES])}{rest}{text}", file=sys.stderr)
+        print_note(f"note: {', '.join(subjects[:_MOST_NAMES])}{rest}{text}", doubt=True)
 
 
 def unmet_objectives(record: dict[str, Any]) -> list[str]:

@@ -1,0 +1,230 @@
+"""Options of all commands: one name for one meaning, one way to give a list, one way to ask for a format."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from leeward import cli
+from leeward.cli.common import LIST
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+METAVARS = {
+    *("FILE", "DIR", "N", "NAME", "TAG", "HOST", "URL", "HOST:PORT", "PORT", "DURATION", "TIME", "SHARE"),
+    *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
+    *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
+    "BYTES,FACTOR,FACTOR",
+}
+"""Metavars of options. A list adds `,...`; a choice has its values, separated by `|`."""
+SEVERAL_KINDS = {
+    "--out": "a file or a folder, by what the command writes",
+    "--by": "names of fields or a level of places: both group rows",
+    "--output": "slo pack also writes YAML",
+}
+"""Options whose metavar differs between commands, and the reason."""
+WITHOUT_FORMAT = {
+    "agent": "runs until it is stopped",
+    "serve": "runs until it is stopped",
+    "probe listen": "runs until it is stopped",
+    "schema": "prints a JSON schema",
+    "completion": "prints a script",
+    "export prometheus-rules": "prints a file for Prometheus",
+    "export grafana": "prints a file for Grafana",
+    "cluster import": "prints a cluster file",
+    "token new": "prints a token",
+    "data get": "fetches files",
+    "data path": "prints a path",
+}
+"""Commands without --output, and the reason."""
+
+
+def leaves(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
+    """Yields each command that is no group, with its name such as `place tasks`."""
+    if not hasattr(command, "commands"):
+        yield " ".join(names), command
+    for name, child in getattr(command, "commands", {}).items():
+        if not child.hidden:
+            yield from leaves(child, *names, name)
+
+
+LEAVES = dict(leaves(typer.main.get_command(cli.app)))
+
+
+def options(command: Any) -> Iterator[Any]:
+    """Yields the visible options of a command."""
+    for one in command.params:
+        if one.param_type_name == "option" and not one.hidden:
+            yield one
+
+
+def kind(option: Any) -> str:
+    """Metavar of an option without the mark of a list; `switch` for a flag."""
+    return "switch" if option.is_flag else option.metavar.removesuffix(LIST)
+
+
+def without_option(flag: str) -> set[str]:
+    """Names of the commands that do not have an option."""
+    return {
+        name
+        for name, command in LEAVES.items()
+        if not any(flag in option.opts for option in options(command))
+    }
+
+
+def test_an_option_has_one_kind_of_value_in_all_commands() -> None:
+    kinds: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name, command in LEAVES.items():
+        for option in options(command):
+            for flag in option.opts:
+                kinds[flag][kind(option)].append(name)
+    differing = {
+        flag: dict(found) for flag, found in kinds.items() if len(found) > 1 and flag not in SEVERAL_KINDS
+    }
+    assert not {flag: found for flag, found in differing.items() if flag != "-o"}
+
+
+def test_metavars_are_of_a_known_set() -> None:
+    unknown = {
+        (name, option.opts[0], option.metavar)
+        for name, command in LEAVES.items()
+        for option in options(command)
+        if kind(option) not in {*METAVARS, "switch"} and "|" not in kind(option)
+    }
+    assert not unknown
+
+
+def test_an_option_that_may_be_repeated_is_a_list() -> None:
+    # The commas of these are part of one value.
+    values_with_commas = {"OPERATION=LINKS", "PATH=VALUES"}
+    for name, command in LEAVES.items():
+        for option in options(command):
+            if option.metavar not in values_with_commas:
+                is_list = bool(option.metavar) and option.metavar.endswith(LIST)
+                assert is_list == option.multiple, (name, option.opts)
+
+
+def test_every_command_prints_json_and_csv_or_has_a_reason_not_to() -> None:
+    without = {
+        name
+        for name, command in LEAVES.items()
+        if not any("-o" in option.opts for option in options(command))
+    }
+    assert without == {*WITHOUT_FORMAT}
+    for name in LEAVES.keys() - without:
+        (option,) = (one for one in options(LEAVES[name]) if "-o" in one.opts)
+        assert option.metavar.startswith("table|json|csv"), name
+
+
+def test_every_command_that_ends_can_be_quiet() -> None:
+    loud = {
+        name
+        for name, command in LEAVES.items()
+        if not any("-q" in option.opts for option in options(command))
+    }
+    assert loud == {"agent", "serve", "probe listen", "top"}
+
+
+def test_every_command_has_examples() -> None:
+    for name, command in LEAVES.items():
+        assert f"leeward {name}" in command.epilog, name
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["--exclude", "r1,r2"], ["--exclude", "r1", "--exclude", "r2"], ["--exclude", " r1 , r2"]],
+    ids=" ".join,
+)
+def test_lists_take_commas_and_repeats(run: Run, given: list[str]) -> None:
+    cluster = str(EXAMPLES / "clusters/four-racks.yaml")
+    place = ("place", "replicas", "--cluster", cluster, "--size", "1MB", "--policy", "uniform", "-o", "json")
+    racks = set()
+    for seed in range(20):
+        decision = json.loads(run(*place, *given, "--seed", str(seed)).stdout)
+        racks |= {host.partition("h")[0] for host in decision["hosts"]}
+    assert racks == {"r0", "r3"}
+
+
+def test_a_text_list_takes_repeats(run: Run) -> None:
+    scenario = str(EXAMPLES / "scenarios/first.yaml")
+    runs = [
+        run("simulate", scenario, *policies, "--set", "horizon=2min", "-o", "json").stdout
+        for policies in (["--policy", "uniform,sinbad"], ["--policy", "uniform", "--policy", "sinbad"])
+    ]
+    assert runs[0] == runs[1]
+    assert '"sinbad"' in runs[0]
+
+
+def test_a_file_name_with_a_comma_stays_whole(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a,b.parquet").write_bytes((EXAMPLES / "telemetry/fabric.parquet").read_bytes())
+    cluster = str(EXAMPLES / "clusters/fabric.yaml")
+    result = run("hotspots", "--telemetry", "a,b.parquet", "--cluster", cluster, "-q")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+FABRIC = ("--cluster", str(EXAMPLES / "clusters/fabric.yaml"))
+TELEMETRY = ("--telemetry", str(EXAMPLES / "telemetry/fabric.parquet"))
+WORKLOADS = (str(EXAMPLES / "slo/w.yaml"), "--cluster", str(EXAMPLES / "slo/cluster.yaml"))
+WITH_ROWS: list[tuple[tuple[str, ...], Callable[[Any], list[Any]]]] = [
+    (("hotspots", *FABRIC, *TELEMETRY), lambda document: document["hot_places"]),
+    (("plan", *FABRIC, *TELEMETRY), lambda document: document["planned"]),
+    (("cluster", "show", FABRIC[1]), lambda document: document["links"]),
+    (("policies",), lambda document: document),
+    (("data", "list"), lambda document: document),
+    (("slo", "bound", *WORKLOADS), lambda document: document["workloads"]),
+    (("slo", "prioritize", *WORKLOADS), lambda document: document["workloads"]),
+    (("circuits", "schedule", str(EXAMPLES / "circuits/demand.csv")), lambda document: document),
+    (
+        ("slo", "curve", str(EXAMPLES / "slo/mail.csv.gz")),
+        lambda document: [bucket for curve in document["curves"] for bucket in curve["buckets"]],
+    ),
+    (
+        ("slo", "model", str(EXAMPLES / "slo/mail.csv.gz")),
+        lambda document: [state for model in document for state in model["states"]],
+    ),
+    (
+        ("matrix", "capture", str(EXAMPLES / "captures/shuffle.pcap.gz"), "--interval", "1min"),
+        lambda document: document["cells"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "rows"), WITH_ROWS, ids=[" ".join(command[:2]) for command, _rows in WITH_ROWS]
+)
+def test_csv_has_the_rows_of_json(
+    run: Run, command: tuple[str, ...], rows: Callable[[Any], list[Any]]
+) -> None:
+    text = run(*command, "-o", "csv", "-q").stdout
+    printed = list(csv.DictReader(io.StringIO(text)))
+    expected = rows(json.loads(run(*command, "-o", "json", "-q").stdout))
+    assert len(printed) == len(expected) > 0
+    for cells, row in zip(printed, expected, strict=True):
+        for name, value in row.items():
+            # Columns have lists as JSON, and nested objects in several columns; some lists are left out.
+            if isinstance(value, str):
+                assert cells[name] == value
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                assert float(cells[name]) == value or name == "days"
+            elif value is None:
+                assert cells[name] == ""
+    assert "nan" not in text.lower()
+    assert re.match(r"[a-z]", text)
+
+
+def test_quiet_omits_notes_and_keeps_warnings(run: Run, tmp_path: Path) -> None:
+    command = ("slo", "bound", *WORKLOADS)
+    assert "margin" in run(*command).stderr
+    assert run(*command, "-q").stderr == ""
+    # A former flag is a warning.
+    result = run("plan", *FABRIC, *TELEMETRY, "--threshold", "75%", "--quiet")
+    assert result.stderr.startswith("warning: --threshold is now --hot")
+    assert run(*command).stderr != "", "quiet does not outlast a command"
