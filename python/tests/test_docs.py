@@ -55,3 +55,50 @@ def test_every_path_in_the_documentation_exists() -> None:
         if not exists(path)
     ]
     assert not missing, "\n".join(missing)
+
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]*)\)")
+HEADING = re.compile(r"^#+ +(.*)$")
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a page, as GitHub and mdBook make them."""
+    found: dict[str, int] = {}
+    for _, line in outside_of_blocks(page.read_text()):
+        if match := HEADING.match(line):
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match[1])
+            slug = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+            found[slug] = found.get(slug, 0) + 1
+    return {*found, *(f"{slug}-{at}" for slug, count in found.items() for at in range(1, count))}
+
+
+def outside_of_blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the lines outside of fenced blocks, with their numbers."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= bool(FENCE.match(line))
+        if not fenced:
+            yield number, line
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    for number, line in outside_of_blocks(page.read_text()):
+        for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+            name, _, anchor = target.partition("#")
+            other = (page.parent / name).resolve() if name else page
+            if not target or "://" in target:
+                continue
+            if not other.exists() or (anchor and anchor not in anchors(other)):
+                yield f"{page.relative_to(ROOT)}:{number}: {target}"
+
+
+def test_every_link_leads_to_a_page_and_a_heading() -> None:
+    broken = [link for page in PAGES for link in broken_links(page)]
+    assert not broken, "\n".join(broken)
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    summary = ROOT / "docs" / "SUMMARY.md"
+    listed = {(summary.parent / target).resolve() for target in LINK.findall(summary.read_text()) if target}
+    pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs") and page != summary}
+    assert pages == listed

@@ -15,7 +15,15 @@ from support.pages import (
     run_page,
 )
 
-WHOLE = ("docs/guides/pack-volumes.md", "docs/guides/reconfigure.md")
+WHOLE = (
+    "docs/guides/pack-volumes.md",
+    "docs/guides/reconfigure.md",
+    "docs/guides/serve.md",
+    "docs/tutorials/find-hotspots.md",
+    "docs/tutorials/first-simulation.md",
+    "docs/tutorials/keep-an-slo.md",
+    "docs/tutorials/place-over-http.md",
+)
 """Pages whose every command runs here and prints what the page shows."""
 PAGE = """\
 ```yaml
