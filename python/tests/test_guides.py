@@ -78,7 +78,7 @@ def collapse_spaces(line: str) -> str:
 
 
 PAGES = sorted(GUIDES.glob("*.md"))
-SELF_CONTAINED = 30
+SELF_CONTAINED = 15
 """Minimum number of command lines that run here. Fewer would mean that `runs_here` rejects too many."""
 _executed: list[str] = []
 
