@@ -12,7 +12,6 @@ import pytest
 import typer
 
 import leeward
-import leeward_command
 from leeward import cli
 from leeward.cli.options import split_list
 
@@ -277,23 +276,6 @@ def test_an_interrupted_command_exits_with_130_without_a_traceback(
     monkeypatch.setattr(sys, "argv", ["leeward", "cluster", "show", "racks.yaml"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    assert ended.value.code == 130
-    assert capfd.readouterr() == ("", "")
-
-
-def test_an_interrupt_during_import_exits_with_130_without_a_traceback(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    class Interrupts:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "leeward.cli":
-                raise KeyboardInterrupt
-
-    for name in [name for name in sys.modules if name.startswith("leeward.cli")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [Interrupts(), *sys.meta_path])
-    with pytest.raises(SystemExit) as ended:
-        leeward_command.main()
     assert ended.value.code == 130
     assert capfd.readouterr() == ("", "")
 

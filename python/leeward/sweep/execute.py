@@ -6,10 +6,12 @@ since the simulator releases the interpreter's lock while it runs and threads sh
 the same on every backend.
 """
 
+import signal
 import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from multiprocessing import resource_tracker
 from typing import Any
 
 from leeward.errors import InputError
@@ -60,12 +62,29 @@ def outcomes(
     threads = _RunThreads(progress)
     task = threads.make if backend == "threading" else _make
     parallel = joblib.Parallel(jobs, backend=backend, return_as="generator_unordered", batch_size=1)
-    results = parallel(joblib.delayed(task)(*cell, tables) for cell in enumerate(cells))
+    # The call starts the worker processes.
+    with _interrupts_blocked() if backend == "loky" else nullcontext():
+        results = parallel(joblib.delayed(task)(*cell, tables) for cell in enumerate(cells))
     with cancel_at_end(results):
         try:
             yield from _report_each(results, progress)
         finally:
             threads.stop()
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Delays interrupts until the block ends; processes that the block starts never receive interrupts.
+
+    On a terminal, an interrupt reaches all processes. Workers would each print a traceback; joblib ends them.
+    """
+    # The start of this process, which joblib needs too, would end the delay.
+    resource_tracker.ensure_running()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextmanager
