@@ -1,6 +1,5 @@
 """`leeward reproduce`: the command, a plug-in of `leeward`. Heavy modules load when the command runs."""
 
-import sys
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
@@ -8,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import STEPS, progress, steps
@@ -105,7 +106,7 @@ def reproduce(
     folder = out or Path(f"reproduce-{paper}")
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
         inputs = perform.check(paper, figures, seeds, jobs, folder, horizon)
-        print(inputs.summary, file=sys.stderr)
+        print_note(inputs.summary)
         count = max(perform.runs(paper, figures, seeds), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
             report = steps(advance, steps_of_task=STEPS * count)
@@ -119,7 +120,7 @@ def reproduce(
                 progress=lambda share: report(0, share),
             )
     records = [asdict(row) for row in rows]
-    if not print_data(output, records, records):
+    if not print_data(output, records, records, COLUMNS["reproduce"]):
         visible, notes = table.cells(rows)
         print_table(table.HEADERS, table.SIDES, visible)
         print("".join(f"\n{number}. {note}" for number, note in notes), end="\n" if notes else "")
@@ -130,4 +131,4 @@ def reproduce(
         results_folder.RUN,
         *([results_folder.PICTURES] if pictures else []),
     ]
-    print(f"\nwrote {folder}/{', '.join(files[:-1])} and {files[-1]}", file=sys.stderr)
+    print_note(f"\nwrote {folder}/{', '.join(files[:-1])} and {files[-1]}")

@@ -8,6 +8,7 @@ from leeward._native import Cluster
 from leeward._quantities import bytes_text
 from leeward._texts import oversubscription_text, rates_text, speed_text
 from leeward.cli import cluster_import
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.options import hint_schema
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -45,7 +46,7 @@ def show(
     Shows hosts, racks and pods, links by tier with their rates, and devices.
     """
     description = read(file).describe()
-    if not print_data(output, description, "links"):
+    if not print_data(output, description, "links", COLUMNS["cluster show"]):
         _print_description(description)
 
 

@@ -7,6 +7,7 @@ import typer
 
 from leeward import data
 from leeward._quantities import bytes_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -55,8 +56,7 @@ def list_sets(
     """
     trace_sets = [data.find(name) for name in names] if names else list(data.sets())
     records = [set_record(trace_set) for trace_set in trace_sets]
-    rows = [{name: value for name, value in record.items() if name != "files"} for record in records]
-    if print_data(output, records, rows):
+    if print_data(output, records, records, COLUMNS["data list"]):
         return
     if names:
         for index, trace_set in enumerate(trace_sets):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._files import check_file
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -59,7 +60,7 @@ def demo(
         for scene in blocks
         for policy, figures in scene.record()["policies"].items()
     ]
-    if print_data(output, document, rows):
+    if print_data(output, document, rows, COLUMNS["demo"]):
         return
     print(f"tasks: {tasks_sentence(tasks[0])}")
     print(f"with busier uplinks: {tasks_sentence(tasks[1])}\n")

@@ -17,6 +17,7 @@ from leeward._quantities import (
     time_text,
     work_rate_text,
 )
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
@@ -141,7 +142,7 @@ def profile(
         check_device("device", text)
     with atomic_file(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    if not print_data(output, device, device["unloaded"]):
+    if not print_data(output, device, "unloaded", COLUMNS["device profile"]):
         _print(device)
     print_note(f"wrote {out}")
 

@@ -21,7 +21,8 @@ from leeward.cli.controller import (
     client,
     controller_errors,
 )
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.output import Format, FormatOption, print_data, print_json, print_table
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -76,13 +77,23 @@ def _show(decision: Any, output: Format, name: str) -> None:
     if field is not None:
         raise _no_decision(name, field or None)
     with _decision_errors(name):
-        if print_data(output, decision, "why"):
+        if output is Format.json:
+            print_json(decision)
             return
         decision = _plain(decision)
+        if print_data(output, decision, _rows(decision), COLUMNS["explain"]):
+            return
         # The first call discards its output: a field of a wrong type fails before anything is printed.
         with redirect_stdout(io.StringIO()):
             _print(decision)
     _print(decision)
+
+
+def _rows(decision: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of CSV: the candidates, with the names of their tasks."""
+    if not _is_task_decision(decision):
+        return list(decision["why"])
+    return [{"task": one["task"]} | one["reason"] for one in _task_candidates(decision)]
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import typer
 
 from leeward._quantities import read_milliseconds, read_share
 from leeward.cli.analysis_output import OutOption, ReportOption, check, write
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
@@ -115,7 +116,7 @@ def hotspots(
             raise InputError.about(f"--{name}", f"`{path}`: no such file")
     samples = replace(telemetry, files=[*(telemetry.files or ()), *(paths or ())]).read()
     result = _analyze(samples, settings, files)
-    if not print_data(output, _record(result), "hot_places"):
+    if not print_data(output, _record(result), "hot_places", COLUMNS["hotspots"]):
         _print(result, top, explain)
     if out is not None:
         write(out, "hotspots", result.tables(), result.summary())

@@ -173,11 +173,11 @@ def impact(
             latency, samples, settings, operations=operations, stages=query_stages, weights=class_weights
         )
     document = tables.record(result)
-    curves = [
-        {name: value for name, value in curve.items() if name != "buckets"} for curve in document["curves"]
-    ]
-    if not print_data(output, document, curves):
+    columns = (*(f"split.{field}" for field in result.by), "part", "load_tolerance", "hotspot_inflation")
+    if not print_data(output, document, "curves", columns):
         _print(result, show_buckets)
+    if output is not Format.json:
+        _print_doubts(result)
     if out is not None:
         write(out, "impact", tables.tables(result), tables.summary(result))
     if report is not None:
@@ -212,11 +212,16 @@ def _print(result: "Impact", every: bool) -> None:
         headers, cells = rows.buckets(result, curve)
         print_table(headers, ">" * len(headers), cells)
     print_note(f"\n{result.latencies:,} of {result.rows:,} latencies have a utilization")
+    print_words(rows.glossary(result))
+
+
+def _print_doubts(result: "Impact") -> None:
+    from leeward.impact import rows
+
     for warning in result.warnings:
         print_warning(warning)
     for line in rows.discard_lines(result):
         print_note(line, doubt=True)
-    print_words(rows.glossary(result))
 
 
 def _settings(

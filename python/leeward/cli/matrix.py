@@ -7,6 +7,7 @@ import typer
 
 from leeward._quantities import bytes_text, percent_text, read_share
 from leeward.cli import matrix_capture
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.matrix_files import WRITERS, write_square
 from leeward.cli.notes import print_note
@@ -124,7 +125,7 @@ def predict(
         for destination, count in zip(series.tasks, row, strict=True)
         if count
     ]
-    if not print_data(output, document, rows):
+    if not print_data(output, document, rows, COLUMNS["matrix predict"]):
         _print_prediction(series, prediction)
     if out is not None:
         write_square(out, prediction.matrix)
@@ -155,7 +156,7 @@ def score(
     series = _read(file, interval, only_tasks)
     with slow_notice("scoring"), name_flags(train="--train", series=file):
         result = score_series(series, read_share("train", train))
-    if not print_data(output, _score_record(series, result), "predictors"):
+    if not print_data(output, _score_record(series, result), "predictors", COLUMNS["matrix score"]):
         _print_score(result)
 
 

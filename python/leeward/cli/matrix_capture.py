@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward._quantities import bytes_text, percent_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.matrix_files import write_square
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
@@ -184,8 +185,9 @@ def capture(
     if counters is not None:
         _write_table(counters, result.counters)
         print_note(f"wrote {counters}: {len(result.counters):,} readings")
-    if not print_data(output, _record(result), "cells"):
+    if not print_data(output, _record(result), "cells", COLUMNS["matrix capture"]):
         _print(result)
+    if output is not Format.json:
         _print_notes(result)
     if not len(result.cells):
         error = InputError.about(files[0], "no traffic between known places")

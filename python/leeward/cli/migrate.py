@@ -7,6 +7,7 @@ import typer
 from leeward._age import MAX_AGE
 from leeward._quantities import percent_text, read_share
 from leeward.cli.cluster import read
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -65,7 +66,7 @@ def migrate(
         decision = decide(
             network, running, telemetry, max_age=max_age, policy=policy, hot=_hot(hot), seed=seed
         )
-    is_printed = print_data(output, decision, "moves")
+    is_printed = print_data(output, decision, "moves", COLUMNS["migrate"])
     if decision["refused"]:
         print_error(decision["refused"])
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, cast
 
@@ -32,31 +32,32 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_csv(rows: Iterable[Mapping[str, object]], header: bool = True) -> None:
-    """Prints rows as CSV, with the field names of JSON as header.
+def print_csv(rows: Iterable[Mapping[str, object]], columns: Sequence[str], header: bool = True) -> None:
+    """Prints columns of rows as CSV.
 
-    A field of a nested object has a column of its own, such as `slo.latency_s`. A list is JSON in one cell. A
-    missing value or null is an empty cell. Without rows, nothing is printed.
+    A list or object is JSON in one cell. A missing value or null is an empty cell.
 
     Args:
-        rows: Rows; their fields may differ.
-        header: False to continue an earlier output with the same fields.
+        rows: Rows; other fields are left out.
+        columns: Names of fields. The field of a nested object is a path, such as `slo.latency_s`.
+        header: False to continue an earlier output.
     """
-    flat = [dict(_flatten("", row)) for row in rows]
-    columns = list(dict.fromkeys(name for row in flat for name in row))
-    writer = csv.DictWriter(sys.stdout, columns, restval="", lineterminator="\n")
-    if columns and header:
-        writer.writeheader()
-    writer.writerows(flat)
+    # An invalid row fails before the first output.
+    cells = [[_cell(_field(row, name)) for name in columns] for row in rows]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows([columns, *cells] if header else cells)
 
 
-def print_data(output: str, document: object, rows: Iterable[Mapping[str, object]] | str) -> bool:
+def print_data(
+    output: str, document: object, rows: Iterable[Mapping[str, object]] | str, columns: Sequence[str]
+) -> bool:
     """Prints JSON or CSV, if one of these is the output.
 
     Args:
         output: Format of the output.
         document: Value to print as JSON.
         rows: Rows to print as CSV, or the field of the document that has them.
+        columns: Columns of CSV, also without rows.
 
     Returns:
         True if it was printed; False if the output is another format.
@@ -64,18 +65,23 @@ def print_data(output: str, document: object, rows: Iterable[Mapping[str, object
     if output == Format.json:
         print_json(document)
     elif output == Format.csv:
-        print_csv(cast("dict[str, Any]", document)[rows] if isinstance(rows, str) else rows)
+        print_csv(cast("dict[str, Any]", document)[rows] if isinstance(rows, str) else rows, columns)
     return output in (Format.json, Format.csv)
 
 
-def _flatten(prefix: str, row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for name, value in row.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(f"{prefix}{name}.", value)
-        elif isinstance(value, list | tuple | bool):
-            yield f"{prefix}{name}", json.dumps(value, allow_nan=False)
-        else:
-            yield f"{prefix}{name}", "" if value is None else value
+def _field(row: Mapping[str, Any], path: str) -> object:
+    """Value of a field, or of a field of a nested object; None if the object is null or has no such field."""
+    if path in row:
+        return row[path]
+    name, _, rest = path.partition(".")
+    inner = row.get(name)
+    return _field(inner, rest) if rest and isinstance(inner, Mapping) else None
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, Mapping | list | tuple | bool):
+        return json.dumps(value, allow_nan=False)
+    return "" if value is None else value
 
 
 def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ from leeward._age import MAX_AGE
 from leeward._quantities import rate_text, read_share
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed, whole_number
@@ -147,7 +148,7 @@ def replicas(
             explain=MOST_CANDIDATES if explain else 0,
         )
     rows = [{"copy": copy, "host": host} for copy, host in enumerate(decision["hosts"] or ())]
-    if not print_data(output, decision, rows) and decision["hosts"]:
+    if not print_data(output, decision, rows, COLUMNS["place replicas"]) and decision["hosts"]:
         print(" ".join(decision["hosts"]))
         if explain:
             print_reasons(decision, size)

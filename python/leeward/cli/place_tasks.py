@@ -7,6 +7,7 @@ import typer
 from leeward._age import MAX_AGE
 from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.cluster import read
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -129,7 +130,7 @@ def tasks(
             seed=seed,
             explain=MOST_CANDIDATES if explain else 0,
         )
-    if not print_data(output, decision, "tasks"):
+    if not print_data(output, decision, "tasks", COLUMNS["place tasks"]):
         rows = [(task["task"], task["host"] or "-") for task in decision["tasks"]]
         if any(task["host"] for task in decision["tasks"]):
             print_table(("TASK", "HOST"), "<<", rows)

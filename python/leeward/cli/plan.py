@@ -1,11 +1,13 @@
 """`leeward plan`: racks that need more ports or less work."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leeward._quantities import percent_text, rate_text, read_share
 from leeward.cli.analysis_output import OutOption, check, write
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
@@ -82,10 +84,21 @@ def plan(
     samples = telemetry.read()
     with name_flags(**FLAGS), progress("planning", STEPS) as advance:
         result = decide(samples, settings, lambda: advance(1))
-    if not print_data(output, result.record(), "planned"):
+    record = result.record()
+    if not print_data(output, record, _records(record), COLUMNS["plan"]):
         _print(result)
+    if output is not Format.json:
+        _print_doubts(result)
     if out is not None:
         write(out, "plan", tables(result), result.summary())
+
+
+def _records(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of CSV: a row for each link of a planned rack."""
+    for rack in record["planned"]:
+        for link, runs in rack["links"].items():
+            outcomes = {"before": runs["before"], "with_ports": runs["ports"], "with_shift": runs["shift"]}
+            yield rack | {"link": link} | outcomes
 
 
 def _print(result: "Plan") -> None:
@@ -110,7 +123,8 @@ def _print(result: "Plan") -> None:
             "<>>>>",
             [_taking_row(name, runs) for name, runs in result.taking.items()],
         )
-    _print_notes(result)
+    if result.planned:
+        print_words(_WORDS)
 
 
 def _rows(rack: "PlannedRack") -> list[tuple[str, ...]]:
@@ -145,17 +159,15 @@ def _taking_row(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
     )
 
 
-def _print_notes(result: "Plan") -> None:
-    """Prints the meanings of words, the assumptions and the omissions to stderr."""
-    if result.planned:
-        print_words(_WORDS)
+def _print_doubts(result: "Plan") -> None:
+    """Prints the assumptions and the omissions to stderr."""
     assumed_bps = sorted({rack.ports.speed_bps for rack in result.planned if rack.ports.assumed})
     if assumed_bps:
         speeds = ", ".join(rate_text(speed, None) for speed in assumed_bps)
-        print_note(f"speed of a port: {speeds}, assumed from capacities; --port-rate sets it")
+        print_note(f"speed of a port: {speeds}, assumed from capacities; --port-rate sets it", doubt=True)
     rest = result.over - len(result.planned)
     if rest:
-        print_note(f"no plan for the {rest:,} least busy racks over the threshold")
+        print_note(f"no plan for the {rest:,} least busy racks over the threshold", doubt=True)
     for reason, number, examples in result.discards:
         names = f": {', '.join(examples)}" if examples else ""
         print_note(f"left out: {number:,} {reason}{names}", doubt=True)

@@ -1,6 +1,7 @@
 """`leeward policies`: every registered policy."""
 
 from leeward import placement
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 
 EXAMPLES = """\b
@@ -18,7 +19,7 @@ def policies(output: FormatOption = Format.table) -> None:
     """
     entries = placement.policies()
     rows = [entry | {"settings": list(entry["settings"].get("properties", {}))} for entry in entries]
-    if print_data(output, entries, rows):
+    if print_data(output, entries, rows, COLUMNS["policies"]):
         return
     print_table(
         ("POLICY", "FOR", "WHAT IT DOES", "FROM", "SETTINGS"),

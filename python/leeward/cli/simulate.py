@@ -144,7 +144,7 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
 def show(runs: list[Run], output: Format) -> None:
     """Prints the comparison on stdout; the arrivals and the meanings of words in the comparison on stderr."""
     summaries = [{"policy": run.policy} | flatten_summary(run.summary()) for run in runs]
-    if not print_data(output, summary(runs), summaries):
+    if not print_data(output, summary(runs), summaries, list(summaries[0])):
         for line in runs[0].provenance:
             print_note(line)
         rows = comparison_rows(runs)

@@ -91,7 +91,7 @@ def sweep(
         "summary": rows,
         "cells": cells.to_pylist(),
     }
-    if not print_data(output, document, "summary"):
+    if not print_data(output, document, "summary", list(rows[0])):
         show(rows, policies, seed_range)
     warn_of_refusals(document["cells"])
     if out:

@@ -22,6 +22,7 @@ from leeward.cli.controller import (
     client,
     controller_errors,
 )
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_csv, print_json, print_table
 from leeward.client.board import Board, Row, View
@@ -81,7 +82,8 @@ def _show(view: View, output: Format, indented: bool = False, header: bool = Tru
     if output is Format.json:
         print_json(view.record()) if indented else print(json.dumps(view.record(), allow_nan=False))
     elif output is Format.csv:
-        print_csv(({"time": view.time} | asdict(row) for row in view.rows), header)
+        rows = [{"time": view.time} | asdict(row) for row in view.rows]
+        print_csv(rows, COLUMNS["top"], header)
     else:
         print(_head(view))
         print_table(HEADERS, SIDES, [_cells(row) for row in view.rows])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._quantities import bytes_text, percent_text, time_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
@@ -108,9 +109,7 @@ def schedule(
             schedules.append(make_schedule(matrix, days_of_file, network))
     records = [one.record() for one in schedules]
     rows = [record | {"days": len(record["days"])} for record in records]
-    for row in rows:
-        del row["left"]
-    if not print_data(output, records, rows):
+    if not print_data(output, records, rows, COLUMNS["circuits schedule"]):
         _print(schedules)
     if picture is not None:
         with atomic_file(picture) as temporary:

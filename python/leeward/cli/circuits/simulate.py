@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import bytes_text, percent_text, rate_text, time_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
@@ -85,7 +86,8 @@ def simulate(
 
         run = network.run(on_progress)
     figures = summary(run)
-    if not print_data(output, figures, [figures["totals"] | {"throughput_bps": figures["throughput_bps"]}]):
+    totals = figures["totals"] | {"throughput_bps": figures["throughput_bps"]}
+    if not print_data(output, figures, [totals], COLUMNS["circuits simulate"]):
         _print(figures)
     if out is not None:
         from pyarrow import parquet

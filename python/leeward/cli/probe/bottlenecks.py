@@ -6,6 +6,7 @@ import typer
 
 from leeward._quantities import percent_text, rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -77,7 +78,7 @@ def bottlenecks(
                 secret=key,
                 progress=on_progress,
             )
-    if not print_data(output, result, _experiments(result)):
+    if not print_data(output, result, _experiments(result), COLUMNS["probe bottlenecks"]):
         _print(result)
     report_failures(result["errors"], "transfers failed; their experiments are left out")
 

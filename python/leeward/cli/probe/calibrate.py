@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from leeward._quantities import bytes_text, percent_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.options import (
@@ -71,7 +72,7 @@ def calibrate(
         )
     for error in dict.fromkeys(result["errors"]):
         error(error)
-    if print_data(output, result, "trains"):
+    if print_data(output, result, "trains", COLUMNS["probe calibrate"]):
         return
     best = result["best"]
     print_table(

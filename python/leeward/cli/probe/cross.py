@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from leeward._quantities import rate_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.options import (
@@ -51,7 +52,7 @@ def cross(
         result = probe.cross(
             source, destination, duration=duration, rate=rate_given, secret=key, progress=on_progress
         )
-    if print_data(output, result, [result]):
+    if print_data(output, result, [result], COLUMNS["probe cross"]):
         return
     print(f"one connection gets {rate_text(result['one_bps'])}", end="")
     print("" if result["each_bps"] is None else f", each of two {rate_text(result['each_bps'])}")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from leeward._quantities import NONE
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.options import HostsOption, SecretOption, hosts_of, secret_of, survey_progress
 
@@ -20,7 +21,7 @@ def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption =
     targets, key = hosts_of(hosts), secret_of(secret)
     with survey_progress("counting hops") as on_progress:
         result = probe.hops(targets, secret=key, progress=on_progress)
-    if print_data(output, result, _pairs(result)):
+    if print_data(output, result, _pairs(result), COLUMNS["probe hops"]):
         return
     rows = zip(result["hosts"], result["hops"], strict=True)
     print_table(

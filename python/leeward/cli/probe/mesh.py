@@ -7,6 +7,7 @@ import typer
 
 from leeward._quantities import percent_text, rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import choice_option, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -115,7 +116,7 @@ def mesh(
                 secret=key,
                 progress=on_progress,
             )
-    if not print_data(output, result, "paths"):
+    if not print_data(output, result, "paths", COLUMNS["probe mesh"]):
         print_table(
             ("FROM", "TO", "RATE", "LOSS", "NOTE"),
             "<<>><",

@@ -7,6 +7,7 @@ import typer
 
 from leeward._quantities import percent_text, rate_text, time_text
 from leeward.cli.controller import CaOption, TokenFileOption
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.probe.by_controller import ByControllerOption, run_survey, train_of
@@ -67,7 +68,7 @@ def path(
             result = probe.path(
                 source, destination, train=trains, times=times, secret=key, progress=on_progress
             )
-    if print_data(output, result, result):
+    if print_data(output, result, result, COLUMNS["probe path"]):
         return
     print_table(
         ("RATE", "SPREAD", "LOSS", "ROUND TRIP", "SENT AT", "NOTE"),

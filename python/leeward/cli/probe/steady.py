@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import percent_text, rate_text, time_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -62,7 +63,7 @@ def steady(
             secret=key,
             progress=on_progress,
         )
-    if not print_data(output, result, "lags"):
+    if not print_data(output, result, "lags", COLUMNS["probe steady"]):
         _print(result)
     report_failures(result["errors"], f"of {times} trains could not be measured")
 

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import hint_schema, name_flags
 from leeward.cli.output import Format, FormatOption, print_data, print_table
@@ -13,6 +14,7 @@ from leeward.cli.slo.workloads import (
     WorkloadsArgument,
     load_workloads,
     print_guarantees,
+    print_notes,
     print_settings,
     unmet_objectives,
 )
@@ -61,24 +63,34 @@ def admit(
     workloads = load_workloads(file, cluster)
     with slow_notice("deciding"), name_flags(method="--method"), hint_schema("slo", arriving):
         record = workloads.admit(arriving, method)
-    if not print_data(output, record, [*record["residents"], *record["arrivals"]]):
+    rows = [one | {"present": True} for one in record["residents"]]
+    rows += [one | {"present": False} for one in record["arrivals"]]
+    if not print_data(output, record, rows, COLUMNS["slo admit"]):
         print_table(("WORKLOAD", "COMES", "ADMITTED", "WHY NOT"), "<<<<", _outcome_rows(record))
         print()
         print_guarantees(record)
         print_settings(record)
-        if record["method"] == "none":
-            note = "the method none computes no bounds; leeward slo bound computes them for a workload file"
-            print_note(f"note: {note}", doubt=True)
-        if record["paced"]:
-            admission = record["admission"]
-            note = f"{admission} bounds the frames of admitted workloads, paced at the rates of the method"
-            print_note(f"note: {note}", doubt=True)
+    if output is Format.csv:
+        print_notes(record["notes"])
+    if output is not Format.json:
+        _print_doubts(record)
     refusals = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
     refusals += unmet_objectives(record)
     for line in refusals:
         print_error(line)
     if refusals:
         raise typer.Exit(1)
+
+
+def _print_doubts(record: dict[str, Any]) -> None:
+    """Prints notes on the bounds to stderr."""
+    if record["method"] == "none":
+        note = "the method none computes no bounds; leeward slo bound computes them for a workload file"
+        print_note(f"note: {note}", doubt=True)
+    if record["paced"]:
+        admission = record["admission"]
+        note = f"{admission} bounds the frames of admitted workloads, paced at the rates of the method"
+        print_note(f"note: {note}", doubt=True)
 
 
 def _outcome_rows(record: dict[str, Any]) -> list[tuple[str, ...]]:

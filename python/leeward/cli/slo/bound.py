@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_data, print_words
@@ -13,6 +14,7 @@ from leeward.cli.slo.workloads import (
     WorkloadsArgument,
     load_workloads,
     print_guarantees,
+    print_notes,
     print_settings,
     unmet_objectives,
 )
@@ -55,10 +57,12 @@ def bound(
     workloads = load_workloads(file, cluster)
     with slow_notice("bounding latencies"), name_flags(method="--method"):
         record = workloads.bound(method)
-    if not print_data(output, record, "workloads"):
+    if not print_data(output, record, "workloads", COLUMNS["slo bound"]):
         print_guarantees(record)
         print_words(_WORDS)
         print_settings(record)
+    if output is Format.csv:
+        print_notes(record["notes"])
     failures = unmet_objectives(record)
     for miss in failures:
         print_error(miss)

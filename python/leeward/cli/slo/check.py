@@ -7,6 +7,7 @@ import typer
 
 from leeward._quantities import time_text
 from leeward.cli.cluster import read
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
@@ -147,8 +148,10 @@ def check(
 
         with atomic_file(out) as temporary:
             parquet.write_table(rows, temporary)
-    if not print_data(output, record, "workloads"):
+    if not print_data(output, record, "workloads", COLUMNS["slo check"]):
         _print(record)
+    if output is not Format.json:
+        _print_doubts(record)
     failures = unmet_objectives(record) + _failures(record)
     for line in failures:
         print_error(line)
@@ -172,6 +175,10 @@ def _print(record: dict[str, Any]) -> None:
     )
     if record["tails_seed"] is not None:
         print_note(f"replay: times without queueing are drawn with seed {record['tails_seed']}")
+
+
+def _print_doubts(record: dict[str, Any]) -> None:
+    """Prints notes that may change how the user reads the result, to stderr."""
     if not _bounds_apply(record):
         text = "bounds assume strict priorities and requests held at limits, and do not apply to this replay"
         print_note(f"note: {text}", doubt=True)

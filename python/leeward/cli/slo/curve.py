@@ -14,6 +14,7 @@ from leeward._quantities import (
     work_rate_text,
     work_text,
 )
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
@@ -158,7 +159,7 @@ def curve(
     rows = [
         {"stage": one["stage"], "unit": one["unit"]} | bucket for one in curves for bucket in one["buckets"]
     ]
-    if not print_data(output, document, rows):
+    if not print_data(output, document, rows, COLUMNS["slo curve"]):
         _print(statistics, curves, percentile)
     if picture is not None:
         _draw(picture, curves)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import percent_text, read_seconds, work_rate_text, work_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
@@ -130,15 +131,12 @@ def model(
             )
             for one in stages(stage, device)
         ]
-    if print_data(
-        output,
-        models,
-        [
-            {"stage": one["stage"], "state": at} | state
-            for one in models
-            for at, state in enumerate(one["states"])
-        ],
-    ):
+    rows = [
+        {"stage": one["stage"], "state": at} | state
+        for one in models
+        for at, state in enumerate(one["states"])
+    ]
+    if print_data(output, models, rows, COLUMNS["slo model"]):
         return
     for index, one in enumerate(models):
         print("\n" * (index > 0), end="")

@@ -10,6 +10,7 @@ import typer
 
 from leeward._quantities import percent_text, read_share, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note, print_warning
 from leeward.cli.options import choice_option, hint_schema, name_flags, parse_path, whole_number
 from leeward.cli.output import print_data, print_table, print_words
@@ -127,7 +128,7 @@ def pack(
         choices = dump_packing(record, out.parent, text)
         with atomic_file(out) as temporary:
             temporary.write_text(choices, encoding="utf-8")
-    if print_data(output, record, "workloads"):
+    if print_data(output, record, "workloads", COLUMNS["slo pack"]):
         pass
     elif output is PackFormat.table:
         _print(record)

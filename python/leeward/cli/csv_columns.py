@@ -1,0 +1,102 @@
+"""Columns of `-o csv`, for each command.
+
+The columns are a part of the stable interface: they do not depend on the data, and a minor version may only
+add columns. A column is the path of a field in a row of the JSON document, such as `slo.latency_s`. Commands
+whose columns depend on their options or on the scenario (impact, simulate) build them.
+"""
+
+_LATENCIES = ("count", "mean", "p50", "p95", "p99", "max")
+_OUTCOME = ("hot", "intervals", "percentile", "most")
+_PATH = (
+    *("from", "to", "rate_bps", "train_bps", "bound_bps", "sent_bps", "sender_limited", "overran", "loss"),
+    *("rtt_s", "spread", "sent", "received", "overrun", "error"),
+)
+_REASON = ("candidate", "limit", "sight", "value_bps", "verdict", "because")
+_SCORES = ("wrong_bytes", "total", "median", "p90", "above_combination")
+_WORKLOAD = (
+    *("workload", "client", "server", "slo.percentile", "slo.latency_s", "best_effort"),
+    *("bound_s", "by", "met", "why"),
+)
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "circuits schedule": (
+        *("scheduler", "racks", "night_s", "length_s", "week_s", "demand_bytes", "served_bytes"),
+        *("left_bytes", "packets_take_s", "pairs", "days"),
+    ),
+    "circuits simulate": (
+        *("flows", "finished", "ended_s", "throughput_bps", "data_packets", "sent_packets", "sent_bytes"),
+        *("dropped_packets", "dropped_bytes", "packet_packets", "packet_bytes", "circuit_packets"),
+        *("circuit_bytes", "local_packets", "local_bytes", "uplink_bytes", "held_bytes", "hops_packets"),
+    ),
+    "cluster show": (
+        *("kind", "count", "least_bps", "most_bps", "least_oversubscription", "most_oversubscription"),
+    ),
+    "data list": (
+        *("name", "what", "repository", "commit", "licence", "redistributable", "cite", "bytes", "path"),
+    ),
+    "demo": (
+        *("disks", "policy", *(f"full_block_write_s.{name}" for name in _LATENCIES)),
+        *("held_back.free", "held_back.links", "held_back.hosts"),
+    ),
+    "device profile": ("kind", "size_bytes", "percentile", "seconds"),
+    "explain": ("task", *_REASON, "objectives.in_rack", "objectives.balance", "objectives.left"),
+    "hotspots": (
+        *("place", "link", "hot", "rate", "since_ms", "until_ms", "open", "lasts", "cause", "evidence"),
+        "remedy",
+    ),
+    "matrix capture": ("t_s", "src", "dst", "bytes", "packets", "samples", "stderr"),
+    "matrix predict": ("from", "to", "bytes"),
+    "matrix score": (
+        "predictor",
+        *(f"{name}{end}" for name in _SCORES for end in ("", "_low", "_high")),
+    ),
+    "migrate": ("task", "from", "to", "link"),
+    "place replicas": ("copy", "host"),
+    "place tasks": ("task", "host"),
+    "plan": (
+        *("rack", "kind", "link", *(f"before.{name}" for name in _OUTCOME)),
+        *("ports.added", "ports.now", "ports.lost", "ports.needed", "ports.speed_bps", "ports.assumed"),
+        *(f"with_ports.{name}" for name in _OUTCOME),
+        *("shift.percent", "shift.to", "shift.left", *(f"with_shift.{name}" for name in _OUTCOME)),
+    ),
+    "policies": ("kind", "name", "summary", "source", "settings"),
+    "probe bottlenecks": (
+        *("path.from", "path.to", "beside.from", "beside.to", "alone_bps", "beside_bps", "noise_bps"),
+        *("fall", "sum", "shares"),
+    ),
+    "probe calibrate": (
+        *("train.bursts", "train.packets", "train.bytes", "train.gap_s", "train_bytes", "paths", "error"),
+        "deviation",
+    ),
+    "probe cross": (
+        *("from", "to", "one_bps", "each_bps", "connections", "path_bps", "plausible", "window_s"),
+    ),
+    "probe hops": ("from", "to", "hops"),
+    "probe mesh": _PATH,
+    "probe path": _PATH,
+    "probe steady": ("lag_s", "pairs", "median", "mean", "p95"),
+    "reproduce": (
+        *("figure", "quantity", "unit", "paper", "ours", "ci_low", "ci_high", "deviation_percent", "note"),
+    ),
+    "slo admit": ("workload", "present", "changed", "admitted", "runs", "refused", "disturbed"),
+    "slo bound": _WORKLOAD,
+    "slo check": (
+        *("workload", "traced", "slo.percentile", "slo.latency_s", "bound_s", "by", "met", "why"),
+        *("seen.requests", "seen.percentile", "seen.tail_s", "seen.worst_s", "seen.late", "seen.demoted"),
+        *("seen.windows", "seen.windows_met", "kept", "broken"),
+    ),
+    "slo curve": ("stage", "unit", "rate", "burst"),
+    "slo model": (
+        *("stage", "state", "share", "requests", "requests_per_s", "requests_per_step", "mean_work"),
+        "sizes",
+    ),
+    "slo pack": (
+        *("workload", "client", "server", "priority", "slo.percentile", "slo.latency_s", "bound_s", "met"),
+        "why",
+    ),
+    "slo prioritize": _WORKLOAD,
+    "top": (
+        *("time", "link", "capacity_bps", "measured_bps", "utilization", "pending_bps", "hot_s", "age_s"),
+        "trend",
+    ),
+}
