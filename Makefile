@@ -114,7 +114,7 @@ drawing: ## Draw the crates and their dependencies: docs/pictures/crates.svg
 	@$(PYTHON) scripts/crates
 
 .PHONY: tables
-tables: build ## Write the tables of policies in docs/ from the registries
+tables: build ## Write the generated tables in docs/: policies, options, former flags
 	@$(BIN)/python scripts/tables
 
 .PHONY: fmt
