@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
+from record import record
 
 import leeward
 
@@ -68,6 +69,8 @@ def main() -> None:
             process = subprocess.run([sys.executable, __file__, path], capture_output=True, check=True)
         result = json.loads(process.stdout)
         seconds, megabytes = result["seconds"], result["megabytes"]
+        record(f"fluid in Python, {count:,} flows at load {load}", "events/s", 2 * count / seconds)
+        record(f"fluid in Python, {count:,} flows at load {load}, memory", "MB", megabytes)
         print(f"{count:>10,} {load:>5} {seconds:>8.2f} {2 * count / seconds:>11,.0f} {megabytes:>5.0f} MB")
 
 

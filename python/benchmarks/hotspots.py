@@ -24,6 +24,7 @@ import numpy
 import pyarrow
 import yaml
 from pyarrow import parquet
+from record import record
 
 CADENCE_S = 30
 SAMPLES = 86_400
@@ -170,6 +171,8 @@ def main() -> None:
                 f" {rows / result['seconds']:>13,.0f}"
                 f" {result['gigabytes']:>5.1f} GB {result['intervals']:>12,} {result['hot']:>10,}"
             )
+            record(f"hotspots, {program}, {options.rows:,} samples", "s", result["seconds"])
+            record(f"hotspots, {program}, {options.rows:,} samples, memory", "GB", result["gigabytes"])
         ratios = {name: results["leeward"][name] / results["by hand"][name] for name in ("seconds", "cpu")}
         print(f"leeward over by hand: {ratios['seconds']:.2f}; of CPU time {ratios['cpu']:.2f}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("crates", "fuzz", "python", "reproduce", "scripts", "web/src", "web/mock", "web/e2e")
-PAGES = ("README.md", "CHANGELOG.md")
+PAGES = ("README.md", "CHANGELOG.md", "crates/README.md", "reproduce/README.md")
 SUFFIXES = (".rs", ".py", ".pyi", ".ts", ".svelte", ".sh", ".js", ".md", "")
 LEFT_OUT = ("node_modules", "target", "__pycache__", "dist", "corpus", "seeds", "artifacts", "snapshots")
 
@@ -39,7 +39,8 @@ MOST_PRONOUNS = 100
 def sources() -> Iterator[tuple[str, list[str]]]:
     """Yields each source and page by its path from the root, with its lines."""
     paths = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*"))]
-    for path in [*paths, *(ROOT / page for page in PAGES)]:
+    book = sorted((ROOT / "docs").rglob("*.md"))
+    for path in [*paths, *book, *(ROOT / page for page in PAGES)]:
         if path.suffix in SUFFIXES and path.is_file() and not set(LEFT_OUT) & set(path.parts):
             yield path.relative_to(ROOT).as_posix(), path.read_text(errors="replace").splitlines()
 

@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use leeward_calculus::RbCurve;
+use leeward_testing::bench;
 
 const RATES: usize = 985;
 
@@ -32,6 +33,10 @@ fn main() {
             black_box(sweep(&trace, mean));
             start.elapsed().as_secs_f64()
         });
+        bench::record(&format!("r-b curve, {requests} requests"), "s", best);
+        if let Some(sweep) = sweep {
+            bench::record(&format!("r-b curve, {requests} requests, sweep"), "ratio", sweep / best);
+        }
         let (took, ratio) = match sweep {
             Some(sweep) => (format!("{:.2} ms", sweep * 1e3), format!("{:.1}", sweep / best)),
             None => ("-".to_owned(), "-".to_owned()),

@@ -12,7 +12,7 @@ mod support;
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, Queue, Stage, Workload};
-use leeward_testing::bench::seconds;
+use leeward_testing::bench::{record, seconds};
 use leeward_testing::golden;
 use support::STEP;
 
@@ -92,6 +92,8 @@ fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     let mut seconds: Vec<f64> = (0..RUNS).map(|_| measure(enough)).collect();
     seconds.sort_by(f64::total_cmp);
     let (median, least, most) = (seconds[RUNS / 2], seconds[0], seconds[RUNS - 1]);
+    record(&format!("stochastic bounds, {name}"), "s", median);
+    record(&format!("stochastic bounds, {name}, released code"), "s", authors);
     println!(
         "{name:<44} {:>7.2} ms {:>7.2} ms {:>7.2} ms {:>9.1} ms {:>7.0}x",
         median * 1e3,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use leeward_capture::places::Mapping;
 use leeward_capture::{Capture, Content, Places, Settings};
-use leeward_testing::bench::fastest;
+use leeward_testing::bench::{fastest, record};
 
 const BYTES: usize = 256 << 20;
 const REPEATS: usize = 5;
@@ -30,6 +30,8 @@ fn main() {
         let walk = fastest(REPEATS, || walk_records(&file));
         let matrix = fastest(REPEATS, || read_matrix(&file, packets));
         let rate = |seconds: f64| file.len() as f64 / 1e6 / seconds;
+        record(&format!("capture, {name}"), "bytes/s", rate(matrix) * 1e6);
+        record(&format!("capture, {name}, walk"), "ratio", walk / matrix);
         println!(
             "{name:>22} {:>8.0} {:>8.0} {:>8.0} {:>10.0} {:>8.2} {:>8.2}",
             rate(copy),

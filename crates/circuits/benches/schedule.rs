@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{DemandMatrix, Network, evaluate};
+use leeward_testing::bench;
 
 /// Microseconds that the solver released with Etalon takes for a skewed demand, by number of racks. It is C code
 /// compiled by gcc -O2; times are the minimum of many calls on a quiet server core.
@@ -20,6 +21,7 @@ fn main() {
         "racks", "scheduler", "least", "released", "ratio", "days", "served"
     );
     for (racks, released) in RELEASED {
+        bench::record(&format!("circuits, released solver, {racks} racks"), "us", released);
         let demand = skewed(racks);
         let network = Network::default();
         for name in REGISTRY.names() {
@@ -43,6 +45,8 @@ fn main() {
                 true => (format!("{released:.0} us"), format!("{:.1}x", released / least)),
                 false => ("-".to_owned(), "-".to_owned()),
             };
+            bench::record(&format!("circuits, {name}, {racks} racks"), "us", least);
+            bench::record(&format!("circuits served, {name}, {racks} racks"), "%", share);
             let days = schedule.days().len();
             println!(
                 "{racks:>5} {name:<16} {least:>8.1} us {reference:>11} {ratio:>9} {days:>6} {share:>5.1} %"

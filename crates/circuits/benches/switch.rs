@@ -62,6 +62,7 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
         now += every;
     }
     let seconds = bench::seconds() - began;
+    bench::record(&format!("switch, {racks} racks, {name}"), "packets/s", arrived as f64 / seconds);
     println!(
         "{racks:>5}  {name:<24} {arrived:>8} {by_packet:>8} {by_circuit:>8} {lost:>8}   {:>10.2} {:>10.1}",
         arrived as f64 / seconds / 1e6,

@@ -137,6 +137,7 @@ fn main() -> ExitCode {
     assert!(steps as u64 + 1 >= REPORTS, "the history has an hour of steps, except the current one");
     server.end().expect("the service stops without an error");
     let most = memory("VmHWM:");
+    leeward_testing::bench::record("service, an hour of 10,000 hosts", "MB", most as f64);
     let verdict = if most <= MEMORY_LIMIT { "met" } else { "EXCEEDED" };
     println!(
         "{} hosts, an hour: {most} MB of memory at most; limit of {MEMORY_LIMIT} MB: {verdict}",

@@ -16,6 +16,7 @@ use leeward_placement::{Explain, replicas};
 use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report};
 use leeward_store::{Database, Durability, Postgres, Sqlite, Store};
+use leeward_testing::bench;
 use leeward_testing::clusters::{cluster, ledger, racks_of_twenty};
 use leeward_testing::postgres;
 use serde_json::json;
@@ -54,6 +55,8 @@ fn main() {
 fn print(name: &str, rate: f64, task: f64, mut micros: Vec<f64>) {
     micros.sort_unstable_by(f64::total_cmp);
     let (p50, p99) = (micros[micros.len() / 2], micros[micros.len() * 99 / 100]);
+    bench::record(&format!("service, {name}"), "placements/s", rate);
+    bench::record(&format!("service, {name}, p99"), "us", p99);
     println!("{name:<44} {rate:>12.0} {p50:>9.1} us {p99:>9.1} us {:>14.2}", rate / task);
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use leeward_fabric::{Hop, ResourceId};
 use leeward_fluid::Network;
-use leeward_testing::bench::seconds;
+use leeward_testing::bench::{record, seconds};
 use leeward_testing::numbers::Numbers;
 
 /// Hosts per rack.
@@ -81,6 +81,9 @@ fn report(case: &Case) {
     let plain = plain(case, case.prefix);
     let difference = (some.total - plain.total).abs() / plain.total;
     assert!(difference < 1e-9, "{}: the two simulators disagree by {difference:e}", case.name);
+    record(&format!("fluid, {}", case.name), "events/s", 2.0 * case.flows.len() as f64 / all.seconds);
+    record(&format!("fluid, {}, time", case.name), "s", all.seconds);
+    record(&format!("fluid, {}, plain", case.name), "ratio", plain.seconds / some.seconds);
     println!(
         "{:<26} {:>9} {:>11.0} {:>10} {:>8.3} {:>12.0}   {:>11} {:>8.3} {:>7.0}",
         case.name,

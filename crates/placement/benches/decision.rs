@@ -9,6 +9,7 @@ use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Sample, Scratch};
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 use leeward_placement::{Constraints, Context, Explain, Pool, Refusal};
+use leeward_testing::bench;
 use leeward_testing::clusters::{cluster, ledger, racks_of_twenty};
 
 const DECISIONS: usize = 20_000;
@@ -29,6 +30,7 @@ fn main() {
                 uniform = mean;
             }
             let (hosts, ratio) = (racks * 20, mean / uniform);
+            bench::record(&format!("decision, {policy}, {hosts} hosts, p99"), "us", p99);
             println!(
                 "{hosts:>8} {racks:>6} {policy:>12} {p50:>7.2} us {p99:>7.2} us {mean:>7.2} us {ratio:>12.2}"
             );

@@ -14,7 +14,7 @@ use leeward_requests::{
     run,
 };
 use leeward_slo::Slo;
-use leeward_testing::bench::seconds;
+use leeward_testing::bench::{record, seconds};
 use leeward_traces::Kind;
 
 const REQUESTS: u64 = 2_000_000;
@@ -122,6 +122,8 @@ fn line(workloads: u64, name: &str, setup: &Setup, bound: f64) {
         demoted += measured.demoted;
     }
     let speed = count as f64 / best;
+    record(&format!("requests, {workloads} workloads, {}", name.trim()), "requests/s", speed);
+    record(&format!("requests, {workloads} workloads, {}, heap", name.trim()), "ratio", speed / bound);
     println!(
         "{workloads:>9}  {name:<24} {speed:>11.0} {:>14.2} {:>9.1} {:>11.1} {:>5.0}% {demoted:>9}",
         speed / bound,

@@ -18,6 +18,7 @@ use leeward_calculus::{ArrivalCurve, Packets, RbCurve};
 use leeward_slo::limits::{Compactor, Limiting, Problem};
 use leeward_slo::pack::{Client, PackSettings, Packing, Request, Site};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
+use leeward_testing::bench;
 use leeward_testing::golden;
 use leeward_traces::Stage;
 
@@ -73,6 +74,8 @@ fn main() {
         let elapsed = start.elapsed().as_secs_f64();
         let released = folder.as_ref().map_or_else(String::new, |_| format!("{servers} in {seconds}"));
         let (used, refused) = (packing.servers_used(), packing.refused().len());
+        let kind = if fast { "fast" } else { "first fit" };
+        bench::record(&format!("pack, {count} workloads, {kind}, {threads} threads"), "s", elapsed);
         println!("{count:>9} {fast:>5} {threads:>7} {used:>8} {refused:>8} {elapsed:>9.2} {released:>14}");
     }
 }
@@ -98,6 +101,7 @@ fn programs(workloads: &[Workload]) {
             feasible = way.choose(&Problem::of(&system, &all, Packets::Fluid)).is_ok();
             best = best.min(start.elapsed().as_secs_f64());
         }
+        bench::record(&format!("pack, program for {count} workloads"), "ms", best * 1e3);
         println!("{count:>9} {:>9.2} ms{}", best * 1e3, if feasible { "" } else { " (infeasible)" });
     }
 }
