@@ -14,6 +14,7 @@ MAKEFLAGS += --no-builtin-rules
 PYTHON ?= python3
 BIN := .venv/bin
 FUZZ_SECONDS ?= 60
+BENCH_RUNS ?= 3
 SOAK_SECONDS ?= 600
 
 export PYTHON
@@ -89,10 +90,8 @@ test-whole: build ## Run the tests on complete data sets; other tests use a part
 	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
 
 .PHONY: bench
-bench: build ## Run the benchmarks, which print rates and comparisons
-	cargo bench --locked --workspace
-	$(BIN)/python python/benchmarks/fluid.py
-	$(BIN)/python python/benchmarks/hotspots.py
+bench: build ## Run the benchmarks BENCH_RUNS times; their figures go to docs/reference/speed.json
+	$(BIN)/python python/benchmarks/collect.py --runs $(BENCH_RUNS)
 
 .PHONY: fuzz
 fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS for each target

@@ -102,3 +102,21 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     listed = {(summary.parent / target).resolve() for target in LINK.findall(summary.read_text()) if target}
     pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs") and page != summary}
     assert pages == listed
+
+
+SPEED = re.compile(
+    r"\d[\d,.]* ?(?:million |thousand )?"
+    r"(?:events|packets|placements|requests|decisions|samples|reports|flows|rows)(?:/s| (?:a|per) second)"
+)
+"""A rate of Leeward itself. `speed.md` has them, from the file that the benchmarks write."""
+
+
+def test_rates_of_leeward_stand_in_one_generated_page() -> None:
+    rates = [
+        f"{page.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for page in PAGES
+        if page.name != "speed.md"
+        for number, line in outside_of_blocks(page.read_text())
+        if SPEED.search(line)
+    ]
+    assert not rates, "\n".join(rates)

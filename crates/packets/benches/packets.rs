@@ -56,7 +56,11 @@ fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>,
     let packets = records.delivered.iter().map(|traffic| traffic.packets).sum::<u64>();
     if early.is_none() && name == "reno" {
         bench::record(&format!("packets, queues of {voq}"), "packets/s", packets as f64 / took);
-        bench::record(&format!("packets with data, queues of {voq}"), "packets/s", records.data_packets as f64 / took);
+        bench::record(
+            &format!("packets with data, queues of {voq}"),
+            "packets/s",
+            records.data_packets as f64 / took,
+        );
     }
     println!(
         "{name:<6} {voq:>3} {:>13} {:>8} {:>8.2} {:>11.2} {:>10.1} {:>16.1} {:>7.1} {:>8.1} {:>6.1} {:>9}",

@@ -93,7 +93,7 @@ fn apps() {
             let hosts: Vec<HostId> = answer.expect("half of the room is free").choice;
             let seconds = completion(context.view, &app.transfers, &hosts, Estimate::default()).seconds;
             let transfers = app.transfers.len();
-            bench::record(&format!("app, {shape}, {count} tasks, {name}"), "ms", time);
+            bench::record(&format!("app, {shape}, {hosts} hosts, {count} tasks, {name}"), "ms", time);
             println!("{shape:>6} {count:>6} {transfers:>9} {name:>16} {time:>9.2} ms {seconds:>10.1} s");
         }
     }
@@ -140,7 +140,11 @@ fn scores() {
             }
             times.sort_unstable_by(f64::total_cmp);
             let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-            bench::record(&format!("task, {name}, {sample} candidates of {} hosts, p99", racks * 20), "us", p99);
+            bench::record(
+                &format!("task, {name}, {sample} candidates of {} hosts, p99", racks * 20),
+                "us",
+                p99,
+            );
             println!("{:>8} {sample:>7} {name:>14} {p50:>7.1} us {p99:>7.1} us", racks * 20);
         }
     }

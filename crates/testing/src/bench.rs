@@ -36,5 +36,6 @@ pub fn record(name: &str, unit: &str, value: f64) {
     let Some(path) = std::env::var_os("LEEWARD_BENCH") else { return };
     let line = format!("{{\"name\": {name:?}, \"unit\": {unit:?}, \"value\": {value:e}}}\n");
     let file = OpenOptions::new().create(true).append(true).open(&path);
-    file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the file of LEEWARD_BENCH can be written to");
+    file.and_then(|mut file| file.write_all(line.as_bytes()))
+        .expect("the file of LEEWARD_BENCH can be written to");
 }

@@ -110,6 +110,11 @@ fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
             let at = ((all as f64 * share) as usize).min(all.saturating_sub(1));
             format!("{:.2} ms", results.waits.get(at).copied().unwrap_or(0) as f64 / 1e3)
         };
+        for (share, percentile) in [(0.5, "p50"), (0.99, "p99")] {
+            let at = (share * results.waits.len() as f64) as usize;
+            let wait = results.waits.get(at).copied().unwrap_or(0) as f64;
+            leeward_testing::bench::record(&format!("load, {name}: {what}, {percentile}"), "us", wait);
+        }
         println!(
             "{:<34} {:>10} {:>11} {:>9} {:>9} {:>9} {:>9}",
             format!("{name}: {what}"),
