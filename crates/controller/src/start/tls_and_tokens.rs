@@ -52,11 +52,11 @@ impl TlsAndTokens {
         match (self.access.is_closed(), self.tls.is_some()) {
             (false, _) => tracing::warn!(
                 "no tokens: any user of this machine can read and change everything; see tokens in the guide \
-                 `Operate it`"
+                 `Operate the service`"
             ),
             (true, false) if !self.address.ip().is_loopback() => {
                 tracing::warn!(
-                    "no TLS: tokens cross the network in plain text; see tls in the guide `Operate it`"
+                    "no TLS: tokens cross the network in plain text; see tls in the guide `Operate the service`"
                 );
             }
             _ => {}
