@@ -32,6 +32,47 @@ SEVERAL_KINDS = {
     "--output": "slo pack also writes YAML",
 }
 """Options whose metavar differs between commands, and the reason."""
+ONE_MEANING = {
+    "--bursts": "bursts of a train",
+    "--ca": "certificate authorities of the controller",
+    "--cadence": "time between samples",
+    "--cluster": "cluster file",
+    "--controller": "addresses of controllers",
+    "--every": "time between repetitions",
+    "--exclude": "places that get no work",
+    "--for": "length of a measurement",
+    "--hops": "count hops too",
+    "--host": "names of hosts",
+    "--hot": "utilization above which a link is hot",
+    "--http": "settings of HTTP for Prometheus",
+    "--interval": "length of an interval of measurement",
+    "--jobs": "work at once",
+    "--map": "file that finds links by labels",
+    "--margin": "share added to the work of requests",
+    "--method": "method of bounds",
+    "--name": "name of the result",
+    "--only-tasks": "names of the tasks of a matrix, in order",
+    "--packets": "packets of a burst",
+    "--percentile": "percentile to look at",
+    "--picture": "file of a picture",
+    "--policy": "policies",
+    "--prometheus": "Prometheus server",
+    "--report": "HTML page",
+    "--secret": "file of the secret of measurements",
+    "--seed": "seed of random numbers",
+    "--seeds": "number of seeds",
+    "--telemetry": "loads of links",
+    "--times": "number of trains",
+    "--token-file": "file of the client's token",
+    "--tokens": "file of the service's tokens",
+    "--top": "most rows of a table",
+}
+"""Meanings of options whose help texts differ between commands."""
+TWO_MEANINGS = {
+    "--explain": "hotspots explains words, place explains a decision",
+    **dict.fromkeys(("--by", "--out"), "see SEVERAL_KINDS"),
+}
+"""Options with two meanings, and the reason."""
 WITHOUT_FORMAT = {
     "agent": "runs until it is stopped",
     "serve": "runs until it is stopped",
@@ -91,6 +132,16 @@ def test_an_option_has_one_kind_of_value_in_all_commands() -> None:
         flag: dict(found) for flag, found in kinds.items() if len(found) > 1 and flag not in SEVERAL_KINDS
     }
     assert not {flag: found for flag, found in differing.items() if flag != "-o"}
+
+
+def test_an_option_has_one_meaning_in_all_commands() -> None:
+    texts: dict[str, set[str]] = defaultdict(set)
+    for command in LEAVES.values():
+        for option in options(command):
+            texts[option.opts[-1]].add(option.help)
+    differing = {flag for flag, found in texts.items() if len(found) > 1} - {"--output"}
+    # A new option with a name in use needs another name, or has the meaning in the list.
+    assert differing == {*ONE_MEANING, *TWO_MEANINGS}
 
 
 def test_metavars_are_of_a_known_set() -> None:

@@ -1,5 +1,7 @@
 """The command `leeward impact`: output, files and errors."""
 
+import csv
+import io
 import json
 import subprocess
 from collections.abc import Callable
@@ -78,7 +80,7 @@ def test_a_folder_with_other_files_is_not_overwritten(run: Run, tmp_path: Path) 
         (("--factors", "x"), "error: --factors: `x`: expected a number"),
         (("--by", "rack"), "error: --by: `rack`: expected some of operation, medium"),
         (("--by", "size"), "error: --by: `size`: latencies have no column `size_bytes`"),
-        (("--sizes", "1MB,1KB"), "error: --sizes: `1e+06,1000`: expected edges"),
+        (("--size-edges", "1MB,1KB"), "error: --size-edges: `1e+06,1000`: expected edges"),
         (("--links", "scan"), "error: --links: `scan`: expected OPERATION=LINKS"),
         (("--links", "scan=up"), "error: --links: scan: `up`: expected one of src, dst, a colon, and one of"),
         (("--weights", "PC=1"), "error: --weights: only valid with telemetry by class of service"),
@@ -131,3 +133,16 @@ def test_each_class_may_have_telemetry_of_its_own(run: Run, tmp_path: Path) -> N
     low = {curve["split"]["class"]: curve["buckets"][0]["from"] for curve in document["curves"]}
     # Both classes have the same load, and effective utilizations of 4/3 and 4 times this load.
     assert low["NC"] == pytest.approx(3 * low["PC"], abs=0.15)
+
+
+def test_csv_has_a_row_for_each_estimate(run: Run) -> None:
+    document = json.loads(run(*GIVEN, "-o", "json").stdout)
+    rows = list(csv.DictReader(io.StringIO(run(*GIVEN, "-o", "csv", "-q").stdout)))
+    values = [
+        estimate["value"]
+        for curve in document["curves"]
+        for measure in ("load_tolerance", "hotspot_inflation")
+        for estimate in curve[measure]
+    ]
+    assert [row["value"] for row in rows] == ["" if value is None else str(value) for value in values]
+    assert {row["measure"] for row in rows} == {"load_tolerance", "hotspot_inflation"}

@@ -90,8 +90,8 @@ fn apps() {
             let begin = Instant::now();
             let answer = policy.place(std::slice::from_ref(&app), &mut context).remove(0);
             let time = begin.elapsed().as_secs_f64() * 1e3;
-            let hosts: Vec<HostId> = answer.expect("half of the room is free").choice;
-            let seconds = completion(context.view, &app.transfers, &hosts, Estimate::default()).seconds;
+            let choice: Vec<HostId> = answer.expect("half of the room is free").choice;
+            let seconds = completion(context.view, &app.transfers, &choice, Estimate::default()).seconds;
             let transfers = app.transfers.len();
             bench::record(&format!("app, {shape}, {hosts} hosts, {count} tasks, {name}"), "ms", time);
             println!("{shape:>6} {count:>6} {transfers:>9} {name:>16} {time:>9.2} ms {seconds:>10.1} s");

@@ -18,6 +18,9 @@ _WORKLOAD = (
     *("bound_s", "by", "met", "why"),
 )
 
+ESTIMATE_COLUMNS = ("part", "measure", "factor", "percentile", "value", "low", "high", "gap", "judged_to")
+"""Columns of impact after those of its split."""
+
 COLUMNS: dict[str, tuple[str, ...]] = {
     "circuits schedule": (
         *("scheduler", "racks", "night_s", "length_s", "week_s", "demand_bytes", "served_bytes"),

@@ -16,6 +16,8 @@ FORMER_FLAGS: dict[str, dict[str, str]] = {
         "--bucket": "--bucket-width",
         "--buckets": "--show-buckets",
         "--stages": "--query-stages",
+        "--sizes": "--size-edges",
+        "--ratios": "--ratio-edges",
     },
     "matrix capture": {"--map": "--addresses", "--size": "--count", "--tasks": "--only-tasks"},
     "matrix predict": {"--tasks": "--only-tasks"},

@@ -1,12 +1,13 @@
 """`leeward impact`: cost of hot links for the operations that cross them."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leeward._quantities import read_bytes, read_share
 from leeward.cli.analysis_output import OutOption, ReportOption, check, write
+from leeward.cli.csv_columns import ESTIMATE_COLUMNS
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_seed, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
@@ -110,10 +111,10 @@ def impact(
             help="Interpolate load-tolerance between the middles of buckets; else it is a lower edge.",
         ),
     ] = False,
-    sizes: Annotated[
+    size_edges: Annotated[
         str, typer.Option(metavar="SIZE,...", help="Edges of size classes.")
     ] = "10KB,100KB,1MB,10MB",
-    ratios: Annotated[
+    ratio_edges: Annotated[
         str,
         typer.Option(
             metavar="RATIO,...",
@@ -150,7 +151,17 @@ def impact(
     from leeward.impact.operations import rules
 
     settings = _settings(
-        telemetry, hot, bucket_width, least, factors, interpolate, by, sizes, ratios, resamples, seed
+        telemetry,
+        hot,
+        bucket_width,
+        least,
+        factors,
+        interpolate,
+        by,
+        size_edges,
+        ratio_edges,
+        resamples,
+        seed,
     )
     operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
     class_weights = _weights(weights)
@@ -173,8 +184,8 @@ def impact(
             latency, samples, settings, operations=operations, stages=query_stages, weights=class_weights
         )
     document = tables.record(result)
-    columns = (*(f"split.{field}" for field in result.by), "part", "load_tolerance", "hotspot_inflation")
-    if not print_data(output, document, "curves", columns):
+    columns = (*(f"split.{field}" for field in result.by), *ESTIMATE_COLUMNS)
+    if not print_data(output, document, _estimates(document), columns):
         _print(result, show_buckets)
     if output is not Format.json:
         _print_doubts(result)
@@ -215,6 +226,14 @@ def _print(result: "Impact", every: bool) -> None:
     print_words(rows.glossary(result))
 
 
+def _estimates(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of CSV: a row for each estimate of each curve."""
+    for curve in document["curves"]:
+        for measure in ("load_tolerance", "hotspot_inflation"):
+            for estimate in curve[measure]:
+                yield {"split": curve["split"], "part": curve["part"], "measure": measure} | estimate
+
+
 def _print_doubts(result: "Impact") -> None:
     from leeward.impact import rows
 
@@ -239,9 +258,13 @@ def _settings(
 ) -> "Settings":
     from leeward.impact import Settings
 
-    names = ("hot", "least", "factors", "by", "sizes", "ratios", "resamples")
+    names = ("hot", "least", "factors", "by", "resamples")
     with name_flags(
-        **FLAGS, **{name: f"--{name}" for name in names}, size="--sizes", bucket="--bucket-width"
+        **FLAGS,
+        **{name: f"--{name}" for name in names},
+        **dict.fromkeys(("size", "sizes"), "--size-edges"),
+        ratios="--ratio-edges",
+        bucket="--bucket-width",
     ):
         fields = split_list(by)
         return Settings(
@@ -254,7 +277,9 @@ def _settings(
             interpolate=interpolate,
             by=None if fields is None else tuple(fields),
             sizes=tuple(read_bytes("size", one) for one in split_list(sizes) or () if one),
-            ratios=tuple(round(1e6 * _number(one, "--ratios")) for one in split_list(ratios) or () if one),
+            ratios=tuple(
+                round(1e6 * _number(one, "--ratio-edges")) for one in split_list(ratios) or () if one
+            ),
             resamples=resamples,
             seed=seed,
         )

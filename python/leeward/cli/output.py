@@ -24,7 +24,12 @@ class Format(StrEnum):
     csv = "csv"
 
 
-FormatOption = Annotated[Format, choice_option(Format, "-o", "--output", description="Output format.")]
+FormatOption = Annotated[
+    Format,
+    choice_option(
+        Format, "-o", "--output", description="Output format; csv has the main table of the command."
+    ),
+]
 
 
 def print_json(value: object) -> None:

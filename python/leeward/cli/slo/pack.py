@@ -89,7 +89,10 @@ def pack(
     output: Annotated[
         PackFormat,
         choice_option(
-            PackFormat, "-o", "--output", description="Output format; yaml is FILE with the chosen values."
+            PackFormat,
+            "-o",
+            "--output",
+            description="Output format; csv has the workloads, yaml is FILE with the chosen values.",
         ),
     ] = PackFormat.table,
 ) -> None:
