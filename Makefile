@@ -60,9 +60,9 @@ binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs 
 
 .PHONY: wheel
 wheel: build ## Build a wheel into dist/, for machines without Rust
-	@rm -rf dist/leeward-*.whl leeward.data
-	@# The wheel installs what this folder holds.
-	$(BIN)/python scripts/man leeward.data/data/share/man/man1
+	@rm -rf dist/leeward-*.whl leeward._native.data
+	@# maturin packs this folder, named after the module, into the wheel, and pip installs its files into the environment.
+	$(BIN)/python scripts/man leeward._native.data/data/share/man/man1
 	$(BIN)/maturin build --release --out dist
 
 .PHONY: man
@@ -138,7 +138,7 @@ lint: build ## Check the style and types of Rust and Python
 
 .PHONY: clean
 clean: ## Remove all that the other targets built or installed here
-	rm -rf target dist leeward.data fuzz/target fuzz/corpus web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf target dist leeward._native.data fuzz/target fuzz/corpus web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/leeward/_native*.so
 	find python reproduce -name __pycache__ -exec rm -rf {} +
 
