@@ -29,6 +29,8 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
+    # The import of a module has callbacks that would lose an interrupt.
+    sys.unraisablehook = _end_if_interrupted
     import atexit
     import signal
 
@@ -70,6 +72,13 @@ def _run() -> int:
         # The shutdown may wait for threads of an interrupted command.
         signal.signal(signal.SIGINT, end_process if interrupted else signal.SIG_IGN)
     return INTERRUPTED if interrupted and code else code
+
+
+def _end_if_interrupted(error: "sys.UnraisableHookArgs") -> None:
+    """Ends the process if a callback lost an interrupt while the command loads."""
+    if issubclass(error.exc_type, KeyboardInterrupt):
+        os._exit(INTERRUPTED)
+    sys.__unraisablehook__(error)
 
 
 def _repeat_interrupt(error: "sys.UnraisableHookArgs") -> None:

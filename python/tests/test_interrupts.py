@@ -12,6 +12,17 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+MARK_ENTRY = """
+import sys
+
+def mark(frame, event, argument):
+    if frame.f_code.co_name == "_run":
+        sys.setprofile(None)
+        os.write(1, b".")
+
+sys.setprofile(mark)
+"""
+"""Program that prints a byte when the entry point begins."""
 LOAD, START = "import os; from leeward_command import main; ", "main()"
 FABRIC = (str(EXAMPLES / "telemetry/fabric.parquet"), "--cluster", str(EXAMPLES / "clusters/fabric.yaml"))
 VOLUMES = (str(EXAMPLES / "slo/volumes.yaml"), "--cluster", str(EXAMPLES / "slo/servers.yaml"))
@@ -38,8 +49,8 @@ def interrupt(arguments: tuple[str, ...], folder: Path, after: float) -> tuple[i
         folder: Current folder.
         after: Seconds from the start of the entry point to the interrupt.
     """
-    # Before the byte on stdout, the interpreter itself would print a traceback.
-    program = f"{LOAD}os.write(1, b'.'); {START}"
+    # Before the entry point, the interpreter itself would print a traceback.
+    program = f"{MARK_ENTRY}{LOAD}{START}"
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
