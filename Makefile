@@ -14,7 +14,11 @@ MAKEFLAGS += --no-builtin-rules
 PYTHON ?= python3
 BIN := .venv/bin
 FUZZ_SECONDS ?= 60
-BENCH_RUNS ?= 3
+BENCH_RUNS ?= 5
+# Samples of telemetry in the benchmark of hotspots, and its limit of memory. A billion samples take about 9 GB of disk,
+# and need 16GB.
+BENCH_ROWS ?= 10000000
+BENCH_MEMORY ?= 4GB
 SOAK_SECONDS ?= 600
 
 export PYTHON
@@ -91,7 +95,7 @@ test-whole: build ## Run the tests on complete data sets; other tests use a part
 
 .PHONY: bench
 bench: build ## Run the benchmarks BENCH_RUNS times; their figures go to docs/reference/speed.json
-	$(BIN)/python python/benchmarks/collect.py --runs $(BENCH_RUNS)
+	$(BIN)/python python/benchmarks/collect.py --runs $(BENCH_RUNS) --rows $(BENCH_ROWS) --memory $(BENCH_MEMORY)
 
 .PHONY: fuzz
 fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS for each target

@@ -2,9 +2,10 @@
 
 Each figure has the median, the least and the greatest value of the runs. The file also has the machine, the
 date, the commit, and the greatest load average before a run, because other work slows a benchmark down. `make
-tables` then writes the tables of docs/reference/speed.md from this file.
+tables` then writes the tables of docs/reference/speed.md from this file. If a benchmark fails, the file stays
+as it was.
 
-    python python/benchmarks/collect.py [--runs 3] [--rows 10000000]
+    python python/benchmarks/collect.py [--runs 5] [--rows 10000000] [--memory 4GB]
 """
 
 import argparse
@@ -15,13 +16,32 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-CRATES = ("calculus", "capture", "circuits", "controller", "fluid", "packets", "placement", "requests", "slo")
-"""Crates whose benchmarks record figures. `cargo bench` has more, which print comparisons."""
+BENCHES = (
+    ("calculus", "curve"),
+    ("calculus", "snc"),
+    ("capture", "read"),
+    ("circuits", "schedule"),
+    ("circuits", "switch"),
+    ("controller", "hour"),
+    ("controller", "load"),
+    ("controller", "service"),
+    ("fluid", "fluid"),
+    ("packets", "packets"),
+    ("placement", "decision"),
+    ("placement", "tasks"),
+    ("requests", "requests"),
+    ("slo", "pack"),
+    ("slo", "slo"),
+)
+"""Crates and their benchmarks that record figures. `cargo bench` has more, which print comparisons."""
 FIGURES = ROOT / "docs" / "reference" / "speed.json"
 
 
@@ -40,24 +60,36 @@ def machine() -> dict[str, Any]:
     }
 
 
-def run(rows: int) -> list[dict[str, Any]]:
+def run(rows: int, memory: str) -> list[dict[str, Any]]:
     """Runs every benchmark once, and returns its figures."""
     programs = [
-        *(["cargo", "bench", "--locked", "--package", f"leeward-{name}"] for name in CRATES),
+        *(
+            ["cargo", "bench", "--locked", "-p", f"leeward-{crate}", "--bench", name]
+            for crate, name in BENCHES
+        ),
         [sys.executable, "python/benchmarks/fluid.py"],
-        [sys.executable, "python/benchmarks/hotspots.py", "--rows", str(rows)],
+        [sys.executable, "python/benchmarks/hotspots.py", "--rows", str(rows), "--memory", memory],
     ]
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         for program in programs:
+            start = time.monotonic()
             subprocess.run(program, cwd=ROOT, env=os.environ | {"LEEWARD_BENCH": file.name}, check=True)
+            print(f"{' '.join(program[1:])}: {time.monotonic() - start:.0f} s", file=sys.stderr)
         return [json.loads(line) for line in Path(file.name).read_text().splitlines()]
 
 
-def summarize(runs: list[list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Unit, median, least and greatest value of each figure."""
+def summarize(runs: Iterable[list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Unit, median, least and greatest value of each figure.
+
+    Raises:
+        ValueError: A run has two figures of one name: the median would be that of two different cases.
+    """
     values: dict[str, list[float]] = {}
     units: dict[str, str] = {}
     for figures in runs:
+        for name, count in Counter(figure["name"] for figure in figures).items():
+            if count > 1:
+                raise ValueError(f"{name}: {count} figures of one run have this name")
         for figure in figures:
             values.setdefault(figure["name"], []).append(figure["value"])
             units[figure["name"]] = figure["unit"]
@@ -75,15 +107,20 @@ def summarize(runs: list[list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
 def main() -> None:
     """Runs the benchmarks and writes the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--rows", type=int, default=10_000_000, help="samples of the benchmark of hotspots")
+    parser.add_argument("--memory", default="4GB", help="limit of memory of the benchmark of hotspots")
     options = parser.parse_args()
     runs, loads = [], []
     for _ in range(options.runs):
         loads.append(os.getloadavg()[0])
-        runs.append(run(options.rows))
+        runs.append(run(options.rows, options.memory))
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "describe", "--always", "--dirty", "--exclude=*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     document = {
         "machine": machine(),

@@ -52,26 +52,29 @@ def table(name: str, path: Path = FIGURES) -> str:
         head = ["| racks | " + " | ".join(map(str, RACKS)) + " |", "| --- |" + " ---: |" * len(RACKS)]
         rows = [
             f"| {title} | "
-            + " | ".join(_value(figures[f"{figure}, {racks} racks"], False) for racks in RACKS)
+            + " | ".join(display(figures[f"{figure}, {racks} racks"], False) for racks in RACKS)
             + " |"
             for title, figure in CIRCUITS
         ]
         return "\n".join([*head, *rows, ""])
-    # Some figures need reference results, traces or PostgreSQL, which a machine may lack.
-    rows = [f"| {title} | {_value(figures[figure])} |" for title, figure in ROWS[name] if figure in figures]
+    # Some figures need reference results, traces or PostgreSQL, which a machine may lack. The file of the
+    # repository has all of them, as a test requires.
+    rows = [f"| {title} | {display(figures[figure])} |" for title, figure in ROWS[name] if figure in figures]
     return "\n".join(["| measurement | median (least to greatest) |", "| --- | --- |", *rows, ""])
 
 
 def _machine(document: dict[str, Any]) -> str:
     machine = document["machine"]
     return (
-        f"Machine: {machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux"
-        f" {machine['kernel']}. Date: {document['date']}, at commit {document['commit']}. Runs:"
-        f" {document['runs']}; load average before a run: at most {document['load_before']}.\n"
+        f"* Machine: {machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux"
+        f" {machine['kernel']}.\n"
+        f"* Date: {document['date']}, at commit {document['commit']}.\n"
+        f"* Runs: {document['runs']}; load average before a run: at most {document['load_before']}, which"
+        " includes the load of the run before.\n"
     )
 
 
-def _value(figure: dict[str, Any], spread: bool = True) -> str:
+def display(figure: dict[str, Any], spread: bool = True) -> str:
     """A figure with its unit: `1.2 (1.1 to 1.3) million` or `28 us`."""
     unit = figure["unit"]
     scales = SCALES.get(unit, RATES)

@@ -93,7 +93,8 @@ fn apps() {
             let choice: Vec<HostId> = answer.expect("half of the room is free").choice;
             let seconds = completion(context.view, &app.transfers, &choice, Estimate::default()).seconds;
             let transfers = app.transfers.len();
-            bench::record(&format!("app, {shape}, {hosts} hosts, {count} tasks, {name}"), "ms", time);
+            let title = format!("app, {shape}, {hosts} hosts, {count} tasks, {transfers} transfers, {name}");
+            bench::record(&title, "ms", time);
             println!("{shape:>6} {count:>6} {transfers:>9} {name:>16} {time:>9.2} ms {seconds:>10.1} s");
         }
     }

@@ -135,7 +135,7 @@ fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     let (median, least, most) = (seconds[RUNS / 2], seconds[0], seconds[RUNS - 1]);
     let ratio = if unit == 1.0 { 1.0 } else { median / unit };
     let (median_ms, least, most) = (median * 1e3, least * 1e3, most * 1e3);
-    bench::record(&format!("slo, {name}"), "ms", median_ms);
+    bench::record(&format!("slo, {}", name.trim_end()), "ms", median_ms);
     println!("{name:<46} {count:>5} {median_ms:>7.1} ms {least:>7.1} ms {most:>7.1} ms {ratio:>7.2}x");
     median
 }
