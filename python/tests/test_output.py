@@ -133,6 +133,19 @@ def test_a_table_is_complete_at_any_terminal_width_and_breaks_no_word(
     assert all(len(line.split()) <= 2 for line in long)
 
 
+@pytest.mark.parametrize("columns", range(22, 100))
+def test_texts_that_wrap_keep_every_word_and_fit(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    headers = ["PLACE", "HOT", "SINCE", "WHY", "WHAT TO DO"]
+    rows = [
+        ["r9", "54.2 %", "2026-01-05 22:00", "the load grew", "add ports (leeward plan)"],
+        ["r1", "41.7 %", "2026-01-05 10:00", "tasks that need much bandwidth", "place work elsewhere"],
+    ]
+    output = on_a_terminal(monkeypatch, columns, headers, "<><<<", rows)
+    # As a list, the headers repeat.
+    assert {*output.split()} == {word for row in [headers, *rows] for cell in row for word in cell.split()}
+    assert all(len(line) <= columns for line in output.splitlines())
+
+
 def test_on_a_narrow_terminal_a_row_becomes_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     headers = ["LINK", "SHARE OF TIME", "RUNS"]
     rows = [["r9:uplink", "54.2 %", "1"], ["r1:uplink", "41.7 %", "2"]]

@@ -11,7 +11,7 @@ from leeward.cli import cluster_import
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.options import hint_schema
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
@@ -59,7 +59,7 @@ def read(file: str) -> Cluster:
 def _print_description(description: dict[str, Any]) -> None:
     kinds = ("hosts", "racks", "pods")
     counts = ", ".join(_count(description[kind], kind) for kind in kinds if description[kind])
-    print(f"{description['name']}: {description['shape']}, {counts}\n")
+    print_text(f"{description['name']}: {description['shape']}, {counts}\n")
     print_table(
         ("LINKS", "COUNT", "CAPACITY", "OVERSUBSCRIPTION"),
         "<>>>",

@@ -10,7 +10,7 @@ from leeward._quantities import bytes_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import progress
 
 LIST_EXAMPLES = """\b
@@ -144,12 +144,12 @@ def path(name: Name) -> None:
 
 def print_set(trace_set: data.TraceSet) -> None:
     """Prints all facts about a set."""
-    print(f"{trace_set.name}: {trace_set.what}")
+    print_text(f"{trace_set.name}: {trace_set.what}")
     print(f"source: https://github.com/{trace_set.repository} at {trace_set.commit}")
-    print(f"licence: {trace_set.licence}")
-    print(f"cite: {trace_set.cite}")
+    print_text(f"licence: {trace_set.licence}")
+    print_text(f"cite: {trace_set.cite}")
     print(f"here: {data.folder() / trace_set.name}")
-    print("Size and SHA-256 of a .gz file are those of its decompressed content.\n")
+    print_text("Size and SHA-256 of a .gz file are those of its decompressed content.\n")
     print_table(
         ("FILE", "SIZE", "HERE", "SHA-256", "FROM"),
         "<><<<",

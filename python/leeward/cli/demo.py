@@ -10,7 +10,7 @@ from leeward._files import check_file
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import STEPS, progress, steps
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def demo(
     ]
     if print_data(output, document, rows, COLUMNS["demo"]):
         return
-    print(f"tasks: {tasks_sentence(tasks[0])}")
-    print(f"with busier uplinks: {tasks_sentence(tasks[1])}\n")
+    print_text(f"tasks: {tasks_sentence(tasks[0])}")
+    print_text(f"with busier uplinks: {tasks_sentence(tasks[1])}\n")
     _print_blocks(blocks)
     print_note(f"\npage with pictures: {report.resolve().as_uri()}")
 

@@ -22,7 +22,7 @@ from leeward.cli.controller import (
     controller_errors,
 )
 from leeward.cli.csv_columns import COLUMNS
-from leeward.cli.output import Format, FormatOption, print_data, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_json, print_table, print_text
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -180,11 +180,11 @@ def _print(decision: dict[str, Any]) -> None:
     for label, text in _facts(decision):
         print(f"{label:<10} {text}")
     if decision.get("note"):
-        print(f"\n{decision['note']}")
+        print_text(f"\n{decision['note']}")
     if promise := decision.get("promise"):
         _print_promise(promise)
     if not decision["why"]:
-        print("\nno candidates are recorded")
+        print_text("\nno candidates are recorded")
     elif _is_task_decision(decision):
         place_tasks.print_reasons(_task_candidates(decision))
     else:

@@ -11,7 +11,7 @@ from leeward.cli.analysis_output import OutOption, ReportOption, check, write
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 from leeward.errors import InputError
@@ -176,13 +176,13 @@ def _print(result: "Analysis", top: int, explain: bool) -> None:
     """Prints the answer in at most ten lines, then the tables behind it."""
     from leeward.hotspots.report import answer, heading, sections
 
-    print("\n".join(heading(result)))
+    print_text("\n".join(heading(result)))
     blocks = sections(result, top)
     for section in [*answer(result), *blocks]:
-        print(f"\n{section.title}" if section in blocks else "")
+        print_text(f"\n{section.title}" if section in blocks else "")
         print_table(section.headers, section.sides, section.rows)
         for line in section.more:
-            print(line)
+            print_text(line)
     if explain:
         print_words(dict.fromkeys(word for section in [*answer(result), *blocks] for word in section.words))
     else:

@@ -10,7 +10,7 @@ from leeward.cli.analysis_output import OutOption, ReportOption, check, write
 from leeward.cli.csv_columns import ESTIMATE_COLUMNS
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_seed, split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 from leeward.errors import InputError
@@ -219,7 +219,7 @@ def _print(result: "Impact", every: bool) -> None:
     headers, cells = rows.summary(result)
     print_table(headers, rows.sides(headers, result.by), cells)
     for curve in result.curves if every else ():
-        print(f"\n{curve.name}{'' if curve.part == 'total' else f', {curve.part}'}")
+        print_text(f"\n{curve.name}{'' if curve.part == 'total' else f', {curve.part}'}")
         headers, cells = rows.buckets(result, curve)
         print_table(headers, ">" * len(headers), cells)
     print_note(f"\n{result.latencies:,} of {result.rows:,} latencies have a utilization")

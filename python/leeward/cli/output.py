@@ -100,6 +100,7 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
         sides: Alignment of each column: `<` for text, `>` for numbers. The first column has names.
         rows: Rows, with a cell for each column.
     """
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
 
@@ -115,22 +116,39 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
     columns = list(zip(headers, *cells, strict=True))
     # Names and numbers stay whole; a text may wrap at spaces.
     whole = [at == 0 or side == ">" for at, side in enumerate(sides)]
+    most = [max(map(cell_len, column)) for column in columns]
     least = [
-        max(len(part) for cell in column for part in ([cell] if keep else [*cell.split(), ""]))
-        for column, keep in zip(columns, whole, strict=True)
+        most[at] if keep else max(cell_len(word) for cell in column for word in [*cell.split(), ""])
+        for at, (column, keep) in enumerate(zip(columns, whole, strict=True))
     ]
-    if sum(least) + 2 * (len(headers) - 1) > console.width:
+    widths = _widths(least, most, console.width - 2 * (len(headers) - 1))
+    if widths is None:
         _print_list(headers, cells, console.width)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for header, side, keep, width in zip(headers, sides, whole, least, strict=True):
+    for header, side, width in zip(headers, sides, widths, strict=True):
         justify: Literal["left", "right"] = "left" if side == "<" else "right"
-        table.add_column(header, justify=justify, no_wrap=keep or not terminal, min_width=width)
+        table.add_column(header, justify=justify, width=width)
     for row in cells:
         table.add_row(*row)
     with console.capture() as capture:
         console.print(table)
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def _widths(least: Sequence[int], most: Sequence[int], width: int) -> list[int] | None:
+    """Widths of columns: `most` if all fit, else `least` with the rest for those that need it most.
+
+    Returns None if even `least` does not fit.
+    """
+    if sum(most) <= width:
+        return list(most)
+    if sum(least) > width:
+        return None
+    widths = list(least)
+    for _ in range(width - sum(least)):
+        widths[max(range(len(widths)), key=lambda at: most[at] - widths[at])] += 1
+    return widths
 
 
 def _print_list(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> None:
@@ -147,9 +165,10 @@ def _print_list(headers: Sequence[str], rows: Iterable[Sequence[str]], width: in
                 print(f"{'' if at else header:{column}}{line}".rstrip())
 
 
-def print_text(line: str = "") -> None:
-    """Prints a line of text on stdout; on a terminal, it wraps at spaces."""
-    print(fit(line, sys.stdout.isatty()))
+def print_text(text: str = "") -> None:
+    """Prints lines of text on stdout; on a terminal, they wrap at spaces."""
+    for line in text.split("\n"):
+        print(fit(line, sys.stdout.isatty()))
 
 
 def print_words(words: Iterable[tuple[str, str]]) -> None:

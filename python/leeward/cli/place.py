@@ -12,7 +12,7 @@ from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
@@ -164,7 +164,7 @@ def replicas(
 def print_reasons(decision: dict[str, Any], size: str) -> None:
     """Prints the candidates, best first, and the reason if the policy left the choice to another policy."""
     if note := decision["note"]:
-        print(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
+        print_text(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
     print_candidates(decision["why"])
 
 

@@ -10,7 +10,7 @@ from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags, parse_seed
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
@@ -191,7 +191,7 @@ def _print_completion(decision: dict[str, Any]) -> None:
         text += ", and no placement is faster"
     elif decision["gap"] is not None:
         text += f"; at most {percent_text(decision['gap'])} less is possible"
-    print(f"\ntransfers {text}")
+    print_text(f"\ntransfers {text}")
 
 
 def _print_transfers(decision: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from leeward.cli.analysis_output import OutOption, check, write
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags
-from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 
@@ -104,7 +104,7 @@ def _records(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _print(result: "Plan") -> None:
     threshold = percent_text(result.settings.threshold_ppm / 1e6, None)
     rank = f"p{result.settings.percentile:g}"
-    print(
+    print_text(
         f"{result.over:,} of {result.racks:,} racks over {threshold} in {rank};"
         f" {result.ports:,} ports to add\n"
     )
@@ -115,7 +115,7 @@ def _print(result: "Plan") -> None:
             [row for rack in result.planned[:MOST_RACKS] for row in _rows(rack)],
         )
         if len(result.planned) > MOST_RACKS:
-            print(f"... and {len(result.planned) - MOST_RACKS:,} more: -o json lists them")
+            print_text(f"... and {len(result.planned) - MOST_RACKS:,} more: -o json lists them")
     if result.taking:
         print()
         print_table(

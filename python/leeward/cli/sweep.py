@@ -11,7 +11,7 @@ from typing import Any
 from leeward._files import atomic_file, check_folder
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags
-from leeward.cli.output import Format, print_data, print_table, print_words
+from leeward.cli.output import Format, print_data, print_table, print_text, print_words
 from leeward.cli.progress import STEPS, progress, simulated_time_text, slow_notice, steps
 from leeward.cli.scenario_runs import read, warn_of_refusals
 from leeward.errors import InputError
@@ -111,7 +111,7 @@ def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> N
         print_note(f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}: {means}")
     for at, (setting, setting_rows) in enumerate(by_setting.items()):
         if setting:
-            print(("\n" if at else "") + setting)
+            print_text(("\n" if at else "") + setting)
         table = interval_rows(setting_rows, policies)
         sides = "<" + ">" * len(policies)
         print_table(("", *policies), sides, [(row.quantity, *row.cells) for row in table])

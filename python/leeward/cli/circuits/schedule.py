@@ -9,7 +9,7 @@ from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, parse_path, split_list
-from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _print(result: "list[Schedule]") -> None:
             ],
         )
         if len(one.days) > MOST_DAYS:
-            print(
+            print_text(
                 f"... and {len(one.days) - MOST_DAYS:,} more: -o json has all, with the circuits of each day"
             )
     print_words(_WORDS)

@@ -10,7 +10,7 @@ from leeward._quantities import bytes_text, percent_text, rate_text, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
-from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 
@@ -117,7 +117,7 @@ def _find_foreign(out: Path) -> str | None:
 
 def _print(summary: dict[str, Any]) -> None:
     totals = summary["totals"]
-    print(
+    print_text(
         f"{totals['finished']:,} of {totals['flows']:,} flows finished in {time_text(totals['ended_s'], 4)}"
         f" at {rate_text(summary['throughput_bps'])}; {bytes_text(totals['dropped_bytes'])} of"
         f" {bytes_text(totals['sent_bytes'])} sent were dropped\n"
@@ -170,7 +170,7 @@ def _print_trains(summary: dict[str, Any]) -> None:
         ],
     )
     if len(trains) > MOST_ROWS:
-        print(f"... and {len(trains) - MOST_ROWS:,} more: -o json has all")
+        print_text(f"... and {len(trains) - MOST_ROWS:,} more: -o json has all")
 
 
 def _print_paths(summary: dict[str, Any]) -> None:
@@ -210,4 +210,4 @@ def _print_circuits(summary: dict[str, Any]) -> None:
         ],
     )
     if len(circuits) > MOST_ROWS:
-        print(f"... and {len(circuits) - MOST_ROWS:,} more: -o json has all, and --out the days of each")
+        print_text(f"... and {len(circuits) - MOST_ROWS:,} more: -o json has all, and --out the days of each")

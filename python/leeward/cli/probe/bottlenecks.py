@@ -9,7 +9,7 @@ from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_seed, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.probe.by_controller import ByControllerOption, hosts_in_cluster, run_survey
 from leeward.cli.probe.options import (
     HostsOption,
@@ -96,11 +96,13 @@ def _print(result: dict[str, Any]) -> None:
     )
     print()
     for words, key in (("between four hosts", "between_four"), ("from one source", "from_one")):
-        print(f"{words}: {result[f'{key}_share']} of {len(result[key])} take from each other")
+        print_text(f"{words}: {result[f'{key}_share']} of {len(result[key])} take from each other")
     for one in result["uplinks"]:
-        print(f"link out of rack r{one['rack']}: {'a bottleneck' if one['bottleneck'] else 'no bottleneck'}")
+        print_text(
+            f"link out of rack r{one['rack']}: {'a bottleneck' if one['bottleneck'] else 'no bottleneck'}"
+        )
     if result["kind"]:
-        print(f"the network is {KINDS[result['kind']]}")
+        print_text(f"the network is {KINDS[result['kind']]}")
     else:
         print_note("hint: with at least four hosts, the kind of network can be determined")
 

@@ -7,7 +7,7 @@ import typer
 from leeward._quantities import bytes_text, percent_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.probe.options import (
     MOST,
     GapOption,
@@ -91,4 +91,4 @@ def calibrate(
             for one in result["trains"]
         ],
     )
-    print(f"\nuse --bursts {best['bursts']} --packets {best['packets']}")
+    print_text(f"\nuse --bursts {best['bursts']} --packets {best['packets']}")

@@ -7,7 +7,7 @@ import typer
 from leeward._quantities import rate_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.probe.options import (
     DestinationArgument,
     SecretOption,
@@ -54,17 +54,16 @@ def cross(
         )
     if print_data(output, result, [result], COLUMNS["probe cross"]):
         return
-    print(f"one connection gets {rate_text(result['one_bps'])}", end="")
-    print("" if result["each_bps"] is None else f", each of two {rate_text(result['each_bps'])}")
+    each = "" if result["each_bps"] is None else f", each of two {rate_text(result['each_bps'])}"
+    print_text(f"one connection gets {rate_text(result['one_bps'])}{each}")
     if result["connections"] is None:
-        print("\nA second connection did not slow the first: the competing connections are unknown.")
+        print_text("\nA second connection did not slow the first: the competing connections are unknown.")
         print_note("hint: --rate sets the rate of the path")
         return
     path_rate = f"of {rate_text(result['path_bps'])}"
-    print(f"{result['connections']:.2f} competing connections on a path {path_rate}", end="")
-    if result["plausible"]:
-        print(", {:.1f} to {:.1f} over time".format(*result["plausible"]), end="")
-    print("\n")
+    plausible = result["plausible"]
+    over_time = ", {:.1f} to {:.1f} over time".format(*plausible) if plausible else ""
+    print_text(f"{result['connections']:.2f} competing connections on a path {path_rate}{over_time}\n")
     print_table(
         ("OWN CONNECTIONS", "EACH GETS"),
         ">>",

@@ -9,7 +9,7 @@ from leeward._quantities import percent_text, rate_text, time_text
 from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.probe.by_controller import ByControllerOption, run_survey, train_of
 from leeward.cli.probe.options import (
     BurstsOption,
@@ -86,4 +86,4 @@ def path(
         ],
     )
     if len(result) > 1:
-        print(f"\nmedian {rate_text(statistics.median(one['rate_bps'] for one in result))}")
+        print_text(f"\nmedian {rate_text(statistics.median(one['rate_bps'] for one in result))}")

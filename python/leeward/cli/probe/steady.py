@@ -8,7 +8,7 @@ from leeward._quantities import percent_text, rate_text, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.probe.options import (
     BurstsOption,
     DestinationArgument,
@@ -71,7 +71,7 @@ def steady(
 def _print(result: dict[str, Any]) -> None:
     rates = [sample["rate_bps"] for sample in result["samples"]]
     least, most = rate_text(min(rates)), rate_text(max(rates))
-    print(f"{len(rates)} measurements, from {least} to {most}\n")
+    print_text(f"{len(rates)} measurements, from {least} to {most}\n")
     if not result["lags"]:
         print_note("hint: no two samples are as far apart as a lag of --lags")
         return

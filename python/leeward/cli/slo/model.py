@@ -7,7 +7,7 @@ import typer
 from leeward._quantities import percent_text, read_seconds, work_rate_text, work_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import name_flags, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.options import (
     NETWORK,
@@ -149,7 +149,7 @@ def _print(result: dict[str, Any]) -> None:
     count = len(result["states"])
     headers = ["STATE", "OF THE TIME", "REQUESTS/S", "WORK OF ONE", "WORK/S"]
     headers += [f"TO {to}" for to in range(count)] if count > 1 else []
-    print(
+    print_text(
         f"{result['stage']}: {count} states, {work_rate_text(result['mean_work_per_s'], unit)} on average\n"
     )
     rows = []
