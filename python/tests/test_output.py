@@ -1,6 +1,7 @@
 import errno
 import io
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -58,6 +59,17 @@ def test_progress_on_a_terminal_is_a_bar() -> None:
         advance(1)
     assert "simulating days" in stream.getvalue()
     assert "25%" in stream.getvalue()
+
+
+def test_progress_on_a_narrow_terminal_breaks_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    clock, stream = Clock(), Terminal()
+    name = "simulating uniform, sinbad and leeward under five seeds"
+    with progress(name, 4, stream, clock, lambda _: "16 min of 1 h simulated") as advance:
+        clock.now += 3
+        advance(1)
+    printed = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", " ", stream.getvalue())
+    assert {*name.split(), "simulated"} <= {*printed.split()}
 
 
 def test_a_long_task_without_progress_prints_its_name_once() -> None:
@@ -158,6 +170,20 @@ def test_on_a_narrow_terminal_a_row_becomes_a_list(monkeypatch: pytest.MonkeyPat
         "LINK           r1:uplink",
         "SHARE OF TIME  41.7 %",
         "RUNS           2",
+    ]
+
+
+def test_in_a_list_a_cell_without_a_header_is_the_title_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["block write time, mean", "2.49 s", "2.25 s"], ["  median", "5.37 s", "5.37 s"]]
+    output = on_a_terminal(monkeypatch, 30, ["", "uniform", "sinbad"], "<>>", rows)
+    assert output.splitlines() == [
+        "block write time, mean",
+        "uniform  2.49 s",
+        "sinbad   2.25 s",
+        "",
+        "  median",
+        "uniform  5.37 s",
+        "sinbad   5.37 s",
     ]
 
 

@@ -41,6 +41,7 @@ from leeward.cli import (
 from leeward.cli.former_flags import replace_former_flags
 from leeward.cli.groups import Commands, add
 from leeward.cli.help import Group
+from leeward.cli.notes import print_error, print_note
 from leeward.errors import InputError
 
 SECTIONS = (
@@ -146,7 +147,7 @@ def _flush() -> None:
 
 
 def _print_error(problem: str, *hints: str, code: int) -> int:
-    print("error:", " ".join(problem.split()), file=sys.stderr)
+    print_error(" ".join(problem.split()))
     for hint in hints:
-        print("hint:", hint, file=sys.stderr)
+        print_note(f"hint: {hint}", doubt=True)
     return code

@@ -158,11 +158,12 @@ def _print_list(headers: Sequence[str], rows: Iterable[Sequence[str]], width: in
         if number:
             print()
         for header, cell in zip(headers, row, strict=True):
-            lines = textwrap.wrap(
-                cell, max(width - column, 1), break_long_words=False, break_on_hyphens=False
-            ) or [""]
+            # A cell without a header is the title of its row.
+            margin = column if header else 0
+            room = max(width - margin, 1)
+            lines = textwrap.wrap(cell, room, break_long_words=False, break_on_hyphens=False) or [""]
             for at, line in enumerate(lines):
-                print(f"{'' if at else header:{column}}{line}".rstrip())
+                print(f"{'' if at else header:{margin}}{line}".rstrip())
 
 
 def print_text(text: str = "") -> None:

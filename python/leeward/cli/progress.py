@@ -108,15 +108,18 @@ class _Bar:
     def __init__(self, name: str, total: int, amount: Callable[[float], str], stream: TextIO) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
         self.total, self.amount = total, amount
+        console = Console(file=stream)
+        # By default, texts do not wrap, and a narrow terminal would cut words.
         self.progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            TextColumn("{task.description}", markup=False, table_column=Column(min_width=12)),
+            BarColumn(bar_width=min(40, console.width // 6)),
             TaskProgressColumn(),
-            TextColumn("{task.fields[amount]}", markup=False),
+            TextColumn("{task.fields[amount]}", markup=False, table_column=Column(min_width=9)),
             TimeRemainingColumn(),
-            console=Console(file=stream),
+            console=console,
             transient=True,
         )
         self.task = self.progress.add_task(name, total=total, amount="")

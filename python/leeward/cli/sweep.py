@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward._files import atomic_file, check_folder
-from leeward.cli.notes import print_note
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, print_data, print_table, print_text, print_words
 from leeward.cli.progress import STEPS, progress, simulated_time_text, slow_notice, steps
@@ -129,11 +129,17 @@ def _hint_options() -> Iterator[None]:
         raise
 
 
+class _Notes(logging.Handler):
+    """Prints messages as notes, and warnings as warnings."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        (print_warning if record.levelno >= logging.WARNING else print_note)(record.getMessage())
+
+
 @contextmanager
 def remarks_to_stderr() -> Iterator[None]:
     """Prints log messages of a sweep about its folder on stderr."""
-    log, handler = logging.getLogger("leeward.sweep"), logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    log, handler = logging.getLogger("leeward.sweep"), _Notes()
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     try:

@@ -23,8 +23,9 @@ from leeward.cli.controller import (
     controller_errors,
 )
 from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, whole_number
-from leeward.cli.output import Format, FormatOption, print_csv, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_csv, print_json, print_table, print_text
 from leeward.client.board import Board, Row, View
 
 if TYPE_CHECKING:
@@ -85,10 +86,10 @@ def _show(view: View, output: Format, indented: bool = False, header: bool = Tru
         rows = [{"time": view.time} | asdict(row) for row in view.rows]
         print_csv(rows, COLUMNS["top"], header)
     else:
-        print(_head(view))
+        print_text(_head(view))
         print_table(HEADERS, SIDES, [_cells(row) for row in view.rows])
         if view.old:
-            print("old:", view.old, file=sys.stderr, flush=True)
+            print_note(f"old: {view.old}", doubt=True)
         if not indented:
             print()
     sys.stdout.flush()
