@@ -31,7 +31,7 @@ BENCHES = (
     ("circuits", "schedule"),
     ("circuits", "switch"),
     ("controller", "hour"),
-    ("controller", "load"),
+    ("controller", "load", "--seconds", "5"),
     ("controller", "service"),
     ("fluid", "fluid"),
     ("packets", "packets"),
@@ -41,7 +41,7 @@ BENCHES = (
     ("slo", "pack"),
     ("slo", "slo"),
 )
-"""Crates and their benchmarks that record figures. `cargo bench` has more, which print comparisons."""
+"""Crates, their benchmarks that record figures, and arguments. Other benchmarks print comparisons."""
 FIGURES = ROOT / "docs" / "reference" / "speed.json"
 
 
@@ -64,8 +64,8 @@ def run(rows: int, memory: str) -> list[dict[str, Any]]:
     """Runs every benchmark once, and returns its figures."""
     programs = [
         *(
-            ["cargo", "bench", "--locked", "-p", f"leeward-{crate}", "--bench", name]
-            for crate, name in BENCHES
+            ["cargo", "bench", "--locked", "-p", f"leeward-{crate}", "--bench", name, "--", *arguments]
+            for crate, name, *arguments in BENCHES
         ),
         [sys.executable, "python/benchmarks/fluid.py"],
         [sys.executable, "python/benchmarks/hotspots.py", "--rows", str(rows), "--memory", memory],

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use leeward_capture::places::Mapping;
 use leeward_capture::{Capture, Content, Places, Settings};
-use leeward_testing::bench::{fastest, record};
+use leeward_testing::bench::{fastest, record, repeats};
 
 const BYTES: usize = 256 << 20;
 const REPEATS: usize = 5;
@@ -16,7 +16,11 @@ const HOSTS: u32 = 1000;
 const STEP: u64 = 1 << 16;
 
 fn main() {
-    println!("a file of {} MB, {HOSTS} hosts; MB/s of file, the fastest of {REPEATS}\n", BYTES >> 20);
+    println!(
+        "a file of {} MB, {HOSTS} hosts; MB/s of file, the fastest of {}\n",
+        BYTES >> 20,
+        repeats(REPEATS)
+    );
     println!(
         "{:>22} {:>8} {:>8} {:>8} {:>10} {:>8} {:>8}",
         "packets", "copy", "walk", "matrix", "packets/s", "of copy", "of walk"
@@ -26,9 +30,9 @@ fn main() {
         [("64 to 1500 bytes", &[64, 594, 1500][..]), ("64 bytes", &[64]), ("1500 bytes", &[1500])]
     {
         let (file, packets) = pcap(sizes);
-        let copy = fastest(REPEATS, || copy_file(&file));
-        let walk = fastest(REPEATS, || walk_records(&file));
-        let matrix = fastest(REPEATS, || read_matrix(&file, packets));
+        let copy = fastest(repeats(REPEATS), || copy_file(&file));
+        let walk = fastest(repeats(REPEATS), || walk_records(&file));
+        let matrix = fastest(repeats(REPEATS), || read_matrix(&file, packets));
         let rate = |seconds: f64| file.len() as f64 / 1e6 / seconds;
         record(&format!("capture, {name}"), "bytes/s", rate(matrix) * 1e6);
         record(&format!("capture, {name}, walk"), "ratio", walk / matrix);

@@ -14,7 +14,7 @@ use leeward_requests::{
     run,
 };
 use leeward_slo::Slo;
-use leeward_testing::bench::{record, seconds};
+use leeward_testing::bench::{record, repeats, seconds};
 use leeward_traces::Kind;
 
 const REQUESTS: u64 = 2_000_000;
@@ -107,7 +107,7 @@ fn main() {
 fn line(workloads: u64, name: &str, setup: &Setup, bound: f64) {
     let mut best = f64::INFINITY;
     let mut report: Option<Report> = None;
-    for _ in 0..3 {
+    for _ in 0..repeats(3) {
         let sources = sources(workloads);
         let began = seconds();
         report = Some(black_box(run(setup, sources)).expect("a valid setup"));
@@ -137,7 +137,7 @@ fn line(workloads: u64, name: &str, setup: &Setup, bound: f64) {
 /// are arrival, three services, and a device's latency; arrivals are as in the runs.
 fn heap(workloads: u64) -> f64 {
     let mut best = f64::INFINITY;
-    for _ in 0..3 {
+    for _ in 0..repeats(3) {
         let began = seconds();
         let mut heap: BinaryHeap<Reverse<(u64, u32)>> =
             (0..workloads as u32 + 5).map(|id| Reverse((u64::from(id), id))).collect();

@@ -24,7 +24,7 @@ fn main() {
     println!("{:<52} {:>10} {:>10} {:>10} {:>8}", "", "median", "least", "most", "ratio");
     let whole = system(180);
     // Models cache results, so the benchmark measures the first run separately.
-    let mut systems: Vec<System> = (0..RUNS).map(|_| system(180)).collect();
+    let mut systems: Vec<System> = (0..bench::repeats(RUNS)).map(|_| system(180)).collect();
     let unit = time("bounds of 180, snc, models new", 1.0, || {
         bounds(&systems.pop().expect("one system for each run"), Method::Snc)
     });
@@ -124,7 +124,7 @@ fn bounds(system: &System, method: Method) -> usize {
 /// bound, or with a bound within the SLO.
 fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     let mut count = 0;
-    let mut seconds: Vec<f64> = (0..RUNS)
+    let mut seconds: Vec<f64> = (0..bench::repeats(RUNS))
         .map(|_| {
             let begin = bench::seconds();
             count = run();
@@ -132,7 +132,7 @@ fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
         })
         .collect();
     seconds.sort_by(f64::total_cmp);
-    let (median, least, most) = (seconds[RUNS / 2], seconds[0], seconds[RUNS - 1]);
+    let (median, least, most) = (seconds[seconds.len() / 2], seconds[0], seconds[seconds.len() - 1]);
     let ratio = if unit == 1.0 { 1.0 } else { median / unit };
     let (median_ms, least, most) = (median * 1e3, least * 1e3, most * 1e3);
     bench::record(&format!("slo, {}", name.trim_end()), "ms", median_ms);

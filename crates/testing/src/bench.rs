@@ -26,6 +26,17 @@ pub fn fastest(repeats: usize, mut run: impl FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
+/// True if figures go to a file: the environment variable `LEEWARD_BENCH` names one.
+pub fn is_recorded() -> bool {
+    std::env::var_os("LEEWARD_BENCH").is_some()
+}
+
+/// Number of repetitions within a benchmark: `usual`, or one if figures go to a file. `make bench` repeats the whole
+/// benchmark, so the median and the spread in its file are those of single runs.
+pub fn repeats(usual: usize) -> usize {
+    if is_recorded() { 1 } else { usual }
+}
+
 /// Appends a figure to the file that the environment variable `LEEWARD_BENCH` names, as a line of JSON. Without the
 /// variable, does nothing.
 ///
