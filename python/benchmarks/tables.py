@@ -69,8 +69,8 @@ def _machine(document: dict[str, Any]) -> str:
         f"* Machine: {machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux"
         f" {machine['kernel']}.\n"
         f"* Date: {document['date']}, at commit {document['commit']}.\n"
-        f"* Runs: {document['runs']}; load average before a run: at most {document['load_before']}, which"
-        " includes the load of the run before.\n"
+        f"* Runs: {document['runs']}; load average before a run: at most {document['load_before']}, from"
+        " the run before and from other programs.\n"
     )
 
 

@@ -1,5 +1,6 @@
-"""Figures of benchmarks: their summary and their text."""
+"""The file of figures has what the page of speed prints; each figure has a name of its own."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,13 @@ sys.path.insert(0, str(ROOT / "python" / "benchmarks"))
 
 import collect  # noqa: E402 (the module is not part of the package)
 import tables  # noqa: E402
+
+
+def test_the_file_has_a_figure_for_each_row() -> None:
+    figures = json.loads(tables.FIGURES.read_text())["figures"]
+    rows = {figure for table in tables.ROWS.values() for _, figure in table}
+    rows |= {f"{figure}, {racks} racks" for _, figure in tables.CIRCUITS for racks in tables.RACKS}
+    assert not rows - figures.keys()
 
 
 def test_a_figure_has_the_median_and_the_ends_of_its_runs() -> None:
