@@ -1,6 +1,5 @@
 """`leeward hotspots`: hot links, their times, durations and causes."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,16 +31,11 @@ PICTURE_TABLES = ("utilization", "heat", "cv")
 """Tables for pictures, which `--out` writes and JSON output omits."""
 RUN_TABLES = ("runs", "changes")
 """Tables with a row for every run, which `--out` writes and JSON output omits."""
-TelemetryArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="TELEMETRY", help="The same as --telemetry.", show_default=False),
-]
 
 
 @takes_telemetry(interval="5min")
 def hotspots(
     telemetry: Telemetry,
-    paths: TelemetryArgument = None,
     hot: Annotated[str, typer.Option(metavar="SHARE", help="Utilization above which a link is hot.")] = "75%",
     bridge: Annotated[
         int,
@@ -114,7 +108,7 @@ def hotspots(
     for name, path in files.items():
         if path is not None and not path.is_file():
             raise InputError.about(f"--{name}", f"`{path}`: no such file")
-    samples = replace(telemetry, files=[*(telemetry.files or ()), *(paths or ())]).read()
+    samples = telemetry.read()
     result = _analyze(samples, settings, files)
     if not print_data(output, _record(result), "hot_places", COLUMNS["hotspots"]):
         _print(result, top, explain)

@@ -26,6 +26,10 @@ FLAGS = {
 } | {"keep": "--cache"}
 """Flags of the arguments of the telemetry reader, for errors."""
 
+TelemetryArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TELEMETRY", help="The same as --telemetry.", show_default=False),
+]
 FilesOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -117,10 +121,11 @@ CacheOption = Annotated[
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Values of the options: the source of telemetry and its settings. Each field is an option."""
+    """Values of the options: the source of telemetry and its settings. Each field is a parameter."""
 
     cluster: ClusterOption
-    files: FilesOption = None
+    paths: TelemetryArgument = None
+    telemetry: FilesOption = None
     prometheus: PrometheusOption = None
     since: SinceOption = None
     until: UntilOption = None
@@ -131,6 +136,11 @@ class Telemetry:
     engine: EngineOption = EngineName.DUCKDB
     http: HttpOption = None
     cache: CacheOption = None
+
+    @property
+    def files(self) -> list[str]:
+        """Files of arguments and options."""
+        return [*(self.telemetry or ()), *(self.paths or ())]
 
     @property
     def interval_ms(self) -> int:
@@ -152,7 +162,7 @@ class Telemetry:
 
     def of(self, file: str) -> "Telemetry":
         """The same options for a single file."""
-        return replace(self, files=[file], prometheus=None)
+        return replace(self, paths=[], telemetry=[file], prometheus=None)
 
     def read(self, engine: "Engine | None" = None, **flags: str) -> "Samples":
         """Reads the loads of links.
@@ -171,7 +181,7 @@ class Telemetry:
         with slow_notice("reading telemetry"), name_flags(**FLAGS | flags):
             return read(
                 network,
-                self.files or (),
+                self.files,
                 prometheus=self.prometheus,
                 since=self.since,
                 until=self.until,
