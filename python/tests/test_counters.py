@@ -13,6 +13,8 @@ from leeward.telemetry import Engine, Samples, read, windows
 
 T = 1_700_000_000_000
 CLUSTER = Cluster({"racks": 2, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "10Gbps"})
+SLOW = Cluster({"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "rack_link": "1Gbps"})
+"""At 1 Gb/s, three steps carry less than 2^32 octets, so a 32-bit counter is not ambiguous."""
 STEP = 10_000
 MOST = 10**9
 """Greatest number of octets in a step: a 32-bit counter wraps at most once in three steps."""
@@ -62,7 +64,13 @@ class Planted:
             self.rows.reverse()
 
 
-def read_samples(engine: Engine, folder: Any, planted: list[Planted], width: int | None = None) -> Samples:
+def read_samples(
+    engine: Engine,
+    folder: Any,
+    planted: list[Planted],
+    width: int | None = None,
+    cluster: Cluster = CLUSTER,
+) -> Samples:
     links = ["r0:uplink", "r1:downlink"]
     name = "ifInOctets" if width == 32 else "rx_octets"
     rows = [(link, *row) for link, one in zip(links, planted, strict=False) for row in one.rows]
@@ -73,7 +81,7 @@ def read_samples(engine: Engine, folder: Any, planted: list[Planted], width: int
     }
     parquet.write_table(pyarrow.table(columns), folder / "a.parquet")
     (folder / "map.yaml").write_text("links:\n  - {match: {link: '(?P<name>.*)'}, in: '{name}'}\n")
-    return read(CLUSTER, [folder / "a.parquet"], map=folder / "map.yaml", engine=engine, cadence="10s")
+    return read(cluster, [folder / "a.parquet"], map=folder / "map.yaml", engine=engine, cadence="10s")
 
 
 def every(samples: Samples) -> list[dict[str, int]]:
@@ -108,7 +116,7 @@ def test_32_bit_counters_wrap_without_losing_bits(tmp_path_factory: Any, drawn: 
     # A restart of a 32-bit counter may look like a wrap, so this test has no restarts.
     once = [(octets, "" if fate == "restart" else fate) for octets, fate in drawn]
     planted = Planted(once, start, 2**32)
-    samples = read_samples(Engine.duckdb(threads=1), tmp_path_factory.mktemp("narrow"), [planted], 32)
+    samples = read_samples(Engine.duckdb(threads=1), tmp_path_factory.mktemp("narrow"), [planted], 32, SLOW)
     assert sum(row["bits"] for row in every(samples)) == planted.bits
     assert samples.discards.counts.get("wrap-32", 0) == planted.wraps
 
@@ -119,9 +127,53 @@ def test_a_32_bit_reset_is_distinguished_from_a_wrap_by_the_speed(tmp_path: Any)
         planted.rows = [(T + step_ms * at, value) for at, value in enumerate([10**6, 10**6 + 10, 0, 10, 20])]
         return dict(read_samples(Engine.duckdb(threads=1), tmp_path, [planted], 32).discards.counts)
 
-    # At 10 Gbit/s, 2^32 octets take 3.4 s. In ten seconds the counter may have wrapped up to twice.
+    # At 10 Gbit/s, 2^32 octets take 3.4 s. In four seconds the counter may wrap once, but not twice.
     assert counts(1000) == {"reset": 1}
-    assert counts(STEP) == {"wrap-32": 1, "ambiguous-32": 3}
+    assert counts(4000) == {"wrap-32": 1, "ambiguous-32": 3}
+    assert counts(STEP) == {"ambiguous-32": 4}
+
+
+@pytest.mark.hypothesis
+@settings(max_examples=settings().max_examples // 5)
+@given(
+    octets=st.lists(st.integers(0, 9 * MOST), min_size=3, max_size=20),
+    start=st.integers(0, 2**32 - 1),
+)
+def test_a_32_bit_reading_that_may_hide_a_wrap_has_no_value(
+    tmp_path_factory: Any, octets: list[int], start: int
+) -> None:
+    # Each sample is right, whatever the counter carried; where it cannot be known, there is none.
+    planted = Planted([], start, 2**32)
+    values = [start]
+    for grown in octets:
+        values.append(values[-1] + grown)
+    planted.rows = [(T + STEP * at, value % 2**32) for at, value in enumerate(values)]
+    samples = read_samples(Engine.duckdb(threads=1), tmp_path_factory.mktemp("wraps"), [planted], 32)
+    carried = {T + STEP * (at + 1): 8 * grown for at, grown in enumerate(octets)}
+    assert all(row["bits"] in (0, carried[row["t_ms"]]) for row in every(samples))
+    unknown = sum(grown > 0 for grown in octets)
+    assert samples.discards.counts.get("ambiguous-32", 0) <= unknown
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 4, 9])
+@pytest.mark.parametrize("load", [0.2, 0.8, 1.0])
+def test_a_cached_counter_that_catches_up_stays_one_steady_load(
+    tmp_path: Any, repeats: int, load: float
+) -> None:
+    octets = round(load * 10e9 / 8 * STEP / 1000)
+    planted = Planted([], 0, 2**63)
+    # Every reading but one of `repeats` + 1 repeats the one before.
+    planted.rows = [(T + STEP * at, 10**12 + octets * (at - at % (repeats + 1))) for at in range(361)]
+    samples = read_samples(Engine.duckdb(threads=1), tmp_path, [planted])
+    table = windows(samples, 300_000).table.order_by("start_ms")
+    ppm = samples.engine.arrow(table)["ppm"].to_pylist()[:-1]
+    assert len(ppm) == 11 or len(ppm) == 12
+    if load * (repeats + 1) > 1.05:
+        assert set(ppm) <= {round(1e6 * load), round(1e6 * load) - 1}
+        # At the end, the last readings only repeat.
+        assert samples.discards.counts == {"cached": 360 - 360 // (repeats + 1) - 360 % (repeats + 1)}
+    else:
+        assert samples.discards.counts == {}
 
 
 def test_gaps_and_jumps_of_a_counter_give_no_samples(tmp_path: Any) -> None:

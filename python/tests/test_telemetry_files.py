@@ -161,7 +161,7 @@ def test_invalid_speeds_are_counted_and_do_not_hide_excessive_ones(tmp_path: Pat
 def test_a_sample_of_a_link_with_all_ports_down_is_counted(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = "unix_s,device,interface,speed_mbps,out_bps\n" + "".join(
-        f"{T + 10 * step},tor1,Eth{port},{0 if step > 1 else 10_000},1000\n"
+        f"{T + 10 * step},tor1,Eth{port},{'0,0' if step > 1 else '10000,1000'}\n"
         for step in range(4)
         for port in (1, 2)
     )
@@ -201,13 +201,13 @@ def test_a_map_that_leaves_out_every_series_is_an_error_with_a_hint(tmp_path: Pa
 def test_bits_and_capacities_of_the_ports_of_a_link_add_up(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = "unix_s,device,interface,speed_mbps,out_bps\n" + "".join(
-        f"{T + 10 * step}.{port}00,tor1,Eth{port},{0 if step > 1 and port > 2 else 10_000},1000\n"
+        f"{T + 10 * step}.{port}00,tor1,Eth{port},{'0,0' if step > 1 and port > 2 else '10000,1000'}\n"
         for step in range(4)
         for port in (1, 2, 3, 4)
     )
     samples = read_telemetry(tmp_path, text, map=tmp_path / "map.yaml")
     assert [(bits, capacity // 10**9) for *_, bits, capacity in rows(samples)] == [
-        (40_000, 40), (40_000, 40), (40_000, 20), (40_000, 20)
+        (40_000, 40), (40_000, 40), (20_000, 20), (20_000, 20)
     ]  # fmt: skip
 
 
@@ -422,3 +422,27 @@ def test_sums_computed_while_reading_match_the_samples(
         samples = result.engine.arrow(result.table.agg(n=result.table.count()))["n"][0].as_py()
         # The last two rows have no time or a time in the future. Each discarded row is counted.
         assert samples + result.discards.total == len(lines) + 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "capacity", "reason"),
+    [
+        ("ifSpeed,ifHighSpeed", "4294967295,20000", 20, None),
+        ("ifHighSpeed,ifSpeed", "20000,4294967295", 20, None),
+        ("ifSpeed", "4294967295", 40, "no-speed"),
+        ("ifSpeed", "0", 40, "no-speed"),
+        ("ifHighSpeed", "0", 40, "no-speed"),
+        ("ifSpeed", "1000000000", 1, None),
+    ],
+)
+def test_a_speed_at_its_top_or_of_a_busy_port_at_0_is_unknown(
+    tmp_path: Path, columns: str, cells: str, capacity: int, reason: str | None
+) -> None:
+    (tmp_path / "map.yaml").write_text(PORTS)
+    text = f"unix_s,device,interface,{columns},ifHCOutOctets\n" + "".join(
+        f"{T + 60 * step},tor1,Eth1,{cells},{10**9 + 10**8 * step}\n" for step in range(6)
+    )
+    samples = read_telemetry(tmp_path, text, map=tmp_path / "map.yaml")
+    assert {row[4] for row in rows(samples)} == {capacity * 10**9}
+    assert [row[3] for row in rows(samples)] == [8 * 10**8] * 5
+    assert set(samples.discards.counts) == ({reason} if reason else set())

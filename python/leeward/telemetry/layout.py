@@ -37,7 +37,6 @@ _SPEED = {
     "capacity_bps": "bps",
     "speed_bps": "bps",
     "bandwidth_bps": "bps",
-    "ifspeed": "bps",
     "bandwidth_kbps": "kbps",
     "capacity_kbps": "kbps",
     "speed_kbps": "kbps",
@@ -50,7 +49,10 @@ _SPEED = {
     "bandwidth_gbps": "Gbps",
     "speed_bytes": "B/s",
     "node_network_speed_bytes": "B/s",
+    # With 32 bits, it ends at 4.29 Gbps.
+    "ifspeed": "bps",
 }
+"""Columns of speeds, and their units. The first that a file has counts."""
 
 
 _WHOLE_NAMES = {
@@ -181,10 +183,8 @@ def _labels(plain: dict[str, str]) -> tuple[str, ...]:
 
 
 def _first(plain: dict[str, str], units: dict[str, str]) -> Column | None:
-    for column, text in plain.items():
-        if text in units:
-            return Column(column, units[text])
-    return None
+    columns = {text: column for column, text in reversed(plain.items())}
+    return next((Column(columns[text], unit) for text, unit in units.items() if text in columns), None)
 
 
 def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:

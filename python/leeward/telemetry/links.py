@@ -19,11 +19,12 @@ def link_samples(
     """Samples by link: the columns of `samples.COLUMNS`.
 
     A port with an unknown speed has an equal part of the link's capacity in the cluster file. A port whose
-    speed is 0 is down: it has no capacity.
+    speed is 0 is down, and has no capacity; but if it carries bits in most samples with this speed, its
+    speed is unknown.
 
     Args:
         engine: Engine of the tables.
-        samples: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
+        samples: `series`, `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
         series: Series of the samples.
         speeds: True if any series has a speed.
         discards: Counts samples without a speed, and those of links that are down.
@@ -33,6 +34,10 @@ def link_samples(
         samples = samples.mutate(capacity=samples.share_bps)
     else:
         missing = samples.speed.isnull() | (samples.speed < 0)
+        with reading(name):
+            busy = _busy_without_speed(engine, samples)
+        if busy:
+            missing = missing | ((samples.speed < 1) & samples.series.isin(busy))
         # Less than 1 bit/s counts as 0.
         samples = samples.mutate(
             capacity=missing.ifelse(samples.share_bps, samples.speed.floor().cast("int64"))
@@ -63,6 +68,14 @@ def link_samples(
         discards.count("no-capacity", int(readings_lost or 0), "a speed of 0 of all ports of a link")
         bundles = bundles.filter(bundles.capacity_bps > 0)
     return ibis.union(result, bundles.drop("readings"))
+
+
+def _busy_without_speed(engine: Engine, samples: ibis.Table) -> list[int]:
+    """Series that carry bits in most samples with a speed of 0."""
+    none = samples.filter((samples.speed >= 0) & (samples.speed < 1))
+    counts = none.group_by("series").agg(number=none.count(), busy=(none.bits > 0).cast("int64").sum())
+    counts = counts.filter(counts.busy * 2 > counts.number)
+    return sorted(engine.arrow(counts.select("series"))["series"].to_pylist())
 
 
 def _bundles(samples: ibis.Table, cadence: int) -> ibis.Table:

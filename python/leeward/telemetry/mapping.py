@@ -69,6 +69,7 @@ class Map:
         columns: Meanings of columns of files.
         rules: Rules, of which the first that matches a port counts.
         ignore: Ports that are known not to be links of the cluster.
+        replica_labels: Labels by which copies of a series differ, such as `replica`.
     """
 
     name: str = "map"
@@ -76,6 +77,7 @@ class Map:
     columns: MapColumns = field(default_factory=MapColumns)
     rules: tuple[Rule, ...] = ()
     ignore: tuple[dict[str, re.Pattern[str]], ...] = ()
+    replica_labels: tuple[str, ...] = ()
 
     def link(self, labels: Mapping[str, str], way: str) -> str | None:
         """Name of the link of a reading; None without a rule; empty, if it is ignored.
@@ -166,7 +168,7 @@ class _Reader:
         self.name = name
 
     def map(self, root: Any) -> Map:
-        top = self.fields(root, "", ("prometheus", "columns", "links", "ignore"))
+        top = self.fields(root, "", ("prometheus", "columns", "links", "ignore", "replica_labels"))
         rules = [
             self.rule(node, f"links[{number}]")
             for number, node in enumerate(self.items(top.get("links"), "links"))
@@ -177,7 +179,11 @@ class _Reader:
         ]
         metrics = self.metrics(top["prometheus"]) if "prometheus" in top else None
         columns = self.columns(top["columns"]) if "columns" in top else MapColumns()
-        return Map(self.name, metrics, columns, tuple(rules), tuple(ignore))
+        replica_labels = [
+            self.text(node, f"replica_labels[{number}]")
+            for number, node in enumerate(self.items(top.get("replica_labels"), "replica_labels"))
+        ]
+        return Map(self.name, metrics, columns, tuple(rules), tuple(ignore), tuple(replica_labels))
 
     def metrics(self, node: Any) -> Metrics:
         where = "prometheus"

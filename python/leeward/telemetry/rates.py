@@ -21,7 +21,7 @@ from leeward.telemetry.series import Series
 
 
 def rates(engine: Engine, series: Series, discards: Discards, name: str) -> ibis.Table:
-    """Samples of rates: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
+    """Samples of rates: `series`, `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
 
     Args:
         engine: Engine of the tables.
@@ -73,6 +73,7 @@ def _bit_or(bits: int) -> int:
 def _samples(table: ibis.Table, span: Any) -> ibis.Table:
     bits = table.value * (span.cast("float64") / 1000.0)
     return table.select(
+        "series",
         "link",
         "share_bps",
         "members",

@@ -70,6 +70,11 @@ def schema() -> dict[str, Any]:
             "items": patterns,
             "description": "Ports that are not links of the cluster.",
         },
+        "replica_labels": {
+            "type": "array",
+            "items": _text("A label by which copies of a series differ, such as `replica`."),
+            "description": "Labels of copies: of several series that differ in these alone, one counts.",
+        },
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,6 +1,6 @@
 """Series: readings of one port in one direction. Unusable readings are counted, with example links."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import SEPARATOR, Readings, reading
 from leeward.telemetry.mapping import Map, nearest
+from leeward.telemetry.ports import FOREVER, Run, ports
 from leeward.telemetry.samples import MOST_CAPACITY
 
 LATE_MS = 60_000
@@ -26,6 +27,8 @@ MOST_CADENCE_MS = 3_600_000
 """Greatest time between readings."""
 MOST_RATE = 1e15
 """Bits per second beyond any link."""
+SPEED_TOP = 2.0**32 - 1
+"""Value of `ifSpeed` for every speed that its 32 bits cannot hold: the speed is unknown."""
 _MOST_PROBES = 8
 """Number of series whose spacings are examined."""
 _HINT = "a map file gives the links of labels: --map FILE"
@@ -55,8 +58,8 @@ class Series:
         times: `t_ms` of these readings, and of series that are not links, by the columns `by`.
         by: `key`, or `key` and `way`.
         known: For each series its `key` and `way`, `series` and `link` (int32), `share_bps` (int64: the
-            cluster's capacity, divided by the number of series of the link) and `members` (int32: that
-            number).
+            cluster's capacity, divided by the number of ports of the link), `members` (int32: that number),
+            and `since_ms` (int64: readings up to this time do not count).
         cadence_ms: The most frequent spacing.
     """
 
@@ -99,7 +102,8 @@ def series(
     """
     if readings.speeds:
         # An invalid speed becomes null: as the greatest number, it would hide one out of range.
-        readings = replace(readings, table=readings.table.mutate(speed=finite(readings.table.speed)))
+        speed = finite(readings.table.speed)
+        readings = replace(readings, table=readings.table.mutate(speed=speed.nullif(SPEED_TOP)))
     rows, clean = _judge(engine, readings, period)
     if not rows and alone:
         raise InputError.about(readings.name, "no readings")
@@ -116,9 +120,9 @@ def series(
     if not good and alone:
         outside = sum(row["number"] for row in rows if REASONS[row["reason"]] == "outside")
         raise _no_reading_error(readings, discards, outside)
-    series_links = _link_series(readings, good, links, map_file, discards, alone)
+    runs = _link_series(readings, good, links, map_file, discards, alone)
     if cadence_ms is None:
-        cadence_ms = cadence_of(engine, clean, readings, series_links)
+        cadence_ms = cadence_of(engine, clean, readings, [run.key for run in runs])
     if cadence_ms is None:
         error = InputError.about(
             readings.name,
@@ -129,7 +133,13 @@ def series(
     if cadence_ms > MOST_CADENCE_MS:
         message = f"readings are {cadence_ms / 3.6e6:.3g} h apart; expected at most 1 h"
         raise InputError.about(readings.name, message)
+    counted = ports(
+        runs, engine, clean, readings.by, readings.counter, cadence_ms, map_file.replica_labels, discards
+    )
+    series_links = _shares(counted, links)
     joined = clean.join(engine.table(series_links), readings.by)
+    if any(run.since_ms > -FOREVER for run, _ in counted):
+        joined = joined.filter(joined.t_ms > joined.since_ms)
     table = joined.select("series", "link", "share_bps", "members", "t_ms", "value", "speed")
     return Series(table, clean.select(*readings.by, "t_ms"), readings.by, series_links, cadence_ms)
 
@@ -162,7 +172,10 @@ def _judge(engine: Engine, readings: Readings, period: Period) -> tuple[list[dic
         return [_with_way(readings, row) | {"reason": 0} for row in rows], table
     with_reason = table.mutate(reason=_reason(readings, period))
     grouped = with_reason.group_by([*readings.by, "reason"]).agg(
-        number=with_reason.count(), most=with_reason.speed.max()
+        number=with_reason.count(),
+        most=with_reason.speed.max(),
+        first=with_reason.t_ms.min(),
+        last=with_reason.t_ms.max(),
     )
     with reading(readings.name):
         rows = engine.arrow(grouped.order_by([*readings.by, "reason"])).to_pylist()
@@ -216,21 +229,23 @@ def _link_series(
     map_file: Map,
     discards: Discards,
     alone: bool,
-) -> pyarrow.Table:
-    """Links of series.
+) -> list[Run]:
+    """Series of links.
 
     Raises:
         InputError: No series is a link, and there are no others.
     """
     numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
-    rows: list[tuple[str, str, int]] = []
+    runs: list[Run] = []
     unmatched: list[str] = []
     ignored: list[str] = []
     for row in summaries:
         labels = _labels(readings, row["key"])
         name = map_file.link(labels, row["way"])
         if name in numbers:
-            rows.append((row["key"], row["way"], numbers[name]))
+            text = _series_text(readings, row)
+            times = row["number"], row["first"], row["last"]
+            runs.append(Run(row["key"], row["way"], numbers[name], labels, *times, text))
             continue
         if name == "":
             ignored.append(_series_text(readings, row))
@@ -245,7 +260,7 @@ def _link_series(
             near = nearest(text_of_labels, numbers)
             unmatched.append(f"{description}; nearest: {', '.join(near)}" if near else description)
         discards.count("no-link", row["number"], *unmatched[-1:])
-    if not rows and alone:
+    if not runs and alone:
         text = "; ".join(unmatched or ignored[:3])
         message = f"none of {len(summaries):,} series is a link of the cluster: {text}"
         error = InputError.about(readings.name, message)
@@ -257,7 +272,7 @@ def _link_series(
                 _HINT if not map_file.rules else f"{map_file.name}: no rule in `links` gives these a link"
             )
         raise error
-    return _shares(rows, links)
+    return runs
 
 
 def links_of_keys(
@@ -269,38 +284,36 @@ def links_of_keys(
     link_names = [
         (row["key"], row["way"], map_file.link(_labels(readings, row["key"]), row["way"])) for row in whole
     ]
-    rows = [(key, way, numbers[name]) for key, way, name in link_names if name in numbers]
-    return _shares(rows, links) if rows else None
+    runs = [Run(key, way, numbers[name], {}, 0, 0, 0, "") for key, way, name in link_names if name in numbers]
+    return _shares([(run, 1) for run in runs], links) if runs else None
 
 
-def _shares(rows: list[tuple[str, str, int]], links: pyarrow.Table) -> pyarrow.Table:
-    """Keys, ways and links as a table, with the number of series of each link."""
+def _shares(runs: list[tuple[Run, int]], links: pyarrow.Table) -> pyarrow.Table:
+    """Series and their numbers of ports as the table `Series.known`."""
     capacities = dict(zip(links["link"].to_pylist(), links["capacity_bps"].to_pylist(), strict=True))
-    numbers = numpy.array([link for *_, link in rows], numpy.int64)
-    _, place, counts = numpy.unique(numbers, return_inverse=True, return_counts=True)
-    members = counts[place]
-    shares = [
-        max(1, capacities[link] // int(count)) for link, count in zip(numbers.tolist(), members, strict=True)
-    ]
-    return pyarrow.table(
-        {
-            "key": pyarrow.array([key for key, *_ in rows], pyarrow.string()),
-            "way": pyarrow.array([way for _, way, _ in rows], pyarrow.string()),
-            "series": pyarrow.array(range(len(rows)), pyarrow.int32()),
-            "link": pyarrow.array(numbers, pyarrow.int32()),
-            "share_bps": pyarrow.array(shares, pyarrow.int64()),
-            "members": pyarrow.array(members, pyarrow.int32()),
-        }
-    )
+    columns = {
+        "key": (pyarrow.string(), [run.key for run, _ in runs]),
+        "way": (pyarrow.string(), [run.way for run, _ in runs]),
+        "series": (pyarrow.int32(), range(len(runs))),
+        "link": (pyarrow.int32(), [run.link for run, _ in runs]),
+        "share_bps": (pyarrow.int64(), [max(1, capacities[run.link] // number) for run, number in runs]),
+        "members": (pyarrow.int32(), [number for _, number in runs]),
+        "since_ms": (pyarrow.int64(), [run.since_ms for run, _ in runs]),
+    }
+    return pyarrow.table({name: pyarrow.array(values, kind) for name, (kind, values) in columns.items()})
 
 
-def cadence_of(
-    engine: Engine, clean: ibis.Table, readings: Readings, series_links: pyarrow.Table
-) -> int | None:
-    """Most frequent spacing of readings of some series; None if no series has two readings."""
-    step = max(1, series_links.num_rows // _MOST_PROBES)
-    some = series_links.take(list(range(0, series_links.num_rows, step))[:_MOST_PROBES])
-    probes = clean.filter(clean.key.isin(some["key"].to_pylist())).select(*readings.by, "t_ms")
+def cadence_of(engine: Engine, clean: ibis.Table, readings: Readings, keys: Sequence[str]) -> int | None:
+    """Most frequent spacing of readings of some series; None if no series has two readings.
+
+    Args:
+        engine: Engine of the tables.
+        clean: Valid readings.
+        readings: All readings.
+        keys: Keys of the series of links.
+    """
+    step = max(1, len(keys) // _MOST_PROBES)
+    probes = clean.filter(clean.key.isin(keys[::step][:_MOST_PROBES])).select(*readings.by, "t_ms")
     probes = probes.filter(probes.t_ms.notnull())
     before = probes.t_ms.lag().over(group_by=readings.by, order_by=probes.t_ms)
     spacings = probes.mutate(spacing=probes.t_ms - before)

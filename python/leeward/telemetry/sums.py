@@ -96,7 +96,7 @@ def sum_rates(
     if series_links is None or len(set(series_links["link"].to_pylist())) < series_links.num_rows:
         return None
     if cadence_ms is None:
-        cadence_ms = cadence_of(engine, in_period.table, readings, series_links)
+        cadence_ms = cadence_of(engine, in_period.table, readings, series_links["key"].to_pylist())
     if cadence_ms is None or cadence_ms > MOST_CADENCE_MS:
         return None
     length = length_of(cadence_ms)

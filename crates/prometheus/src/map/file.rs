@@ -38,6 +38,8 @@ struct MapFile {
     links: Vec<Spanned<RuleFile>>,
     #[serde(default)]
     ignore: Vec<Spanned<Patterns>>,
+    #[serde(default)]
+    replica_labels: Vec<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -97,7 +99,7 @@ impl Map {
             return Err(InputError::new(file, format!("longer than {MAX_BYTES} bytes")));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let MapFile { prometheus, columns, links, ignore } = read_yaml(file, text)?;
+        let MapFile { prometheus, columns, links, ignore, replica_labels } = read_yaml(file, text)?;
         let reader = Reader { file };
         if let Some(columns) = columns {
             let message = "this field is for telemetry files, which a service does not read; remove it";
@@ -114,6 +116,7 @@ impl Map {
             metrics: reader.metrics(&prometheus)?,
             rules: links.iter().enumerate().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
             ignore: ignore.iter().enumerate().map(each).collect::<Result<_, _>>()?,
+            replica_labels: replica_labels.into_iter().map(|label| label.value).collect(),
         })
     }
 }

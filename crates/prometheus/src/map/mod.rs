@@ -14,6 +14,8 @@ pub struct Map {
     rules: Vec<Rule>,
     /// Ports known to be outside the cluster.
     ignore: Vec<Match>,
+    /// Labels by which copies of a series differ.
+    pub replica_labels: Vec<String>,
 }
 
 /// Direction of a counter.

@@ -158,10 +158,16 @@ impl Meter {
         let valid_time =
             |at: i64| engine_time(at).filter(|&at| at <= ahead && now.since(at) <= SILENCE_LIMIT);
         self.drop_silent(now);
-        self.update_speeds(answers.speeds, &mut steps, valid_time);
-        self.add_ports(topology, &answers.counters, valid_time);
+        let speeds = self.without_copies(answers.speeds);
+        let counters: Vec<(Direction, Vec<Series>)> = answers
+            .counters
+            .into_iter()
+            .map(|(direction, series)| (direction, self.without_copies(series)))
+            .collect();
+        self.update_speeds(speeds, &mut steps, valid_time);
+        self.add_ports(topology, &counters, valid_time);
         let port_counts = self.port_counts();
-        for (direction, series) in answers.counters {
+        for (direction, series) in counters {
             for Series { labels, readings } in series {
                 let key = (direction, labels);
                 let Some(port) = self.ports.get_mut(&key) else { continue };
@@ -191,6 +197,25 @@ impl Meter {
             steps,
             ports: self.port_statistics(now),
         }
+    }
+
+    /// Series without the labels of copies. Of several copies, the first in the order of labels counts, unless its last
+    /// reading is more than an interval older than that of another.
+    fn without_copies(&self, series: Vec<Series>) -> Vec<Series> {
+        if self.map.replica_labels.is_empty() {
+            return series;
+        }
+        let mut originals: BTreeMap<Labels, Series> = BTreeMap::new();
+        for Series { mut labels, readings } in series {
+            labels.retain(|(name, _)| !self.map.replica_labels.contains(name));
+            let copy = Series { labels: labels.clone(), readings };
+            let last = |series: &Series| series.readings.last().map_or(i64::MIN, |&(at, _)| at);
+            let original = originals.entry(labels).or_insert_with(|| copy.clone());
+            if last(&copy) > last(original).saturating_add(self.interval.0.cast_signed() / 1_000_000) {
+                *original = copy;
+            }
+        }
+        originals.into_values().collect()
     }
 
     fn update_speeds(&mut self, series: Vec<Series>, steps: &mut Steps, time: impl Fn(i64) -> Option<Nanos>) {

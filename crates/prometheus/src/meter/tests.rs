@@ -74,6 +74,24 @@ fn ports_of_one_link_add_up_over_their_common_time() {
 }
 
 #[test]
+fn of_two_copies_of_a_port_one_counts() {
+    let map = format!("{MAP}replica_labels: [replica]\n");
+    let mut meter = Meter::new(Map::from_text("map.yaml", &map).expect("a valid map"), INTERVAL);
+    let copy = |name: &str, readings: &[(u64, f64)]| {
+        let Series { mut labels, readings } = series("tor-r0", "up1", readings);
+        labels.push(("replica".to_owned(), name.to_owned()));
+        Series { labels, readings }
+    };
+    let both = vec![copy("a", &[(100, 0.0), (115, 15e6)]), copy("b", &[(107, 7e6), (122, 22e6)])];
+    let taken = take(&mut meter, 122, counters(Direction::Out, both));
+    assert_eq!(loads(&taken), [(100, 115, "r0:uplink".to_owned(), 8_000_000)]);
+    // The first copy has ended; the counter goes on in the second.
+    let then = vec![copy("a", &[(115, 15e6)]), copy("b", &[(122, 22e6), (137, 37e6)])];
+    let taken = take(&mut meter, 137, counters(Direction::Out, then));
+    assert_eq!(loads(&taken), [(115, 137, "r0:uplink".to_owned(), 8_000_000)]);
+}
+
+#[test]
 fn a_silent_port_delays_its_link_until_it_is_dropped() {
     let mut meter = meter();
     let both = |at: u64, ports: &[&str]| {
