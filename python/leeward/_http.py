@@ -4,37 +4,44 @@ import math
 import ssl
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from urllib3 import PoolManager
 
 
-def connections(url: str, tls: ssl.SSLContext | None = None) -> "PoolManager":
-    """Connections to a server, through the proxy that the environment names for it.
+def connections(
+    url: str, tls: ssl.SSLContext | None = None, proxy: str | None = None, server_name: str | None = None
+) -> "PoolManager":
+    """Connections to a server, through a proxy if one is given or the environment names one.
 
     The variables are those that curl reads: `http_proxy`, `https_proxy`, `no_proxy`.
 
     Args:
         url: Address of the server.
         tls: TLS settings; by default certificates are checked against the system's authorities.
+        proxy: Address of a proxy; by default the environment names it.
+        server_name: Name that the server's certificate must have; by default that of the address.
     """
     from urllib.request import getproxies, proxy_bypass
 
     from urllib3 import PoolManager, ProxyManager
     from urllib3.util import make_headers
 
-    context = tls or _default_tls()
     parts = urlsplit(url)
-    proxy = getproxies().get(parts.scheme)
-    # An entry of `no_proxy` may have a port.
-    if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return PoolManager(retries=False, ssl_context=context)
+    options: dict[str, Any] = {"retries": False, "ssl_context": tls or _default_tls()}
+    if server_name is not None and parts.scheme == "https":
+        options |= {"server_hostname": server_name, "assert_hostname": server_name}
+    if proxy is None:
+        proxy = getproxies().get(parts.scheme)
+        # An entry of `no_proxy` may have a port.
+        if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
+            return PoolManager(**options)
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     login = unquote(urlsplit(proxy).netloc.rpartition("@")[0])
     headers = make_headers(proxy_basic_auth=login) if login else None
-    return ProxyManager(proxy, retries=False, ssl_context=context, proxy_headers=headers)
+    return ProxyManager(proxy, proxy_headers=headers, **options)
 
 
 @cache

@@ -64,7 +64,7 @@ def port(
     return rows
 
 
-def two_halves(**labels: str) -> list[Row]:
+def two_halves(**labels: Any) -> list[Row]:
     """One counter whose labels change halfway."""
     half = READINGS // 2
     return [*port(during=range(half)), *port(during=range(half, READINGS), **labels)]

@@ -1,23 +1,20 @@
 """Telemetry from a real Prometheus server with a month of data, and from fake servers with faults."""
 
 import json
-import re
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 
 from leeward import Cluster, InputError
 from leeward.telemetry import Samples, read
-from leeward.telemetry.http import Server, TooMuchError, read_access, server
+from leeward.telemetry.access import read_access
+from leeward.telemetry.http import Server, TooMuchError, server
+from support.prometheus import END, LOADS, Answer, good, loads, query_times
 
 DAY = 86_400
-END = 1_763_800_000
 SCRAPE = 300
 RACKS, PORTS = 3, 2
 MAP = """
@@ -135,53 +132,10 @@ def test_a_missing_metric_is_reported_with_the_existing_ones(prometheus: str, tm
         )
 
 
-Answer = tuple[int, dict[str, str], bytes]
-
-
-@pytest.fixture
-def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
-    """Starts servers whose response is a function of the request's number and text."""
-    started = []
-
-    def start(answer: Callable[[int, str], Answer]) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            requests = 0
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-                status, headers, text = answer(Handler.requests, f"{self.path} {body} {dict(self.headers)}")
-                Handler.requests += 1
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            do_GET = do_POST  # noqa: N815
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        listener = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=listener.serve_forever, daemon=True).start()
-        started.append(listener)
-        return f"http://127.0.0.1:{listener.server_port}"
-
-    yield start
-    for listener in started:
-        listener.shutdown()
-        listener.server_close()
-
-
-def good(data: Any) -> Answer:
-    return 200, {}, json.dumps({"status": "success", "data": data}).encode()
-
-
 def test_a_busy_server_is_retried_after_its_retry_after_header(fake: Any) -> None:
     url = fake(lambda number, _: (503, {"Retry-After": "7"}, b"busy") if number < 2 else good([1]))
     waits: list[float] = []
-    assert Server(url, sleep=waits.append).ask("query", query="up") == [1]
+    assert Server(url, sleep=waits.append).ask("query", query="up").data == [1]
     assert waits == [7.0, 7.0]
 
 
@@ -260,29 +214,6 @@ def test_queries_with_too_many_samples_are_split_by_time_and_then_label(fake: An
     text = MAP.replace(", speed: ifHighSpeed", "").replace(""", out: 'ifHCOutOctets{job="snmp"}'""", "")
     samples = read_month(fake(answer), tmp_path, since="10min", text=text)
     assert by_link(samples) == {"r0:downlink": 8 * 18 * 10**6, "r1:downlink": 8 * 18 * 10**6}
-
-
-LOADS = "prometheus: {load: ifHCOutOctets}\n"
-
-
-def loads(request_text: str) -> Answer:
-    """Responses of a server with a counter of one link, which is scraped every half minute."""
-    if "__name__" in request_text:
-        return good(["ifHCOutOctets"])
-    if "count_over_time" in request_text:
-        return good({"resultType": "vector", "result": []})
-    end, length = query_times(request_text)
-    values = [[at, str(at * 10**6)] for at in range(-(-(end - length) // 30) * 30, end + 1, 30)]
-    link = {"metric": {"link": "r0:uplink"}, "values": values}
-    return good({"resultType": "matrix", "result": [link]})
-
-
-def query_times(request_text: str) -> tuple[int, int]:
-    """End and length of a query, in seconds."""
-    fields = parse_qs(request_text.split()[1])
-    reach = re.search(r"\[(\d+)ms\]", fields["query"][0])
-    assert reach is not None
-    return round(float(fields["time"][0])), int(reach[1]) // 1000
 
 
 def test_a_second_run_queries_at_most_twenty_minutes_besides_new_time(fake: Any, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from leeward.cli import (
     serve,
     simulate,
     slo,
+    telemetry,
     token,
     top,
 )
@@ -50,7 +51,7 @@ SECTIONS = (
     ("Place work", (place, migrate, serve, explain, token)),
     ("Keep promises", (slo, circuits)),
     ("Try a change first", (demo, simulate)),
-    ("Files, plug-ins and this shell", (cluster, data, schema, policies, completion)),
+    ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),
 )
 """Sections of the help, in the order of use, with their commands."""
 PLUGINS = "Try a change first"

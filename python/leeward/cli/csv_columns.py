@@ -98,6 +98,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "why",
     ),
     "slo prioritize": _WORKLOAD,
+    "telemetry cache list": ("server", "query", "from_ms", "until_ms", "pieces", "size_bytes", "folder"),
     "top": (
         *("time", "link", "capacity_bps", "measured_bps", "utilization", "pending_bps", "hot_s", "age_s"),
         "trend",

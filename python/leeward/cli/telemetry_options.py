@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from leeward._engines import EngineName
 from leeward._quantities import read_milliseconds, read_share
+from leeward.cli.notes import print_warning
 from leeward.cli.options import choice_option, name_flags, parse_path
 from leeward.cli.progress import progress, slow_notice
 
@@ -21,10 +23,13 @@ FLAGS = {
     name: f"--{name}"
     for name in (
         *("telemetry", "prometheus", "since", "until", "map", "cadence", "interval", "coverage", "engine"),
-        "http",
+        *("http", "refresh"),
     )
 } | {"keep": "--cache"}
 """Flags of the arguments of the telemetry reader, for errors."""
+
+PARTIAL = 3
+"""Exit code of a command whose answers of Prometheus may be incomplete."""
 
 TelemetryArgument = Annotated[
     list[str] | None,
@@ -43,10 +48,10 @@ ClusterOption = Annotated[
     str, typer.Option(metavar="FILE", help="Cluster file with these links.", show_default=False)
 ]
 PrometheusOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        metavar="URL",
-        help="Prometheus server to query instead of files: http://prom:9090.",
+        metavar="URL,...",
+        help="Prometheus servers to query instead of files: http://prom:9090. All are read.",
         show_default=False,
     ),
 ]
@@ -117,6 +122,18 @@ CacheOption = Annotated[
         show_default=False,
     ),
 ]
+RefreshOption = Annotated[
+    bool, typer.Option("--refresh", help="Query Prometheus again for answers that are cached.")
+]
+PartialOkOption = Annotated[
+    bool,
+    typer.Option(
+        "--partial-ok",
+        help=f"Exit with code 0, not {PARTIAL}, if answers of Prometheus may be incomplete.",
+    ),
+]
+_partial: ContextVar[list[str]] = ContextVar("partial")
+"""Warnings of the answers that the command has read."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +153,8 @@ class Telemetry:
     engine: EngineOption = EngineName.DUCKDB
     http: HttpOption = None
     cache: CacheOption = None
+    refresh: RefreshOption = False
+    partial_ok: PartialOkOption = False
 
     @property
     def files(self) -> list[str]:
@@ -179,7 +198,7 @@ class Telemetry:
 
         network = read_cluster(self.cluster)
         with slow_notice("reading telemetry"), name_flags(**FLAGS | flags):
-            return read(
+            samples = read(
                 network,
                 self.files,
                 prometheus=self.prometheus,
@@ -190,8 +209,13 @@ class Telemetry:
                 cadence=self.cadence,
                 http=self.http,
                 keep=self.cache,
+                refresh=self.refresh,
                 progress=progress,
             )
+        for warning in samples.discards.examples.get("partial", ()):
+            print_warning(f"the answer may be incomplete: {warning}")
+            _partial.get([]).append(warning)
+        return samples
 
 
 def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -213,8 +237,11 @@ def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[.
 
         @wraps(command)
         def wrapper(**values: Any) -> None:
-            options = {one.name: values.pop(one.name) for one in fields(Telemetry)}
-            command(**{name: Telemetry(**options)}, **values)
+            telemetry = Telemetry(**{one.name: values.pop(one.name) for one in fields(Telemetry)})
+            _partial.set([])
+            command(**{name: telemetry}, **values)
+            if _partial.get() and not telemetry.partial_ok:
+                raise typer.Exit(PARTIAL)
 
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # typer reads it
         wrapper.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -3,25 +3,23 @@
 https://prometheus.io/docs/prometheus/latest/querying/api/
 """
 
-import base64
 import json
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-import yaml
 from urllib3 import BaseHTTPResponse, PoolManager
 from urllib3.exceptions import HTTPError
 
 from leeward._http import backoff_s, connections, retry_after_s, root_cause
 from leeward._quantities import bytes_text
 from leeward.errors import InputError
+from leeward.telemetry.access import Access, read_access
 
 TIMEOUT_S = 120.0
 """Time limit of the start of an answer, in seconds."""
@@ -33,24 +31,22 @@ LONGEST_WAIT_S = 60.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
 _BUSY = (408, 429, 502, 503, 504)
-_FIELDS = ("basic_auth", "authorization", "http_headers", "tls_config")
 
 
 class TooMuchError(InputError):
     """A server rejects a query whose answer would be too large, or take too long."""
 
 
-@dataclass(frozen=True)
-class Access:
-    """Credentials and certificates for a server.
+class Answer(NamedTuple):
+    """An answer of Prometheus.
 
     Attributes:
-        headers: Headers of each request.
-        tls: TLS settings for the check of the server's certificate.
+        data: Its `data`.
+        warnings: Its `warnings` and `infos`: with any, data may be missing.
     """
 
-    headers: dict[str, str] = field(default_factory=dict)
-    tls: ssl.SSLContext | None = None
+    data: Any
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -69,8 +65,8 @@ class Server:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
-    def ask(self, path: str, **parameters: str | list[str]) -> Any:
-        """The `data` of an answer.
+    def ask(self, path: str, **parameters: str | list[str]) -> Answer:
+        """The answer to a query.
 
         Args:
             path: Path below `/api/v1/`, such as `query`.
@@ -87,7 +83,7 @@ class Server:
                 response = self._request(path, urlencode(parameters, doseq=True))
                 try:
                     if 200 <= response.status < 300:
-                        return self._data(response)
+                        return self._answer(response)
                     status, (text, kind) = response.status, _beginning(response)
                 finally:
                     response.close()
@@ -113,11 +109,11 @@ class Server:
 
     @cached_property
     def _connections(self) -> PoolManager:
-        return connections(self.url, self.access.tls)
+        return connections(self.url, self.access.tls, self.access.proxy, self.access.server_name)
 
     def _request(self, path: str, query: str) -> BaseHTTPResponse:
         """The response to one request; a redirect is not followed, since a password must not go elsewhere."""
-        url, headers = f"{self.url}/api/v1/{path}", self.access.headers
+        url, headers = f"{self.url}/api/v1/{path}", self.access.all_headers(self.clock)
         # Selectors may exceed the length of an address; only GET answers names of labels.
         if path.startswith("label/"):
             method, url, body = "GET", f"{url}?{query}", None
@@ -134,7 +130,7 @@ class Server:
             preload_content=False,
         )
 
-    def _data(self, response: BaseHTTPResponse) -> Any:
+    def _answer(self, response: BaseHTTPResponse) -> Answer:
         text = response.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
             raise self._too_much(f"more than {bytes_text(MOST_BYTES, None)}")
@@ -144,7 +140,12 @@ class Server:
             raise self.not_prometheus(text[:80].decode(errors="replace")) from None
         if not isinstance(answer, dict) or answer.get("status") != "success" or "data" not in answer:
             raise self.not_prometheus(text[:80].decode(errors="replace"))
-        return answer["data"]
+        warnings = [answer.get(name) or () for name in ("warnings", "infos")]
+        if not all(isinstance(texts, list | tuple) for texts in warnings):
+            raise self.not_prometheus(text[:80].decode(errors="replace"))
+        return Answer(
+            answer["data"], tuple(" ".join(str(text).split()) for texts in warnings for text in texts)
+        )
 
     def _rejection(self, status: int, text: str) -> InputError:
         if status in (400, 422) and any(
@@ -198,101 +199,6 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
         error.add_note("put it in a file: --http FILE, with basic_auth")
         raise error
     return Server(url.strip().rstrip("/"), Access() if http_file is None else read_access(http_file))
-
-
-def read_access(path: str | PathLike[str]) -> Access:
-    """Reads a file of credentials and certificates, as promtool's `--http.config.file`.
-
-    The fields are `basic_auth` (`username`, and `password` or `password_file`), `authorization` (`type`, and
-    `credentials` or `credentials_file`), `http_headers` (for each name its value, or a list of one), and
-    `tls_config` (`ca_file`, `cert_file`, `key_file`, `insecure_skip_verify`). Relative paths are from the
-    folder of the file.
-
-    Raises:
-        InputError: The file cannot be read, or a field is invalid.
-    """
-    name, folder = str(path), Path(path).parent
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError.about(name, getattr(error, "strerror", None) or "not text") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        why = getattr(error, "problem", None) or "not readable as YAML"
-        raise InputError(name, mark and mark.line + 1, None, None, why) from None
-    fields = _fields(name, "", content, _FIELDS)
-    headers: dict[str, str] = {}
-    for header, value in _fields(name, "http_headers", fields.get("http_headers", {}), None).items():
-        item = value[0] if isinstance(value, list) and len(value) == 1 else value
-        headers[header] = _text(name, f"http_headers.{header}", item)
-    if "basic_auth" in fields:
-        where = "basic_auth"
-        basic = _fields(name, where, fields[where], ("username", "password", "password_file"))
-        user = _text(name, f"{where}.username", basic.get("username"))
-        pair = f"{user}:{_secret(name, folder, where, basic, 'password')}".encode()
-        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-    if "authorization" in fields:
-        where = "authorization"
-        content = _fields(name, where, fields[where], ("type", "credentials", "credentials_file"))
-        kind = _text(name, f"{where}.type", content.get("type", "Bearer"))
-        headers["Authorization"] = f"{kind} {_secret(name, folder, where, content, 'credentials')}"
-    for header, text in headers.items():
-        if not (header + text).isascii() or any(ord(letter) < 32 for letter in header + text):
-            raise InputError(name, None, None, header, "a header has an invalid character")
-    return Access(headers, _tls(name, folder, fields.get("tls_config")))
-
-
-def _tls(name: str, folder: Path, content: Any) -> ssl.SSLContext | None:
-    if content is None:
-        return None
-    where = "tls_config"
-    fields = _fields(name, where, content, ("ca_file", "cert_file", "key_file", "insecure_skip_verify"))
-    try:
-        ca = fields.get("ca_file")
-        context = ssl.create_default_context(cafile=None if ca is None else str(folder / str(ca)))
-        if "cert_file" in fields:
-            key = fields.get("key_file")
-            context.load_cert_chain(
-                folder / str(fields["cert_file"]), None if key is None else folder / str(key)
-            )
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError(name, None, None, where, f"a certificate cannot be read: {why}") from None
-    skip = fields.get("insecure_skip_verify", False)
-    if not isinstance(skip, bool):
-        raise InputError(name, None, None, f"{where}.insecure_skip_verify", "expected true or false")
-    if skip:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _fields(name: str, where: str, content: Any, names: tuple[str, ...] | None) -> Mapping[str, Any]:
-    if not isinstance(content, dict):
-        raise InputError(name, None, None, where or None, "expected fields with values")
-    for key in content:
-        if names is not None and key not in names:
-            field_name = f"{where}.{key}".strip(".")
-            raise InputError(name, None, None, field_name, f"no such field; expected {', '.join(names)}")
-    return {str(key): value for key, value in content.items()}
-
-
-def _text(name: str, where: str, value: Any) -> str:
-    if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):
-        raise InputError(name, None, None, where, "expected a text")
-    return str(value)
-
-
-def _secret(name: str, folder: Path, where: str, fields: Mapping[str, Any], kind: str) -> str:
-    """A secret, or the content of its file."""
-    if f"{kind}_file" not in fields:
-        return _text(name, f"{where}.{kind}", fields.get(kind))
-    file = folder / _text(name, f"{where}.{kind}_file", fields[f"{kind}_file"])
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not text"
-        raise InputError(name, None, None, f"{where}.{kind}_file", f"{file}: {why}") from None
 
 
 def _beginning(response: BaseHTTPResponse) -> tuple[str, str]:

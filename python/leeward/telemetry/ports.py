@@ -36,6 +36,8 @@ SAME = 3
 """Cadences of growth by which two readings of one counter may differ, because they are of different times."""
 OVERLAP = 2
 """Cadences by which a series may begin before the end of the one that it follows."""
+SERVER = "prometheus_server"
+"""Label of the server of a series, if there are several."""
 NAMES = ("ifname", "interface", "interface_name", "ifdescr", "port", "port_name", "nic", "netdev")
 """Labels that name a port on its device, the first of which counts."""
 DEVICES = ("device", "instance", "source", "producer", "node", "hostname", "switch", "target", "agent")
@@ -145,7 +147,7 @@ def ports(
     for group in of_link.values():
         kept = group
         if len(group) > 1:
-            kept = _without_replicas(group, frozenset(replica_labels), cadence_ms, discards)
+            kept = _without_replicas(group, frozenset((*replica_labels, SERVER)), cadence_ms, discards)
             kept = _without_parts(kept, discards)
         chains = beside(kept, cadence_ms)
         for one, other in (pair for chain in chains for pair in pairwise(chain)):

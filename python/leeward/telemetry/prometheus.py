@@ -1,5 +1,7 @@
 """Counters from Prometheus, in cached pieces, so that a second run queries only missing pieces.
 
+An answer with warnings may lack series. It is used and reported, and not cached.
+
 Range selectors (`ifHCInOctets[6h]`) return every reading with the time of its scrape. `query_range`
 would repeat a reading at each step until the next reading, for at most five minutes, with the time of the
 step. Rates would be wrong by the time between scrape and step, and restarts between steps would be invisible.
@@ -7,11 +9,11 @@ step. Rates would be wrong by the time between scrape and step, and restarts bet
 between them is queried.
 """
 
-import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -22,13 +24,23 @@ import pyarrow
 from pyarrow import parquet
 
 from leeward._files import atomic_file, check_folder
-from leeward.data.folder import folder as user_folder
 from leeward.errors import InputError
+from leeward.telemetry.cache import (
+    UNSURE,
+    cache_folder,
+    cached_pieces,
+    clear,
+    describe,
+    query_folder,
+    server_folder,
+)
 from leeward.telemetry.cells import whole_numbers
+from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import Readings, reading
 from leeward.telemetry.http import Server, TooMuchError, server
 from leeward.telemetry.mapping import Map, nearest
+from leeward.telemetry.ports import SERVER
 from leeward.telemetry.units import COUNTERS, RATES
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
@@ -56,7 +68,6 @@ SCHEMA = pyarrow.schema(
     ]
 )
 """Columns of a piece: labels as JSON, sorted by name."""
-_TAIL = "tail.parquet"
 
 
 def fetch(
@@ -67,6 +78,8 @@ def fetch(
     http: str | PathLike[str] | None = None,
     keep: str | PathLike[str] | None = None,
     progress: Progress | None = None,
+    refresh: bool = False,
+    discards: Discards | None = None,
 ) -> Readings:
     """Readings from a Prometheus server.
 
@@ -78,17 +91,19 @@ def fetch(
         http: A file of credentials and certificates.
         keep: A folder that caches answers of the server; by default in the user's cache.
         progress: Shows the progress.
+        refresh: True to query cached pieces again.
+        discards: Counts answers that may be incomplete, as `partial`.
 
     Raises:
         InputError: The server is unreachable or has no such metric, or an argument is invalid.
     """
     prometheus = server(url, http)
+    partial: dict[str, int] = {}
     if map_file.metrics is None:
         error = InputError.about("map", "it does not name the counters to query from Prometheus")
         error.add_note("--map examples/telemetry/snmp_exporter.yaml names them in its field `prometheus`")
         raise error
-    place = Path(keep) if keep is not None else user_folder() / "prometheus"
-    place = place / hashlib.sha256(prometheus.url.encode()).hexdigest()[:12]
+    place = server_folder(cache_folder(keep), prometheus)
     check_folder(place, "keep")
     queries = [(way, query, False) for way, query in map_file.metrics.queries.items()]
     if map_file.metrics.speed is not None:
@@ -101,7 +116,11 @@ def fetch(
         # A missing speed is taken from the cluster, and counted.
         if not _exists(prometheus, query, begin, last) and not steps:
             raise _missing_metric(prometheus, query, begin, last)
-        folder = place / hashlib.sha256(f"{steps} {query}".encode()).hexdigest()[:16]
+        folder = query_folder(place, query, steps)
+        if refresh:
+            clear(folder, begin, last)
+        for file in folder.glob(f"{UNSURE}*.parquet"):
+            file.unlink()
         pieces = _missing_pieces(prometheus, query, steps, folder, (begin, settled, last))
         jobs.append((way, query, steps, folder, pieces))
     total = sum(len(pieces) for *_, pieces in jobs)
@@ -110,15 +129,32 @@ def fetch(
     )
     with show as advance:
         for _, query, steps, folder, pieces in jobs:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / _TAIL).unlink(missing_ok=True)
+            describe(folder, prometheus.url, query)
             for start, end in pieces:
-                # A piece that may still be incomplete is cached only until the next run.
-                name = _TAIL if end > settled else f"{start}-{end}.parquet"
-                _store(folder / name, prometheus, query, steps, start, end)
+                path = folder / f"{start}-{end}.parquet"
+                warnings = _store(path, prometheus, query, steps, start, end)
+                # A piece that may be incomplete is cached only until the next run.
+                if end > settled or warnings:
+                    path.rename(folder / f"{UNSURE}{start}-{end}.parquet")
+                for warning in warnings:
+                    partial[warning] = partial.get(warning, 0) + 1
                 advance(1)
+    for warning, number in partial.items():
+        if discards is not None:
+            discards.count("partial", number, f"{prometheus.url}: {warning}")
     tables = {way: _table(engine, folder) for way, _, _, folder, _ in jobs}
     return _readings(engine, prometheus, map_file, tables)
+
+
+def join(parts: Sequence[Readings]) -> Readings:
+    """Readings of several servers. Each series has the address of its server as the label `SERVER`."""
+    tables = []
+    for part in parts:
+        beginning = ibis.literal(json.dumps({SERVER: part.name}, ensure_ascii=False)[:-1])
+        # Keys are labels as JSON.
+        rest = (part.table.key == "{}").ifelse("}", ibis.literal(", ") + part.table.key.substr(1))
+        tables.append(part.table.mutate(key=beginning + rest))
+    return replace(parts[0], table=ibis.union(*tables), name=", ".join(part.name for part in parts))
 
 
 def _readings(engine: Engine, prometheus: Server, map_file: Map, tables: dict[str, ibis.Table]) -> Readings:
@@ -191,13 +227,13 @@ def _plain() -> pyarrow.Schema:
 def _exists(prometheus: Server, query: str, begin: int, last: int) -> bool:
     """True if a server has any series of a selector."""
     parameters = {"match[]": query, "start": _seconds(begin), "end": _seconds(last)}
-    return bool(_texts(prometheus, prometheus.ask("label/__name__/values", **parameters)))
+    return bool(_texts(prometheus, prometheus.ask("label/__name__/values", **parameters).data))
 
 
 def _missing_metric(prometheus: Server, query: str, begin: int, last: int) -> InputError:
     """Lists the metrics that a server has instead."""
     parameters = {"start": _seconds(begin), "end": _seconds(last)}
-    names = _texts(prometheus, prometheus.ask("label/__name__/values", **parameters))
+    names = _texts(prometheus, prometheus.ask("label/__name__/values", **parameters).data)
     metric = re.split(r"[{\s]", query)[0]
     if metric in names:
         message = f"`{query}`: it has `{metric}`, but not with these labels in these times"
@@ -227,7 +263,7 @@ def _missing_pieces(
     """
     begin, settled, last = period
     gaps, covered_to = [], begin
-    for start, end in sorted(_cached_pieces(folder)):
+    for start, end in sorted(cached_pieces(folder)):
         if start > covered_to:
             gaps.append((covered_to, min(start, last)))
         covered_to = max(covered_to, end)
@@ -250,13 +286,6 @@ def _missing_pieces(
     return pieces
 
 
-def _cached_pieces(folder: Path) -> Iterator[tuple[int, int]]:
-    for file in folder.glob("*.parquet"):
-        match = re.fullmatch(r"(\d{1,15})-(\d{1,15})\.parquet", file.name, re.ASCII)
-        if match:
-            yield int(match[1]), int(match[2])
-
-
 def _length(prometheus: Server, query: str, steps: bool, begin: int, last: int) -> int:
     """Length of pieces with answers of about `POINTS`."""
     if steps:
@@ -265,9 +294,8 @@ def _length(prometheus: Server, query: str, steps: bool, begin: int, last: int) 
         query_text, most = f"sum(count_over_time({query}[1h]))", 0.0
     for time_ms in (last, (begin + last) // 2):
         try:
-            counts = _results(
-                prometheus, prometheus.ask("query", query=query_text, time=_seconds(time_ms)), "vector"
-            )
+            answer = prometheus.ask("query", query=query_text, time=_seconds(time_ms))
+            counts = _results(prometheus, answer.data, "vector")
         except TooMuchError:
             return LENGTHS_MS[-1]
         for result in counts:
@@ -278,15 +306,20 @@ def _length(prometheus: Server, query: str, steps: bool, begin: int, last: int) 
     return next((length for length in LENGTHS_MS if most * length <= POINTS * 3.6e6), LENGTHS_MS[-1])
 
 
-def _store(path: Path, prometheus: Server, query: str, steps: bool, start: int, end: int) -> None:
-    """Caches a piece, completely or not at all."""
+def _store(path: Path, prometheus: Server, query: str, steps: bool, start: int, end: int) -> dict[str, None]:
+    """Writes a piece, completely or not at all; returns the warnings of its answers, each once."""
+    warnings: dict[str, None] = {}
     with atomic_file(path) as temporary, parquet.ParquetWriter(temporary, SCHEMA) as writer:
-        for table in _pieces(prometheus, query, steps, start, end):
+        for table, texts in _pieces(prometheus, query, steps, start, end):
             writer.write_table(table)
+            warnings.update(dict.fromkeys(texts))
+    return warnings
 
 
-def _pieces(prometheus: Server, query: str, steps: bool, start: int, end: int) -> Iterator[pyarrow.Table]:
-    """Readings after `start` up to `end`, split until no answer is too large."""
+def _pieces(
+    prometheus: Server, query: str, steps: bool, start: int, end: int
+) -> Iterator[tuple[pyarrow.Table, tuple[str, ...]]]:
+    """Readings after `start` up to `end` with warnings, split until no answer is too large."""
     try:
         if steps:
             parameters = {
@@ -296,7 +329,7 @@ def _pieces(prometheus: Server, query: str, steps: bool, start: int, end: int) -
                 "step": f"{SPEED_STEP_MS / 1000:g}",
             }
             answers = [prometheus.ask("query_range", query=query, **parameters)]
-            for time_ms in _changes(prometheus, _results(prometheus, answers[0], "matrix")):
+            for time_ms in _changes(prometheus, _results(prometheus, answers[0].data, "matrix")):
                 reach = f"{query}[{SPEED_STEP_MS}ms]"
                 answers.append(prometheus.ask("query", query=reach, time=_seconds(time_ms)))
         else:
@@ -311,7 +344,8 @@ def _pieces(prometheus: Server, query: str, steps: bool, start: int, end: int) -
             yield from _pieces(prometheus, part, steps, start, end)
         return
     for answer in answers:
-        yield _as_table(prometheus, _results(prometheus, answer, "matrix"), start, end)
+        table = _as_table(prometheus, _results(prometheus, answer.data, "matrix"), start, end)
+        yield table, answer.warnings
 
 
 def _changes(prometheus: Server, results: list[dict[str, Any]]) -> list[int]:
@@ -330,7 +364,7 @@ def _changes(prometheus: Server, results: list[dict[str, Any]]) -> list[int]:
 def _parts(prometheus: Server, query: str, start: int, end: int) -> Iterator[str]:
     """A selector in two halves by a label."""
     parameters = {"match[]": query, "start": _seconds(start), "end": _seconds(end)}
-    values = sorted(_texts(prometheus, prometheus.ask(f"label/{LABEL}/values", **parameters)))
+    values = sorted(_texts(prometheus, prometheus.ask(f"label/{LABEL}/values", **parameters).data))
     if len(values) < 2:
         message = f"`{query}`: five minutes of it are too much for one answer"
         raise InputError.about(prometheus.url, message)

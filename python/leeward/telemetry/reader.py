@@ -31,7 +31,7 @@ def read(
     cluster: "Cluster",
     paths: Sequence[str | PathLike[str]] = (),
     *,
-    prometheus: str | None = None,
+    prometheus: str | Sequence[str] | None = None,
     since: str | None = None,
     until: str | None = None,
     map: Map | str | PathLike[str] | None = None,  # noqa: A002 - the flag's name
@@ -41,13 +41,15 @@ def read(
     keep: str | PathLike[str] | None = None,
     now_ms: int | None = None,
     progress: "Progress | None" = None,
+    refresh: bool = False,
 ) -> Samples:
     """Samples of the links of a cluster.
 
     Args:
         cluster: The cluster of the links.
         paths: Files or folders of them, CSV or Parquet; or none, with `prometheus`.
-        prometheus: Address of a Prometheus server, such as `http://prom:9090`.
+        prometheus: Address of a Prometheus server, such as `http://prom:9090`, or of several, which are all
+            read.
         since: Start: a time before `until` (`30d`) or a date (`2026-01-31`, `2026-01-31T12:00Z`). By default
             the first reading of files, or a day before the end for Prometheus.
         until: End: a time before now, or a date; by default now.
@@ -60,9 +62,11 @@ def read(
             with `prometheus`.
         now_ms: Current time; by default the clock's.
         progress: Shows the progress of queries to Prometheus.
+        refresh: True to query cached answers again. Only with `prometheus`.
 
     Returns:
-        Samples, in no order, without duplicates. Omissions and corrections are counted.
+        Samples, in no order, without duplicates. Omissions and corrections are counted; answers of Prometheus
+        that may lack series count as `partial`.
 
     Raises:
         InputError: An argument is invalid, a source is unreadable or unreachable, or it has no reading of
@@ -70,7 +74,8 @@ def read(
     """
     if bool(paths) == bool(prometheus):
         raise InputError.about("telemetry", "expected either files or a Prometheus server")
-    for argument, value in (("http", http), ("keep", keep)):
+    servers = [prometheus] if isinstance(prometheus, str) else list(prometheus or ())
+    for argument, value in (("http", http), ("keep", keep), ("refresh", refresh or None)):
         if value is not None and not prometheus:
             raise InputError.about(argument, "only valid with a Prometheus server")
     now = round(time.time() * 1000) if now_ms is None else now_ms
@@ -84,10 +89,14 @@ def read(
     discards = Discards()
     source: Readings
     if prometheus:
-        from leeward.telemetry.prometheus import fetch
+        from leeward.telemetry.prometheus import fetch, join
 
         begin = last - DAY_MS if first is None else first
-        source = fetch(engine, prometheus, map_content, (begin, last, now), http, keep, progress)
+        times = begin, last, now
+        parts = [
+            fetch(engine, url, map_content, times, http, keep, progress, refresh, discards) for url in servers
+        ]
+        source = parts[0] if len(parts) == 1 else join(parts)
         period = Period(begin, last, now)
     else:
         source = readings(engine, paths, map_content.columns)

@@ -14,7 +14,7 @@ from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import SEPARATOR, Readings, reading
 from leeward.telemetry.mapping import Map, nearest
-from leeward.telemetry.ports import FOREVER, Run, ports
+from leeward.telemetry.ports import FOREVER, SERVER, Run, ports
 from leeward.telemetry.samples import MOST_CAPACITY
 
 LATE_MS = 60_000
@@ -241,7 +241,7 @@ def _link_series(
     ignored: list[str] = []
     for row in summaries:
         labels = _labels(readings, row["key"])
-        name = map_file.link(labels, row["way"])
+        name = map_file.link({one: text for one, text in labels.items() if one != SERVER}, row["way"])
         if name in numbers:
             text = _series_text(readings, row)
             times = row["number"], row["first"], row["last"]

@@ -24,6 +24,7 @@ from leeward import cli
 from leeward.sweep import cell
 from leeward.telemetry import Engine
 from support.parts import lack, require
+from support.prometheus import Answer, servers
 
 # Tests with slow examples divide this number, so fuzzing with a greater number has more of them too.
 settings.register_profile("test", deadline=None, derandomize=True, max_examples=100)
@@ -231,3 +232,10 @@ def _prometheus(folder: Path, configuration: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+
+
+@pytest.fixture
+def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
+    """Starts servers whose response is a function of the request's number and text."""
+    with servers() as start:
+        yield start

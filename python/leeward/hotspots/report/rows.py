@@ -11,7 +11,7 @@ from leeward.hotspots.report.section import Section, stamp, threshold
 
 
 def heading(analysis: Analysis) -> list[str]:
-    """Extent of the analysis, in two lines."""
+    """Extent of the analysis in two lines, and doubts about all of it."""
     extent, settings = analysis.extent, analysis.settings
     first, end = extent.first_ms or 0, extent.end_ms or 0
     share = percent_text(settings.coverage, None)
@@ -19,9 +19,12 @@ def heading(analysis: Analysis) -> list[str]:
     links = f"{extent.seen:,} of {extent.links:,} link directions seen"
     length = duration_text(extent.interval_ms / 1000)
     hot = f"{extent.hot:,} of {extent.intervals:,} link intervals of {length} are hot"
+    partial = analysis.discards.counts.get("partial", 0)
+    doubt = f"partial: {partial:,} answers of Prometheus may lack links or readings, as the warnings say"
     return [
         f"{duration_text((end - first) / 1000)} from {stamp(first)} to {stamp(end)} UTC; {links}",
         f"{hot}: above {threshold(settings.hot_ppm)}{thin if extent.thin else ''}",
+        *([doubt] if partial else []),
     ]
 
 
