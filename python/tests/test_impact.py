@@ -207,7 +207,7 @@ def test_every_latency_is_used_or_counted(tmp_path_factory: Any, drawn: list[str
 
 WRONG_UNIT = (
     "a link was above 105 % of capacity, `r0:uplink` at 800 %; "
-    "is a unit off by 8? bytes were taken for bits, or the reverse"
+    "bytes were taken for bits, or the reverse (a factor of 8)"
 )
 
 

@@ -45,7 +45,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "explain": ("task", *_REASON, "objectives.in_rack", "objectives.balance", "objectives.left"),
     "hotspots": (
         *("place", "link", "hot", "rate", "since_ms", "until_ms", "open", "lasts", "cause", "evidence"),
-        "remedy",
+        *("remedy", "lost", "lost_why"),
     ),
     "matrix capture": ("t_s", "src", "dst", "bytes", "packets", "samples", "stderr"),
     "matrix predict": ("from", "to", "bytes"),

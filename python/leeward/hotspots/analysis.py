@@ -184,14 +184,17 @@ def analyze(
     ahead = forecast(all_windows, hot_rows, settings)
     advance(1)
     named_runs = durations.named_runs(all_windows, runs, settings)
+    names = dict(zip(samples.links["link"].to_pylist(), samples.links["name"].to_pylist(), strict=True))
+    lost = {names[link]: reasons for link, reasons in samples.discards.links.items()}
+    intervals = ((extent.end_ms or 0) - (extent.first_ms or 0)) // extent.interval_ms
     return Analysis(
         settings,
         extent,
-        hot_places(links, named_runs, cause_results, extent.end_ms),
+        hot_places(links, named_runs, cause_results, extent.end_ms, lost, intervals),
         sections,
         kinds,
         links,
-        hot.unit_errors(links),
+        hot.unit_errors(links, samples),
         *pictures,
         named_runs,
         durations.distribution(all_windows, runs),

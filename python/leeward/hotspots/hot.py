@@ -17,8 +17,8 @@ import ibis
 import pyarrow
 
 from leeward.hotspots.settings import BIN_PPM, HOUR_MS, Settings
-from leeward.telemetry import Windows
-from leeward.telemetry.units import UNIT_PPM, off_by
+from leeward.telemetry import Samples, Windows
+from leeward.telemetry.units import UNIT_PPM, doubt
 
 CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair")
 """Cross-sections from the hosts up; `pair` is of a mesh of measured pairs."""
@@ -179,20 +179,24 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
     return engine.arrow(in_order)
 
 
-def unit_errors(links: pyarrow.Table) -> pyarrow.Table:
-    """Links with loads above 105 % of their capacity, and the factor that explains the loads best.
+def unit_errors(links: pyarrow.Table, samples: Samples) -> pyarrow.Table:
+    """Links with loads above 105 % of their capacity, and the causes that fit the evidence.
 
     Args:
         links: Result of `by_link`.
+        samples: Samples of the links.
 
     Returns:
-        `name`, `over` (intervals above 105 %), `intervals`, `most_ppm`, `factor` (null if none is close),
+        `name`, `over` (intervals above 105 %), `intervals`, `most_ppm`, `factor` (null if no cause has one),
         `why`. The analysis of hot links counts these links unchanged.
     """
     columns = ("name", "over", "intervals", "most_ppm", "p98_ppm")
     rows = [row for row in links.select(columns).to_pylist() if row["over"]]
+    names = samples.links.select(["name", "link"]).to_pylist() if rows else []
+    numbers = {row["name"]: row["link"] for row in names}
     for row in rows:
-        row["factor"], row["why"] = off_by(row["p98_ppm"] / 1e6)
+        ports = samples.source.ports.get(numbers[row["name"]], 1)
+        row["factor"], row["why"] = doubt(row["p98_ppm"] / 1e6, samples.source, ports)
     rows.sort(key=lambda row: (-row["most_ppm"], row["name"]))
     schema = pyarrow.schema(
         [links.schema.field(name) for name in columns]

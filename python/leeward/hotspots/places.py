@@ -43,7 +43,12 @@ REMEDIES: Mapping[str, str] = {
 
 
 def hot_places(
-    links: pyarrow.Table, runs: pyarrow.Table, causes: Causes, end_ms: int | None
+    links: pyarrow.Table,
+    runs: pyarrow.Table,
+    causes: Causes,
+    end_ms: int | None,
+    lost: Mapping[str, Mapping[str, int]],
+    intervals: int,
 ) -> pyarrow.Table:
     """Hot places, those with the most hot intervals first.
 
@@ -52,12 +57,15 @@ def hot_places(
         runs: Result of `durations.named_runs`.
         causes: Causes of hot links.
         end_ms: End of the telemetry.
+        lost: Readings that each link lost, by reason; links by name.
+        intervals: Number of intervals from the start to the end of the telemetry.
 
     Returns:
         `place`, `link` (its hottest), `hot` (intervals, both directions), `rate` (share of the intervals of
         the hottest link), `since_ms` (start of the first hot interval), `until_ms` (end of the last one),
         `open` (still hot at the end of the telemetry), `lasts` (persistence class with most of the hot time),
-        `cause`, `evidence`, `remedy` (a key of `REMEDIES`).
+        `cause`, `evidence`, `remedy` (a key of `REMEDIES`), `lost` (intervals of the hottest link that are
+        not judged: a longer hotspot may have another remedy), `lost_why` (readings lost, by reason).
     """
     by_place: dict[str, list[dict[str, Any]]] = {}
     for link in links.to_pylist():
@@ -69,6 +77,11 @@ def hot_places(
         times[run["class"]] = times.get(run["class"], 0) + run["end_ms"] - run["start_ms"]
     findings = causes.findings.to_pylist()
     rows = [_row(place, group, hot_ms[place], findings, end_ms) for place, group in by_place.items()]
+    seen = dict(zip(links["name"].to_pylist(), links["intervals"].to_pylist(), strict=True))
+    for row in rows:
+        reasons = lost.get(row["link"], {})
+        row["lost"] = max(0, intervals - seen[row["link"]])
+        row["lost_why"] = ", ".join(f"{reason} {number:,}" for reason, number in sorted(reasons.items()))
     rows.sort(key=lambda row: (-row["hot"], row["place"]))
     return pyarrow.Table.from_pylist(rows, _SCHEMA)
 
@@ -124,5 +137,7 @@ _SCHEMA = pyarrow.schema(
         ("cause", pyarrow.string()),
         ("evidence", pyarrow.string()),
         ("remedy", pyarrow.string()),
+        ("lost", pyarrow.int64()),
+        ("lost_why", pyarrow.string()),
     ]
 )

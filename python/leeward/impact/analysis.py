@@ -17,7 +17,7 @@ from leeward.impact.operations import Places, rules
 from leeward.impact.settings import MILLION, Settings
 from leeward.impact.utilization import Utilization, effective, plain
 from leeward.telemetry import Discards, Samples, windows
-from leeward.telemetry.units import off_by
+from leeward.telemetry.units import Source, doubt
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,8 @@ def measure(
     for samples in several:
         telemetry_discards.add(samples.discards)
     result = curves(joined.counts, joined.by, options)
-    warnings = _warnings(result, joined.above, rows.too_fast, options)
+    source = telemetry.source if isinstance(telemetry, Samples) else Source()
+    warnings = _warnings(result, joined.above, source, rows.too_fast, options)
     return Impact(
         result,
         joined.by,
@@ -121,13 +122,13 @@ def _utilization(
 
 
 def _warnings(
-    result: Sequence[Curve], above: Sequence[Above], too_fast: int, settings: Settings
+    result: Sequence[Curve], above: Sequence[Above], source: Source, too_fast: int, settings: Settings
 ) -> list[str]:
     lines = []
     if above:
         worst = above[0]
-        factor, why = off_by(worst.usual_ppm / MILLION)
-        likely = f"is a unit off by {factor:g}? {why}" if factor else why
+        factor, why = doubt(worst.usual_ppm / MILLION, source)
+        likely = f"{why} (a factor of {factor:g})" if factor else why
         subject = f"{len(above):,} links were" if len(above) > 1 else "a link was"
         most = f"{worst.most_ppm / 10_000:,.0f}"
         lines.append(f"{subject} above 105 % of capacity, `{worst.name}` at {most} %; {likely}")

@@ -173,6 +173,7 @@ def _names(known: pyarrow.Table) -> dict[int, str]:
 def _count(tally: list[dict[str, Any]], series_table: pyarrow.Table, discards: Discards) -> list[int]:
     """Counts anomalies; returns the series with too many fast readings for jumps."""
     names = _names(series_table)
+    links = dict(zip(series_table["series"].to_pylist(), series_table["link"].to_pylist(), strict=True))
     totals: dict[int, int] = {}
     jumps: dict[int, int] = {}
     for row in tally:
@@ -185,6 +186,7 @@ def _count(tally: list[dict[str, Any]], series_table: pyarrow.Table, discards: D
         reason = {1: "reset", 2: "gap", 3: "too-fast", 4: "too-fast", 5: "ambiguous-32"}.get(row["fate"])
         if reason and not (row["fate"] == 3 and row["series"] in fast):
             discards.count(reason, row["number"], text)
+            discards.lose(links[row["series"]], reason, row["number"])
         elif row["wrap"]:
             discards.count("wrap-32", row["number"], text)
     return fast

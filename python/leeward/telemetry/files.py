@@ -48,6 +48,7 @@ class Readings:
         unit: Bits of traffic per unit of a counter.
         speeds: True if a file has a column of speeds.
         name: Name of the source in errors.
+        unit_named: True if a name or a map says whether values count bits or bytes.
     """
 
     table: ibis.Table
@@ -58,6 +59,7 @@ class Readings:
     unit: int
     speeds: bool
     name: str
+    unit_named: bool = True
 
     @property
     def by(self) -> list[str]:
@@ -165,6 +167,7 @@ def _part(engine: Engine, group: list[Path], head: Head, file_layout: Layout) ->
                 COUNTERS.get(unit, 1),
                 False,
                 name,
+                file_layout.unit_named,
             )
         # A key of one label stays a plain column: grouping by it is much faster than by an expression.
         key = table[file_layout.labels[0]].cast("string")
@@ -195,6 +198,7 @@ def _part(engine: Engine, group: list[Path], head: Head, file_layout: Layout) ->
             unit_bits,
             speeds,
             name,
+            file_layout.unit_named,
         )
 
 

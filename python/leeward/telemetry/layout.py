@@ -98,6 +98,8 @@ class Layout:
         counter: True if readings are counters.
         width: Bits of a counter, 32 or 64; 0 if unknown.
         speed: Capacity of the link or port, if the file has it.
+        unit_named: True if a name or a map says whether values count bits or bytes: not in a wide file whose
+            columns are links.
     """
 
     time: Column
@@ -107,6 +109,7 @@ class Layout:
     counter: bool
     width: int
     speed: Column | None
+    unit_named: bool = True
 
 
 def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = None) -> Layout:
@@ -161,9 +164,8 @@ def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = N
     if not counter and not units <= set(RATES):
         raise InputError.about(file, f"rates and counters in one file: {', '.join(sorted(units))}")
     narrow = any(re.fullmatch(r"if(in|out)octets", plain.get(column.name, "")) for column in values.values())
-    return Layout(
-        time, labels, values, wide, counter, map_columns.counter_bits or (32 if narrow else 0), speed
-    )
+    width = map_columns.counter_bits or (32 if narrow else 0)
+    return Layout(time, labels, values, wide, counter, width, speed, not wide or bool(map_columns.wide))
 
 
 def _time(file: str, plain: dict[str, str]) -> Column:

@@ -68,6 +68,8 @@ SCHEMA = pyarrow.schema(
     ]
 )
 """Columns of a piece: labels as JSON, sorted by name."""
+_UNIT_NAMES = {"octets": r"(?i)octet|byte", "bits": r"(?i)bits"}
+"""Patterns of names of metrics that say their unit."""
 
 
 def fetch(
@@ -207,6 +209,7 @@ def _readings(engine: Engine, prometheus: Server, map_file: Map, tables: dict[st
         COUNTERS[metrics.unit],
         "speed" in tables,
         prometheus.url,
+        all(re.search(_UNIT_NAMES[metrics.unit], query) for query in metrics.queries.values()),
     )
 
 

@@ -18,6 +18,7 @@ from leeward.telemetry.samples import Samples
 from leeward.telemetry.series import MOST_CADENCE_MS, Period, series
 from leeward.telemetry.sums import sum_rates
 from leeward.telemetry.times import moment
+from leeward.telemetry.units import Source
 
 if TYPE_CHECKING:
     from leeward import Cluster
@@ -108,7 +109,8 @@ def read(
     if not (source.counter or source.speeds):
         sums = sum_rates(engine, source, links, map_content, period, spacing, discards)
         if sums is not None:
-            return Samples(engine, sums.table, links, racks, sums.cadence_ms, discards, sums.sums)
+            known = Source(source.unit_named)
+            return Samples(engine, sums.table, links, racks, sums.cadence_ms, discards, sums.sums, known)
     series_table = series(engine, source, links, map_content, period, spacing, discards)
     if source.counter:
         counter = Counter(source.unit, source.width, GAP * series_table.cadence_ms)
@@ -116,4 +118,5 @@ def read(
     else:
         samples = rates(engine, series_table, discards, source.name)
     table = link_samples(engine, samples, series_table, source.speeds, discards, source.name)
-    return Samples(engine, table, links, racks, series_table.cadence_ms, discards)
+    known = Source(source.unit_named, source.speeds, series_table.ports)
+    return Samples(engine, table, links, racks, series_table.cadence_ms, discards, source=known)

@@ -7,6 +7,7 @@ import pyarrow
 
 from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
+from leeward.telemetry.units import Source
 
 COLUMNS = {"link": "int32", "t_ms": "int64", "span_ms": "int64", "bits": "int64", "capacity_bps": "int64"}
 """Columns of samples and their types."""
@@ -42,6 +43,7 @@ class Samples:
         cadence_ms: Usual time between samples of a link.
         discards: Readings left out, by reason.
         sums: Samples in short intervals, if the samples were summed while they were read.
+        source: What is known of the readings.
     """
 
     engine: Engine
@@ -51,3 +53,4 @@ class Samples:
     cadence_ms: int
     discards: Discards = field(default_factory=Discards)
     sums: Sums | None = None
+    source: Source = field(default_factory=Source)

@@ -70,6 +70,12 @@ class Series:
     cadence_ms: int
 
     @property
+    def ports(self) -> dict[int, int]:
+        """Number of ports of each link with several."""
+        links = zip(self.known["link"].to_pylist(), self.known["members"].to_pylist(), strict=True)
+        return {link: members for link, members in links if members > 1}
+
+    @property
     def has_bundles(self) -> bool:
         """True if any link has several ports."""
         return bool(self.known.num_rows) and self.known["members"].to_numpy().max() > 1
@@ -121,6 +127,11 @@ def series(
         outside = sum(row["number"] for row in rows if REASONS[row["reason"]] == "outside")
         raise _no_reading_error(readings, discards, outside)
     runs = _link_series(readings, good, links, map_file, discards, alone)
+    links_of = {(run.key, run.way): run.link for run in runs}
+    for row in rows:
+        link, reason = links_of.get((row["key"], row["way"])), REASONS[row["reason"]]
+        if link is not None and reason not in ("", "outside"):
+            discards.lose(link, reason, row["number"])
     if cadence_ms is None:
         cadence_ms = cadence_of(engine, clean, readings, [run.key for run in runs])
     if cadence_ms is None:

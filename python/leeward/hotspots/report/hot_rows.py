@@ -34,13 +34,23 @@ def places(analysis: Analysis, top: int) -> Section | None:
             )
             for row in rows[:top]
         ],
-        [*rest(len(rows) - top, "hot places"), *concentrated[:1]],
+        [*rest(len(rows) - top, "hot places"), *concentrated[:1], *_lost(rows[:top])],
         words=(
             ("place", "a rack, or a link between pods"),
             ("hot", "share of the time in which the hottest link of the place is hot"),
             ("why", "the cause of most of its hot intervals"),
         ),
     )
+
+
+def _lost(rows: list[dict[str, Any]]) -> list[str]:
+    """What hot places lost, which may change how long they were hot, and so what to do."""
+    return [
+        f"{row['link']}: {row['lost']:,} intervals are not judged"
+        + (f" (readings lost: {row['lost_why']})" if row["lost_why"] else " (no readings)")
+        for row in rows
+        if row["lost"]
+    ]
 
 
 def cross_sections(analysis: Analysis) -> Section:
@@ -151,7 +161,7 @@ def units(analysis: Analysis, top: int) -> Section | None:
     if not rows:
         return None
     return Section(
-        f"Are units wrong? Links above {threshold(UNIT_PPM)}",
+        f"Is something counted wrong? Links above {threshold(UNIT_PPM)}",
         ("LINK", "ABOVE", "OF INTERVALS", "MOST", "LIKELY FACTOR", "WHY"),
         "<>>>><",
         [
