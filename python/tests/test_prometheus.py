@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -204,9 +205,9 @@ def test_queries_with_too_many_samples_are_split_by_time_and_then_label(fake: An
             return good(["tor-r0", "tor-r1"])
         if "count" in request_text:
             return good({"resultType": "vector", "result": []})
-        if "instance%3D~" not in request_text:
+        if "instance" not in request_text:
             return 422, {}, b'{"status":"error","error":"query processing would load too many samples"}'
-        rack = "r0" if "r0" in request_text else "r1"
+        rack = "r0" if "instance%3D~" in request_text else "r1"
         values = [[END - 30 * step, str(10**6 * (100 - step))] for step in range(20, 0, -1)]
         labels = {"__name__": "x", "instance": f"tor-{rack}", "ifName": "Ethernet0"}
         return good({"resultType": "matrix", "result": [{"metric": labels, "values": values}]})
@@ -214,6 +215,58 @@ def test_queries_with_too_many_samples_are_split_by_time_and_then_label(fake: An
     text = MAP.replace(", speed: ifHighSpeed", "").replace(""", out: 'ifHCOutOctets{job="snmp"}'""", "")
     samples = read_month(fake(answer), tmp_path, since="10min", text=text)
     assert by_link(samples) == {"r0:downlink": 8 * 18 * 10**6, "r1:downlink": 8 * 18 * 10**6}
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        # Cortex and Mimir, of a label query and of a query; Thanos; VictoriaMetrics.
+        (422, "the query time range exceeds the limit (query length: 720h0m0s, limit: 168h0m0s)"),
+        (400, "expanding series: the query time range exceeds the limit (query length: 721h, limit: 168h)"),
+        (
+            422,
+            "the query exceeded the maximum number of series (limit: 100000 series) (err-mimir-max-series)",
+        ),
+        (422, "rpc error: code = ResourceExhausted desc = exceeded series limit: limit 5 violated (got 6)"),
+        (500, "expanded matching posting: exceeded chunks limit: limit 100 violated (got 101)"),
+        (422, "the number of matching timeseries exceeds 300000; -search.max* command-line flag values"),
+    ],
+)
+def test_limits_of_servers_are_met_by_smaller_pieces(
+    fake: Any, tmp_path: Path, status: int, text: str
+) -> None:
+    """A server answers at most 3 h of readings and 7 d of label values."""
+
+    def answer(_: int, request_text: str) -> Answer:
+        refusal = status, {}, json.dumps({"status": "error", "error": text}).encode()
+        if "label/" in request_text:
+            fields = parse_qs(request_text.split()[0].partition("?")[2])
+            reach = float(fields["end"][0]) - float(fields["start"][0])
+            # Only old days have the metric.
+            old = float(fields["start"][0]) < END - 20 * DAY
+            return refusal if reach > 7 * DAY else good(["ifHCOutOctets"] if old else [])
+        if "ms%5D" in request_text and query_times(request_text)[1] > 3 * 3600:
+            return refusal
+        return loads(request_text)
+
+    samples = read_month(fake(answer), tmp_path, since="1d", until="29d", text=LOADS)
+    assert by_link(samples) == {"r0:uplink": 8 * 10**6 * (DAY // 30 - 1) * 30}
+    whole = read_month(fake(answer), tmp_path, since="30d", text=LOADS, keep=tmp_path / "whole")
+    assert by_link(whole) == {"r0:uplink": 8 * 10**6 * (30 * DAY // 30 - 1) * 30}
+
+
+def test_a_device_with_too_many_series_is_split_by_port(fake: Any, tmp_path: Path) -> None:
+    def answer(_: int, request_text: str) -> Answer:
+        if "label/" in request_text:
+            label = request_text.split("label/")[1].split("/")[0]
+            values = {"__name__": ["ifHCOutOctets"], "instance": ["tor-r0"], "ifName": ["e0", "e1"]}
+            return good(values.get(label, []))
+        if "ms%5D" in request_text and "ifName" not in request_text:
+            return 422, {}, b'{"status":"error","error":"the query hit the max number of series limit"}'
+        return loads(request_text)
+
+    samples = read_month(fake(answer), tmp_path, since="1d", text=LOADS)
+    assert sum(by_link(samples).values()) == 8 * 10**6 * (DAY // 30 - 1) * 30
 
 
 def test_a_second_run_queries_at_most_twenty_minutes_besides_new_time(fake: Any, tmp_path: Path) -> None:

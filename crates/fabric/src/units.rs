@@ -97,6 +97,8 @@ struct Notation {
     prints: &'static [&'static str],
     /// Unit printed after a zero value.
     zero: &'static str,
+    /// True if a text may be a sum, such as `2h30m`.
+    sums: bool,
     expected: &'static str,
 }
 
@@ -117,6 +119,7 @@ const BYTES: Notation = Notation {
     ],
     prints: &["PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"],
     zero: "B",
+    sums: false,
     expected: "a size with its unit, such as 256MiB or 10GB",
 };
 
@@ -152,6 +155,7 @@ const BANDWIDTH: Notation = Notation {
     ],
     prints: &["Tbps", "Gbps", "Mbps", "kbps"],
     zero: "bps",
+    sums: false,
     expected: "a rate with its unit, such as 10Gbps (bits) or 50MB/s (bytes)",
 };
 
@@ -161,19 +165,24 @@ const NANOS: Notation = Notation {
         ("us", 1_000),
         ("ms", 1_000_000),
         ("s", 1_000_000_000),
+        ("m", 60_000_000_000),
         ("min", 60_000_000_000),
         ("h", 3_600_000_000_000),
         ("d", 86_400_000_000_000),
+        ("w", 604_800_000_000_000),
+        ("y", 31_536_000_000_000_000),
     ],
     prints: &["d", "h", "min", "s", "ms", "us"],
     zero: "s",
-    expected: "a time with its unit, such as 150ms, 10s or 1h",
+    sums: true,
+    expected: "a time with its unit, such as 150ms, 10s or 2h30m",
 };
 
 const CPUS: Notation = Notation {
     units: &[("m", 1), ("", 1_000)],
     prints: &[""],
     zero: "",
+    sums: false,
     expected: "a number of processors, such as 4, 0.5 or 500m",
 };
 
@@ -189,11 +198,25 @@ impl Notation {
         self.units.iter().find(|(name, _)| *name == unit).map(|&(_, factor)| factor)
     }
 
+    /// A number with its unit, or for times a sum of them as in PromQL: `2h30m`.
     fn parse(&self, text: &str) -> Result<u64, UnitError> {
-        let trimmed = text.trim();
-        // An `e` may belong to the number: `1e3kB`.
-        let is_unit = |c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E';
-        let (number, unit) = trimmed.split_at(trimmed.find(is_unit).unwrap_or(trimmed.len()));
+        let (mut sum, mut rest) = (0, text.trim());
+        loop {
+            let unit = rest.find(is_unit_letter).unwrap_or(rest.len());
+            let more =
+                rest[unit..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |length| unit + length);
+            let end = if self.sums { more } else { rest.len() };
+            sum += self.term(text, &rest[..unit], &rest[unit..end])?;
+            rest = &rest[end..];
+            if rest.is_empty() {
+                break;
+            }
+        }
+        u64::try_from(sum).ok().filter(|&value| value <= LARGEST).ok_or_else(|| self.error(text, "too large"))
+    }
+
+    /// A number of `text` with its unit, in the smallest unit.
+    fn term(&self, text: &str, number: &str, unit: &str) -> Result<u128, UnitError> {
         let number = number.trim().replace('_', "");
         let rough: f64 = number.parse().map_err(|_| self.error(text, "not a number"))?;
         let problem = if unit.is_empty() { "the unit is missing" } else { "unknown unit" };
@@ -203,10 +226,7 @@ impl Notation {
         }
         // A number with an exponent, or with too many digits for exact arithmetic, has the precision of a double.
         let value = exact(&number, factor).unwrap_or_else(|| (rough * factor as f64).round() as u128);
-        u64::try_from(value)
-            .ok()
-            .filter(|&value| value <= LARGEST)
-            .ok_or_else(|| self.error(text, "too large"))
+        Ok(value.min(u128::from(u64::MAX)))
     }
 
     /// Prints the shortest exact text: the largest unit in which the value needs at most three decimals.
@@ -225,6 +245,11 @@ impl Notation {
         let unit = if value == 0 { self.zero } else { self.units[0].0 };
         write!(f, "{value}{unit}")
     }
+}
+
+/// True if a letter begins a unit. An `e` may belong to the number: `1e3kB`.
+fn is_unit_letter(letter: char) -> bool {
+    letter.is_ascii_alphabetic() && letter != 'e' && letter != 'E'
 }
 
 /// A decimal number times `factor`, rounded half up. `None` if the number is not plain digits or has too many.
@@ -287,7 +312,7 @@ macro_rules! quantity {
 
 quantity!(Bytes, BYTES, "string", "([kKMGTP]|[KMGTP]i)?B");
 quantity!(Bandwidth, BANDWIDTH, "string", "([kMGT]?(bps|b/s|bit/s)|Kbps|[kMG]?Bps|([kMG]|Ki|Mi|Gi)?B/s)");
-quantity!(Nanos, NANOS, "string", "(ns|us|ms|s|min|h|d)");
+quantity!(Nanos, NANOS, "string", r"(ns|us|ms|s|m|min|h|d|w|y)([0-9]+(ns|us|ms|s|m|min|h|d|w|y))*");
 // A number of processors may also be a JSON number, without a unit.
 quantity!(Cpus, CPUS, ["string", "number"], "m?");
 
@@ -305,6 +330,13 @@ mod tests {
             prop_assert_eq!(Bandwidth(value).to_string().parse(), Ok(Bandwidth(value)));
             prop_assert_eq!(Nanos(value).to_string().parse(), Ok(Nanos(value)));
             prop_assert_eq!(Cpus(value).to_string().parse(), Ok(Cpus(value)));
+        }
+
+        #[test]
+        fn a_sum_of_times_is_the_sum_of_its_parts(parts in prop::collection::vec((0u64..1000, 0..NANOS.units.len()), 1..5)) {
+            let text: String = parts.iter().map(|&(number, unit)| format!("{number}{}", NANOS.units[unit].0)).collect();
+            let sum: u64 = parts.iter().map(|&(number, unit)| number.saturating_mul(NANOS.units[unit].1)).fold(0, u64::saturating_add);
+            prop_assert_eq!(text.parse::<Nanos>().ok(), (sum <= LARGEST).then_some(Nanos(sum)));
         }
 
         #[test]
@@ -331,6 +363,13 @@ mod tests {
             "2.5 Gbit/s",
             "150ms",
             "1h",
+            "5m",
+            "2h30m",
+            "1w",
+            "1y",
+            "1h30m15s500ms",
+            "2h30",
+            "1h-5m",
         ] {
             let bytes = text.parse::<Bytes>().map(|v| format!("{v} = {} B", v.0));
             let rate = text.parse::<Bandwidth>().map(|v| format!("{v} = {} bit/s", v.0));

@@ -59,15 +59,17 @@ SinceOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Start: a time before the end (30d, 6h), or a date (2026-01-31, 2026-01-31T12:00Z)."
-        " By default a day before the end for Prometheus, and the first sample of files.",
+        help="Start: a time before the end (30d, 2h30m) or before now (now-1d), a date"
+        " (2026-01-31, 2026-01-31T12:00Z), or seconds since 1970. By default a day before the end for Prometheus, and the first sample of files.",
         show_default=False,
     ),
 ]
 UntilOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="End: a time before now, or a date; by default now.", show_default=False
+        metavar="TIME",
+        help="End: a time before now (1d), a date, or seconds since 1970; by default now.",
+        show_default=False,
     ),
 ]
 MapOption = Annotated[

@@ -4,6 +4,7 @@ https://prometheus.io/docs/prometheus/latest/querying/api/
 """
 
 import json
+import re
 import ssl
 import time
 from collections.abc import Callable
@@ -31,6 +32,8 @@ LONGEST_WAIT_S = 60.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
 _BUSY = (408, 429, 502, 503, 504)
+_LIMITS = re.compile(r"too many|too large|too long|exceed|limit|maximum|more than", re.IGNORECASE)
+"""Words of answers that reject a query for its size: of Prometheus, Mimir, Cortex, Thanos, VictoriaMetrics."""
 
 
 class TooMuchError(InputError):
@@ -148,9 +151,7 @@ class Server:
         )
 
     def _rejection(self, status: int, text: str) -> InputError:
-        if status in (400, 422) and any(
-            word in text for word in ("too many samples", "exceeded maximum resolution", "exceeds", "limit")
-        ):
+        if status in (400, 413, 422, 500) and _LIMITS.search(text):
             return self._too_much(text)
         error = InputError.about(self.url, f"the server answers {status}: {text}".rstrip(": "))
         if status in (401, 403):

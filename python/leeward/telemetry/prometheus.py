@@ -58,8 +58,8 @@ LATE_MS = 600_000
 """Age below which a piece may be incomplete, and is queried again."""
 SETTLED_MS = 600_000
 """Ends of pieces that are old enough to keep are whole multiples of this."""
-LABEL = "instance"
-"""Label whose values split a piece."""
+LABELS = ("instance", "ifIndex", "ifName", "ifDescr", "device", "interface", "port", "name")
+"""Labels whose values split a piece, the first that has several."""
 SCHEMA = pyarrow.schema(
     [
         ("labels", pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
@@ -229,14 +229,33 @@ def _plain() -> pyarrow.Schema:
 
 def _exists(prometheus: Server, query: str, begin: int, last: int) -> bool:
     """True if a server has any series of a selector."""
-    parameters = {"match[]": query, "start": _seconds(begin), "end": _seconds(last)}
-    return bool(_texts(prometheus, prometheus.ask("label/__name__/values", **parameters).data))
+    return any(_label_values(prometheus, "__name__", begin, last, query))
+
+
+def _label_values(
+    prometheus: Server, label: str, begin: int, last: int, query: str | None = None
+) -> Iterator[str]:
+    """Values of a label; a value may repeat.
+
+    Mimir, Cortex and Thanos limit the time and the series of such a query. Smaller pieces are then queried,
+    the latest first.
+    """
+    parameters = {"start": _seconds(begin), "end": _seconds(last)}
+    if query is not None:
+        parameters["match[]"] = query
+    try:
+        yield from _texts(prometheus, prometheus.ask(f"label/{label}/values", **parameters).data)
+    except TooMuchError:
+        if last - begin <= LEAST_MS:
+            raise
+        middle = (begin + last) // 2
+        yield from _label_values(prometheus, label, middle, last, query)
+        yield from _label_values(prometheus, label, begin, middle, query)
 
 
 def _missing_metric(prometheus: Server, query: str, begin: int, last: int) -> InputError:
     """Lists the metrics that a server has instead."""
-    parameters = {"start": _seconds(begin), "end": _seconds(last)}
-    names = _texts(prometheus, prometheus.ask("label/__name__/values", **parameters).data)
+    names = set(_label_values(prometheus, "__name__", begin, last))
     metric = re.split(r"[{\s]", query)[0]
     if metric in names:
         message = f"`{query}`: it has `{metric}`, but not with these labels in these times"
@@ -366,15 +385,17 @@ def _changes(prometheus: Server, results: list[dict[str, Any]]) -> list[int]:
 
 def _parts(prometheus: Server, query: str, start: int, end: int) -> Iterator[str]:
     """A selector in two halves by a label."""
-    parameters = {"match[]": query, "start": _seconds(start), "end": _seconds(end)}
-    values = sorted(_texts(prometheus, prometheus.ask(f"label/{LABEL}/values", **parameters).data))
-    if len(values) < 2:
+    for label in LABELS:
+        values = sorted(set(_label_values(prometheus, label, start, end, query)))
+        if len(values) > 1:
+            break
+    else:
         message = f"`{query}`: five minutes of it are too much for one answer"
         raise InputError.about(prometheus.url, message)
     half = len(values) // 2
-    for part in (values[:half], values[half:]):
-        pattern = "|".join(re.escape(value) for value in part)
-        matcher = f"{LABEL}=~{json.dumps(pattern)}"
+    first = f"{label}=~{json.dumps('|'.join(re.escape(value) for value in values[:half]))}"
+    # The second half includes series without the label.
+    for matcher in (first, first.replace("=~", "!~", 1)):
         text = query.strip()
         if text.endswith("}"):
             inside = text[:-1].rstrip().removesuffix(",")

@@ -51,9 +51,10 @@ def read(
         paths: Files or folders of them, CSV or Parquet; or none, with `prometheus`.
         prometheus: Address of a Prometheus server, such as `http://prom:9090`, or of several, which are all
             read.
-        since: Start: a time before `until` (`30d`) or a date (`2026-01-31`, `2026-01-31T12:00Z`). By default
-            the first reading of files, or a day before the end for Prometheus.
-        until: End: a time before now, or a date; by default now.
+        since: Start: a time before `until` (`30d`, `2h30m`) or before now (`now-1d`), a date (`2026-01-31`,
+            `2026-01-31T12:00Z`), or seconds since 1970. By default the first reading of files, or a day before
+            the end for Prometheus.
+        until: End, written like `since`, where a length counts back from now; by default now.
         map: A map file, or its content, which finds links by labels. By default a column `link` names the
             links.
         engine: Engine of the samples; by default DuckDB in this process.
@@ -80,8 +81,8 @@ def read(
         if value is not None and not prometheus:
             raise InputError.about(argument, "only valid with a Prometheus server")
     now = round(time.time() * 1000) if now_ms is None else now_ms
-    last = now if until is None else moment("until", until, now)
-    first = None if since is None else moment("since", since, last)
+    last = now if until is None else moment("until", until, now, now)
+    first = None if since is None else moment("since", since, last, now)
     if first is not None and first >= last:
         raise InputError.about("since", f"`{since}`: not before the end")
     spacing = None if cadence is None else read_milliseconds("cadence", cadence, MOST_CADENCE_MS)
