@@ -10,6 +10,7 @@ that are read back have this form. `leeward.export.rules` formats durations of P
 """
 
 import re
+from collections.abc import Sequence
 from math import inf, isfinite, nan
 
 from leeward import _native
@@ -201,6 +202,12 @@ def percent_text(share: float | None, digits: int | None = 1, beside: float = 0)
         return f"{100 * share:.15g} %"
     small = digits and 0 < max(abs(share), abs(beside)) < 0.001
     return f"{_trimmed(f'{100 * share:z.{max(digits, 3) if small else digits}f}')} %"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first few names, and the number of the others: `r1, r2, r3 and 7 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _spaced(literal: str) -> str:

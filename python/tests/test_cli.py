@@ -79,11 +79,12 @@ def test_no_line_of_help_is_truncated(run: Run, group: tuple[str, ...]) -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SLOW_OR_NOT_ENDING = (
     "leeward demo",
-    # These query a controller, and have tests of their own.
+    # These query a controller or Prometheus, and have tests of their own.
     "leeward explain 42",
     "leeward explain decision.json",
     "leeward top",
     "leeward agent",
+    "leeward telemetry map",
     "leeward serve",
     "leeward data get",
     "leeward reproduce",

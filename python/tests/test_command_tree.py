@@ -82,6 +82,7 @@ WITHOUT_FORMAT = {
     "export prometheus-rules": "prints a file for Prometheus",
     "export grafana": "prints a file for Grafana",
     "cluster import": "prints a cluster file",
+    "telemetry map": "prints a map file",
     "telemetry cache clear": "deletes files",
     "token new": "prints a token",
     "data get": "fetches files",

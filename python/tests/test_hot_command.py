@@ -150,3 +150,79 @@ def test_every_cause_has_words_and_every_remedy_too() -> None:
     } == {*CAUSES}
     remedies = {cause.remedy for cause in CAUSES.values() if cause.remedy} | {kind.remedy for kind in CLASSES}
     assert remedies == {*REMEDIES}
+
+
+LINKS = "racks: 2\nhosts_per_rack: 1\nnic: 10Gbps\nrack_link: 10Gbps\n"
+
+
+def rates(path: Path, loads: dict[str, float], *more: str) -> str:
+    """Writes ten samples of each link, a minute apart, in Gb/s, and more lines."""
+    rows = [
+        f"{link},2026-01-05T00:{step:02}:00Z,{load * 1e9:.0f}"
+        for step in range(1, 11)
+        for link, load in loads.items()
+    ]
+    path.write_text("\n".join(["link,time,bps", *rows, *more]) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("loads", "fails", "stderr"),
+    [
+        ({"r0:uplink": 9, "r1:uplink": 1}, "hot", "warning: hot: r0\n"),
+        ({"r0:uplink": 1, "r1:uplink": 1}, "hot", ""),
+        ({"r0:uplink": 1}, "unseen", "warning: unseen: r0h0:egress, r0h0:ingress, r1h0:egress and 4 more\n"),
+        ({"r0:uplink": 9}, "unseen,hot", "warning: hot: r0\n"),
+        ({"r0:uplink": 1}, "partial", ""),
+    ],
+)
+def test_alerts_have_an_exit_code_of_their_own(
+    run: Run, tmp_path: Path, loads: dict[str, float], fails: str, stderr: str
+) -> None:
+    (tmp_path / "two.yaml").write_text(LINKS)
+    rates(tmp_path / "loads.csv", loads)
+    ended = run("hotspots", "loads.csv", "--cluster", "two.yaml", "--fail-on", fails, "-q")
+    assert ended.returncode == (4 if stderr else 0), ended.stderr
+    assert stderr in ended.stderr
+
+
+def test_a_lost_reading_fails_an_alert_on_partial_telemetry(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text(LINKS)
+    rates(tmp_path / "loads.csv", {"r0:uplink": 1}, "r0:uplink,2026-01-05T00:11:00Z,-5")
+    ended = run("hotspots", "loads.csv", "--cluster", "two.yaml", "--fail-on", "partial")
+    assert ended.returncode == 4
+    assert "warning: partial: readings of 1 links are incomplete\n" in ended.stderr
+
+
+def test_an_unknown_alert_is_an_error(run: Run) -> None:
+    ended = run("hotspots", *FABRIC, "--fail-on", "cold")
+    assert ended.returncode == 2
+    assert ended.stderr == "error: --fail-on: `cold`: expected hot, partial, unseen\n"
+
+
+def test_links_of_another_cluster_are_a_doubt_beside_the_answer(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text(LINKS)
+    rates(tmp_path / "loads.csv", {"r0:uplink": 9, "r9:uplink": 9})
+    ended = run("hotspots", "loads.csv", "--cluster", "two.yaml")
+    assert ended.returncode == 0, ended.stderr
+    head = ended.stdout.split("\n\n")[0]
+    assert "1 of 8 link directions seen; not r0h0:egress, r0h0:ingress, r1h0:egress and 4 more" in head
+    assert "no-link: 10 readings are of ports without a link in the cluster, such as link=r9:uplink" in head
+
+
+def test_a_rule_that_nearly_matches_is_named_with_the_label_that_failed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text(LINKS)
+    (tmp_path / "map.yaml").write_text(
+        "columns: {labels: [switch, port]}\n"
+        "links:\n"
+        "  - {match: {switch: 'tor-(?P<rack>r\\d)', port: 'Ethernet(49|50)'}, load: '{rack}:uplink'}\n"
+    )
+    rows = [
+        f"tor-r0,{port},2026-01-05T00:{step:02}:00Z,1000"
+        for step in range(1, 11)
+        for port in ("Ethernet49", "Ethernet51")
+    ]
+    (tmp_path / "loads.csv").write_text("\n".join(["switch,port,time,bps", *rows]) + "\n")
+    ended = run("hotspots", "loads.csv", "--cluster", "two.yaml", "--map", "map.yaml")
+    near = "links[0] matches but for one label: `port` is `Ethernet51`, expected `Ethernet(49|50)`"
+    assert near in ended.stdout, ended.stdout + ended.stderr

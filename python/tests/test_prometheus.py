@@ -238,9 +238,9 @@ def test_limits_of_servers_are_met_by_smaller_pieces(
     """A server answers at most 3 h of readings and 7 d of label values."""
 
     def answer(_: int, request_text: str) -> Answer:
-        refusal = status, {}, json.dumps({"status": "error", "error": text}).encode()
+        refusal: Answer = status, {}, json.dumps({"status": "error", "error": text}).encode()
         if "label/" in request_text:
-            fields = parse_qs(request_text.split()[0].partition("?")[2])
+            fields = parse_qs(request_text.split(maxsplit=1)[0].partition("?")[2])
             reach = float(fields["end"][0]) - float(fields["start"][0])
             # Only old days have the metric.
             old = float(fields["start"][0]) < END - 20 * DAY
@@ -258,7 +258,7 @@ def test_limits_of_servers_are_met_by_smaller_pieces(
 def test_a_device_with_too_many_series_is_split_by_port(fake: Any, tmp_path: Path) -> None:
     def answer(_: int, request_text: str) -> Answer:
         if "label/" in request_text:
-            label = request_text.split("label/")[1].split("/")[0]
+            label = request_text.split("label/", 1)[1].split("/", 1)[0]
             values = {"__name__": ["ifHCOutOctets"], "instance": ["tor-r0"], "ifName": ["e0", "e1"]}
             return good(values.get(label, []))
         if "ms%5D" in request_text and "ifName" not in request_text:

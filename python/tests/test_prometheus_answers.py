@@ -161,10 +161,7 @@ def test_the_cache_is_listed_and_cleared(run: Run, fake: Any, tmp_path: Path) ->
     run("telemetry", "cache", "clear", "--prometheus", urls[0], *cache)
     rows = json.loads(run("telemetry", "cache", "list", *cache, "-o", "json").stdout)
     assert [row["server"] for row in rows] == [urls[1]]
-    assert (
-        "no answers of this server"
-        in run("telemetry", "cache", "clear", "--prometheus", urls[0], *cache).stderr
-    )
+    assert "no answers of http:" in run("telemetry", "cache", "clear", "--prometheus", urls[0], *cache).stderr
     run("telemetry", "cache", "clear", *cache)
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["mine.txt"]
 

@@ -55,7 +55,7 @@ def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None
         (("--cadence", "61min"), "--cadence: `61min`: expected from 1ms to 1h"),
         (("--coverage", "half"), "--coverage: `half`: expected a percentage"),
         (("--interval", "2d"), "--interval: `172800000 ms`: expected from 1 s to 1 d"),
-        (("--since", "1h", "--until", "never"), "--until: `never`: expected a time with a unit"),
+        (("--since", "1h", "--until", "never"), "--until: `never`: expected a length"),
         (("--prometheus", "http://127.0.0.1:1"), "--telemetry: expected either files or a Prometheus server"),
         (("--map", "none.yaml"), "none.yaml: no such file"),
         (("--http", "http.yaml"), "--http: only valid with a Prometheus server"),

@@ -43,7 +43,7 @@ def test_times_are_read_as_prometheus_and_grafana_write_them(text: str, expected
     "text", ["", "5", "yesterday", "now+1d", "now-", "now-1d/d", "-1d", "1d-", "2026-13-01", "17697744000001"]
 )
 def test_other_texts_are_errors_that_say_what_is_expected(text: str) -> None:
-    with pytest.raises(InputError, match="since: .*expected a length|since: .*before 1970"):
+    with pytest.raises(InputError, match=r"since: .*expected a length|since: .*before 1970"):
         moment("since", text, milliseconds(END), milliseconds(NOW))
 
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward._quantities import read_milliseconds, read_share
+from leeward._quantities import read_milliseconds, read_share, some
 from leeward.cli.analysis_output import OutOption, ReportOption, check, write
 from leeward.cli.csv_columns import COLUMNS
-from leeward.cli.notes import print_note
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.cli.progress import progress
@@ -27,6 +27,8 @@ Examples:
   leeward hotspots examples/telemetry/fabric.parquet --cluster examples/clusters/fabric.yaml \\
       --interval 10min --hot 80% -o json
 """
+FAILED = 4
+"""Exit code of a condition of --fail-on."""
 PICTURE_TABLES = ("utilization", "heat", "cv")
 """Tables for pictures, which `--out` writes and JSON output omits."""
 RUN_TABLES = ("runs", "changes")
@@ -88,6 +90,15 @@ def hotspots(
             help="Greatest number of rows of a table.",
         ),
     ] = 10,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="hot|partial|unseen,...",
+            help=f"Exit with code {FAILED} for alerts: hot (a link was hot), partial (readings or answers are"
+            " lost), unseen (a link has no telemetry).",
+            show_default=False,
+        ),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the meanings of the words too.")] = False,
     out: OutOption = None,
     report: ReportOption = None,
@@ -104,6 +115,7 @@ def hotspots(
     """
     check(out, report, "hotspots")
     settings = _settings(telemetry, hot, bridge, ahead)
+    wanted = [_failure(text) for text in fail_on or ()]
     files = {"split": split, "tasks": tasks, "requests": requests}
     for name, path in files.items():
         if path is not None and not path.is_file():
@@ -119,6 +131,41 @@ def hotspots(
 
         write_page(report, result)
         print_note(f"wrote {report}")
+    failures = [reason for what in wanted if (reason := FAILURES[what](result))]
+    for reason in failures:
+        print_warning(reason)
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+def _failure(text: str) -> str:
+    if text not in FAILURES:
+        raise InputError.about("--fail-on", f"`{text}`: expected {', '.join(FAILURES)}")
+    return text
+
+
+def _hot(result: "Analysis") -> str:
+    """Hot places in a sentence; empty without any."""
+    places = result.hot_places["place"].to_pylist()
+    return f"hot: {some(places)}" if places else ""
+
+
+def _partial(result: "Analysis") -> str:
+    """What the analysis lost in a sentence; empty if nothing."""
+    answers, links = result.discards.counts.get("partial", 0), len(result.discards.links)
+    lost = [f"{answers:,} answers of Prometheus"] * (answers > 0) + [f"readings of {links:,} links"] * (
+        links > 0
+    )
+    return f"partial: {' and '.join(lost)} are incomplete" if lost else ""
+
+
+def _unseen(result: "Analysis") -> str:
+    """Links without telemetry in a sentence; empty without any."""
+    return f"unseen: {some(result.unseen)}" if result.unseen else ""
+
+
+FAILURES = {"hot": _hot, "partial": _partial, "unseen": _unseen}
+"""Reasons of the exit code `FAILED`, each with the sentence that names it."""
 
 
 def _settings(telemetry: Telemetry, hot: str, bridge: int, ahead: str | None) -> "Settings":

@@ -60,7 +60,8 @@ SinceOption = Annotated[
     typer.Option(
         metavar="TIME",
         help="Start: a time before the end (30d, 2h30m) or before now (now-1d), a date"
-        " (2026-01-31, 2026-01-31T12:00Z), or seconds since 1970. By default a day before the end for Prometheus, and the first sample of files.",
+        " (2026-01-31, 2026-01-31T12:00Z), or seconds since 1970."
+        " By default a day before the end for Prometheus, and the first sample of files.",
         show_default=False,
     ),
 ]

@@ -1,6 +1,6 @@
 """All analyses of hotspots, from one set of samples."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -74,6 +74,7 @@ class Analysis:
         imbalance: `imbalance.imbalance`.
         forecast: `forecast.forecast`.
         discards: Rows left out.
+        unseen: Names of links of the cluster without a judged interval.
     """
 
     settings: Settings
@@ -92,6 +93,7 @@ class Analysis:
     imbalance: Imbalance
     forecast: Forecast
     discards: Discards
+    unseen: Sequence[str] = ()
 
     def tables(self) -> Mapping[str, pyarrow.Table]:
         """All tables by name, as in an output folder and in JSON."""
@@ -141,6 +143,7 @@ class Analysis:
             "guideline": {"cpu_bps": fleet.cpu_bps, "disk_bps_per_tb": fleet.disk_bps_per_tb},
             "correlation": None if tasks is None or tasks.correlation is None else list(tasks.correlation),
             "discards": self.discards.record(),
+            "unseen": list(self.unseen),
         }
 
 
@@ -203,6 +206,7 @@ def analyze(
         imbalances,
         ahead,
         discards,
+        _unseen(all_windows, bins),
     )
 
 
@@ -273,6 +277,14 @@ def _extent(all_windows: Windows, bins: ibis.Table) -> Extent:
         thin,
         row["hot"],
     )
+
+
+def _unseen(all_windows: Windows, bins: ibis.Table) -> list[str]:
+    """Names of links without a judged interval, in the order of the links."""
+    links = all_windows.samples.links
+    seen = set(all_windows.samples.engine.arrow(bins.select("link").distinct())["link"].to_pylist())
+    names = zip(links["link"].to_pylist(), links["name"].to_pylist(), strict=True)
+    return [name for link, name in names if link not in seen]
 
 
 def _scores(result: Forecast) -> pyarrow.Table:

@@ -33,7 +33,7 @@ MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
 _BUSY = (408, 429, 502, 503, 504)
 _LIMITS = re.compile(r"too many|too large|too long|exceed|limit|maximum|more than", re.IGNORECASE)
-"""Words of answers that reject a query for its size: of Prometheus, Mimir, Cortex, Thanos, VictoriaMetrics."""
+"""Words of answers by which servers reject a query for its size."""
 
 
 class TooMuchError(InputError):

@@ -101,6 +101,20 @@ class Map:
                 return "" if template is None else self._link_name(number, template, {**labels, **groups})
         return None
 
+    def near(self, labels: Mapping[str, str]) -> str:
+        """The rule that all labels but one match, as text that names this label; empty without one."""
+        for number, rule in enumerate(self.rules):
+            failed = [
+                label for label, pattern in rule.match.items() if not pattern.fullmatch(labels.get(label, ""))
+            ]
+            if len(failed) == 1 and len(rule.match) > 1:
+                label, pattern = failed[0], rule.match[failed[0]].pattern
+                text = (
+                    f"`{label}` is `{labels[label]}`" if label in labels else f"there is no label `{label}`"
+                )
+                return f"links[{number}] matches but for one label: {text}, expected `{pattern}`"
+        return ""
+
     def _is_ignored(self, labels: Mapping[str, str]) -> bool:
         return any(_groups(patterns, labels) is not None for patterns in self.ignore)
 
@@ -151,9 +165,20 @@ def read_map(path: str | PathLike[str]) -> Map:
     if len(text) > MOST_BYTES:
         raise InputError.about(name, f"longer than {MOST_BYTES:,} bytes")
     try:
-        root = yaml.compose(text.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+        decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError.about(name, "not text in UTF-8") from None
+    return map_of_text(decoded, name)
+
+
+def map_of_text(text: str, name: str) -> Map:
+    """The map of a text of a map file.
+
+    Raises:
+        InputError: The text is not YAML, or a field is invalid; the error has `name`.
+    """
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "not readable as YAML"

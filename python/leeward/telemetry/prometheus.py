@@ -25,6 +25,7 @@ from pyarrow import parquet
 
 from leeward._files import atomic_file, check_folder
 from leeward.errors import InputError
+from leeward.telemetry.answers import LEAST_MS, label_values, results, seconds
 from leeward.telemetry.cache import (
     UNSURE,
     cache_folder,
@@ -50,8 +51,6 @@ POINTS = 1_000_000
 """Approximate number of points of one answer."""
 LENGTHS_MS = tuple(60_000 * minutes for minutes in (1440, 360, 120, 30, 10))
 """Possible lengths of a piece, the longest first."""
-LEAST_MS = 300_000
-"""Length of a piece that is split by label, and no longer by time."""
 SPEED_STEP_MS = 300_000
 """Step of speeds."""
 LATE_MS = 600_000
@@ -229,33 +228,12 @@ def _plain() -> pyarrow.Schema:
 
 def _exists(prometheus: Server, query: str, begin: int, last: int) -> bool:
     """True if a server has any series of a selector."""
-    return any(_label_values(prometheus, "__name__", begin, last, query))
-
-
-def _label_values(
-    prometheus: Server, label: str, begin: int, last: int, query: str | None = None
-) -> Iterator[str]:
-    """Values of a label; a value may repeat.
-
-    Mimir, Cortex and Thanos limit the time and the series of such a query. Smaller pieces are then queried,
-    the latest first.
-    """
-    parameters = {"start": _seconds(begin), "end": _seconds(last)}
-    if query is not None:
-        parameters["match[]"] = query
-    try:
-        yield from _texts(prometheus, prometheus.ask(f"label/{label}/values", **parameters).data)
-    except TooMuchError:
-        if last - begin <= LEAST_MS:
-            raise
-        middle = (begin + last) // 2
-        yield from _label_values(prometheus, label, middle, last, query)
-        yield from _label_values(prometheus, label, begin, middle, query)
+    return any(label_values(prometheus, "__name__", begin, last, query))
 
 
 def _missing_metric(prometheus: Server, query: str, begin: int, last: int) -> InputError:
     """Lists the metrics that a server has instead."""
-    names = set(_label_values(prometheus, "__name__", begin, last))
+    names = set(label_values(prometheus, "__name__", begin, last))
     metric = re.split(r"[{\s]", query)[0]
     if metric in names:
         message = f"`{query}`: it has `{metric}`, but not with these labels in these times"
@@ -316,8 +294,8 @@ def _length(prometheus: Server, query: str, steps: bool, begin: int, last: int) 
         query_text, most = f"sum(count_over_time({query}[1h]))", 0.0
     for time_ms in (last, (begin + last) // 2):
         try:
-            answer = prometheus.ask("query", query=query_text, time=_seconds(time_ms))
-            counts = _results(prometheus, answer.data, "vector")
+            answer = prometheus.ask("query", query=query_text, time=seconds(time_ms))
+            counts = results(prometheus, answer.data, "vector")
         except TooMuchError:
             return LENGTHS_MS[-1]
         for result in counts:
@@ -345,17 +323,17 @@ def _pieces(
     try:
         if steps:
             parameters = {
-                "start": _seconds(start + 1),
+                "start": seconds(start + 1),
                 # One step beyond, to see changes after the last.
-                "end": _seconds(end + SPEED_STEP_MS),
+                "end": seconds(end + SPEED_STEP_MS),
                 "step": f"{SPEED_STEP_MS / 1000:g}",
             }
             answers = [prometheus.ask("query_range", query=query, **parameters)]
-            for time_ms in _changes(prometheus, _results(prometheus, answers[0].data, "matrix")):
+            for time_ms in _changes(prometheus, results(prometheus, answers[0].data, "matrix")):
                 reach = f"{query}[{SPEED_STEP_MS}ms]"
-                answers.append(prometheus.ask("query", query=reach, time=_seconds(time_ms)))
+                answers.append(prometheus.ask("query", query=reach, time=seconds(time_ms)))
         else:
-            answers = [prometheus.ask("query", query=f"{query}[{end - start}ms]", time=_seconds(end))]
+            answers = [prometheus.ask("query", query=f"{query}[{end - start}ms]", time=seconds(end))]
     except TooMuchError:
         if end - start > LEAST_MS:
             middle = (start + end) // 2
@@ -366,7 +344,7 @@ def _pieces(
             yield from _pieces(prometheus, part, steps, start, end)
         return
     for answer in answers:
-        table = _as_table(prometheus, _results(prometheus, answer.data, "matrix"), start, end)
+        table = _as_table(prometheus, results(prometheus, answer.data, "matrix"), start, end)
         yield table, answer.warnings
 
 
@@ -386,7 +364,7 @@ def _changes(prometheus: Server, results: list[dict[str, Any]]) -> list[int]:
 def _parts(prometheus: Server, query: str, start: int, end: int) -> Iterator[str]:
     """A selector in two halves by a label."""
     for label in LABELS:
-        values = sorted(set(_label_values(prometheus, label, start, end, query)))
+        values = sorted(set(label_values(prometheus, label, start, end, query)))
         if len(values) > 1:
             break
     else:
@@ -427,24 +405,3 @@ def _as_table(prometheus: Server, results: list[dict[str, Any]], start: int, end
             raise prometheus.not_prometheus(str(result)[:80]) from None
         parts.append(pyarrow.table(columns, SCHEMA))
     return pyarrow.concat_tables(parts).unify_dictionaries() if parts else SCHEMA.empty_table()
-
-
-def _results(prometheus: Server, answer: Any, kind: str) -> list[dict[str, Any]]:
-    if not isinstance(answer, dict) or answer.get("resultType") != kind:
-        raise prometheus.not_prometheus(str(answer)[:80])
-    results = answer.get("result")
-    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
-        raise prometheus.not_prometheus(str(answer)[:80])
-    return results
-
-
-def _texts(prometheus: Server, answer: Any) -> list[str]:
-    if answer is None:
-        return []
-    if not isinstance(answer, list) or not all(isinstance(text, str) for text in answer):
-        raise prometheus.not_prometheus(str(answer)[:80])
-    return answer
-
-
-def _seconds(time_ms: int) -> str:
-    return f"{time_ms // 1000}.{time_ms % 1000:03d}"

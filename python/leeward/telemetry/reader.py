@@ -52,8 +52,8 @@ def read(
         prometheus: Address of a Prometheus server, such as `http://prom:9090`, or of several, which are all
             read.
         since: Start: a time before `until` (`30d`, `2h30m`) or before now (`now-1d`), a date (`2026-01-31`,
-            `2026-01-31T12:00Z`), or seconds since 1970. By default the first reading of files, or a day before
-            the end for Prometheus.
+            `2026-01-31T12:00Z`), or seconds since 1970. By default the first reading of files, or a day
+            before the end for Prometheus.
         until: End, written like `since`, where a length counts back from now; by default now.
         map: A map file, or its content, which finds links by labels. By default a column `link` names the
             links.

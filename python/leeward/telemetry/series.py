@@ -127,11 +127,12 @@ def series(
         outside = sum(row["number"] for row in rows if REASONS[row["reason"]] == "outside")
         raise _no_reading_error(readings, discards, outside)
     runs = _link_series(readings, good, links, map_file, discards, alone)
-    links_of = {(run.key, run.way): run.link for run in runs}
+    numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
     for row in rows:
-        link, reason = links_of.get((row["key"], row["way"])), REASONS[row["reason"]]
-        if link is not None and reason not in ("", "outside"):
-            discards.lose(link, reason, row["number"])
+        reason = REASONS[row["reason"]]
+        name = map_file.link(_plain_labels(readings, row["key"]), row["way"]) if row["reason"] else None
+        if name in numbers and reason != "outside":
+            discards.lose(numbers[name], reason, row["number"])
     if cadence_ms is None:
         cadence_ms = cadence_of(engine, clean, readings, [run.key for run in runs])
     if cadence_ms is None:
@@ -227,6 +228,11 @@ def _labels(readings: Readings, key: str | None) -> dict[str, str]:
     return dict(zip(readings.labels, key.split(SEPARATOR), strict=False))
 
 
+def _plain_labels(readings: Readings, key: str | None) -> dict[str, str]:
+    """Labels of a port, without that of the server."""
+    return {name: text for name, text in _labels(readings, key).items() if name != SERVER}
+
+
 def _series_text(readings: Readings, row: dict[str, Any]) -> str:
     labels = _labels(readings, row["key"])
     text = ", ".join(f"{name}={value}" for name, value in labels.items()) or "no name"
@@ -252,7 +258,7 @@ def _link_series(
     ignored: list[str] = []
     for row in summaries:
         labels = _labels(readings, row["key"])
-        name = map_file.link({one: text for one, text in labels.items() if one != SERVER}, row["way"])
+        name = map_file.link(_plain_labels(readings, row["key"]), row["way"])
         if name in numbers:
             text = _series_text(readings, row)
             times = row["number"], row["first"], row["last"]
@@ -268,8 +274,10 @@ def _link_series(
         )
         # The search for similar names is slow among many.
         if len(unmatched) < 3:
-            near = nearest(text_of_labels, numbers)
-            unmatched.append(f"{description}; nearest: {', '.join(near)}" if near else description)
+            near = map_file.near(labels) if name is None else ""
+            names = [] if near else nearest(text_of_labels, numbers)
+            near = near or (f"nearest: {', '.join(names)}" if names else "")
+            unmatched.append(f"{description}; {near}" if near else description)
         discards.count("no-link", row["number"], *unmatched[-1:])
     if not runs and alone:
         text = "; ".join(unmatched or ignored[:3])

@@ -4,10 +4,11 @@ The order: hotspots, places, times, durations, causes, imbalance, forecast; and 
 Each table explains its words. The terminal and the page show the same tables.
 """
 
-from leeward._quantities import duration_text, percent_text
+from leeward._quantities import duration_text, percent_text, some
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.report import cause_rows, hot_rows, imbalance_rows
 from leeward.hotspots.report.section import Section, stamp, threshold
+from leeward.telemetry import Discards
 
 
 def heading(analysis: Analysis) -> list[str]:
@@ -16,15 +17,30 @@ def heading(analysis: Analysis) -> list[str]:
     first, end = extent.first_ms or 0, extent.end_ms or 0
     share = percent_text(settings.coverage, None)
     thin = f"; {extent.thin:,} more were seen for less than {share} of their time, and are not judged"
-    links = f"{extent.seen:,} of {extent.links:,} link directions seen"
+    unseen = f"; not {some(analysis.unseen)}" if analysis.unseen else ""
+    links = f"{extent.seen:,} of {extent.links:,} link directions seen{unseen}"
     length = duration_text(extent.interval_ms / 1000)
     hot = f"{extent.hot:,} of {extent.intervals:,} link intervals of {length} are hot"
-    partial = analysis.discards.counts.get("partial", 0)
-    doubt = f"partial: {partial:,} answers of Prometheus may lack links or readings, as the warnings say"
     return [
         f"{duration_text((end - first) / 1000)} from {stamp(first)} to {stamp(end)} UTC; {links}",
         f"{hot}: above {threshold(settings.hot_ppm)}{thin if extent.thin else ''}",
-        *([doubt] if partial else []),
+        *_doubts(analysis.discards),
+    ]
+
+
+def _doubts(discards: Discards) -> list[str]:
+    """What may be missing from the answer, a line each."""
+    partial, strange = discards.counts.get("partial", 0), discards.counts.get("no-link", 0)
+    such = "; ".join(discards.examples.get("no-link", [])[:1])
+    return [
+        *(
+            [f"partial: {partial:,} answers of Prometheus may lack links or readings, as the warnings say"]
+            * (partial > 0)
+        ),
+        *(
+            [f"no-link: {strange:,} readings are of ports without a link in the cluster, such as {such}"]
+            * (strange > 0)
+        ),
     ]
 
 
