@@ -211,7 +211,12 @@ impl Capture {
 
     /// The matrix of all files.
     pub fn finish(mut self) -> Matrix {
-        self.exports.finish(&mut self.discards);
+        let flows = &mut self.flows;
+        let mut flow = |flow: &Flow, exporter: Exporter, discards: &mut Discards| {
+            flows.count_source(exporter, flow);
+            flows.take(flow, false, discards);
+        };
+        self.exports.finish(&mut Sink { flow: &mut flow, counters: None, discards: &mut self.discards });
         let FlowSums { places, sums, mut sources, exporters, unknown } = self.flows;
         for (exporter, source) in exporters {
             let name = exporter.address.map_or("a file".into(), |address| address.to_string());

@@ -57,7 +57,7 @@ reasons! {
     TooManyExporters, "too-many-exporters", false, "datagrams of exporters beyond the limit";
     NoPlace, "no-place", false, "traffic of addresses without a host, rack or service in the mapping";
     NoRate, "no-rate", true, "exported records without a known sampling rate: counted as if every packet had been sampled";
-    LateRate, "late-rate", true, "exported records before the sampling rate of their exporter: counted without it";
+    LateRate, "late-rate", true, "exported records beyond the number that can wait for their sampling rate: counted without it";
     NoFlowTime, "no-flow-time", true, "exported records without usable times: counted at the time of export";
 }
 

@@ -15,8 +15,8 @@
 //! packets is known within 196 √(1/n) % at 95 % confidence (Phaal and Panchen, "Packet Sampling Basics", published by
 //! sFlow.org). The error of bytes is larger, because packets differ in size: [`Cell::standard_error`].
 //!
-//! The input is parsed by etherparse (headers), pcap-parser (files) and netflow_parser (NetFlow, IPFIX). This crate
-//! parses sFlow itself, for the reasons in `exports/sflow.rs`.
+//! The input is parsed by etherparse (headers) and pcap-parser (files). This crate parses sFlow, NetFlow and IPFIX
+//! itself, for the reasons in `exports/sflow.rs` and `exports/templates.rs`.
 
 mod capture;
 mod counter;

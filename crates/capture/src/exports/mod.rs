@@ -2,8 +2,10 @@
 
 mod fields;
 mod netflow;
+mod records;
 mod sampling;
 mod sflow;
+mod templates;
 
 use std::net::IpAddr;
 
@@ -69,8 +71,8 @@ impl Exports {
         }
     }
 
-    /// Counts the sets that still wait for a template.
-    pub fn finish(&mut self, discards: &mut Discards) {
-        self.netflow.finish(discards);
+    /// Counts the records that wait for options, and the sets that wait for a template.
+    pub fn finish(&mut self, sink: &mut Sink<'_>) {
+        self.netflow.finish(sink);
     }
 }

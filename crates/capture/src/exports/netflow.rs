@@ -1,32 +1,32 @@
 //! NetFlow 5 and 9 and IPFIX: records of flows. Exporters send the layout of records in templates, and their sampling
 //! in options.
 //!
-//! netflow_parser parses the datagrams and limits the memory that they can take. Each exporter has its own templates.
-//! Records that arrive before their template wait for it.
+//! Each exporter has its own templates. Sets of records that arrive before their template wait for it, and records that
+//! arrive before their sampling rate, or before the start of their exporter's clock, wait for the end of all files. All
+//! bytes of a datagram are read, are padding, or are counted as [`Reason::BrokenDatagram`].
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::rc::Rc;
 
-use netflow_parser::static_versions::v5::V5;
-use netflow_parser::variable_versions::ipfix::{FlowSetBody as IpfixBody, IPFix};
-use netflow_parser::variable_versions::v9::{FlowSetBody as V9Body, V9};
-use netflow_parser::{FieldValue, NetflowPacket, NetflowParser, PendingFlowsConfig};
-
-use super::fields::{Clock, Fields, MILLI, SECOND, end, field, start};
-use super::sampling::{Rate, Sampling};
+use super::fields::{Clock, Fields, MILLI, Moment, SECOND, field};
+use super::records::{Content, Counter, ports};
+use super::sampling::{Rate, Sampler, Sampling, rate};
+use super::templates::{self, Change, LEAST_ID, OPTIONS_TEMPLATES, TEMPLATES, Template};
 use super::{Arrival, Exporter, Sink};
-use crate::discards::{Discards, Reason};
-use crate::flow::{ETHERNET, Flow, Size};
-use crate::matrix::MOST_BYTES;
+use crate::discards::Reason;
+use crate::flow::Size;
 
 /// Largest number of exporters, each with its own templates.
 const MOST_EXPORTERS: usize = 4096;
-/// Largest number of bytes of one exporter that wait for templates.
-const MOST_WAITING: usize = 4 << 20;
-/// Largest number of records of one set, which has at most 65,535 bytes.
-const MOST_RECORDS: usize = 65_535;
-/// Longest duration of a record; exporters end a flow after some minutes.
-const LONGEST_NS: i64 = 30 * 86_400 * 1_000_000_000;
+/// Largest number of bytes of all exporters that wait for templates.
+const MOST_WAITING: usize = 64 << 20;
+/// Largest number of fields in the templates of all exporters.
+const MOST_FIELDS: usize = 4 << 20;
+/// Largest number of records that wait for the sampling rate or the start of their exporter.
+const MOST_PENDING: usize = 1 << 19;
+/// Bytes of a header and of a record in NetFlow 5.
+const V5: (usize, usize) = (24, 48);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -34,369 +34,323 @@ struct Key {
     from: Option<IpAddr>,
     /// IPFIX has templates per session, which includes the port; NetFlow has templates per exporter.
     port: u16,
+    /// Observation domain; in NetFlow 5, type and number of the engine.
     domain: u32,
 }
 
-struct ExporterState {
-    parser: NetflowParser,
+/// The data of one exporter that later datagrams need.
+#[derive(Default)]
+struct State {
+    templates: BTreeMap<u16, Rc<Template>>,
     sampling: Sampling,
-    boot_ns: Option<i64>,
+    /// First and latest stated start of the exporter's clock, in nanoseconds since 1970.
+    boot_ns: Option<(i64, i64)>,
+    waiting: Vec<Waiting>,
+}
+
+/// A set of records whose template has not arrived.
+struct Waiting {
+    id: u16,
+    set: Vec<u8>,
+    clock: Clock,
+    record: u64,
+}
+
+/// A record that waits for options.
+struct Pending {
+    key: Key,
+    record: u64,
+    content: Content,
+    rate: Rate,
+}
+
+/// Memory that all exporters share.
+#[derive(Default)]
+struct Shared {
+    waiting: usize,
+    fields: usize,
+    pending: Vec<Pending>,
 }
 
 pub struct Exporters {
     size: Size,
     sampling: Option<u32>,
-    exporters: BTreeMap<Key, ExporterState>,
+    exporters: BTreeMap<Key, State>,
+    shared: Shared,
 }
 
 impl Exporters {
     pub fn new(size: Size, sampling: Option<u32>) -> Exporters {
-        Exporters { size, sampling, exporters: BTreeMap::new() }
+        Exporters { size, sampling, exporters: BTreeMap::new(), shared: Shared::default() }
     }
 
-    /// Reads a datagram with a known version.
+    /// Reads a datagram: one message, or several.
     pub fn read(&mut self, datagram: &[u8], arrival: Arrival, sink: &mut Sink<'_>) {
-        let word = |offset: usize| {
-            let bytes = datagram.get(offset..offset + 4).unwrap_or_default();
-            bytes.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte))
-        };
-        let version = (word(0) >> 16) as u16;
-        let key = Key {
-            version,
-            from: arrival.from.map(|(address, _)| address),
-            port: arrival.from.map_or(0, |(_, port)| if version == 10 { port } else { 0 }),
-            domain: match version {
-                9 => word(16),
-                10 => word(12),
-                _ => 0,
-            },
-        };
-        if !self.exporters.contains_key(&key) && self.exporters.len() >= MOST_EXPORTERS {
-            sink.discards.count(Reason::TooManyExporters, "", datagram.len() as u64, || {
-                format!("packet {}", arrival.record)
-            });
-            return;
-        }
-        let state = self.exporters.entry(key).or_insert_with(ExporterState::new);
-        let mut reader = DatagramReader {
-            exporter: exporter(&key),
-            arrival,
-            size: self.size,
-            default_rate: self.sampling,
-            sink,
-        };
-        let waiting = state.waiting();
-        let (mut sets, mut records) = (0, 0);
-        for packet in state.parser.iter_packets(datagram) {
-            match packet {
-                Ok(NetflowPacket::V5(packet)) => {
-                    records += packet.flowsets.len();
-                    reader.v5(&packet);
-                }
-                Ok(NetflowPacket::V9(packet)) => {
-                    sets += packet.flowsets.len();
-                    reader.v9(&packet, &mut state.sampling);
-                }
-                Ok(NetflowPacket::IPFix(packet)) => {
-                    sets += packet.flowsets.len();
-                    reader.ipfix(&packet, &mut state.sampling, &mut state.boot_ns);
-                }
-                Ok(_) | Err(_) => break,
+        let mut rest = datagram;
+        while rest.iter().any(|&byte| byte != 0) {
+            let version = word(rest, 0).unwrap_or(0) as u16;
+            let (header, stated) = match version {
+                5 => (V5.0, V5.0 + V5.1 * word(rest, 2).unwrap_or(0)),
+                9 => (20, rest.len()),
+                10 => (16, word(rest, 2).unwrap_or(0)),
+                _ => (0, 0),
+            };
+            let key = Key {
+                version,
+                from: arrival.from.map(|(address, _)| address),
+                port: arrival.from.map_or(0, |(_, port)| if version == 10 { port } else { 0 }),
+                domain: match version {
+                    5 => word(rest, 20).unwrap_or(0) as u32,
+                    9 => long(rest, 16),
+                    _ => long(rest, 12),
+                },
+            };
+            let mut counter = counter(&key, arrival.record, self.size, self.sampling, sink);
+            if header == 0 || stated < header || rest.len() < header {
+                return counter.broken(rest.len(), "a datagram without a header of NetFlow or IPFIX");
             }
-        }
-        // The library skips the bytes after an inconsistency. The number of parsed sets is therefore compared with the
-        // number of sets in the datagram. Sets that now wait for a template are not among the parsed sets; sets whose
-        // template has arrived are.
-        let (expected, trailing) = framing(datagram, version);
-        let parsed = if version == 5 { records } else { (sets + state.waiting()).saturating_sub(waiting) };
-        if trailing >= 4 || parsed < expected {
-            reader.broken(if parsed < expected { datagram.len() } else { trailing });
+            if !self.exporters.contains_key(&key) && self.exporters.len() >= MOST_EXPORTERS {
+                return counter.refuse(Reason::TooManyExporters, "", rest.len() as u64);
+            }
+            let (message, after) = rest.split_at(stated.min(rest.len()));
+            let state = self.exporters.entry(key).or_default();
+            let clock = Clock {
+                sent_ns: i64::from(long(message, if version == 10 { 4 } else { 8 })) * SECOND,
+                uptime_ms: (version < 10).then(|| long(message, 4)),
+            };
+            let mut reader = Reader { key, clock, state, shared: &mut self.shared, counter };
+            let consistent = match version {
+                5 => reader.v5(message),
+                _ => reader.sets(&message[header..]),
+            };
+            if stated > message.len() && consistent {
+                reader.counter.broken(stated - message.len(), "a datagram that ends too early");
+            }
+            rest = after;
         }
     }
 
-    /// Counts the sets that still wait for their template.
-    pub fn finish(&mut self, discards: &mut Discards) {
-        for (key, state) in &self.exporters {
-            for info in [state.parser.v9_cache_info(), state.parser.ipfix_cache_info()] {
-                let lost = info.metrics.pending_cached.saturating_sub(info.metrics.pending_replayed);
-                discards.count_many(Reason::NoTemplate, lost, || {
-                    let from = key.from.map_or("a file".into(), |from| from.to_string());
-                    format!("exporter {from}, domain {}", key.domain)
-                });
+    /// Counts the records that wait for options, and the sets that wait for their template.
+    pub fn finish(&mut self, sink: &mut Sink<'_>) {
+        for pending in self.shared.pending.drain(..) {
+            let Pending { key, record, content, rate } = pending;
+            let state = self.exporters.get(&key);
+            let rate = match rate {
+                Rate::Stated(rate) => Some(rate),
+                Rate::Of(sampler) => state.and_then(|state| state.sampling.before(sampler)),
+            };
+            let boot_ns = state.and_then(|state| state.boot_ns).map(|(first, _)| first);
+            counter(&key, record, self.size, self.sampling, sink).count(&content, rate, boot_ns);
+        }
+        for (key, state) in std::mem::take(&mut self.exporters) {
+            for Waiting { id, set, record, .. } in state.waiting {
+                counter(&key, record, self.size, self.sampling, sink).no_template(id, key.domain, set.len());
             }
         }
-        self.exporters.clear();
+        self.shared = Shared::default();
     }
 }
 
-impl ExporterState {
-    fn new() -> ExporterState {
-        // Without these limits an exporter could fill the memory.
-        let mut waiting = PendingFlowsConfig::default();
-        waiting.max_total_bytes = MOST_WAITING;
-        let parser = NetflowParser::builder()
-            .with_allowed_versions(&[5, 9, 10])
-            .with_max_records_per_flowset(MOST_RECORDS)
-            .with_pending_flows(waiting)
-            .build();
-        let parser = parser.expect("the versions are known, and no limit is 0");
-        ExporterState { parser, sampling: Sampling::default(), boot_ns: None }
-    }
-
-    /// Number of sets that wait for a template.
-    fn waiting(&self) -> usize {
-        let waiting = [self.parser.v9_cache_info(), self.parser.ipfix_cache_info()]
-            .map(|info| info.metrics.pending_cached.saturating_sub(info.metrics.pending_replayed));
-        waiting.iter().sum::<u64>() as usize
-    }
-}
-
-fn exporter(key: &Key) -> Exporter {
+fn counter<'a, 'b>(
+    key: &Key,
+    record: u64,
+    size: Size,
+    default_rate: Option<u32>,
+    sink: &'a mut Sink<'b>,
+) -> Counter<'a, 'b> {
     let protocol = match key.version {
         5 => "netflow 5",
         9 => "netflow 9",
         _ => "ipfix",
     };
-    Exporter { protocol, address: key.from }
+    Counter { exporter: Exporter { protocol, address: key.from }, record, size, default_rate, sink }
 }
 
-/// A datagram that is being read.
-struct DatagramReader<'a, 'b> {
-    exporter: Exporter,
-    arrival: Arrival,
-    size: Size,
-    /// The sampling rate of exporters that do not state a rate.
-    default_rate: Option<u32>,
-    sink: &'a mut Sink<'b>,
+/// A message that is being read.
+struct Reader<'a, 'b, 'c> {
+    key: Key,
+    clock: Clock,
+    state: &'a mut State,
+    shared: &'a mut Shared,
+    counter: Counter<'b, 'c>,
 }
 
-/// Content of one record, in one direction.
-struct RecordContent {
-    ends: (Option<IpAddr>, Option<IpAddr>),
-    ports: Option<(u16, u16)>,
-    octets: Option<u64>,
-    frame_octets: Option<u64>,
-    packets: Option<u64>,
-    start_ns: Option<i64>,
-    end_ns: Option<i64>,
-}
-
-impl DatagramReader<'_, '_> {
-    fn v5(&mut self, packet: &V5) {
-        let header = &packet.header;
-        let clock = Clock {
-            sent_ns: i64::from(header.unix_secs) * SECOND + i64::from(header.unix_nsecs.min(999_999_999)),
-            uptime_ms: Some(header.sys_up_time),
-            boot_ns: None,
-        };
+impl Reader<'_, '_, '_> {
+    /// Reads the records of NetFlow 5; `false` if the message ends inside a record.
+    fn v5(&mut self, message: &[u8]) -> bool {
+        self.clock.sent_ns += i64::from(long(message, 12).min(999_999_999));
         // The upper two bits are the sampling mode.
-        let rate = match header.sampling_interval & 0x3fff {
-            0 => Rate::Unknown,
-            rate => Rate::Stated(rate.into()),
+        let rate = match word(message, 22).unwrap_or(0) as u32 & 0x3fff {
+            0 => Rate::Of(Sampler::default()),
+            rate => {
+                let late = self.state.sampling.learn_all(rate);
+                self.counter.late(late);
+                Rate::Stated(rate)
+            }
         };
-        for record in &packet.flowsets {
-            let content = RecordContent {
-                ends: (Some(record.src_addr.into()), Some(record.dst_addr.into())),
-                ports: ports(record.protocol_number, Some(record.src_port), Some(record.dst_port)),
-                octets: Some(record.d_octets.into()),
+        let mut records = message[V5.0..].chunks_exact(V5.1);
+        for record in &mut records {
+            let port = |at| word(record, at).map(|port| port as u16);
+            let at = |at| self.clock.at_uptime(long(record, at).into()).map_or(Moment::Unknown, Moment::At);
+            let content = Content {
+                ends: (Some(IpAddr::from(four(record, 0))), Some(IpAddr::from(four(record, 4)))),
+                ports: ports(record[38], port(32), port(34)),
+                octets: Some(long(record, 20).into()),
                 frame_octets: None,
-                packets: Some(record.d_pkts.into()),
-                start_ns: clock.at_uptime(record.first.into()),
-                end_ns: clock.at_uptime(record.last.into()),
+                packets: Some(long(record, 16).into()),
+                start: at(24),
+                end: at(28),
+                sent_ns: self.clock.sent_ns,
             };
-            self.take(content, rate, clock);
+            self.take(content, rate);
+        }
+        let rest = records.remainder();
+        if !rest.is_empty() {
+            self.counter.broken(rest.len(), "an incomplete record");
+        }
+        rest.is_empty()
+    }
+
+    /// Reads sets; `false` if the message ends inside a set.
+    fn sets(&mut self, mut rest: &[u8]) -> bool {
+        while rest.iter().any(|&byte| byte != 0) {
+            let (id, length) = (word(rest, 0).unwrap_or(0) as u16, word(rest, 2).unwrap_or(0));
+            let Some(set) = rest.get(4..length) else {
+                self.counter.broken(rest.len(), &format!("set {id} with a length of {length}"));
+                return false;
+            };
+            rest = &rest[length..];
+            // Some exporters send the templates of NetFlow 9 in IPFIX.
+            let in_ipfix = self.key.version == 10 && id < 4;
+            if id >= LEAST_ID {
+                self.data(id, set);
+            } else if in_ipfix || TEMPLATES[0] == id || OPTIONS_TEMPLATES[0] == id {
+                self.templates(id, set);
+            } else {
+                self.counter.broken(set.len() + 4, &format!("set {id}, which is of an unknown kind"));
+            }
+        }
+        true
+    }
+
+    fn templates(&mut self, id: u16, set: &[u8]) {
+        let mut changes = Vec::new();
+        let broken = templates::read(id, set, |change| changes.push(change));
+        for change in changes {
+            let state = &mut *self.state;
+            let before: usize = state.templates.values().map(|template| template.fields()).sum();
+            let mut added = None;
+            match change {
+                Change::Add(id, template) => {
+                    if self.shared.fields + template.fields() > MOST_FIELDS {
+                        self.counter
+                            .broken(4 * template.fields(), "a template beyond the limit of all templates");
+                        continue;
+                    }
+                    state.templates.insert(id, Rc::new(template));
+                    added = Some(id);
+                }
+                Change::Withdraw(id) => drop(state.templates.remove(&id)),
+                Change::WithdrawAll { options } => {
+                    state.templates.retain(|_, template| template.options != options);
+                }
+            }
+            let after: usize = state.templates.values().map(|template| template.fields()).sum();
+            self.shared.fields = self.shared.fields + after - before;
+            if let Some(id) = added {
+                self.replay(id);
+            }
+        }
+        if broken > 0 {
+            self.counter.broken(broken, &format!("set {id} of templates"));
         }
     }
 
-    fn v9(&mut self, packet: &V9, sampling: &mut Sampling) {
-        let header = &packet.header;
-        let clock = Clock {
-            sent_ns: i64::from(header.unix_secs) * SECOND,
-            uptime_ms: Some(header.sys_up_time),
-            boot_ns: None,
-        };
-        for set in &packet.flowsets {
-            match &set.body {
-                V9Body::Data(data) => {
-                    for record in &data.fields {
-                        self.record(&Fields::of_v9(record), sampling, clock);
-                    }
-                }
-                V9Body::OptionsData(data) => {
-                    for record in &data.fields {
-                        self.late(sampling.learn(&Fields::of_v9(&record.options_fields)));
-                    }
-                }
-                V9Body::NoTemplate(_) => self.no_template(set.header.flowset_id),
-                V9Body::Template(_) | V9Body::OptionsTemplate(_) | V9Body::Empty => {}
-            }
+    /// Reads the sets that wait for a template.
+    fn replay(&mut self, id: u16) {
+        let (found, left) = std::mem::take(&mut self.state.waiting).into_iter().partition(|set| set.id == id);
+        self.state.waiting = left;
+        let now = (self.clock, self.counter.record);
+        let found: Vec<Waiting> = found;
+        for Waiting { id, set, clock, record } in found {
+            self.shared.waiting -= set.len();
+            (self.clock, self.counter.record) = (clock, record);
+            self.data(id, &set);
         }
+        (self.clock, self.counter.record) = now;
     }
 
-    fn ipfix(&mut self, packet: &IPFix, sampling: &mut Sampling, boot_ns: &mut Option<i64>) {
-        let mut clock = Clock {
-            sent_ns: i64::from(packet.header.export_time) * SECOND,
-            uptime_ms: None,
-            boot_ns: *boot_ns,
-        };
-        for set in &packet.flowsets {
-            match &set.body {
-                IpfixBody::Data(data) => {
-                    for record in &data.fields {
-                        self.record(&Fields::of_ipfix(record), sampling, clock);
-                    }
-                }
-                IpfixBody::OptionsData(data) => {
-                    for record in &data.fields {
-                        let options = Fields::of_ipfix(record);
-                        self.late(sampling.learn(&options));
-                        if let Some(boot) = options.time(field::BOOT_MS, MILLI) {
-                            (*boot_ns, clock.boot_ns) = (Some(boot), Some(boot));
-                        }
-                    }
-                }
-                IpfixBody::V9Data(data) => {
-                    for record in &data.fields {
-                        self.record(&Fields::of_v9(record), sampling, clock);
-                    }
-                }
-                IpfixBody::V9OptionsData(data) => {
-                    for record in &data.fields {
-                        self.late(sampling.learn(&Fields::of_v9(&record.options_fields)));
-                    }
-                }
-                IpfixBody::NoTemplate(_) => self.no_template(set.header.header_id),
-                _ => {}
+    /// Reads a set of records.
+    fn data(&mut self, id: u16, set: &[u8]) {
+        let Some(template) = self.state.templates.get(&id).map(Rc::clone) else {
+            if self.shared.waiting + set.len() > MOST_WAITING {
+                return self.counter.no_template(id, self.key.domain, set.len());
             }
-        }
-    }
-
-    /// Reads a record, which has one flow, or both directions of one connection.
-    fn record(&mut self, fields: &Fields<'_>, sampling: &mut Sampling, clock: Clock) {
-        let (source, destination) = (
-            fields.address(field::SOURCE_IPV4, field::SOURCE_IPV6),
-            fields.address(field::DESTINATION_IPV4, field::DESTINATION_IPV6),
-        );
-        let port = |number| fields.number(number).and_then(|port| u16::try_from(port).ok());
-        let protocol = fields.get(4).and_then(FieldValue::as_u8);
-        let ports = ports(protocol.unwrap_or(6), port(field::SOURCE_PORT), port(field::DESTINATION_PORT));
-        let rate = sampling.of(fields);
-        let start_ns = start(fields, clock);
-        let content = RecordContent {
-            ends: (source, destination),
-            ports,
-            octets: fields.number(field::OCTETS).or_else(|| fields.number(field::INITIATOR_OCTETS)),
-            frame_octets: fields.number(field::LAYER_2_OCTETS),
-            packets: fields.number(field::PACKETS).or_else(|| fields.number(field::INITIATOR_PACKETS)),
-            start_ns,
-            end_ns: end(fields, clock),
+            self.shared.waiting += set.len();
+            let (clock, record) = (self.clock, self.counter.record);
+            self.state.waiting.push(Waiting { id, set: set.to_vec(), clock, record });
+            return;
         };
-        let back =
-            fields.number(field::RESPONDER_OCTETS).filter(|&octets| octets > 0).map(|octets| RecordContent {
-                ends: (destination, source),
-                ports: ports.map(|(from, to)| (to, from)),
-                octets: Some(octets),
-                frame_octets: None,
-                packets: fields.number(field::RESPONDER_PACKETS),
-                ..content
-            });
-        self.take(content, rate, clock);
-        if let Some(back) = back {
-            self.take(back, rate, clock);
-        }
-    }
-
-    fn take(&mut self, content: RecordContent, rate: Rate, clock: Clock) {
-        let (Some(source), Some(destination)) = content.ends else {
-            return self.refuse(Reason::NoAddresses, "", content.octets.unwrap_or(0));
-        };
-        let octets = content.octets.filter(|&octets| octets > 0 || content.packets == Some(0));
-        let Some(ip_bytes) = octets.or(content.frame_octets.filter(|_| self.size == Size::Frame)) else {
-            return self.refuse(Reason::NoBytes, "", 0);
-        };
-        // A record without a packet count describes at least one packet.
-        let packets = content.packets.unwrap_or(1).max(1);
-        let added = packets.checked_mul(ETHERNET).and_then(|added| ip_bytes.checked_add(added));
-        let frame_bytes = content.frame_octets.or(added);
-        let bytes = frame_bytes.map(|frame| self.size.of(frame, ip_bytes));
-        let rate = match (rate, self.default_rate) {
-            (Rate::Stated(rate), _) => rate,
-            (Rate::Unknown, Some(rate)) => rate,
-            (Rate::Unknown, None) => {
-                self.refuse(Reason::NoRate, "", ip_bytes);
-                1
+        let broken = template.divide(set, |fields| {
+            if template.options {
+                self.options(fields);
+            } else {
+                let rate = rate(fields);
+                for content in self.counter.contents(fields, self.clock).into_iter().flatten() {
+                    self.take(content, rate);
+                }
             }
-        };
-        let scaled =
-            |count: Option<u64>| count?.checked_mul(rate.into()).filter(|&all| u128::from(all) <= MOST_BYTES);
-        let (Some(bytes), Some(_), Some(_)) = (bytes, scaled(bytes), scaled(Some(packets))) else {
-            return self.refuse(Reason::NotPlausible, "bytes", 0);
-        };
-        let sent = clock.sent_ns;
-        let (start_ns, end_ns) = match (content.start_ns, content.end_ns) {
-            (Some(start), Some(end)) if start <= end && end.saturating_sub(start) <= LONGEST_NS => {
-                (start, end)
-            }
-            (None, Some(at)) | (Some(at), None) => (at, at),
-            _ => {
-                self.refuse(Reason::NoFlowTime, "", bytes);
-                (sent, sent)
-            }
-        };
-        let flow = Flow { start_ns, end_ns, source, destination, ports: content.ports, bytes, packets, rate };
-        (self.sink.flow)(&flow, self.exporter, self.sink.discards);
-    }
-
-    fn refuse(&mut self, reason: Reason, detail: &str, bytes: u64) {
-        let (record, protocol) = (self.arrival.record, self.exporter.protocol);
-        self.sink.discards.count(reason, detail, bytes, || format!("packet {record}: {protocol}"));
-    }
-
-    fn no_template(&mut self, id: u16) {
-        let record = self.arrival.record;
-        self.sink.discards.count(Reason::NoTemplate, "", 0, || format!("packet {record}: template {id}"));
-    }
-
-    fn broken(&mut self, bytes: usize) {
-        self.refuse(Reason::BrokenDatagram, self.exporter.protocol, bytes as u64);
-    }
-
-    fn late(&mut self, records: u64) {
-        let (record, protocol) = (self.arrival.record, self.exporter.protocol);
-        self.sink.discards.count_many(Reason::LateRate, records, || {
-            format!("packet {record}: {protocol}: the rate arrived after {records} records")
         });
+        if broken > 0 {
+            self.counter.broken(broken, &format!("set {id}, which do not fit its template"));
+        }
     }
-}
 
-/// Number of sets in a datagram (records for NetFlow 5), and number of trailing bytes outside of all sets.
-fn framing(datagram: &[u8], version: u16) -> (usize, usize) {
-    let word = |bytes: &[u8], at: usize| {
-        Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])))
-    };
-    let (mut sets, mut rest) = (0, datagram);
-    while let [0, 5 | 9 | 10, ..] = rest {
-        let message = match version {
-            5 => {
-                let records = word(rest, 2).unwrap_or(0);
-                return (records, datagram.len().saturating_sub(24 + 48 * records));
-            }
-            9 => rest.len(),
-            _ => word(rest, 2).filter(|&length| length >= 16).unwrap_or(rest.len()).min(rest.len()),
+    fn options(&mut self, options: &Fields<'_>) {
+        let late = self.state.sampling.learn(options);
+        self.counter.late(late);
+        if let Some(boot) = options.time(field::BOOT_MS, MILLI) {
+            let (first, _) = self.state.boot_ns.unwrap_or((boot, boot));
+            self.state.boot_ns = Some((first, boot));
+        }
+    }
+
+    /// Counts a record, or keeps it until options that it depends on have arrived.
+    fn take(&mut self, content: Content, rate: Rate) {
+        let sampling = &mut self.state.sampling;
+        let known = match rate {
+            Rate::Stated(rate) => Some(rate),
+            Rate::Of(sampler) => sampling.now(sampler),
         };
-        let (body, after) = rest.split_at(message);
-        let mut body = body.get(if version == 9 { 20 } else { 16 }..).unwrap_or_default();
-        while let Some(length) = word(body, 2).filter(|length| (4..=body.len()).contains(length)) {
-            (sets, body) = (sets + 1, &body[length..]);
+        let boot_ns = self.state.boot_ns.map(|(_, latest)| latest);
+        let waits = known.is_none() || boot_ns.is_none() && content.needs_boot();
+        if waits && self.shared.pending.len() < MOST_PENDING {
+            let rate = known.map_or(rate, Rate::Stated);
+            return self.shared.pending.push(Pending {
+                key: self.key,
+                record: self.counter.record,
+                content,
+                rate,
+            });
         }
-        if body.len() >= 4 {
-            return (sets, body.len() + after.len());
+        if known.is_none() {
+            sampling.skip();
         }
-        rest = after;
+        self.counter.count(&content, known, boot_ns);
     }
-    (sets, rest.len())
 }
 
-fn ports(protocol: u8, source: Option<u16>, destination: Option<u16>) -> Option<(u16, u16)> {
-    source.zip(destination).filter(|_| [6, 17, 33, 132].contains(&protocol))
+/// A number of two bytes; `None` behind the end.
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])))
+}
+
+/// A number of four bytes; 0 behind the end.
+fn long(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(four(bytes, at))
+}
+
+fn four(bytes: &[u8], at: usize) -> [u8; 4] {
+    let four = bytes.get(at..at + 4).unwrap_or_default();
+    four.try_into().unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Integration tests of captures: files, exports, and places.
 
+mod completeness;
 mod exports;
 mod packets;
 mod places;

@@ -2,6 +2,7 @@
 //! readers.
 pub mod exports;
 pub mod files;
+pub mod layouts;
 
 use std::io::Cursor;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,0 +1,193 @@
+//! Records of NetFlow and IPFIX as flows: from one record, one flow, or both directions of one connection.
+
+use std::net::IpAddr;
+
+use super::fields::{Clock, Fields, Moment, field, moments};
+use super::{Exporter, Sink};
+use crate::discards::Reason;
+use crate::flow::{ETHERNET, Flow, Size};
+use crate::matrix::MOST_BYTES;
+use crate::packet::{Packet, link_type};
+
+/// Longest duration of a record; exporters end a flow after some minutes.
+const LONGEST_NS: i64 = 30 * 86_400 * 1_000_000_000;
+/// Type of an Ethernet frame in [`field::FRAME_TYPE`].
+const ETHERNET_TYPE: u64 = 1;
+
+/// Content of one record, in one direction.
+#[derive(Clone, Copy)]
+pub struct Content {
+    pub ends: (Option<IpAddr>, Option<IpAddr>),
+    pub ports: Option<(u16, u16)>,
+    pub octets: Option<u64>,
+    pub frame_octets: Option<u64>,
+    pub packets: Option<u64>,
+    pub start: Moment,
+    pub end: Moment,
+    /// Time when the exporter sent the record, in nanoseconds since 1970.
+    pub sent_ns: i64,
+}
+
+impl Content {
+    /// True if a time is an uptime, which depends on the start of the exporter.
+    pub fn needs_boot(&self) -> bool {
+        [self.start, self.end].iter().any(|moment| matches!(moment, Moment::Uptime(_)))
+    }
+}
+
+/// Counts the records of one exporter.
+pub struct Counter<'a, 'b> {
+    pub exporter: Exporter,
+    /// Number of the record of the file, for errors.
+    pub record: u64,
+    pub size: Size,
+    /// The sampling rate of exporters that do not state a rate.
+    pub default_rate: Option<u32>,
+    pub sink: &'a mut Sink<'b>,
+}
+
+impl Counter<'_, '_> {
+    /// The contents of a record: of the flow, and of the opposite direction. A record without a flow is refused.
+    pub fn contents(&mut self, fields: &Fields<'_>, clock: Clock) -> [Option<Content>; 2] {
+        let (start, end) = moments(fields, clock);
+        let ends = (
+            fields.address(field::SOURCE_IPV4, field::SOURCE_IPV6),
+            fields.address(field::DESTINATION_IPV4, field::DESTINATION_IPV6),
+        );
+        let port = |number| fields.number(number).and_then(|port| u16::try_from(port).ok());
+        let protocol = fields.number(field::PROTOCOL).and_then(|number| u8::try_from(number).ok());
+        let first = |numbers: [u16; 2]| numbers.iter().find_map(|&number| fields.number(number));
+        let content = Content {
+            ends,
+            ports: ports(protocol.unwrap_or(6), port(field::SOURCE_PORT), port(field::DESTINATION_PORT)),
+            octets: first([field::OCTETS, field::INITIATOR_OCTETS]),
+            frame_octets: first([field::LAYER_2_OCTETS, field::FRAME_SIZE]),
+            packets: first([field::PACKETS, field::INITIATOR_PACKETS]),
+            start,
+            end,
+            sent_ns: clock.sent_ns,
+        };
+        let octets = fields.number(field::RESPONDER_OCTETS).or_else(|| fields.reverse(field::OCTETS));
+        let back = octets.filter(|&octets| octets > 0).map(|octets| Content {
+            ends: (ends.1, ends.0),
+            ports: content.ports.map(|(from, to)| (to, from)),
+            octets: Some(octets),
+            frame_octets: None,
+            packets: fields.number(field::RESPONDER_PACKETS).or_else(|| fields.reverse(field::PACKETS)),
+            ..content
+        });
+        // A connection may have traffic in the opposite direction only.
+        let there = back.is_none() || content.octets != Some(0);
+        let content =
+            if ends.0.is_none() || ends.1.is_none() { self.section(fields, content) } else { Some(content) };
+        [content.filter(|_| there), back]
+    }
+
+    /// Content of a record about one packet, from the section of the packet in the record (RFC 5477 section 8.5).
+    fn section(&mut self, fields: &Fields<'_>, content: Content) -> Option<Content> {
+        let ethernet = fields.number(field::FRAME_TYPE).is_none_or(|kind| kind == ETHERNET_TYPE);
+        let frame = fields.get(field::FRAME_SECTION).or_else(|| fields.get(field::LAYER_2_SECTION));
+        let frame = frame.filter(|_| ethernet).map(|bytes| (link_type::ETHERNET, bytes));
+        let packet = || fields.get(field::IP_SECTION).map(|bytes| (link_type::RAW[0], bytes));
+        let Some((link, bytes)) = frame.or_else(packet) else { return Some(content) };
+        let offset = fields.number(field::SECTION_OFFSET).or_else(|| fields.number(field::LAYER_2_OFFSET));
+        if offset.is_some_and(|offset| offset > 0) {
+            self.refuse(
+                Reason::NoAddresses,
+                "section of a packet behind its headers",
+                content.octets.unwrap_or(0),
+            );
+            return None;
+        }
+        let captured = fields.number(field::SECTION_OCTETS).and_then(|length| usize::try_from(length).ok());
+        let bytes = captured.and_then(|length| bytes.get(..length)).unwrap_or(bytes);
+        let of_ip = || content.octets.or_else(|| fields.number(field::IP_LENGTH));
+        let length = if link == link_type::ETHERNET { content.frame_octets } else { of_ip() };
+        match Packet::read(link, bytes, length.unwrap_or(bytes.len() as u64)) {
+            Ok(packet) => Some(Content {
+                ends: (Some(packet.source), Some(packet.destination)),
+                ports: packet.ports,
+                octets: of_ip().or(Some(packet.ip_bytes)),
+                packets: content.packets.or(Some(1)),
+                ..content
+            }),
+            Err(refused) => {
+                self.refuse(refused.reason, &refused.detail, length.unwrap_or(0));
+                None
+            }
+        }
+    }
+
+    /// Counts a record. `rate` is the rate that its exporter states.
+    pub fn count(&mut self, content: &Content, rate: Option<u32>, boot_ns: Option<i64>) {
+        let (Some(source), Some(destination)) = content.ends else {
+            return self.refuse(Reason::NoAddresses, "", content.octets.unwrap_or(0));
+        };
+        let octets = content.octets.filter(|&octets| octets > 0 || content.packets == Some(0));
+        let Some(ip_bytes) = octets.or(content.frame_octets.filter(|_| self.size == Size::Frame)) else {
+            return self.refuse(Reason::NoBytes, "", 0);
+        };
+        // A record without a packet count describes at least one packet.
+        let packets = content.packets.unwrap_or(1).max(1);
+        let added = packets.checked_mul(ETHERNET).and_then(|added| ip_bytes.checked_add(added));
+        let frame_bytes = content.frame_octets.or(added);
+        let bytes = frame_bytes.map(|frame| self.size.of(frame, ip_bytes));
+        let rate = rate.or(self.default_rate).unwrap_or_else(|| {
+            self.refuse(Reason::NoRate, "", ip_bytes);
+            1
+        });
+        let scaled =
+            |count: Option<u64>| count?.checked_mul(rate.into()).filter(|&all| u128::from(all) <= MOST_BYTES);
+        let (Some(bytes), Some(_), Some(_)) = (bytes, scaled(bytes), scaled(Some(packets))) else {
+            return self.refuse(Reason::NotPlausible, "bytes", 0);
+        };
+        let sent = content.sent_ns;
+        let (start_ns, end_ns) = match (content.start.time(boot_ns), content.end.time(boot_ns)) {
+            (Some(start), Some(end)) if start <= end && end.saturating_sub(start) <= LONGEST_NS => {
+                (start, end)
+            }
+            (None, Some(at)) | (Some(at), None) => (at, at),
+            _ => {
+                self.refuse(Reason::NoFlowTime, "", bytes);
+                (sent, sent)
+            }
+        };
+        let flow = Flow { start_ns, end_ns, source, destination, ports: content.ports, bytes, packets, rate };
+        (self.sink.flow)(&flow, self.exporter, self.sink.discards);
+    }
+
+    /// Counts a record that is not in the matrix, or is there in doubt.
+    pub fn refuse(&mut self, reason: Reason, detail: &str, bytes: u64) {
+        let (record, protocol) = (self.record, self.exporter.protocol);
+        self.sink.discards.count(reason, detail, bytes, || format!("packet {record}: {protocol}"));
+    }
+
+    /// Counts bytes of a datagram that are inconsistent; `part` names them.
+    pub fn broken(&mut self, bytes: usize, part: &str) {
+        let (record, protocol) = (self.record, self.exporter.protocol);
+        let example = || format!("packet {record}: {bytes} bytes of {part}");
+        self.sink.discards.count(Reason::BrokenDatagram, protocol, bytes as u64, example);
+    }
+
+    /// Counts a set of records without a template.
+    pub fn no_template(&mut self, id: u16, domain: u32, bytes: usize) {
+        let record = self.record;
+        let from = self.exporter.address.map_or("a file".into(), |from| from.to_string());
+        self.sink.discards.count(Reason::NoTemplate, "", bytes as u64, || {
+            format!("packet {record}: template {id} of {from}, domain {domain}")
+        });
+    }
+
+    /// Counts records that were counted before the sampling rate of their exporter arrived.
+    pub fn late(&mut self, records: u64) {
+        let (record, protocol) = (self.record, self.exporter.protocol);
+        self.sink.discards.count_many(Reason::LateRate, records, || {
+            format!("packet {record}: {protocol}: the rate arrived after {records} records")
+        });
+    }
+}
+
+/// Ports of the protocols that have ports.
+pub fn ports(protocol: u8, source: Option<u16>, destination: Option<u16>) -> Option<(u16, u16)> {
+    source.zip(destination).filter(|_| [6, 17, 33, 132].contains(&protocol))
+}
