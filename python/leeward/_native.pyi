@@ -318,6 +318,8 @@ def read_capture(
     ports: list[int] = ...,
     sampling: int | None = None,
     counters: bool = False,
+    direction: str = "both",
+    tunnels: str = "outer",
     progress: Callable[[int], None] | None = None,
 ) -> list[pyarrow.Table]: ...
 def read_demand(path: str) -> list[list[int]]: ...

@@ -159,6 +159,7 @@ def test_the_table_and_the_json_list_discarded_packets(run: Run, capture_file: P
     process = run("matrix", "capture", "two.pcap", "--addresses", "hosts")
     assert process.returncode == 0
     assert [line.split() for line in process.stdout.splitlines()] == [
+        ["incomplete,", "without:", "1", "cut-off-record", "(3", "B)"],
         ["FROM", "TO", "BYTES", "PACKETS", "95", "%"],
         ["a", "b", "1", "kB", "1"],
         ["b", "a", "60", "B", "1"],

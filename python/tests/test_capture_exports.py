@@ -79,7 +79,7 @@ def total(document: dict[str, Any]) -> int:
 
 
 def doubts(document: dict[str, Any]) -> set[str]:
-    return {row["reason"] for row in document["discards"]} - {"no-rate", "no-flow-time"}
+    return {row["reason"] for row in document["discards"]} - {"no-rate", "no-flow-time", "recognized-export"}
 
 
 @pytest.mark.parametrize(
@@ -129,3 +129,87 @@ def test_a_sampling_rate_applies_to_the_records_before_it(document: Document, fi
     result = document(pcap([udp_frame(message, 2055) for message in messages]))
     assert (total(result), doubts(result)) == (3_042_000_000, set())
     assert "no-rate" not in {row["reason"] for row in result["discards"]}
+
+
+def netflow_5(records: Sequence[bytes]) -> bytes:
+    return struct.pack(">HHIIIIHH", 5, len(records), 3000, START, 0, 0, 0, 0x4001) + b"".join(records)
+
+
+def v5_record(octets: int, packets: int) -> bytes:
+    ends = IPv4Address("192.0.2.1").packed + IPv4Address("192.0.2.2").packed
+    return ends + bytes(8) + struct.pack(">IIIIHHBBBB", packets, octets, 0, 3000, 1, 2, 0, 0, 6, 0) + bytes(8)
+
+
+def sflow(samples: Sequence[tuple[int, int, bytes, int]]) -> bytes:
+    """A datagram of samples: source, output interface, header, length of the frame; one in 100 packets."""
+    data = struct.pack(">IIIIIII", 5, 1, 0xC6336401, 0, 1, 1000, len(samples))
+    for source, output, header, length in samples:
+        record = struct.pack(">IIII", 1, length, 4, len(header)) + header + bytes(-len(header) % 4)
+        body = struct.pack(">IIIIIII", 1, source, 100, 100, 0, 1, output)
+        body += struct.pack(">III", 1, 1, len(record)) + record
+        data += struct.pack(">II", 1, len(body)) + body
+    return data
+
+
+HEADER = bytes(12) + b"\x08\x00" + struct.pack(">BBHHHBBH", 69, 0, 1500, 0, 0, 64, 6, 0)
+HEADER += IPv4Address("192.0.2.1").packed + IPv4Address("192.0.2.2").packed + bytes(94)
+"""First 128 bytes of a frame with an IP packet of 1,500 bytes."""
+
+
+@pytest.mark.parametrize("port", [2055, 9995, 30_001])
+def test_exports_are_recognized_on_any_port(document: Document, port: int) -> None:
+    result = document(pcap([udp_frame(netflow_5([v5_record(3_000_000, 3000)]), port)]))
+    assert (total(result), result["sources"][0]["protocol"]) == (3_042_000, "netflow 5")
+
+
+def test_exports_beside_traffic_are_reported_above_the_table(run: Run, tmp_path: Path) -> None:
+    traffic = udp_frame(bytes(100), 9)
+    export = udp_frame(netflow_5([v5_record(3_000_000, 3000)]), 9995)
+    (tmp_path / "mixed.pcap").write_bytes(pcap([traffic, export, export]))
+    process = run("matrix", "capture", "mixed.pcap")
+    assert process.returncode == 0
+    lines = process.stdout.splitlines()
+    assert lines[0] == f"incomplete, without: 2 export ({2 * len(export)} B)"
+    assert [line.split()[-2:] for line in lines[2:]] == [["B", "1"], ["B", "1"]]
+    assert "export, netflow 5 to port 9995" in process.stderr
+    assert "--content exports reads their records" in process.stderr
+
+
+def test_one_direction_of_a_switch_that_samples_both_is_a_choice(document: Document) -> None:
+    data = pcap([udp_frame(sflow([(1, 2, HEADER, 1518), (2, 2, HEADER, 1518)]), 6343)])
+    both = document(data)
+    assert (total(both), doubts(both)) == (302_800, {"both-directions"})
+    for direction in ("ingress", "egress"):
+        one = document(data, "--direction", direction)
+        assert (total(one), doubts(one)) == (151_400, {"other-direction"})
+
+
+def test_a_frame_length_below_the_length_of_its_packet_is_a_doubt(document: Document) -> None:
+    result = document(pcap([udp_frame(sflow([(1, 2, HEADER, 132)]), 6343)]))
+    assert (total(result), doubts(result)) == (151_400, {"length-mismatch"})
+    [row] = result["discards"]
+    assert (row["kept"], row["doubt"], row["bytes"]) == (True, True, 151_400)
+
+
+def test_sampled_discards_are_no_traffic(document: Document) -> None:
+    data = pcap([udp_frame(sflow([(1, 2, HEADER, 1518), (1, 0x40000101, HEADER, 1518)]), 6343)])
+    result = document(data)
+    assert (total(result), doubts(result)) == (151_400, {"discarded-packet"})
+    [row] = result["discards"]
+    assert (row["count"], row["bytes"], row["doubt"]) == (1, 151_400, False)
+
+
+def test_packets_in_tunnels_count_for_their_own_ends_by_choice(document: Document) -> None:
+    inner = HEADER[:54]
+    outer = udp_frame(b"\x08" + bytes(7) + inner, 4789)
+    ends = [(row["src"], row["dst"], row["bytes"]) for row in document(pcap([outer]))["cells"]]
+    assert ends == [("198.51.100.1", "198.51.100.2", len(outer))]
+    result = document(pcap([outer]), "--tunnels", "inner")
+    assert (total(result), result["discards"]) == (len(outer), [])
+
+
+@pytest.mark.parametrize(("link", "head"), [(9, b"\0\x21"), (50, b"\xff\3\0\x21"), (104, b"\x0f\0\x08\0")])
+def test_links_of_ppp_and_hdlc_are_read(document: Document, link: int, head: bytes) -> None:
+    packet = HEADER[14:18].replace(struct.pack(">H", 1500), struct.pack(">H", 40)) + HEADER[18:54]
+    result = document(pcap([head + packet], link))
+    assert (total(result), result["discards"]) == (len(head) + 40, [])

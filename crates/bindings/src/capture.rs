@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_capture::places::{Mapping, PlaceKind};
-use leeward_capture::{Capture, Content, Matrix, Places, Settings, Size};
+use leeward_capture::{Capture, Content, Direction, Matrix, Places, Settings, Size, Tunnels};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{DomainId, Fabric};
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ type Tables = [PyArrowType<Table>; 5];
 /// `progress` receives the number of bytes read since the last call.
 #[pyfunction]
 #[pyo3(signature = (files, *, by, interval_s, mapping = None, cluster = None, size = "frame", content = "auto",
-    ports = Vec::new(), sampling = None, counters = false, progress = None))]
+    ports = Vec::new(), sampling = None, counters = false, direction = "both", tunnels = "outer", progress = None))]
 #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
 pub fn read_capture(
     py: Python<'_>,
@@ -39,6 +39,8 @@ pub fn read_capture(
     ports: Vec<u16>,
     sampling: Option<u32>,
     counters: bool,
+    direction: &str,
+    tunnels: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Tables> {
     let by =
@@ -50,11 +52,23 @@ pub fn read_capture(
         content,
         Content::ALL.map(Content::name).join(", "),
     )?;
+    let direction = parse_choice(
+        Direction::from_name(direction),
+        "direction",
+        direction,
+        Direction::ALL.map(Direction::name).join(", "),
+    )?;
+    let tunnels = parse_choice(
+        Tunnels::from_name(tunnels),
+        "tunnels",
+        tunnels,
+        Tunnels::ALL.map(Tunnels::name).join(", "),
+    )?;
     let mapping = mapping.map(Mapping::read).transpose().map_err(PyInputError)?;
     let fabric = cluster.map(|cluster| &*cluster.get().inner.fabric);
     let places = places(by, mapping.as_ref(), fabric)?;
     let matrix = py.detach(|| {
-        let settings = Settings { interval_s, size, content, ports, sampling, counters };
+        let settings = Settings { interval_s, size, content, ports, sampling, counters, direction, tunnels };
         let mut capture = Capture::new(settings, places);
         for file in &files {
             let mut open = capture.open(file, open_file(file)?).map_err(PyInputError)?;
@@ -171,10 +185,12 @@ fn tables(matrix: &Matrix) -> PyResult<Tables> {
     ])?;
     let discards: Vec<_> = matrix.discards.iter().collect();
     let kept = discards.iter().map(|(reason, _, _)| Some(reason.kept()));
+    let doubt = discards.iter().map(|(reason, _, _)| Some(reason.is_doubt()));
     let discards = table([
         ("reason", texts(discards.iter().map(|(reason, _, _)| reason.name()))),
         ("detail", texts(discards.iter().map(|(_, detail, _)| detail))),
         ("kept", Arc::new(kept.collect::<arrow_array::BooleanArray>())),
+        ("doubt", Arc::new(doubt.collect::<arrow_array::BooleanArray>())),
         ("count", longs(discards.iter().map(|(_, _, discard)| capped(discard.count.into())))),
         ("bytes", longs(discards.iter().map(|(_, _, discard)| capped(discard.bytes.into())))),
         ("meaning", texts(discards.iter().map(|(reason, _, _)| reason.meaning()))),

@@ -1,7 +1,7 @@
 //! Reads files into a matrix: determines the kind of each record, the places of its traffic, and the sums of bytes and
 //! packets.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
 use std::net::IpAddr;
 
@@ -10,77 +10,19 @@ use leeward_fabric::input::InputError;
 
 use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
-use crate::exports::{Arrival, Exporter, Exports, PORTS, Sink};
-use crate::flow::{Flow, Size};
+use crate::exports::{self, Arrival, Exporter, Exports, Sink, is_port, protocol};
+use crate::flow::Flow;
 use crate::frames::{Frame, Frames, OpenError, Record};
 use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
 use crate::packet::{Datagram, Packet};
 use crate::places::Places;
-
-/// Interpretation of the packets in a capture.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Content {
-    /// Decided by the first IP packet of a file: if it is an exported datagram, all packets are read as exports.
-    #[default]
-    Auto,
-    /// Traffic: each packet is counted.
-    Packets,
-    /// Datagrams of sFlow, NetFlow or IPFIX: their contents are counted, the datagrams themselves are not.
-    Exports,
-}
-
-impl Content {
-    /// All kinds of content.
-    pub const ALL: [Content; 3] = [Content::Auto, Content::Packets, Content::Exports];
-
-    /// Name of the content in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Content::Auto => "auto",
-            Content::Packets => "packets",
-            Content::Exports => "exports",
-        }
-    }
-
-    /// The content with this name.
-    pub fn from_name(name: &str) -> Option<Content> {
-        Content::ALL.into_iter().find(|content| content.name() == name)
-    }
-}
-
-/// Settings for reading captures.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Length of an interval, in seconds.
-    pub interval_s: u32,
-    /// Definition of a packet's length.
-    pub size: Size,
-    /// Interpretation of captured packets.
-    pub content: Content,
-    /// Further ports of exported datagrams, in addition to 6343, 2055 and 4739.
-    pub ports: Vec<u16>,
-    /// Sampling rate of exporters that do not state theirs.
-    pub sampling: Option<u32>,
-    /// If true, counters of interfaces are stored.
-    pub counters: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            interval_s: 3600,
-            size: Size::default(),
-            content: Content::default(),
-            ports: Vec::new(),
-            sampling: None,
-            counters: false,
-        }
-    }
-}
+use crate::settings::{Content, Settings};
 
 /// Number of addresses without a place to keep in memory. At twice as many, the addresses with the fewest bytes are
 /// dropped.
 const MOST_UNKNOWN: usize = 50_000;
+/// Largest number of fragmented exports to keep in memory.
+const MOST_FRAGMENTS: usize = 4096;
 /// Largest number of agents and exporters that are counted separately.
 const MOST_SOURCES: usize = 10_000;
 /// Largest number of counter readings in memory.
@@ -90,6 +32,8 @@ const MOST_COUNTERS: usize = 20_000_000;
 pub struct Capture {
     settings: Settings,
     exports: Exports,
+    /// Fragmented exports in captured traffic, by ends and number.
+    fragments: HashSet<(IpAddr, IpAddr, u32), FixedState>,
     flows: FlowSums,
     counters: Vec<Counter>,
     discards: Discards,
@@ -124,7 +68,13 @@ impl OpenFile {
 impl Capture {
     /// Creates a capture without traffic.
     pub fn new(settings: Settings, places: Places) -> Capture {
-        let exports = Exports::new(settings.size, settings.sampling);
+        let exports = Exports::new(exports::Settings {
+            size: settings.size,
+            sampling: settings.sampling,
+            direction: settings.direction,
+            tunnels: settings.tunnels,
+            ports: settings.ports.clone(),
+        });
         let flows = FlowSums {
             places,
             sums: Sums::new(settings.interval_s),
@@ -132,7 +82,14 @@ impl Capture {
             exporters: HashMap::default(),
             unknown: HashMap::default(),
         };
-        Capture { settings, exports, flows, counters: Vec::new(), discards: Discards::default() }
+        Capture {
+            settings,
+            exports,
+            fragments: HashSet::default(),
+            flows,
+            counters: Vec::new(),
+            discards: Discards::default(),
+        }
     }
 
     /// Opens a file: pcap, pcapng, or IPFIX messages, plain or gzip. The content determines the format.
@@ -170,7 +127,7 @@ impl Capture {
                     open.records += 1;
                     // The first IP packet determines the content.
                     if open.content == Content::Auto {
-                        open.content = detect_content(&frame, &self.settings.ports);
+                        open.content = detect_content(&frame, &self.settings);
                     }
                     if open.content == Content::Exports {
                         self.read_exported(&frame, open.records);
@@ -240,7 +197,7 @@ impl Capture {
 
     /// Counts a packet.
     fn count_packet(&mut self, frame: &Frame<'_>, record: u64, source: &mut Source) {
-        let packet = match Packet::read(frame.link_type, frame.data, frame.length) {
+        let packet = match Packet::read(frame.link_type, frame.data, frame.length, self.settings.tunnels) {
             Ok(packet) => packet,
             Err(refused) => {
                 self.discards
@@ -248,19 +205,45 @@ impl Capture {
                 return;
             }
         };
+        if let Some(export) = self.export(&packet) {
+            return self.discards.count(Reason::Export, &export, frame.length, || format!("packet {record}"));
+        }
+        let lengths = packet.lengths(frame.length);
         let flow = Flow {
             start_ns: frame.time_ns,
             end_ns: frame.time_ns,
             source: packet.source,
             destination: packet.destination,
             ports: packet.ports,
-            bytes: self.settings.size.of(frame.length, packet.ip_bytes),
+            bytes: self.settings.size.of(lengths.frame, lengths.ip),
             packets: 1,
             rate: self.settings.sampling.unwrap_or(1),
         };
+        if lengths.contradict {
+            let bytes = flow.bytes.saturating_mul(flow.rate.into());
+            self.discards.count(Reason::LengthMismatch, "", bytes, || {
+                format!("packet {record}: frame of {} bytes, IP packet of {}", frame.length, lengths.ip)
+            });
+        }
         source.flows += 1;
         source.bytes += u128::from(flow.bytes) * u128::from(flow.rate);
         self.flows.take(&flow, packet.fragment, &mut self.discards);
+    }
+
+    /// Protocol and port of a packet that is an exported datagram, or a fragment of one.
+    fn export(&mut self, packet: &Packet<'_>) -> Option<String> {
+        let key = (packet.source, packet.destination, packet.identification);
+        if packet.later_fragment {
+            return self.fragments.contains(&key).then(|| "fragment".into());
+        }
+        let (name, (_, to)) = (protocol(packet, &self.settings.ports)?, packet.ports?);
+        if packet.fragment {
+            if self.fragments.len() >= MOST_FRAGMENTS {
+                self.fragments.clear();
+            }
+            self.fragments.insert(key);
+        }
+        Some(format!("{name} to port {to}"))
     }
 
     /// Reads a packet as an exported datagram.
@@ -268,16 +251,22 @@ impl Capture {
         let mut refuse = |reason, detail: &str| {
             self.discards.count(reason, detail, frame.length, || format!("packet {record}"))
         };
-        let packet = match Packet::read(frame.link_type, frame.data, frame.length) {
+        let packet = match Packet::read(frame.link_type, frame.data, frame.length, self.settings.tunnels) {
             Ok(packet) => packet,
             Err(refused) => return refuse(refused.reason, &refused.detail),
         };
-        let Some((from, _)) = packet.ports.filter(|&(_, to)| is_port(to, &self.settings.ports)) else {
+        let ports = &self.settings.ports;
+        let recognized = protocol(&packet, ports);
+        let is_export = |to| is_port(to, ports) || recognized.is_some();
+        let Some((from, to)) = packet.ports.filter(|&(_, to)| is_export(to)) else {
             let reason = if packet.fragment { Reason::Fragment } else { Reason::NotAnExport };
             return refuse(reason, "");
         };
         match packet.datagram() {
             Datagram::Whole(datagram) => {
+                if let Some(name) = recognized.filter(|_| !is_port(to, ports)) {
+                    refuse(Reason::RecognizedExport, &format!("{name}, as with --port {to}"));
+                }
                 let from = Some((packet.source, from));
                 self.read_datagram(datagram, Arrival { from, time_ns: Some(frame.time_ns), record });
             }
@@ -359,17 +348,15 @@ fn add(to: &mut Source, from: Source) {
 }
 
 /// Content of a file, determined from one of its packets; `Auto` if the packet does not determine it.
-fn detect_content(frame: &Frame<'_>, ports: &[u16]) -> Content {
-    let Ok(packet) = Packet::read(frame.link_type, frame.data, frame.length) else { return Content::Auto };
-    let exported = packet.ports.is_some_and(|(_, to)| is_port(to, ports))
-        && match packet.datagram() {
-            Datagram::Whole(datagram) => matches!(datagram, [0, 0, 0, 5, ..] | [0, 5 | 9 | 10, ..]),
-            Datagram::CutOff => true,
-            Datagram::Fragment | Datagram::Other => false,
-        };
-    if exported { Content::Exports } else { Content::Packets }
-}
-
-fn is_port(port: u16, more: &[u16]) -> bool {
-    PORTS.contains(&port) || more.contains(&port)
+fn detect_content(frame: &Frame<'_>, settings: &Settings) -> Content {
+    let Ok(packet) = Packet::read(frame.link_type, frame.data, frame.length, settings.tunnels) else {
+        return Content::Auto;
+    };
+    let is_cut_off = packet.ports.is_some_and(|(_, to)| is_port(to, &settings.ports))
+        && matches!(packet.datagram(), Datagram::CutOff);
+    if is_cut_off || protocol(&packet, &settings.ports).is_some() {
+        Content::Exports
+    } else {
+        Content::Packets
+    }
 }

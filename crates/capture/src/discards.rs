@@ -43,6 +43,7 @@ reasons! {
     CutOffHeader, "cut-off-header", false, "truncated packets without their addresses";
     NotIp, "not-ip", false, "frames of other protocols than IP, by their EtherType";
     BrokenIp, "broken-ip", false, "an inconsistent IP header";
+    Export, "export", false, "datagrams of sFlow, NetFlow or IPFIX to a collector, which are not traffic: --content exports reads their records";
     NotAnExport, "not-an-export", false, "packets other than exported datagrams";
     Fragment, "fragment", false, "a fragment of an exported datagram, or a fragment without ports where services depend on ports";
     CutOffDatagram, "cut-off-datagram", false, "an exported datagram that was not captured whole";
@@ -53,12 +54,31 @@ reasons! {
     NoTemplate, "no-template", false, "sets of records whose template never arrived";
     NoAddresses, "no-addresses", false, "exported records without the addresses of both ends";
     NoBytes, "no-bytes", false, "exported records without counts of bytes and packets for their duration";
+    DiscardedPacket, "discarded-packet", false, "packets that the switch discarded, which are not traffic";
+    OtherDirection, "other-direction", false, "packets and records of the direction that was not chosen";
     NotPlausible, "not-plausible", false, "records with implausibly many bytes or an implausible duration";
     TooManyExporters, "too-many-exporters", false, "datagrams of exporters beyond the limit";
     NoPlace, "no-place", false, "traffic of addresses without a host, rack or service in the mapping";
+    RecognizedExport, "recognized-export", true, "exported datagrams to other ports than those of exports, read because of their content";
+    LengthMismatch, "length-mismatch", true, "packets whose frame length contradicts the length in their IP header: a frame counts as at least its IP packet";
+    BothDirections, "both-directions", true, "packets that may count twice, because a switch reports them where they enter and where they leave: --direction ingress or egress takes one";
+    NoDirection, "no-direction", true, "packets and records without a direction: counted, although one direction was chosen";
     NoRate, "no-rate", true, "exported records without a known sampling rate: counted as if every packet had been sampled";
     LateRate, "late-rate", true, "exported records beyond the number that can wait for their sampling rate: counted without it";
     NoFlowTime, "no-flow-time", true, "exported records without usable times: counted at the time of export";
+}
+
+impl Reason {
+    /// True if the matrix may be wrong because of it. The other reasons concern packets that are no traffic of the
+    /// matrix by their kind, or by a choice of the user.
+    pub fn is_doubt(self) -> bool {
+        use Reason::{
+            DiscardedPacket, NoPlace, NotAnExport, NotIp, OtherDirection, RecognizedExport, UnknownSample,
+        };
+        let others =
+            [NotIp, NotAnExport, UnknownSample, DiscardedPacket, OtherDirection, NoPlace, RecognizedExport];
+        !others.contains(&self)
+    }
 }
 
 /// Largest number of kinds of one reason that are counted separately; later kinds are counted together.
@@ -104,10 +124,16 @@ impl Discards {
         }
     }
 
-    /// Counts several occurrences, with an example for the first only.
-    pub(crate) fn count_many(&mut self, reason: Reason, count: u64, example: impl FnOnce() -> String) {
+    /// Counts several occurrences and their bytes, with one example.
+    pub(crate) fn count_all(
+        &mut self,
+        reason: Reason,
+        count: u64,
+        bytes: u64,
+        example: impl FnOnce() -> String,
+    ) {
         if count > 0 {
-            self.count(reason, "", 0, example);
+            self.count(reason, "", bytes, example);
             let discard = self.kinds.entry((reason, String::new())).or_default();
             discard.count += count - 1;
         }

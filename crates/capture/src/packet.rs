@@ -1,39 +1,47 @@
-//! Parses a captured frame to an IP packet. Link layers and tags are parsed here, because they are a few bytes each.
-//! Etherparse parses IP and its extensions, because it accepts truncated headers.
+//! Parses a captured frame to an IP packet. Etherparse parses IP and its extensions, because it accepts truncated
+//! headers.
 //!
-//! In a tunnel (VXLAN, GRE, IP in IP) the outer addresses count, because they are the endpoints on this network.
+//! In a tunnel (VXLAN, Geneve, GRE, IP in IP) the outer addresses count, because they are the endpoints on this network;
+//! by choice, those of the packet inside.
 
 use std::net::IpAddr;
 
 use etherparse::{Ipv6ExtensionSlice, LaxIpSlice, UdpHeaderSlice, ip_number};
 
 use crate::discards::Reason;
+use crate::link::strip;
+use crate::tunnel;
 
-/// Link types, as numbered by tcpdump.org.
-pub mod link_type {
-    pub const NULL: u32 = 0;
-    pub const ETHERNET: u32 = 1;
-    /// Raw IP: the standard number, and numbers that some systems write instead.
-    pub const RAW: [u32; 5] = [101, 12, 14, 228, 229];
-    pub const LOOP: u32 = 108;
-    pub const LINUX_SLL: u32 = 113;
-    pub const LINUX_SLL2: u32 = 276;
-    /// A stack of MPLS labels, for which sFlow has a protocol number.
-    pub const MPLS: u32 = 219;
+/// Addresses of packets in tunnels.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Tunnels {
+    /// The ends of the tunnel.
+    #[default]
+    Outer,
+    /// The ends of the packet in the tunnel.
+    Inner,
 }
 
-mod ether_type {
-    pub const IPV4: u16 = 0x0800;
-    pub const IPV6: u16 = 0x86dd;
-    pub const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
-    pub const MPLS: [u16; 2] = [0x8847, 0x8848];
-    pub const PPPOE: u16 = 0x8864;
-    /// Smallest EtherType; a smaller number in its place is the length of an IEEE 802.3 frame.
-    pub const LEAST: u16 = 0x0600;
+impl Tunnels {
+    /// All choices.
+    pub const ALL: [Tunnels; 2] = [Tunnels::Outer, Tunnels::Inner];
+
+    /// Name of the choice in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tunnels::Outer => "outer",
+            Tunnels::Inner => "inner",
+        }
+    }
+
+    /// The choice with this name.
+    pub fn from_name(name: &str) -> Option<Tunnels> {
+        Tunnels::ALL.into_iter().find(|tunnels| tunnels.name() == name)
+    }
 }
 
-/// Largest number of tags and labels in front of a packet.
-const MOST_TAGS: usize = 16;
+/// Largest number of bytes behind an IP packet in its frame that are padding, a check sequence, or the trailer of a tap.
+const LONGEST_TRAILER: u64 = 64;
 
 /// The captured part of an IP packet.
 pub struct Packet<'a> {
@@ -44,16 +52,41 @@ pub struct Packet<'a> {
     pub protocol: u8,
     /// True for any fragment of a datagram, including the first fragment.
     pub fragment: bool,
+    /// True for all fragments but the first, which has the ports.
+    pub later_fragment: bool,
+    /// Number that all fragments of a datagram have.
+    pub identification: u32,
     /// Length of the packet with its headers.
     pub ip_bytes: u64,
+    /// Length of the frame from the IP header on.
+    pub wire_bytes: u64,
+    /// Length of the frame before the IP header.
+    pub link_bytes: u64,
     /// Captured bytes behind the IP headers.
-    payload: &'a [u8],
+    pub payload: &'a [u8],
+}
+
+/// Lengths of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lengths {
+    /// Length of the frame, at least that of its IP packet.
+    pub frame: u64,
+    /// Length of the IP packet.
+    pub ip: u64,
+    /// True if the lengths of the frame and of the IP packet contradict each other.
+    pub contradict: bool,
 }
 
 /// Reason why a frame is not counted, with a detail such as its EtherType; the detail may be empty.
 pub struct PacketError {
     pub reason: Reason,
     pub detail: String,
+}
+
+impl From<Reason> for PacketError {
+    fn from(reason: Reason) -> PacketError {
+        PacketError { reason, detail: String::new() }
+    }
 }
 
 /// The payload of a UDP datagram.
@@ -68,31 +101,43 @@ pub enum Datagram<'a> {
 
 impl<'a> Packet<'a> {
     /// Reads a frame of a link type; `length` is its length on the wire.
-    pub fn read(link_type: u32, frame: &'a [u8], length: u64) -> Result<Packet<'a>, PacketError> {
-        let packet = strip_link_layer(link_type, frame)?;
-        Packet::read_ip(packet, length.saturating_sub((frame.len() - packet.len()) as u64))
+    pub fn read(
+        link_type: u32,
+        frame: &'a [u8],
+        length: u64,
+        tunnels: Tunnels,
+    ) -> Result<Packet<'a>, PacketError> {
+        let bytes = strip(link_type, frame)?;
+        let link_bytes = (frame.len() - bytes.len()) as u64;
+        let packet = Packet::read_ip(bytes, length.saturating_sub(link_bytes))?;
+        let packet = Packet { link_bytes, ..packet };
+        if tunnels == Tunnels::Inner { tunnel::enter(packet) } else { Ok(packet) }
     }
 
     /// Reads a packet that begins with its IP header; `length` is its length on the wire.
-    fn read_ip(bytes: &'a [u8], length: u64) -> Result<Packet<'a>, PacketError> {
+    pub fn read_ip(bytes: &'a [u8], length: u64) -> Result<Packet<'a>, PacketError> {
         use etherparse::err::ip::LaxHeaderSliceError::{Content, Len};
         let (ip, _) = LaxIpSlice::from_slice(bytes).map_err(|error| match error {
-            Len(_) => refuse(Reason::CutOffHeader),
-            Content(_) => refuse(Reason::BrokenIp),
+            Len(_) => PacketError::from(Reason::CutOffHeader),
+            Content(_) => PacketError::from(Reason::BrokenIp),
         })?;
-        let (stated, is_later_fragment) = match &ip {
+        let (stated, later_fragment, identification) = match &ip {
             LaxIpSlice::Ipv4(ip) => {
-                (u64::from(ip.header().total_len()), ip.header().fragments_offset().value() > 0)
+                let header = ip.header();
+                let later = header.fragments_offset().value() > 0;
+                (u64::from(header.total_len()), later, header.identification().into())
             }
             LaxIpSlice::Ipv6(ip) => {
                 let payload = u64::from(ip.header().payload_length());
-                let is_later_fragment = |extension| match extension {
-                    Ipv6ExtensionSlice::Fragment(part) => part.fragment_offset().value() > 0,
-                    _ => false,
-                };
+                let mut parts = ip.extensions().clone().into_iter().filter_map(|extension| match extension {
+                    Ipv6ExtensionSlice::Fragment(part) => Some(part),
+                    _ => None,
+                });
+                let (later, identification) = parts
+                    .next()
+                    .map_or((false, 0), |part| (part.fragment_offset().value() > 0, part.identification()));
                 // A jumbogram states a length of 0; its true length is in an option.
-                let stated = if payload == 0 { 0 } else { payload + 40 };
-                (stated, ip.extensions().clone().into_iter().any(is_later_fragment))
+                (if payload == 0 { 0 } else { payload + 40 }, later, identification)
             }
         };
         let protocol = ip.payload_ip_number();
@@ -100,7 +145,7 @@ impl<'a> Packet<'a> {
         let has_ports =
             [ip_number::TCP, ip_number::UDP, ip_number::SCTP, ip_number::DCCP].contains(&protocol);
         let ports = match payload {
-            [a, b, c, d, ..] if has_ports && !is_later_fragment => {
+            [a, b, c, d, ..] if has_ports && !later_fragment => {
                 Some((u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])))
             }
             _ => None,
@@ -111,10 +156,35 @@ impl<'a> Packet<'a> {
             ports,
             protocol: protocol.0,
             fragment: ip.is_fragmenting_payload(),
+            later_fragment,
+            identification,
             // With segmentation offload, headers are captured before their length is known and state a length of 0.
             ip_bytes: if stated == 0 { length } else { stated },
+            wire_bytes: length,
+            link_bytes: 0,
             payload,
         })
+    }
+
+    /// Lengths of a frame of `frame` bytes. A frame is at least as long as its IP packet, and not much longer.
+    pub fn lengths(&self, frame: u64) -> Lengths {
+        let ip = self.ip_bytes;
+        if ip > self.wire_bytes {
+            return Lengths { frame: self.link_bytes + ip, ip, contradict: true };
+        }
+        Lengths { frame, ip, contradict: self.wire_bytes - ip > LONGEST_TRAILER }
+    }
+
+    /// Captured payload of a UDP datagram, and the length that its header states. The datagram may be the first
+    /// fragment, and may not have been captured completely.
+    pub fn udp(&self) -> Option<(&'a [u8], usize)> {
+        if self.protocol != ip_number::UDP.0 || self.later_fragment {
+            return None;
+        }
+        let [_, _, _, _, high, low, _, _, ..] = *self.payload else { return None };
+        let length = usize::from(u16::from_be_bytes([high, low])).saturating_sub(8);
+        let payload = &self.payload[8..];
+        Some((&payload[..length.min(payload.len())], length))
     }
 
     /// The packet's payload as a UDP datagram.
@@ -130,93 +200,5 @@ impl<'a> Packet<'a> {
             Some(payload) => Datagram::Whole(payload),
             None => Datagram::CutOff,
         }
-    }
-}
-
-fn refuse(reason: Reason) -> PacketError {
-    PacketError { reason, detail: String::new() }
-}
-
-/// Removes the link layer: the rest begins with an IP header.
-fn strip_link_layer(link: u32, frame: &[u8]) -> Result<&[u8], PacketError> {
-    match link {
-        link_type::ETHERNET => strip_tags(word(frame, 12)?, frame.get(14..).unwrap_or_default()),
-        link_type::LINUX_SLL => strip_tags(word(frame, 14)?, frame.get(16..).unwrap_or_default()),
-        link_type::LINUX_SLL2 => strip_tags(word(frame, 0)?, frame.get(20..).unwrap_or_default()),
-        link_type::NULL | link_type::LOOP => {
-            // The family is in the byte order of the capturing machine, and the file does not state that order.
-            let family = [word(frame, 0)?, word(frame, 2)?];
-            let family = if family[0] == 0 { family[1] } else { family[0].swap_bytes() };
-            match family {
-                // The number of the IPv6 family differs between systems.
-                2 | 10 | 24 | 28 | 30 => Ok(frame.get(4..).unwrap_or_default()),
-                _ => Err(PacketError { reason: Reason::NotIp, detail: format!("address family {family}") }),
-            }
-        }
-        link_type::MPLS => strip_labels(frame, ether_type::MPLS[0]),
-        link if link_type::RAW.contains(&link) => Ok(frame),
-        link => Err(PacketError { reason: Reason::UnknownLinkType, detail: link.to_string() }),
-    }
-}
-
-/// Removes VLAN tags and MPLS labels. `kind` is the EtherType of the following bytes.
-fn strip_tags(mut kind: u16, mut bytes: &[u8]) -> Result<&[u8], PacketError> {
-    for _ in 0..MOST_TAGS {
-        match kind {
-            ether_type::IPV4 | ether_type::IPV6 => return Ok(bytes),
-            tag if ether_type::TAGS.contains(&tag) => {
-                kind = word(bytes, 2)?;
-                bytes = bytes.get(4..).unwrap_or_default();
-            }
-            label if ether_type::MPLS.contains(&label) => return strip_labels(bytes, label),
-            ether_type::PPPOE => {
-                return match word(bytes, 6)? {
-                    0x0021 | 0x0057 => Ok(bytes.get(8..).unwrap_or_default()),
-                    other => Err(PacketError { reason: Reason::NotIp, detail: format!("PPP {other:#06x}") }),
-                };
-            }
-            length if length < ether_type::LEAST => {
-                return Err(PacketError { reason: Reason::NotIp, detail: "IEEE 802.3".into() });
-            }
-            other => return Err(PacketError { reason: Reason::NotIp, detail: ether_type_name(other) }),
-        }
-    }
-    Err(PacketError { reason: Reason::NotIp, detail: "too many tags".into() })
-}
-
-/// Removes MPLS labels. The first bits behind the last label are the only evidence that IP follows.
-fn strip_labels(mut bytes: &[u8], kind: u16) -> Result<&[u8], PacketError> {
-    for _ in 0..MOST_TAGS {
-        let last = word(bytes, 2)? & 0x0100 != 0;
-        bytes = bytes.get(4..).unwrap_or_default();
-        if last {
-            return match bytes.first().map(|first| first >> 4) {
-                Some(4 | 6) => Ok(bytes),
-                Some(_) => Err(PacketError { reason: Reason::NotIp, detail: ether_type_name(kind) }),
-                None => Err(refuse(Reason::CutOffHeader)),
-            };
-        }
-    }
-    Err(PacketError { reason: Reason::NotIp, detail: "too many labels".into() })
-}
-
-/// Name of an EtherType: its number, with a word for the common types.
-fn ether_type_name(kind: u16) -> String {
-    let name = match kind {
-        0x0806 => " ARP",
-        0x8847 | 0x8848 => " MPLS",
-        0x8809 => " LACP",
-        0x88cc => " LLDP",
-        0x8906 => " FCoE",
-        0x8915 => " RoCE",
-        _ => "",
-    };
-    format!("{kind:#06x}{name}")
-}
-
-fn word(bytes: &[u8], at: usize) -> Result<u16, PacketError> {
-    match bytes.get(at..at + 2) {
-        Some(&[high, low]) => Ok(u16::from_be_bytes([high, low])),
-        _ => Err(refuse(Reason::CutOffHeader)),
     }
 }

@@ -95,7 +95,7 @@ def capture(
         list[str] | None,
         typer.Option(
             metavar="PORT,...",
-            help="UDP ports of exports, besides 6343, 2055 and 4739.",
+            help="UDP ports of exports, besides 6343, 2055, 4739 and those recognized by content.",
         ),
     ] = None,
     sampling: Annotated[
@@ -106,6 +106,20 @@ def capture(
             show_default=False,
         ),
     ] = None,
+    direction: Annotated[
+        str,
+        typer.Option(
+            metavar="both|ingress|egress",
+            help="Samples and records to count, if a switch reports packets where they enter and leave.",
+        ),
+    ] = "both",
+    tunnels: Annotated[
+        str,
+        typer.Option(
+            metavar="outer|inner",
+            help="Addresses of packets in VXLAN, Geneve, GRE and IP in IP: of the tunnel or inside it.",
+        ),
+    ] = "outer",
     only_tasks: Annotated[
         str | None,
         typer.Option(
@@ -164,7 +178,7 @@ def capture(
         network = read_cluster(cluster)
     flags = {"by": "--by", "interval": "--interval", "size": "--count", "content": "--content"}
     flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--addresses"}
-    flags |= {"cluster": "--cluster", "files": "FILE"}
+    flags |= {"cluster": "--cluster", "files": "FILE", "direction": "--direction", "tunnels": "--tunnels"}
     with name_flags(**flags), _reading(files) as advance:
         result = read(
             files,
@@ -177,6 +191,8 @@ def capture(
             ports=[read_port(one) for one in port or ()],
             sampling=sampling,
             counters=counters is not None,
+            direction=direction,
+            tunnels=tunnels,
             progress=advance,
         )
     if out is not None:
@@ -268,6 +284,7 @@ def _print(result: "Capture") -> None:
     rows = total.slice(0, MOST_PAIRS).to_pylist()
     if not rows:
         return
+    _print_doubts(result)
     texts = [
         (row["src"], row["dst"], bytes_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
     ]
@@ -280,6 +297,19 @@ def _print(result: "Capture") -> None:
             sums["stderr"] = sum(value**2 for value in part["stderr"].to_pylist()) ** 0.5
             texts.append((name, "", bytes_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
     print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", texts)
+
+
+def _print_doubts(result: "Capture") -> None:
+    """Prints above the table which discards may change it."""
+    doubts = [row for row in result.discards.to_pylist() if row["doubt"]]
+    for kept, title in ((False, "incomplete, without"), (True, "in doubt, with")):
+        parts = [
+            f"{row['count']:,} {row['reason']}" + (f" ({bytes_text(row['bytes'])})" if row["bytes"] else "")
+            for row in doubts
+            if row["kept"] is kept
+        ]
+        if parts:
+            print(f"{title}: {', '.join(parts)}")
 
 
 def _error(row: dict[str, Any]) -> str:
@@ -308,9 +338,17 @@ def _print_notes(result: "Capture") -> None:
         lines.append(f"and by {len(sources) - MOST_PAIRS:,} more")
     if len(sources) > 1:
         lines.append("traffic seen by two of these sources is counted twice")
-    for is_counted, title in ((False, "not counted"), (True, "counted, but doubtful")):
-        for row in result.discards.to_pylist():
+    discards = result.discards.to_pylist()
+    for is_counted in (False, True):
+        for row in discards:
             if row["kept"] is is_counted:
+                title = (
+                    "not counted"
+                    if not is_counted
+                    else "counted, but doubtful"
+                    if row["doubt"]
+                    else "counted"
+                )
                 reason = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
                 size = f", {bytes_text(row['bytes'])}" if row["bytes"] else ""
                 lines.append(

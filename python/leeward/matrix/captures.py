@@ -26,6 +26,10 @@ SIZES = ("frame", "ip")
 """Definitions of the size of a packet."""
 CONTENTS = ("auto", "packets", "exports")
 """Content of captured packets: traffic, or datagrams that report it."""
+DIRECTIONS = ("both", "ingress", "egress")
+"""Places of observation: where packets enter a switch, or leave it."""
+TUNNELS = ("outer", "inner")
+"""Addresses of packets in tunnels."""
 CONFIDENT = 1.96
 """Standard errors to either side that hold 95 % of a normal distribution."""
 MOST_PORTS = 1000
@@ -51,7 +55,7 @@ class Capture:
     50,000."""
     discards: pyarrow.Table
     """Traffic that was not counted, or was counted despite a doubt (`kept`): `reason`, `detail`, `kept`,
-    `count`, `bytes`, `meaning`, `examples`."""
+    `doubt` (the matrix may be wrong because of it), `count`, `bytes`, `meaning`, `examples`."""
     counters: pyarrow.Table
     """Counters of interfaces from sFlow agents, if requested: `t_ms`, `device`, `interface`, `in_octets`,
     `out_octets`, `speed_bps` (0: unknown), in order of arrival."""
@@ -114,6 +118,8 @@ def capture(
     ports: Sequence[int] = (),
     sampling: int | None = None,
     counters: bool = False,
+    direction: str = "both",
+    tunnels: str = "outer",
     progress: Callable[[int], None] | None = None,
 ) -> Capture:
     """Reads captures into one traffic matrix.
@@ -127,12 +133,16 @@ def capture(
         by: One of `BY`; by default `host` with a mapping, otherwise `address`.
         interval: Length of an interval, such as `1h` or `5min`.
         size: `frame`, from the Ethernet header to the end of the payload, or `ip`, the IP packet.
-        content: `packets`, to count each packet; `exports`, to count the records of sFlow, NetFlow or IPFIX
-            datagrams; `auto`, to decide by the first IP packet of each file.
-        ports: UDP ports of exports, besides 6343, 2055 and 4739.
+        content: `packets`, to count each packet but exports; `exports`, to count the records of sFlow,
+            NetFlow or IPFIX datagrams; `auto`, to decide by the first IP packet of each file.
+        ports: UDP ports of exports, besides 6343, 2055 and 4739. On other ports, consistent exports are
+            recognized.
         sampling: Number of packets that each seen packet stands for, if the capture or the exporter does not
             state it.
         counters: True to keep counters of interfaces, which sFlow agents send between packets.
+        direction: One of `DIRECTIONS`: samples and records to count, if a switch reports both.
+        tunnels: One of `TUNNELS`: the ends of a tunnel (VXLAN, Geneve, GRE, IP in IP), or of the packet in
+            it.
         progress: Called with the bytes of a file read since the last call.
 
     Raises:
@@ -170,6 +180,8 @@ def capture(
         ports=list(ports),
         sampling=sampling,
         counters=counters,
+        direction=direction,
+        tunnels=tunnels,
         progress=progress,
     )
     return Capture(length, *tables)

@@ -31,6 +31,8 @@ pub mod field {
     pub const SAMPLING_INTERVAL: u16 = 34;
     pub const SAMPLER: u16 = 48;
     pub const SAMPLER_INTERVAL: u16 = 50;
+    pub const DIRECTION: u16 = 61;
+    pub const FORWARDING: u16 = 89;
     pub const LAYER_2_OFFSET: u16 = 102;
     pub const LAYER_2_SECTION: u16 = 104;
     pub const START_S: u16 = 150;
@@ -49,6 +51,7 @@ pub mod field {
     pub const IP_LENGTH: u16 = 224;
     pub const INITIATOR_OCTETS: u16 = 231;
     pub const RESPONDER_OCTETS: u16 = 232;
+    pub const FIREWALL_EVENT: u16 = 233;
     pub const INITIATOR_PACKETS: u16 = 298;
     pub const RESPONDER_PACKETS: u16 = 299;
     pub const SELECTOR: u16 = 302;

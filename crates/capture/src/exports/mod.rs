@@ -1,17 +1,24 @@
 //! Reads datagrams that switches and routers export about their traffic (sFlow, NetFlow, IPFIX) as flows.
 
+mod direction;
 mod fields;
 mod netflow;
 mod records;
 mod sampling;
 mod sflow;
+mod signature;
 mod templates;
 
 use std::net::IpAddr;
 
+pub use direction::Direction;
+pub use signature::{is_port, protocol};
+
 use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
 use crate::flow::{Flow, Size};
+use crate::packet::Tunnels;
+use direction::{Directions, Way};
 
 /// Default ports of exported datagrams: sFlow, NetFlow, IPFIX.
 pub const PORTS: [u16; 3] = [6343, 2055, 4739];
@@ -44,24 +51,40 @@ pub struct Exporter {
     pub address: Option<IpAddr>,
 }
 
+/// Settings for reading exports.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub size: Size,
+    /// Sampling rate of exporters that do not state a rate.
+    pub sampling: Option<u32>,
+    pub direction: Direction,
+    pub tunnels: Tunnels,
+    /// Further ports of exports.
+    pub ports: Vec<u16>,
+}
+
 /// State of all exporters: the data of earlier datagrams that later ones need.
 pub struct Exports {
     netflow: netflow::Exporters,
-    sflow: sflow::Settings,
+    settings: Settings,
+    directions: Directions,
 }
 
 impl Exports {
-    /// Creates readers without known exporters. `sampling` is the sampling rate of exporters that do not state a rate.
-    pub fn new(size: Size, sampling: Option<u32>) -> Exports {
-        Exports { netflow: netflow::Exporters::new(size, sampling), sflow: sflow::Settings { size } }
+    /// Creates readers without known exporters.
+    pub fn new(settings: Settings) -> Exports {
+        let directions = Directions::new(settings.direction);
+        Exports { netflow: netflow::Exporters::default(), settings, directions }
     }
 
     /// Reads a datagram; its first bytes determine the protocol.
     pub fn read(&mut self, datagram: &[u8], arrival: Arrival, sink: &mut Sink<'_>) {
+        let mut context = Context { settings: &self.settings, directions: &mut self.directions, sink };
         match datagram {
-            [0, 0, 0, 5, ..] => sflow::read(datagram, arrival, &self.sflow, sink),
-            [0, 5 | 9 | 10, ..] => self.netflow.read(datagram, arrival, sink),
+            [0, 0, 0, 5, ..] => sflow::read(datagram, arrival, &mut context),
+            [0, 5 | 9 | 10, ..] => self.netflow.read(datagram, arrival, &mut context),
             _ => {
+                let sink = context.sink;
                 let start = datagram.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
                 let record = arrival.record;
                 sink.discards.count(Reason::UnknownVersion, "", datagram.len() as u64, || {
@@ -73,6 +96,28 @@ impl Exports {
 
     /// Counts the records that wait for options, and the sets that wait for a template.
     pub fn finish(&mut self, sink: &mut Sink<'_>) {
-        self.netflow.finish(sink);
+        let mut context = Context { settings: &self.settings, directions: &mut self.directions, sink };
+        self.netflow.finish(&mut context);
+        self.directions.finish(sink.discards);
+    }
+}
+
+/// Everything that readers of datagrams share.
+pub struct Context<'a, 'b> {
+    settings: &'a Settings,
+    directions: &'a mut Directions,
+    sink: &'a mut Sink<'b>,
+}
+
+impl Context<'_, '_> {
+    /// Counts a flow, unless its direction is not chosen.
+    fn count(&mut self, flow: &Flow, exporter: Exporter, way: Option<Way>) {
+        if self.directions.admit(flow, exporter, way, self.sink.discards) {
+            (self.sink.flow)(flow, exporter, self.sink.discards);
+        }
+    }
+
+    fn discard(&mut self, reason: Reason, detail: &str, bytes: u64, example: impl FnOnce() -> String) {
+        self.sink.discards.count(reason, detail, bytes, example);
     }
 }

@@ -13,9 +13,8 @@ use super::fields::{Clock, Fields, MILLI, Moment, SECOND, field};
 use super::records::{Content, Counter, ports};
 use super::sampling::{Rate, Sampler, Sampling, rate};
 use super::templates::{self, Change, LEAST_ID, OPTIONS_TEMPLATES, TEMPLATES, Template};
-use super::{Arrival, Exporter, Sink};
+use super::{Arrival, Context, Exporter};
 use crate::discards::Reason;
-use crate::flow::Size;
 
 /// Largest number of exporters, each with its own templates.
 const MOST_EXPORTERS: usize = 4096;
@@ -72,20 +71,15 @@ struct Shared {
     pending: Vec<Pending>,
 }
 
+#[derive(Default)]
 pub struct Exporters {
-    size: Size,
-    sampling: Option<u32>,
     exporters: BTreeMap<Key, State>,
     shared: Shared,
 }
 
 impl Exporters {
-    pub fn new(size: Size, sampling: Option<u32>) -> Exporters {
-        Exporters { size, sampling, exporters: BTreeMap::new(), shared: Shared::default() }
-    }
-
     /// Reads a datagram: one message, or several.
-    pub fn read(&mut self, datagram: &[u8], arrival: Arrival, sink: &mut Sink<'_>) {
+    pub fn read(&mut self, datagram: &[u8], arrival: Arrival, context: &mut Context<'_, '_>) {
         let mut rest = datagram;
         while rest.iter().any(|&byte| byte != 0) {
             let version = word(rest, 0).unwrap_or(0) as u16;
@@ -105,7 +99,7 @@ impl Exporters {
                     _ => long(rest, 12),
                 },
             };
-            let mut counter = counter(&key, arrival.record, self.size, self.sampling, sink);
+            let mut counter = counter(&key, arrival.record, context);
             if header == 0 || stated < header || rest.len() < header {
                 return counter.broken(rest.len(), "a datagram without a header of NetFlow or IPFIX");
             }
@@ -131,7 +125,7 @@ impl Exporters {
     }
 
     /// Counts the records that wait for options, and the sets that wait for their template.
-    pub fn finish(&mut self, sink: &mut Sink<'_>) {
+    pub fn finish(&mut self, context: &mut Context<'_, '_>) {
         for pending in self.shared.pending.drain(..) {
             let Pending { key, record, content, rate } = pending;
             let state = self.exporters.get(&key);
@@ -140,42 +134,36 @@ impl Exporters {
                 Rate::Of(sampler) => state.and_then(|state| state.sampling.before(sampler)),
             };
             let boot_ns = state.and_then(|state| state.boot_ns).map(|(first, _)| first);
-            counter(&key, record, self.size, self.sampling, sink).count(&content, rate, boot_ns);
+            counter(&key, record, context).count(&content, rate, boot_ns);
         }
         for (key, state) in std::mem::take(&mut self.exporters) {
             for Waiting { id, set, record, .. } in state.waiting {
-                counter(&key, record, self.size, self.sampling, sink).no_template(id, key.domain, set.len());
+                counter(&key, record, context).no_template(id, key.domain, set.len());
             }
         }
         self.shared = Shared::default();
     }
 }
 
-fn counter<'a, 'b>(
-    key: &Key,
-    record: u64,
-    size: Size,
-    default_rate: Option<u32>,
-    sink: &'a mut Sink<'b>,
-) -> Counter<'a, 'b> {
+fn counter<'a, 'b, 'c>(key: &Key, record: u64, context: &'a mut Context<'b, 'c>) -> Counter<'a, 'b, 'c> {
     let protocol = match key.version {
         5 => "netflow 5",
         9 => "netflow 9",
         _ => "ipfix",
     };
-    Counter { exporter: Exporter { protocol, address: key.from }, record, size, default_rate, sink }
+    Counter { exporter: Exporter { protocol, address: key.from }, record, context }
 }
 
 /// A message that is being read.
-struct Reader<'a, 'b, 'c> {
+struct Reader<'a, 'b, 'c, 'd> {
     key: Key,
     clock: Clock,
     state: &'a mut State,
     shared: &'a mut Shared,
-    counter: Counter<'b, 'c>,
+    counter: Counter<'b, 'c, 'd>,
 }
 
-impl Reader<'_, '_, '_> {
+impl Reader<'_, '_, '_, '_> {
     /// Reads the records of NetFlow 5; `false` if the message ends inside a record.
     fn v5(&mut self, message: &[u8]) -> bool {
         self.clock.sent_ns += i64::from(long(message, 12).min(999_999_999));
@@ -201,6 +189,9 @@ impl Reader<'_, '_, '_> {
                 start: at(24),
                 end: at(28),
                 sent_ns: self.clock.sent_ns,
+                way: None,
+                discarded: false,
+                contradict: false,
             };
             self.take(content, rate);
         }

@@ -2,17 +2,24 @@
 
 use std::net::IpAddr;
 
+use super::direction::Way;
 use super::fields::{Clock, Fields, Moment, field, moments};
-use super::{Exporter, Sink};
+use super::{Context, Exporter};
 use crate::discards::Reason;
 use crate::flow::{ETHERNET, Flow, Size};
+use crate::link::link_type;
 use crate::matrix::MOST_BYTES;
-use crate::packet::{Packet, link_type};
+use crate::packet::Packet;
 
 /// Longest duration of a record; exporters end a flow after some minutes.
 const LONGEST_NS: i64 = 30 * 86_400 * 1_000_000_000;
 /// Type of an Ethernet frame in [`field::FRAME_TYPE`].
 const ETHERNET_TYPE: u64 = 1;
+
+/// Upper two bits of a forwarding status (RFC 7270): the exporter dropped the packets.
+const DROPPED: u64 = 0b10;
+/// Event of a firewall that denied the connection.
+const DENIED: u64 = 3;
 
 /// Content of one record, in one direction.
 #[derive(Clone, Copy)]
@@ -26,6 +33,12 @@ pub struct Content {
     pub end: Moment,
     /// Time when the exporter sent the record, in nanoseconds since 1970.
     pub sent_ns: i64,
+    /// Place of observation, if the record states it.
+    pub way: Option<Way>,
+    /// True if the exporter discarded the packets.
+    pub discarded: bool,
+    /// True if lengths of the packet contradict each other.
+    pub contradict: bool,
 }
 
 impl Content {
@@ -36,17 +49,14 @@ impl Content {
 }
 
 /// Counts the records of one exporter.
-pub struct Counter<'a, 'b> {
+pub struct Counter<'a, 'b, 'c> {
     pub exporter: Exporter,
     /// Number of the record of the file, for errors.
     pub record: u64,
-    pub size: Size,
-    /// The sampling rate of exporters that do not state a rate.
-    pub default_rate: Option<u32>,
-    pub sink: &'a mut Sink<'b>,
+    pub context: &'a mut Context<'b, 'c>,
 }
 
-impl Counter<'_, '_> {
+impl Counter<'_, '_, '_> {
     /// The contents of a record: of the flow, and of the opposite direction. A record without a flow is refused.
     pub fn contents(&mut self, fields: &Fields<'_>, clock: Clock) -> [Option<Content>; 2] {
         let (start, end) = moments(fields, clock);
@@ -57,15 +67,26 @@ impl Counter<'_, '_> {
         let port = |number| fields.number(number).and_then(|port| u16::try_from(port).ok());
         let protocol = fields.number(field::PROTOCOL).and_then(|number| u8::try_from(number).ok());
         let first = |numbers: [u16; 2]| numbers.iter().find_map(|&number| fields.number(number));
+        let packets = first([field::PACKETS, field::INITIATOR_PACKETS]);
+        // The size of one frame, which all packets of a record have.
+        let frames =
+            fields.number(field::FRAME_SIZE).and_then(|size| size.checked_mul(packets.unwrap_or(1).max(1)));
         let content = Content {
             ends,
             ports: ports(protocol.unwrap_or(6), port(field::SOURCE_PORT), port(field::DESTINATION_PORT)),
             octets: first([field::OCTETS, field::INITIATOR_OCTETS]),
-            frame_octets: first([field::LAYER_2_OCTETS, field::FRAME_SIZE]),
-            packets: first([field::PACKETS, field::INITIATOR_PACKETS]),
+            frame_octets: fields.number(field::LAYER_2_OCTETS).or(frames),
+            packets,
             start,
             end,
             sent_ns: clock.sent_ns,
+            way: fields.number(field::DIRECTION).and_then(|way| match way {
+                0 => Some(Way::Ingress),
+                1 => Some(Way::Egress),
+                _ => None,
+            }),
+            discarded: is_discarded(fields),
+            contradict: false,
         };
         let octets = fields.number(field::RESPONDER_OCTETS).or_else(|| fields.reverse(field::OCTETS));
         let back = octets.filter(|&octets| octets > 0).map(|octets| Content {
@@ -103,14 +124,20 @@ impl Counter<'_, '_> {
         let bytes = captured.and_then(|length| bytes.get(..length)).unwrap_or(bytes);
         let of_ip = || content.octets.or_else(|| fields.number(field::IP_LENGTH));
         let length = if link == link_type::ETHERNET { content.frame_octets } else { of_ip() };
-        match Packet::read(link, bytes, length.unwrap_or(bytes.len() as u64)) {
-            Ok(packet) => Some(Content {
-                ends: (Some(packet.source), Some(packet.destination)),
-                ports: packet.ports,
-                octets: of_ip().or(Some(packet.ip_bytes)),
-                packets: content.packets.or(Some(1)),
-                ..content
-            }),
+        match Packet::read(link, bytes, length.unwrap_or(bytes.len() as u64), self.context.settings.tunnels) {
+            Ok(packet) => {
+                let one = content.packets.is_none_or(|packets| packets == 1) && link == link_type::ETHERNET;
+                let lengths = length.filter(|_| one).map(|length| packet.lengths(length));
+                Some(Content {
+                    ends: (Some(packet.source), Some(packet.destination)),
+                    ports: packet.ports,
+                    octets: of_ip().or(Some(packet.ip_bytes)),
+                    frame_octets: lengths.map(|found| found.frame).or(content.frame_octets),
+                    packets: content.packets.or(Some(1)),
+                    contradict: lengths.is_some_and(|found| found.contradict),
+                    ..content
+                })
+            }
             Err(refused) => {
                 self.refuse(refused.reason, &refused.detail, length.unwrap_or(0));
                 None
@@ -124,15 +151,17 @@ impl Counter<'_, '_> {
             return self.refuse(Reason::NoAddresses, "", content.octets.unwrap_or(0));
         };
         let octets = content.octets.filter(|&octets| octets > 0 || content.packets == Some(0));
-        let Some(ip_bytes) = octets.or(content.frame_octets.filter(|_| self.size == Size::Frame)) else {
+        let Some(ip_bytes) =
+            octets.or(content.frame_octets.filter(|_| self.context.settings.size == Size::Frame))
+        else {
             return self.refuse(Reason::NoBytes, "", 0);
         };
         // A record without a packet count describes at least one packet.
         let packets = content.packets.unwrap_or(1).max(1);
         let added = packets.checked_mul(ETHERNET).and_then(|added| ip_bytes.checked_add(added));
         let frame_bytes = content.frame_octets.or(added);
-        let bytes = frame_bytes.map(|frame| self.size.of(frame, ip_bytes));
-        let rate = rate.or(self.default_rate).unwrap_or_else(|| {
+        let bytes = frame_bytes.map(|frame| self.context.settings.size.of(frame, ip_bytes));
+        let rate = rate.or(self.context.settings.sampling).unwrap_or_else(|| {
             self.refuse(Reason::NoRate, "", ip_bytes);
             1
         });
@@ -153,27 +182,34 @@ impl Counter<'_, '_> {
             }
         };
         let flow = Flow { start_ns, end_ns, source, destination, ports: content.ports, bytes, packets, rate };
-        (self.sink.flow)(&flow, self.exporter, self.sink.discards);
+        let scaled = bytes.saturating_mul(rate.into());
+        if content.discarded {
+            return self.refuse(Reason::DiscardedPacket, "", scaled);
+        }
+        if content.contradict {
+            self.refuse(Reason::LengthMismatch, "", scaled);
+        }
+        self.context.count(&flow, self.exporter, content.way);
     }
 
     /// Counts a record that is not in the matrix, or is there in doubt.
     pub fn refuse(&mut self, reason: Reason, detail: &str, bytes: u64) {
         let (record, protocol) = (self.record, self.exporter.protocol);
-        self.sink.discards.count(reason, detail, bytes, || format!("packet {record}: {protocol}"));
+        self.context.discard(reason, detail, bytes, || format!("packet {record}: {protocol}"));
     }
 
     /// Counts bytes of a datagram that are inconsistent; `part` names them.
     pub fn broken(&mut self, bytes: usize, part: &str) {
         let (record, protocol) = (self.record, self.exporter.protocol);
         let example = || format!("packet {record}: {bytes} bytes of {part}");
-        self.sink.discards.count(Reason::BrokenDatagram, protocol, bytes as u64, example);
+        self.context.discard(Reason::BrokenDatagram, protocol, bytes as u64, example);
     }
 
     /// Counts a set of records without a template.
     pub fn no_template(&mut self, id: u16, domain: u32, bytes: usize) {
         let record = self.record;
         let from = self.exporter.address.map_or("a file".into(), |from| from.to_string());
-        self.sink.discards.count(Reason::NoTemplate, "", bytes as u64, || {
+        self.context.discard(Reason::NoTemplate, "", bytes as u64, || {
             format!("packet {record}: template {id} of {from}, domain {domain}")
         });
     }
@@ -181,10 +217,17 @@ impl Counter<'_, '_> {
     /// Counts records that were counted before the sampling rate of their exporter arrived.
     pub fn late(&mut self, records: u64) {
         let (record, protocol) = (self.record, self.exporter.protocol);
-        self.sink.discards.count_many(Reason::LateRate, records, || {
+        self.context.sink.discards.count_all(Reason::LateRate, records, 0, || {
             format!("packet {record}: {protocol}: the rate arrived after {records} records")
         });
     }
+}
+
+/// True if the exporter discarded the packets of a record, by its forwarding status or by the event of a firewall.
+fn is_discarded(fields: &Fields<'_>) -> bool {
+    let status = fields.number(field::FORWARDING).filter(|&status| status < 256);
+    status.is_some_and(|status| status >> 6 == DROPPED)
+        || fields.number(field::FIREWALL_EVENT) == Some(DENIED)
 }
 
 /// Ports of the protocols that have ports.

@@ -9,11 +9,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Arrival, Exporter, Sink};
+use super::direction::Way;
+use super::{Arrival, Context, Exporter, Settings, protocol};
 use crate::counter::Counter;
 use crate::discards::Reason;
-use crate::flow::{CHECK_SEQUENCE, ETHERNET, Flow, Size};
-use crate::packet::{Packet, link_type};
+use crate::flow::{CHECK_SEQUENCE, ETHERNET, Flow};
+use crate::link::link_type;
+use crate::packet::Packet;
 
 /// Format numbers of enterprise 0.
 mod format {
@@ -21,6 +23,7 @@ mod format {
     pub const COUNTER_SAMPLE: u32 = 2;
     pub const EXPANDED_FLOW_SAMPLE: u32 = 3;
     pub const EXPANDED_COUNTER_SAMPLE: u32 = 4;
+    pub const DISCARDED_PACKET: u32 = 5;
     pub const HEADER: u32 = 1;
     pub const ETHERNET_FRAME: u32 = 2;
     pub const IPV4: u32 = 3;
@@ -28,10 +31,6 @@ mod format {
     pub const INTERFACE_COUNTERS: u32 = 1;
     /// Records with smaller numbers describe the packet itself; records from this number on only add information.
     pub const FIRST_EXTENSION: u32 = 5;
-}
-
-pub struct Settings {
-    pub size: Size,
 }
 
 /// Bytes in XDR: words of four bytes, big-endian.
@@ -77,14 +76,23 @@ impl<'a> Xdr<'a> {
 }
 
 /// Fields of a datagram that concern all its samples.
-struct Datagram {
+struct Datagram<'a> {
     exporter: Exporter,
     time_ns: i64,
     record: u64,
-    size: Size,
+    settings: &'a Settings,
 }
 
-pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, sink: &mut Sink<'_>) {
+/// An interface in a sample: its format, and its number or the reason of a discard.
+type Interface = (u32, u32);
+
+/// Reason why a sample has no flow, with a detail and the bytes of the packet.
+type Refused = (Reason, String, u64);
+
+/// Format of an output interface that is the reason why the switch discarded the packet.
+const DISCARDED: u32 = 1;
+
+pub fn read(bytes: &[u8], arrival: Arrival, context: &mut Context<'_, '_>) {
     let record = arrival.record;
     let mut xdr = Xdr(bytes);
     let header = || -> Option<(Option<IpAddr>, u32)> {
@@ -97,49 +105,63 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, sink: &mut Sink
     let mut header = header;
     let (Some((agent, samples)), Some(time_ns)) = (header(), arrival.time_ns) else {
         let length = bytes.len() as u64;
-        sink.discards
-            .count(Reason::BrokenDatagram, "sFlow", length, || format!("packet {record}: its header"));
+        context.discard(Reason::BrokenDatagram, "sFlow", length, || format!("packet {record}: its header"));
         return;
     };
     let address = agent.or(arrival.from.map(|(address, _)| address));
     let exporter = Exporter { protocol: "sflow", address };
-    let datagram = Datagram { exporter, time_ns, record, size: settings.size };
+    let datagram = Datagram { exporter, time_ns, record, settings: context.settings };
     for sample in 0..samples {
         let Some((kind, body)) = xdr.word().zip(xdr.opaque()) else {
             let (lost, left) = (samples - sample, xdr.0.len() as u64);
-            sink.discards.count(Reason::BrokenDatagram, "sFlow", left, || {
+            context.discard(Reason::BrokenDatagram, "sFlow", left, || {
                 format!("packet {record}: {lost} of {samples} samples are missing")
             });
             return;
         };
         let body = Xdr(body);
         let read = match kind {
-            format::FLOW_SAMPLE => datagram.flow(body, false, sink),
-            format::EXPANDED_FLOW_SAMPLE => datagram.flow(body, true, sink),
-            format::COUNTER_SAMPLE => datagram.counters(body, false, sink),
-            format::EXPANDED_COUNTER_SAMPLE => datagram.counters(body, true, sink),
+            format::FLOW_SAMPLE => datagram.flow(body, false, context),
+            format::EXPANDED_FLOW_SAMPLE => datagram.flow(body, true, context),
+            format::COUNTER_SAMPLE => datagram.counters(body, false, context),
+            format::EXPANDED_COUNTER_SAMPLE => datagram.counters(body, true, context),
+            format::DISCARDED_PACKET => {
+                context.discard(Reason::DiscardedPacket, "", 0, || format!("packet {record}: a sample"));
+                Some(())
+            }
             other => {
                 let detail = format!("sample {}:{}", other >> 12, other & 0xfff);
-                sink.discards.count(Reason::UnknownSample, &detail, 0, || format!("packet {record}"));
+                context.discard(Reason::UnknownSample, &detail, 0, || format!("packet {record}"));
                 Some(())
             }
         };
         if read.is_none() {
-            sink.discards.count(Reason::BrokenDatagram, "sFlow sample", body.0.len() as u64, || {
+            context.discard(Reason::BrokenDatagram, "sFlow sample", body.0.len() as u64, || {
                 format!("packet {record}: sample {}", sample + 1)
             });
         }
     }
+    if xdr.0.iter().any(|&byte| byte != 0) {
+        let left = xdr.0.len() as u64;
+        context.discard(Reason::BrokenDatagram, "sFlow", left, || {
+            format!("packet {record}: {left} bytes behind the last sample")
+        });
+    }
 }
 
-impl Datagram {
+impl Datagram<'_> {
     /// Reads a sampled packet; `None` if the sample contradicts itself.
-    fn flow(&self, mut xdr: Xdr<'_>, expanded: bool, sink: &mut Sink<'_>) -> Option<()> {
-        // Skips the sequence number, and the source in one word or two.
-        xdr.bytes(if expanded { 12 } else { 8 })?;
+    fn flow(&self, mut xdr: Xdr<'_>, expanded: bool, context: &mut Context<'_, '_>) -> Option<()> {
+        // Skips the sequence number.
+        xdr.word()?;
+        // A compact sample has kind and number of its source in one word, as it has format and number of an interface.
+        let source = if expanded { (xdr.word()?, xdr.word()?) } else { split(xdr.word()?, 24) };
         let rate = xdr.word()?;
-        // Skips the number of packets that could have been sampled, the number of lost samples, and the interfaces.
-        xdr.bytes(if expanded { 24 } else { 16 })?;
+        // Skips the number of packets that could have been sampled, and the number of lost samples.
+        xdr.bytes(8)?;
+        let mut interface =
+            || Some(if expanded { (xdr.word()?, xdr.word()?) } else { split(xdr.word()?, 30) });
+        let (input, output) = (interface()?, interface()?);
         let records = xdr.word()?;
         if rate == 0 {
             return None;
@@ -156,43 +178,58 @@ impl Datagram {
                 Err(reason) => refused = Some(refused.unwrap_or(reason)),
             }
         }
-        if let Some(flow) = seen {
-            (sink.flow)(&Flow { rate, ..flow }, self.exporter, sink.discards);
-        } else {
+        let record = self.record;
+        let example = || format!("packet {record}: a sample");
+        let Some((flow, contradict)) = seen else {
             let (reason, detail, bytes) = refused.unwrap_or((Reason::NoHeader, String::new(), 0));
-            let record = self.record;
-            sink.discards.count(reason, &detail, bytes, || format!("packet {record}: a sample"));
+            context.discard(reason, &detail, bytes.saturating_mul(rate.into()), example);
+            return Some(());
+        };
+        let bytes = flow.bytes.saturating_mul(rate.into());
+        if output.0 == DISCARDED {
+            context.discard(Reason::DiscardedPacket, "", bytes, example);
+            return Some(());
         }
+        if contradict {
+            context.discard(Reason::LengthMismatch, "", bytes, example);
+        }
+        context.count(&Flow { rate, ..flow }, self.exporter, way(source, input, output));
         Some(())
     }
 
-    /// Flow of a record about the sampled packet, or the reason why the record has no flow. `None` if the record
-    /// contradicts itself.
-    fn packet(&self, kind: u32, mut xdr: Xdr<'_>) -> Option<Result<Flow, (Reason, String, u64)>> {
+    /// Flow of a record about the sampled packet, with true if its lengths contradict each other; or the reason why the
+    /// record has no flow. `None` if the record contradicts itself.
+    fn packet(&self, kind: u32, mut xdr: Xdr<'_>) -> Option<Result<(Flow, bool), Refused>> {
+        let size = self.settings.size;
         match kind {
             format::HEADER => {
-                let protocol = xdr.word()?;
+                let header_protocol = xdr.word()?;
                 let length = u64::from(xdr.word()?);
                 xdr.word()?;
                 let header = xdr.opaque()?;
                 // Lengths of Ethernet frames include the check sequence, even if it was stripped.
-                let (link, length) = match protocol {
+                let (link, length) = match header_protocol {
                     1 => (link_type::ETHERNET, length.saturating_sub(CHECK_SEQUENCE)),
+                    7 => (link_type::PPP, length),
                     11 | 12 => (link_type::RAW[0], length),
                     13 => (link_type::MPLS, length),
+                    14 => (link_type::PPP_HDLC, length),
                     other => {
                         let detail = format!("sFlow header protocol {other}");
                         return Some(Err((Reason::UnknownLinkType, detail, length)));
                     }
                 };
-                Some(match Packet::read(link, header, length) {
-                    Ok(packet) => Ok(self.one_packet(
-                        (packet.source, packet.destination),
-                        packet.ports,
-                        self.size.of(length, packet.ip_bytes),
-                    )),
-                    Err(refused) => Err((refused.reason, refused.detail, length)),
-                })
+                let packet = match Packet::read(link, header, length, self.settings.tunnels) {
+                    Ok(packet) => packet,
+                    Err(refused) => return Some(Err((refused.reason, refused.detail, length))),
+                };
+                if let Some(export) = protocol(&packet, &self.settings.ports) {
+                    return Some(Err((Reason::Export, format!("{export} in samples"), length)));
+                }
+                let lengths = packet.lengths(length);
+                let bytes = size.of(lengths.frame, lengths.ip);
+                let flow = self.one_packet((packet.source, packet.destination), packet.ports, bytes);
+                Some(Ok((flow, lengths.contradict)))
             }
             format::IPV4 | format::IPV6 => {
                 let ip_bytes = u64::from(xdr.word()?);
@@ -205,7 +242,7 @@ impl Datagram {
                 };
                 let ports = (xdr.word()? as u16, xdr.word()? as u16);
                 let ports = [6, 17, 33, 132].contains(&protocol).then_some(ports);
-                Some(Ok(self.one_packet(ends, ports, self.size.of(ip_bytes + ETHERNET, ip_bytes))))
+                Some(Ok((self.one_packet(ends, ports, size.of(ip_bytes + ETHERNET, ip_bytes)), false)))
             }
             format::ETHERNET_FRAME => {
                 let length = u64::from(xdr.word()?);
@@ -222,14 +259,14 @@ impl Datagram {
     }
 
     /// Reads the counters of an interface; `None` if the sample contradicts itself.
-    fn counters(&self, mut xdr: Xdr<'_>, expanded: bool, sink: &mut Sink<'_>) -> Option<()> {
+    fn counters(&self, mut xdr: Xdr<'_>, expanded: bool, context: &mut Context<'_, '_>) -> Option<()> {
         xdr.bytes(if expanded { 12 } else { 8 })?;
         for _ in 0..xdr.word()? {
             let (kind, body) = xdr.word().zip(xdr.opaque())?;
             // Counters of hosts, queues and processors do not concern traffic between two endpoints.
             if let (format::INTERFACE_COUNTERS, Some(agent)) = (kind, self.exporter.address) {
                 let counter = self.counter(agent, Xdr(body))?;
-                if let Some(counters) = &mut sink.counters {
+                if let Some(counters) = &mut context.sink.counters {
                     counters.push(counter);
                 }
             }
@@ -247,5 +284,20 @@ impl Datagram {
         xdr.bytes(24)?;
         let out_octets = xdr.long()?;
         Some(Counter { time_ns: self.time_ns, agent, interface, speed_bps, in_octets, out_octets })
+    }
+}
+
+/// Upper bits and lower bits of a word.
+fn split(word: u32, lower: u32) -> Interface {
+    (word >> lower, word & ((1 << lower) - 1))
+}
+
+/// Direction of a sample: its source is the interface where the packet enters, or where it leaves.
+fn way(source: Interface, input: Interface, output: Interface) -> Option<Way> {
+    // Sources of kind 0 are interfaces, and so are interfaces of format 0.
+    match (source == input, source == output) {
+        (true, false) => Some(Way::Ingress),
+        (false, true) => Some(Way::Egress),
+        _ => None,
     }
 }

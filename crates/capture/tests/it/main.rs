@@ -1,6 +1,7 @@
 //! Integration tests of captures: files, exports, and places.
 
 mod completeness;
+mod exporters;
 mod exports;
 mod packets;
 mod places;

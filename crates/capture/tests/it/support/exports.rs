@@ -40,6 +40,28 @@ pub fn flow_sample(expanded: bool, rate: u32, records: &[(u32, Vec<u8>)]) -> (u3
     (if expanded { 3 } else { 1 }, bytes)
 }
 
+/// A flow sample that was taken at an interface; `interfaces` are the words of input and output of a compact sample.
+pub fn sample_at(
+    expanded: bool,
+    rate: u32,
+    source: u32,
+    interfaces: (u32, u32),
+    records: &[(u32, Vec<u8>)],
+) -> (u32, Vec<u8>) {
+    let (kind, mut bytes) = flow_sample(expanded, rate, records);
+    let (input, output) = interfaces;
+    let mut put = |at: usize, word: u32| bytes[4 * at..4 * at + 4].copy_from_slice(&word.to_be_bytes());
+    if expanded {
+        let number = |word: u32| word & 0x3fff_ffff;
+        let words =
+            [(2, source), (6, input >> 30), (7, number(input)), (8, output >> 30), (9, number(output))];
+        words.iter().for_each(|&(at, word)| put(at, word));
+    } else {
+        [(1, source), (5, input), (6, output)].iter().for_each(|&(at, word)| put(at, word));
+    }
+    (kind, bytes)
+}
+
 /// The record of a sampled Ethernet frame with the first 128 bytes of the frame.
 pub fn sampled_frame(frame: &[u8]) -> (u32, Vec<u8>) {
     let mut bytes = Vec::new();
