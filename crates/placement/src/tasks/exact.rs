@@ -103,7 +103,7 @@ impl Exact {
         let start = model.values_of(&first);
         let solution = match model.program.minimise(Limits { nodes }, Some(&start)) {
             Ok(solution) => solution,
-            Err(SolverError::Limit { .. }) => {
+            Err(SolverError::Limit { .. } | SolverError::Unproven(_)) => {
                 notes.gap = Some(f64::INFINITY);
                 return Ok(first);
             }

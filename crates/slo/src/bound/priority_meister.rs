@@ -33,7 +33,7 @@
 //! not know that several busy periods belong to one queue. On lines and trees, with fluid service and one higher
 //! priority, the program is at most the curves.
 //!
-//! Values are solver results, accurate to about a millionth.
+//! The delay is the bound that the solver's prices prove, not its objective; the two agree to about a millionth.
 
 use std::collections::BTreeMap;
 
@@ -133,9 +133,11 @@ impl<'p, 's> Before<'p, 's> {
         let scale = Scale { work: fastest * unit, rate: fastest };
         let program = self.build(&periods, &scale);
         match program.minimise(Limits::default(), None) {
-            Ok(solution) => Ok((-solution.objective * unit).max(0.0)),
+            Ok(solution) => Ok((-solution.bound * unit).max(0.0)),
             // Some queues are loaded to exactly their capacity.
-            Err(SolverError::Unbounded) => Err(self.overload(self.fullest(&periods))),
+            Err(SolverError::Unbounded) if self.is_full(self.fullest(&periods)) => {
+                Err(self.overload(self.fullest(&periods)))
+            }
             Err(error) => {
                 let (workload, stage) = self.parts.place(self.part);
                 Err(Unbounded::Solver { workload, stage, error })
@@ -181,24 +183,52 @@ impl<'p, 's> Before<'p, 's> {
         Ok(periods)
     }
 
+    /// Twice the longest time, in seconds, that all busy periods take one after another. Real traffic stays within it, so
+    /// it bounds the times of the program, and the solver's prices prove a bound without an assumption on the times.
+    fn range(&self, periods: &[Period]) -> f64 {
+        // For each period: its longest length, and the length of the longest chain of periods before it.
+        let mut chains = vec![(0.0f64, 0.0f64); periods.len()];
+        for (at, period) in periods.iter().enumerate().rev() {
+            let before = chains[at].1;
+            let (mut load, mut work) = (0.0, period.lag);
+            for flow in self.flows.iter().filter(|flow| flow.route.contains(&period.queue)) {
+                let bucket = flow.arrivals.buckets()[flow.arrivals.buckets().len() - 1];
+                load += bucket.rate();
+                work += bucket.burst() + bucket.rate() * before;
+            }
+            let length = work / (self.parts.system.queues[period.queue].capacity - load).max(0.0);
+            chains[at].0 = length;
+            if let Some(next) = period.leads_to {
+                chains[next].1 = chains[next].1.max(before + length);
+            }
+        }
+        let sum: f64 = chains.iter().map(|(length, _)| length).sum();
+        if sum.is_nan() { f64::INFINITY } else { 2.0 * sum }
+    }
+
     fn build(&self, periods: &[Period], scale: &Scale) -> Program {
-        const FREE: std::ops::RangeInclusive<f64> = f64::NEG_INFINITY..=f64::INFINITY;
+        let most = self.range(periods);
+        let (time, work) = (most / (scale.work / scale.rate), |flow: &Flow<'_>| {
+            let bucket = flow.arrivals.buckets()[flow.arrivals.buckets().len() - 1];
+            2.0 * (bucket.burst() + bucket.rate() * most) / scale.work
+        });
+        let free = -time..=time;
         let mut program = Program::new();
-        let out = program.add(-1.0, FREE);
+        let out = program.add(-1.0, free.clone());
         let starts: Vec<Variable> = (periods.iter().enumerate())
             .map(|(at, period)| {
                 // Time zero is the workload's arrival at its first queue.
                 let first = period.main && !periods[at + 1..].iter().any(|later| later.main);
-                program.add(0.0, if first { 0.0..=0.0 } else { FREE })
+                program.add(0.0, if first { 0.0..=0.0 } else { free.clone() })
             })
             .collect();
-        let arrival = program.add(1.0, 0.0..=f64::INFINITY);
+        let arrival = program.add(1.0, 0.0..=time);
         // For each period: the served work of each flow at its queue.
         let served: Vec<BTreeMap<usize, Variable>> = (periods.iter())
             .map(|period| {
                 let here =
                     (0..self.flows.len()).filter(|&flow| self.flows[flow].route.contains(&period.queue));
-                here.map(|flow| (flow, program.add(0.0, 0.0..=f64::INFINITY))).collect()
+                here.map(|flow| (flow, program.add(0.0, 0.0..=work(&self.flows[flow])))).collect()
             })
             .collect();
         for (at, period) in periods.iter().enumerate() {
@@ -276,10 +306,16 @@ impl<'p, 's> Before<'p, 's> {
         Unbounded::Overload { workload, stage, queue: self.parts.queue(queue), overload }
     }
 
+    /// True if a queue has no capacity left, within rounding.
+    fn is_full(&self, queue: usize) -> bool {
+        self.load(queue) >= self.parts.system.queues[queue].capacity * (1.0 - 1e-9)
+    }
+
+    /// Queue with the largest load as a share of its capacity.
     fn fullest(&self, periods: &[Period]) -> usize {
-        let left = |queue: usize| self.parts.system.queues[queue].capacity - self.load(queue);
+        let share = |queue: usize| self.load(queue) / self.parts.system.queues[queue].capacity;
         let queues = periods.iter().map(|period| period.queue);
-        queues.min_by(|&a, &b| left(a).total_cmp(&left(b))).expect("a path has a queue")
+        queues.max_by(|&a, &b| share(a).total_cmp(&share(b))).expect("a path has a queue")
     }
 }
 

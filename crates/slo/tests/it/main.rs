@@ -8,6 +8,7 @@ mod pack_golden;
 mod pack_ledger;
 mod slo_admission;
 mod slo_bounds;
+mod slo_capacities;
 mod slo_file;
 mod slo_golden;
 mod slo_plp;

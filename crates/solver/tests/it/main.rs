@@ -1,3 +1,4 @@
 //! Integration tests of the solver.
 
 mod programs;
+mod proofs;
