@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import ibis
+import pyarrow
 
 from leeward._csv_errors import find_error
 from leeward._table_head import Head, files
@@ -22,6 +23,8 @@ from leeward._table_head import head as read_head
 from leeward.errors import InputError
 from leeward.telemetry.cells import milliseconds, number
 from leeward.telemetry.engine import Engine
+from leeward.telemetry.exports import export
+from leeward.telemetry.exports.table import Export
 from leeward.telemetry.layout import Layout, MapColumns, layout
 from leeward.telemetry.units import COUNTERS, RATES
 
@@ -82,7 +85,12 @@ def readings(
             other files.
     """
     groups: dict[_Shape, tuple[Head, Layout, list[Path]]] = {}
+    parts = []
     for path in files(paths, "telemetry"):
+        exported = export(path)
+        if exported is not None:
+            parts.append(_exported(engine, path, exported, map_columns))
+            continue
         head = read_head(path)
         head.check_names()
         file_layout = layout(str(path), head.columns, map_columns)
@@ -92,7 +100,7 @@ def readings(
         shape = (head.columns, tuple(map(str, head.types.values())), head.delimiter, head.compressed, unit)
         file_layout = replace(file_layout, time=replace(file_layout.time, unit=unit))
         groups.setdefault(shape, (head, file_layout, []))[2].append(path)
-    parts = [_part(engine, group, head, file_layout) for head, file_layout, group in groups.values()]
+    parts += [_part(engine, group, head, file_layout) for head, file_layout, group in groups.values()]
     first = parts[0]
     for other in parts[1:]:
         names = ("ways", "labels", "counter", "width", "unit")
@@ -141,11 +149,28 @@ def _check_types(head: Head, file_layout: Layout) -> None:
         head.check_type(name, "numbers", "texts", "bytes")
 
 
-def _part(engine: Engine, group: list[Path], head: Head, file_layout: Layout) -> Readings:
-    """Readings of files of the same shape."""
+def _exported(engine: Engine, path: Path, exported: Export, map_columns: MapColumns | None) -> Readings:
+    """Readings of a file of another program."""
+    types = dict(zip(exported.table.column_names, exported.table.schema.types, strict=True))
+    head = Head(path, tuple(types), types, "", False, ())
+    head.check_names()
+    file_layout = layout(str(path), head.columns, map_columns)
+    _check_types(head, file_layout)
+    part = _part(engine, [path], head, file_layout, exported.table)
+    # A cell without a reading is not an invalid number.
+    table = part.table.filter(part.table.value.notnull())
+    return replace(part, table=table, unit_named=part.unit_named or exported.unit_named)
+
+
+def _part(
+    engine: Engine, group: list[Path], head: Head, file_layout: Layout, content: pyarrow.Table | None = None
+) -> Readings:
+    """Readings of files of the same shape, or of their content if it is in memory."""
     name = str(group[0]) if len(group) == 1 else f"{group[0]} and {len(group) - 1:,} others"
     with reading(name):
-        if head.parquet:
+        if content is not None:
+            table = engine.table(content)
+        elif head.parquet:
             table = engine.parquet(group)
         else:
             table = engine.csv(group, head.delimiter, head.columns, head.compressed)
