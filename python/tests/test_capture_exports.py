@@ -213,3 +213,28 @@ def test_links_of_ppp_and_hdlc_are_read(document: Document, link: int, head: byt
     packet = HEADER[14:18].replace(struct.pack(">H", 1500), struct.pack(">H", 40)) + HEADER[18:54]
     result = document(pcap([head + packet], link))
     assert (total(result), result["discards"]) == (len(head) + 40, [])
+
+
+def test_appended_captures_and_lost_exports_are_known(document: Document) -> None:
+    def numbered(number: int) -> bytes:
+        data = bytearray(netflow_5([v5_record(1000, 1)]))
+        data[16:20] = number.to_bytes(4, "big")
+        return udp_frame(bytes(data), 2055)
+
+    data = pcap([numbered(7), numbered(8)]) + pcap([numbered(9), numbered(12)])
+    result = document(data)
+    assert (total(result), doubts(result)) == (4 * 1014, {"lost-exports"})
+    [row] = result["discards"]
+    assert (row["count"], row["detail"], row["doubt"]) == (2, "records", True)
+
+
+def test_files_of_messages_of_two_exporters_do_not_share_a_rate(run: Run, tmp_path: Path) -> None:
+    rate = set_of(3, struct.pack(">HHHHH", 257, 1, 0, 34, 4)) + set_of(257, struct.pack(">I", 1000))
+    (tmp_path / "a.ipfix").write_bytes(ipfix(template(FLOW), rate, set_of(256, flow())))
+    (tmp_path / "b.ipfix").write_bytes(ipfix(template(FLOW), set_of(256, flow())))
+    process = run("matrix", "capture", "a.ipfix", "b.ipfix", "-o", "json")
+    result = json.loads(process.stdout)
+    assert total(result) == 1_014_000 + 1014
+    assert [row["name"] for row in result["sources"]] == ["a.ipfix", "b.ipfix"]
+    [doubt] = [row for row in result["discards"] if row["reason"] == "no-rate"]
+    assert (doubt["count"], doubt["examples"]) == (1, "b.ipfix: packet 1: ipfix")

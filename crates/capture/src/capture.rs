@@ -53,6 +53,8 @@ pub struct OpenFile {
     name: String,
     frames: Frames,
     content: Content,
+    /// Number of the file, once it has been read from.
+    number: Option<usize>,
     /// Number of records read so far.
     records: u64,
     packets: Source,
@@ -111,7 +113,7 @@ impl Capture {
         })?;
         let content = if frames.are_messages() { Content::Exports } else { self.settings.content };
         let packets = Source { protocol: "packets", name: name.to_owned(), ..Source::default() };
-        Ok(OpenFile { name: name.to_owned(), frames, content, records: 0, packets })
+        Ok(OpenFile { name: name.to_owned(), frames, content, number: None, records: 0, packets })
     }
 
     /// Reads up to `records` more records of a file; returns `false` after the last record.
@@ -121,6 +123,14 @@ impl Capture {
     /// Fails if the file cannot be read, or if there are too many cells or readings of counters.
     pub fn read(&mut self, open: &mut OpenFile, records: u64) -> Result<bool, InputError> {
         let broken = |name: &str, error: io::Error| InputError::new(name, error);
+        let file = match open.number {
+            Some(file) => file,
+            None => {
+                self.exports.open_file();
+                *open.number.insert(self.discards.open_file(&open.name))
+            }
+        };
+        self.discards.set_file(file);
         for _ in 0..records {
             match open.frames.next(&mut self.discards) {
                 Ok(Some(Record::Frame(frame))) => {
@@ -130,17 +140,18 @@ impl Capture {
                         open.content = detect_content(&frame, &self.settings);
                     }
                     if open.content == Content::Exports {
-                        self.read_exported(&frame, open.records);
+                        self.read_exported(&frame, file, open.records);
                     } else {
                         self.count_packet(&frame, open.records, &mut open.packets);
                     }
                 }
                 Ok(Some(Record::Message(message))) => {
                     open.records += 1;
-                    let arrival = Arrival { from: None, time_ns: None, record: open.records };
+                    let arrival = Arrival { from: None, time_ns: None, file, record: open.records };
                     self.read_datagram(message, arrival);
                 }
                 Ok(None) => {
+                    open.frames.close(&mut self.discards).map_err(|error| broken(&open.name, error))?;
                     let packets = std::mem::take(&mut open.packets);
                     if packets.flows > 0 {
                         add(
@@ -176,10 +187,12 @@ impl Capture {
         self.exports.finish(&mut Sink { flow: &mut flow, counters: None, discards: &mut self.discards });
         let FlowSums { places, sums, mut sources, exporters, unknown } = self.flows;
         for (exporter, source) in exporters {
-            let name = exporter.address.map_or("a file".into(), |address| address.to_string());
+            let file = || self.discards.file_name(exporter.file.unwrap_or(usize::MAX)).to_owned();
+            let name = exporter.address.map_or_else(file, |address| address.to_string());
             let source = Source { protocol: exporter.protocol, name: name.clone(), ..source };
             add(sources.entry((exporter.protocol, name)).or_default(), source);
         }
+        self.discards.name_files();
         let mut unknown: Vec<(IpAddr, u128)> = unknown.into_iter().collect();
         unknown.sort_unstable_by_key(|&(address, bytes)| (std::cmp::Reverse(bytes), address));
         unknown.truncate(MOST_UNKNOWN);
@@ -247,7 +260,7 @@ impl Capture {
     }
 
     /// Reads a packet as an exported datagram.
-    fn read_exported(&mut self, frame: &Frame<'_>, record: u64) {
+    fn read_exported(&mut self, frame: &Frame<'_>, file: usize, record: u64) {
         let mut refuse = |reason, detail: &str| {
             self.discards.count(reason, detail, frame.length, || format!("packet {record}"))
         };
@@ -268,7 +281,7 @@ impl Capture {
                     refuse(Reason::RecognizedExport, &format!("{name}, as with --port {to}"));
                 }
                 let from = Some((packet.source, from));
-                self.read_datagram(datagram, Arrival { from, time_ns: Some(frame.time_ns), record });
+                self.read_datagram(datagram, Arrival { from, time_ns: Some(frame.time_ns), file, record });
             }
             Datagram::CutOff => refuse(Reason::CutOffDatagram, ""),
             Datagram::Fragment => refuse(Reason::Fragment, ""),
@@ -326,7 +339,7 @@ impl FlowSums {
 
     fn count_source(&mut self, exporter: Exporter, flow: &Flow) {
         let room = self.exporters.len() < MOST_SOURCES || self.exporters.contains_key(&exporter);
-        let exporter = if room { exporter } else { Exporter { address: None, ..exporter } };
+        let exporter = if room { exporter } else { Exporter { address: None, file: None, ..exporter } };
         let source = self.exporters.entry(exporter).or_default();
         source.flows += 1;
         source.bytes += u128::from(flow.bytes) * u128::from(flow.rate);

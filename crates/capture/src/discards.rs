@@ -65,6 +65,9 @@ reasons! {
     NoDirection, "no-direction", true, "packets and records without a direction: counted, although one direction was chosen";
     NoRate, "no-rate", true, "exported records without a known sampling rate: counted as if every packet had been sampled";
     LateRate, "late-rate", true, "exported records beyond the number that can wait for their sampling rate: counted without it";
+    TotalCounts, "total-counts", true, "exported records that count since the start of their flow: a flow in several records counts too often";
+    LostExports, "lost-exports", true, "records or datagrams that are not in the files, by the sequence numbers of their exporter";
+    CaptureDrops, "capture-drops", true, "packets that the capturing system dropped, by its own count in the file";
     NoFlowTime, "no-flow-time", true, "exported records without usable times: counted at the time of export";
 }
 
@@ -95,6 +98,8 @@ pub struct Discard {
     pub bytes: u64,
     /// Positions or endpoints of the first few occurrences.
     pub examples: Vec<String>,
+    /// File of each example, by its number.
+    files: Vec<usize>,
 }
 
 /// All traffic that was not counted, or was counted under an assumption.
@@ -102,6 +107,10 @@ pub struct Discard {
 pub struct Discards {
     kinds: BTreeMap<(Reason, String), Discard>,
     details: BTreeMap<Reason, usize>,
+    /// Names of the files, in the order of their first records.
+    files: Vec<String>,
+    /// Number of the file that is being read.
+    file: usize,
 }
 
 impl Discards {
@@ -121,6 +130,7 @@ impl Discards {
         discard.bytes = discard.bytes.saturating_add(bytes);
         if discard.examples.len() < EXAMPLES {
             discard.examples.push(example());
+            discard.files.push(self.file);
         }
     }
 
@@ -128,15 +138,47 @@ impl Discards {
     pub(crate) fn count_all(
         &mut self,
         reason: Reason,
+        detail: &str,
         count: u64,
         bytes: u64,
         example: impl FnOnce() -> String,
     ) {
         if count > 0 {
-            self.count(reason, "", bytes, example);
-            let discard = self.kinds.entry((reason, String::new())).or_default();
+            self.count(reason, detail, bytes, example);
+            let discard = self.kinds.entry((reason, detail.to_owned())).or_default();
             discard.count += count - 1;
         }
+    }
+
+    /// Number of a file for examples; the file is the one that is being read from now on.
+    pub(crate) fn open_file(&mut self, name: &str) -> usize {
+        self.files.push(name.to_owned());
+        self.file = self.files.len() - 1;
+        self.file
+    }
+
+    /// Continues with a file.
+    pub(crate) fn set_file(&mut self, file: usize) {
+        self.file = file;
+    }
+
+    /// Puts the names of files before the examples, if there are several files.
+    pub(crate) fn name_files(&mut self) {
+        if self.files.len() < 2 {
+            return;
+        }
+        for discard in self.kinds.values_mut() {
+            for (example, file) in discard.examples.iter_mut().zip(std::mem::take(&mut discard.files)) {
+                if let Some(name) = self.files.get(file) {
+                    *example = format!("{name}: {example}");
+                }
+            }
+        }
+    }
+
+    /// Name of a file.
+    pub(crate) fn file_name(&self, file: usize) -> &str {
+        self.files.get(file).map_or("others", String::as_str)
     }
 
     /// Each kind of each reason, in order, with its counts.

@@ -119,9 +119,9 @@ impl Directions {
             }
         }
         for (exporter, [count, bytes, ingress, egress]) in twice {
-            let name = exporter.address.map_or("a file".into(), |address| address.to_string());
-            discards.count_all(Reason::BothDirections, count, bytes, || {
-                format!("{} of {name}: {ingress} at ingress and {egress} at egress", exporter.protocol)
+            discards.count_all(Reason::BothDirections, "", count, bytes, || {
+                let (protocol, name) = (exporter.protocol, exporter.name());
+                format!("{protocol} of {name}: {ingress} at ingress and {egress} at egress")
             });
         }
     }

@@ -32,6 +32,8 @@ pub mod field {
     pub const SAMPLER: u16 = 48;
     pub const SAMPLER_INTERVAL: u16 = 50;
     pub const DIRECTION: u16 = 61;
+    pub const TOTAL_OCTETS: u16 = 85;
+    pub const TOTAL_PACKETS: u16 = 86;
     pub const FORWARDING: u16 = 89;
     pub const LAYER_2_OFFSET: u16 = 102;
     pub const LAYER_2_SECTION: u16 = 104;

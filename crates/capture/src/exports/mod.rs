@@ -5,6 +5,7 @@ mod fields;
 mod netflow;
 mod records;
 mod sampling;
+mod sequence;
 mod sflow;
 mod signature;
 mod templates;
@@ -19,6 +20,7 @@ use crate::discards::{Discards, Reason};
 use crate::flow::{Flow, Size};
 use crate::packet::Tunnels;
 use direction::{Directions, Way};
+use sequence::Sequences;
 
 /// Default ports of exported datagrams: sFlow, NetFlow, IPFIX.
 pub const PORTS: [u16; 3] = [6343, 2055, 4739];
@@ -30,6 +32,8 @@ pub struct Arrival {
     pub from: Option<(IpAddr, u16)>,
     /// Time of the capture, in nanoseconds since 1970; `None` for a file of messages.
     pub time_ns: Option<i64>,
+    /// Number of the file.
+    pub file: usize,
     /// Number of the record, for errors.
     pub record: u64,
 }
@@ -49,6 +53,15 @@ pub struct Exporter {
     pub protocol: &'static str,
     /// Address of the exporter; `None` for a file of messages.
     pub address: Option<IpAddr>,
+    /// Number of the file of messages.
+    pub file: Option<usize>,
+}
+
+impl Exporter {
+    /// Name in reports.
+    pub fn name(&self) -> String {
+        self.address.map_or_else(|| "a file of messages".into(), |address| address.to_string())
+    }
 }
 
 /// Settings for reading exports.
@@ -68,18 +81,30 @@ pub struct Exports {
     netflow: netflow::Exporters,
     settings: Settings,
     directions: Directions,
+    sequences: Sequences,
 }
 
 impl Exports {
     /// Creates readers without known exporters.
     pub fn new(settings: Settings) -> Exports {
         let directions = Directions::new(settings.direction);
-        Exports { netflow: netflow::Exporters::default(), settings, directions }
+        Exports {
+            netflow: netflow::Exporters::default(),
+            settings,
+            directions,
+            sequences: Sequences::default(),
+        }
+    }
+
+    /// Begins with another file.
+    pub fn open_file(&mut self) {
+        self.sequences.pause();
     }
 
     /// Reads a datagram; its first bytes determine the protocol.
     pub fn read(&mut self, datagram: &[u8], arrival: Arrival, sink: &mut Sink<'_>) {
-        let mut context = Context { settings: &self.settings, directions: &mut self.directions, sink };
+        let Exports { settings, directions, sequences, .. } = self;
+        let mut context = Context { settings, directions, sequences, sink };
         match datagram {
             [0, 0, 0, 5, ..] => sflow::read(datagram, arrival, &mut context),
             [0, 5 | 9 | 10, ..] => self.netflow.read(datagram, arrival, &mut context),
@@ -96,9 +121,11 @@ impl Exports {
 
     /// Counts the records that wait for options, and the sets that wait for a template.
     pub fn finish(&mut self, sink: &mut Sink<'_>) {
-        let mut context = Context { settings: &self.settings, directions: &mut self.directions, sink };
+        let Exports { settings, directions, sequences, .. } = self;
+        let mut context = Context { settings, directions, sequences, sink };
         self.netflow.finish(&mut context);
         self.directions.finish(sink.discards);
+        self.sequences.finish(sink.discards);
     }
 }
 
@@ -106,6 +133,7 @@ impl Exports {
 pub struct Context<'a, 'b> {
     settings: &'a Settings,
     directions: &'a mut Directions,
+    sequences: &'a mut Sequences,
     sink: &'a mut Sink<'b>,
 }
 

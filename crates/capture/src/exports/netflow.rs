@@ -12,6 +12,7 @@ use std::rc::Rc;
 use super::fields::{Clock, Fields, MILLI, Moment, SECOND, field};
 use super::records::{Content, Counter, ports};
 use super::sampling::{Rate, Sampler, Sampling, rate};
+use super::sequence::{Arrived, Unit};
 use super::templates::{self, Change, LEAST_ID, OPTIONS_TEMPLATES, TEMPLATES, Template};
 use super::{Arrival, Context, Exporter};
 use crate::discards::Reason;
@@ -20,7 +21,9 @@ use crate::discards::Reason;
 const MOST_EXPORTERS: usize = 4096;
 /// Largest number of bytes of all exporters that wait for templates.
 const MOST_WAITING: usize = 64 << 20;
-/// Largest number of fields in the templates of all exporters.
+/// Bytes that a waiting set needs in addition to its own.
+const OVERHEAD: usize = size_of::<Waiting>();
+/// Largest memory of the templates of all exporters, in fields.
 const MOST_FIELDS: usize = 4 << 20;
 /// Largest number of records that wait for the sampling rate or the start of their exporter.
 const MOST_PENDING: usize = 1 << 19;
@@ -31,6 +34,8 @@ const V5: (usize, usize) = (24, 48);
 struct Key {
     version: u16,
     from: Option<IpAddr>,
+    /// Number of a file of messages; such files may be of different exporters.
+    file: Option<usize>,
     /// IPFIX has templates per session, which includes the port; NetFlow has templates per exporter.
     port: u16,
     /// Observation domain; in NetFlow 5, type and number of the engine.
@@ -52,13 +57,14 @@ struct Waiting {
     id: u16,
     set: Vec<u8>,
     clock: Clock,
-    record: u64,
+    at: (usize, u64),
 }
 
 /// A record that waits for options.
 struct Pending {
     key: Key,
-    record: u64,
+    /// Number of the file, and of its record.
+    at: (usize, u64),
     content: Content,
     rate: Rate,
 }
@@ -92,6 +98,7 @@ impl Exporters {
             let key = Key {
                 version,
                 from: arrival.from.map(|(address, _)| address),
+                file: arrival.from.is_none().then_some(arrival.file),
                 port: arrival.from.map_or(0, |(_, port)| if version == 10 { port } else { 0 }),
                 domain: match version {
                     5 => word(rest, 20).unwrap_or(0) as u32,
@@ -99,7 +106,7 @@ impl Exporters {
                     _ => long(rest, 12),
                 },
             };
-            let mut counter = counter(&key, arrival.record, context);
+            let mut counter = counter(&key, (arrival.file, arrival.record), context);
             if header == 0 || stated < header || rest.len() < header {
                 return counter.broken(rest.len(), "a datagram without a header of NetFlow or IPFIX");
             }
@@ -112,11 +119,20 @@ impl Exporters {
                 sent_ns: i64::from(long(message, if version == 10 { 4 } else { 8 })) * SECOND,
                 uptime_ms: (version < 10).then(|| long(message, 4)),
             };
-            let mut reader = Reader { key, clock, state, shared: &mut self.shared, counter };
+            let mut reader = Reader {
+                key,
+                clock,
+                file: arrival.file,
+                state,
+                shared: &mut self.shared,
+                counter,
+                records: Some(0),
+            };
             let consistent = match version {
                 5 => reader.v5(message),
                 _ => reader.sets(&message[header..]),
             };
+            reader.sequence(message, consistent);
             if stated > message.len() && consistent {
                 reader.counter.broken(stated - message.len(), "a datagram that ends too early");
             }
@@ -127,43 +143,65 @@ impl Exporters {
     /// Counts the records that wait for options, and the sets that wait for their template.
     pub fn finish(&mut self, context: &mut Context<'_, '_>) {
         for pending in self.shared.pending.drain(..) {
-            let Pending { key, record, content, rate } = pending;
+            let Pending { key, at, content, rate } = pending;
             let state = self.exporters.get(&key);
             let rate = match rate {
                 Rate::Stated(rate) => Some(rate),
                 Rate::Of(sampler) => state.and_then(|state| state.sampling.before(sampler)),
             };
             let boot_ns = state.and_then(|state| state.boot_ns).map(|(first, _)| first);
-            counter(&key, record, context).count(&content, rate, boot_ns);
+            counter(&key, at, context).count(&content, rate, boot_ns);
         }
         for (key, state) in std::mem::take(&mut self.exporters) {
-            for Waiting { id, set, record, .. } in state.waiting {
-                counter(&key, record, context).no_template(id, key.domain, set.len());
+            for Waiting { id, set, at, .. } in state.waiting {
+                counter(&key, at, context).no_template(id, key.domain, set.len());
             }
         }
         self.shared = Shared::default();
     }
 }
 
-fn counter<'a, 'b, 'c>(key: &Key, record: u64, context: &'a mut Context<'b, 'c>) -> Counter<'a, 'b, 'c> {
+fn counter<'a, 'b, 'c>(
+    key: &Key,
+    (file, record): (usize, u64),
+    context: &'a mut Context<'b, 'c>,
+) -> Counter<'a, 'b, 'c> {
+    context.sink.discards.set_file(file);
     let protocol = match key.version {
         5 => "netflow 5",
         9 => "netflow 9",
         _ => "ipfix",
     };
-    Counter { exporter: Exporter { protocol, address: key.from }, record, context }
+    Counter { exporter: Exporter { protocol, address: key.from, file: key.file }, record, context }
 }
 
 /// A message that is being read.
 struct Reader<'a, 'b, 'c, 'd> {
     key: Key,
     clock: Clock,
+    file: usize,
     state: &'a mut State,
     shared: &'a mut Shared,
     counter: Counter<'b, 'c, 'd>,
+    /// Number of records in the message, unless a part of it is not readable.
+    records: Option<u32>,
 }
 
 impl Reader<'_, '_, '_, '_> {
+    /// Compares the sequence number of a message with the expected one.
+    fn sequence(&mut self, message: &[u8], consistent: bool) {
+        let stated = word(message, 2).map(|count| count as u32);
+        let (at, unit, units) = match self.key.version {
+            5 => (16, Unit::Records, stated),
+            9 => (12, Unit::Datagrams, Some(1)),
+            _ => (8, Unit::Records, self.records),
+        };
+        // Some exporters of NetFlow 9 count records, and others count messages in other versions.
+        let others = if self.key.version == 9 { [self.records, stated] } else { [Some(1), None] };
+        let arrived = Arrived { number: long(message, at), units: units.filter(|_| consistent), others };
+        self.counter.context.sequences.arrive(self.counter.exporter, self.key.domain, unit, arrived);
+    }
+
     /// Reads the records of NetFlow 5; `false` if the message ends inside a record.
     fn v5(&mut self, message: &[u8]) -> bool {
         self.clock.sent_ns += i64::from(long(message, 12).min(999_999_999));
@@ -192,6 +230,7 @@ impl Reader<'_, '_, '_, '_> {
                 way: None,
                 discarded: false,
                 contradict: false,
+                total: false,
             };
             self.take(content, rate);
         }
@@ -228,28 +267,28 @@ impl Reader<'_, '_, '_, '_> {
         let mut changes = Vec::new();
         let broken = templates::read(id, set, |change| changes.push(change));
         for change in changes {
-            let state = &mut *self.state;
-            let before: usize = state.templates.values().map(|template| template.fields()).sum();
-            let mut added = None;
+            let (templates, room) = (&mut self.state.templates, &mut self.shared.fields);
             match change {
+                Change::Add(id, template) if *room + template.weight() > MOST_FIELDS => {
+                    let bytes = 4 * template.weight();
+                    self.counter
+                        .broken(bytes, &format!("template {id}, which is beyond the limit of all templates"));
+                }
                 Change::Add(id, template) => {
-                    if self.shared.fields + template.fields() > MOST_FIELDS {
-                        self.counter
-                            .broken(4 * template.fields(), "a template beyond the limit of all templates");
-                        continue;
+                    *room += template.weight();
+                    if let Some(before) = templates.insert(id, Rc::new(template)) {
+                        *room -= before.weight();
                     }
-                    state.templates.insert(id, Rc::new(template));
-                    added = Some(id);
+                    self.replay(id);
                 }
-                Change::Withdraw(id) => drop(state.templates.remove(&id)),
-                Change::WithdrawAll { options } => {
-                    state.templates.retain(|_, template| template.options != options);
+                Change::Withdraw(id) => {
+                    *room -= templates.remove(&id).map_or(0, |template| template.weight());
                 }
-            }
-            let after: usize = state.templates.values().map(|template| template.fields()).sum();
-            self.shared.fields = self.shared.fields + after - before;
-            if let Some(id) = added {
-                self.replay(id);
+                Change::WithdrawAll { options } => templates.retain(|_, template| {
+                    let stays = template.options != options;
+                    *room -= if stays { 0 } else { template.weight() };
+                    stays
+                }),
             }
         }
         if broken > 0 {
@@ -261,28 +300,38 @@ impl Reader<'_, '_, '_, '_> {
     fn replay(&mut self, id: u16) {
         let (found, left) = std::mem::take(&mut self.state.waiting).into_iter().partition(|set| set.id == id);
         self.state.waiting = left;
-        let now = (self.clock, self.counter.record);
+        let now = (self.clock, self.file, self.counter.record, self.records);
         let found: Vec<Waiting> = found;
-        for Waiting { id, set, clock, record } in found {
-            self.shared.waiting -= set.len();
-            (self.clock, self.counter.record) = (clock, record);
+        for Waiting { id, set, clock, at } in found {
+            self.shared.waiting -= set.len() + OVERHEAD;
+            self.clock = clock;
+            self.locate(at.0, at.1);
             self.data(id, &set);
         }
-        (self.clock, self.counter.record) = now;
+        (self.clock, self.records) = (now.0, now.3);
+        self.locate(now.1, now.2);
+    }
+
+    /// Continues with a record of a file.
+    fn locate(&mut self, file: usize, record: u64) {
+        (self.file, self.counter.record) = (file, record);
+        self.counter.context.sink.discards.set_file(file);
     }
 
     /// Reads a set of records.
     fn data(&mut self, id: u16, set: &[u8]) {
         let Some(template) = self.state.templates.get(&id).map(Rc::clone) else {
-            if self.shared.waiting + set.len() > MOST_WAITING {
+            self.records = None;
+            if self.shared.waiting + set.len() + OVERHEAD > MOST_WAITING {
                 return self.counter.no_template(id, self.key.domain, set.len());
             }
-            self.shared.waiting += set.len();
-            let (clock, record) = (self.clock, self.counter.record);
-            self.state.waiting.push(Waiting { id, set: set.to_vec(), clock, record });
+            self.shared.waiting += set.len() + OVERHEAD;
+            let (clock, at) = (self.clock, (self.file, self.counter.record));
+            self.state.waiting.push(Waiting { id, set: set.to_vec(), clock, at });
             return;
         };
         let broken = template.divide(set, |fields| {
+            self.records = self.records.map(|records| records + 1);
             if template.options {
                 self.options(fields);
             } else {
@@ -293,6 +342,7 @@ impl Reader<'_, '_, '_, '_> {
             }
         });
         if broken > 0 {
+            self.records = None;
             self.counter.broken(broken, &format!("set {id}, which do not fit its template"));
         }
     }
@@ -319,7 +369,7 @@ impl Reader<'_, '_, '_, '_> {
             let rate = known.map_or(rate, Rate::Stated);
             return self.shared.pending.push(Pending {
                 key: self.key,
-                record: self.counter.record,
+                at: (self.file, self.counter.record),
                 content,
                 rate,
             });

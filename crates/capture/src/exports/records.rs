@@ -39,6 +39,8 @@ pub struct Content {
     pub discarded: bool,
     /// True if lengths of the packet contradict each other.
     pub contradict: bool,
+    /// True if the counts are those since the start of the flow, which may be in several records.
+    pub total: bool,
 }
 
 impl Content {
@@ -66,15 +68,17 @@ impl Counter<'_, '_, '_> {
         );
         let port = |number| fields.number(number).and_then(|port| u16::try_from(port).ok());
         let protocol = fields.number(field::PROTOCOL).and_then(|number| u8::try_from(number).ok());
-        let first = |numbers: [u16; 2]| numbers.iter().find_map(|&number| fields.number(number));
-        let packets = first([field::PACKETS, field::INITIATOR_PACKETS]);
+        let first = |numbers: &[u16]| numbers.iter().find_map(|&number| fields.number(number));
+        let packets = first(&[field::PACKETS, field::INITIATOR_PACKETS, field::TOTAL_PACKETS]);
+        let octets = first(&[field::OCTETS, field::INITIATOR_OCTETS]);
+        let total = fields.number(field::TOTAL_OCTETS).filter(|_| octets.is_none());
         // The size of one frame, which all packets of a record have.
         let frames =
             fields.number(field::FRAME_SIZE).and_then(|size| size.checked_mul(packets.unwrap_or(1).max(1)));
         let content = Content {
             ends,
             ports: ports(protocol.unwrap_or(6), port(field::SOURCE_PORT), port(field::DESTINATION_PORT)),
-            octets: first([field::OCTETS, field::INITIATOR_OCTETS]),
+            octets: octets.or(total),
             frame_octets: fields.number(field::LAYER_2_OCTETS).or(frames),
             packets,
             start,
@@ -87,14 +91,18 @@ impl Counter<'_, '_, '_> {
             }),
             discarded: is_discarded(fields),
             contradict: false,
+            total: total.is_some(),
         };
         let octets = fields.number(field::RESPONDER_OCTETS).or_else(|| fields.reverse(field::OCTETS));
+        let octets = octets.or_else(|| fields.reverse(field::TOTAL_OCTETS).filter(|_| content.total));
         let back = octets.filter(|&octets| octets > 0).map(|octets| Content {
             ends: (ends.1, ends.0),
             ports: content.ports.map(|(from, to)| (to, from)),
             octets: Some(octets),
             frame_octets: None,
-            packets: fields.number(field::RESPONDER_PACKETS).or_else(|| fields.reverse(field::PACKETS)),
+            packets: fields
+                .number(field::RESPONDER_PACKETS)
+                .or_else(|| fields.reverse(field::PACKETS).or_else(|| fields.reverse(field::TOTAL_PACKETS))),
             ..content
         });
         // A connection may have traffic in the opposite direction only.
@@ -186,6 +194,9 @@ impl Counter<'_, '_, '_> {
         if content.discarded {
             return self.refuse(Reason::DiscardedPacket, "", scaled);
         }
+        if content.total {
+            self.refuse(Reason::TotalCounts, "", scaled);
+        }
         if content.contradict {
             self.refuse(Reason::LengthMismatch, "", scaled);
         }
@@ -208,7 +219,7 @@ impl Counter<'_, '_, '_> {
     /// Counts a set of records without a template.
     pub fn no_template(&mut self, id: u16, domain: u32, bytes: usize) {
         let record = self.record;
-        let from = self.exporter.address.map_or("a file".into(), |from| from.to_string());
+        let from = self.exporter.name();
         self.context.discard(Reason::NoTemplate, "", bytes as u64, || {
             format!("packet {record}: template {id} of {from}, domain {domain}")
         });
@@ -217,7 +228,7 @@ impl Counter<'_, '_, '_> {
     /// Counts records that were counted before the sampling rate of their exporter arrived.
     pub fn late(&mut self, records: u64) {
         let (record, protocol) = (self.record, self.exporter.protocol);
-        self.context.sink.discards.count_all(Reason::LateRate, records, 0, || {
+        self.context.sink.discards.count_all(Reason::LateRate, "", records, 0, || {
             format!("packet {record}: {protocol}: the rate arrived after {records} records")
         });
     }

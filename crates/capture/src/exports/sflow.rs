@@ -10,6 +10,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::direction::Way;
+use super::sequence::{Arrived, Unit};
 use super::{Arrival, Context, Exporter, Settings, protocol};
 use crate::counter::Counter;
 use crate::discards::Reason;
@@ -95,21 +96,24 @@ const DISCARDED: u32 = 1;
 pub fn read(bytes: &[u8], arrival: Arrival, context: &mut Context<'_, '_>) {
     let record = arrival.record;
     let mut xdr = Xdr(bytes);
-    let header = || -> Option<(Option<IpAddr>, u32)> {
+    let header = || -> Option<(Option<IpAddr>, (u32, u32), u32)> {
         xdr.word()?;
         let agent = xdr.address()?;
-        // Skips the sub-agent, a sequence number, and the uptime.
-        xdr.bytes(12)?;
-        Some((agent, xdr.word()?))
+        let (sub_agent, number) = (xdr.word()?, xdr.word()?);
+        // Skips the uptime.
+        xdr.word()?;
+        Some((agent, (sub_agent, number), xdr.word()?))
     };
     let mut header = header;
-    let (Some((agent, samples)), Some(time_ns)) = (header(), arrival.time_ns) else {
+    let (Some((agent, (sub_agent, number), samples)), Some(time_ns)) = (header(), arrival.time_ns) else {
         let length = bytes.len() as u64;
         context.discard(Reason::BrokenDatagram, "sFlow", length, || format!("packet {record}: its header"));
         return;
     };
     let address = agent.or(arrival.from.map(|(address, _)| address));
-    let exporter = Exporter { protocol: "sflow", address };
+    let exporter = Exporter { protocol: "sflow", address, file: None };
+    let arrived = Arrived { number, units: Some(1), others: [None; 2] };
+    context.sequences.arrive(exporter, sub_agent, Unit::Datagrams, arrived);
     let datagram = Datagram { exporter, time_ns, record, settings: context.settings };
     for sample in 0..samples {
         let Some((kind, body)) = xdr.word().zip(xdr.opaque()) else {

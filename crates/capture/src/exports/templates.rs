@@ -45,9 +45,9 @@ impl Template {
         Template { options, specs, least }
     }
 
-    /// Number of fields.
-    pub fn fields(&self) -> usize {
-        self.specs.len()
+    /// Memory of the template, in fields.
+    pub fn weight(&self) -> usize {
+        self.specs.len() + 8
     }
 
     /// Divides a set into records. Padding is shorter than every record (RFC 7011 section 3.3.1). Returns the number of bytes that are neither a record nor padding.

@@ -95,6 +95,14 @@ impl Frames {
         self.window.bytes_read()
     }
 
+    /// Counts the bytes that are left after the last record. There are none, unless a reader stops too early.
+    pub fn close(&mut self, discards: &mut Discards) -> io::Result<()> {
+        if self.window.reach(1)? {
+            broken(&mut self.window, discards, || "the rest of the file was not read".into())?;
+        }
+        Ok(())
+    }
+
     /// The next record, or `None` after the last.
     pub fn next(&mut self, discards: &mut Discards) -> io::Result<Option<Record<'_>>> {
         let window = &mut self.window;

@@ -10,7 +10,7 @@ use pcap_parser::{
 
 use super::window::LONGEST;
 use super::{Frame, Window, broken, cut_off};
-use crate::discards::Discards;
+use crate::discards::{Discards, Reason};
 
 /// Bytes before the first record.
 pub const HEADER: usize = 24;
@@ -27,8 +27,13 @@ pub struct Pcap {
     big_endian: bool,
     /// Nanoseconds in a unit of the fraction of a second.
     unit_ns: i64,
+    /// Bytes of the check sequence at the end of each frame, which do not count.
+    check_sequence: u64,
     parse: Parse,
 }
+
+/// Flag of a link type: frames end with a check sequence, whose length in words of two bytes is in the upper four bits.
+const HAS_CHECK_SEQUENCE: u32 = 0x0400_0000;
 
 impl Pcap {
     /// The format according to the file header; `None` if the header is invalid.
@@ -41,9 +46,11 @@ impl Pcap {
         } else {
             (parse_pcap_frame, 16)
         };
+        let network = header.network.0 as u32;
+        let has_check_sequence = network & HAS_CHECK_SEQUENCE != 0;
         Some(Pcap {
-            // The bits above the lower 16 state whether frames include check sequences.
-            link_type: header.network.0 as u32 & 0xffff,
+            link_type: network & 0xffff,
+            check_sequence: if has_check_sequence { u64::from(network >> 28) * 2 } else { 0 },
             record_header,
             big_endian: header.is_bigendian(),
             unit_ns: if header.is_nanosecond_precision() { 1 } else { 1_000 },
@@ -51,7 +58,15 @@ impl Pcap {
         })
     }
 
-    pub fn next<'a>(&self, window: &'a mut Window, discards: &mut Discards) -> io::Result<Option<Frame<'a>>> {
+    pub fn next<'a>(
+        &mut self,
+        window: &'a mut Window,
+        discards: &mut Discards,
+    ) -> io::Result<Option<Frame<'a>>> {
+        while let Some(next) = Pcap::appended(window)? {
+            *self = next;
+            window.pass(HEADER);
+        }
         if !window.reach(self.record_header)? {
             cut_off(window, discards);
             return Ok(None);
@@ -66,14 +81,30 @@ impl Pcap {
             return Ok(None);
         }
         let record = window.pass(self.record_header + captured);
+        let bytes = record.len() as u64;
         // The record is complete, so the parser always succeeds.
-        let Ok((_, block)) = (self.parse)(record) else { return Ok(None) };
+        let Ok((_, block)) = (self.parse)(record) else {
+            discards.count(Reason::BrokenRecord, "", bytes, || "a record that cannot be parsed".into());
+            return Ok(None);
+        };
         Ok(Some(Frame {
             time_ns: i64::from(block.ts_sec) * 1_000_000_000 + i64::from(block.ts_usec) * self.unit_ns,
             link_type: self.link_type,
             data: block.data,
-            length: u64::from(block.origlen.max(block.caplen)),
+            length: u64::from(block.origlen.max(block.caplen)).saturating_sub(self.check_sequence),
         }))
+    }
+
+    /// The format of another file that begins here: files are appended to each other. As a record, a file header would
+    /// be of the year 2055 or later.
+    fn appended(window: &mut Window) -> io::Result<Option<Pcap>> {
+        let magic = |bytes: &[u8]| matches!(*bytes, [a, b, c, d, ..] if MAGICS.contains(&u32::from_le_bytes([a, b, c, d])));
+        if !window.reach(4)? || !magic(window.bytes()) || !window.reach(HEADER)? {
+            return Ok(None);
+        }
+        let header = &window.bytes()[..HEADER];
+        let version = [[2, 0, 4, 0], [0, 2, 0, 4]].iter().any(|version| header[4..8] == *version);
+        Ok(Pcap::open(header).filter(|_| version))
     }
 
     /// Number of captured bytes of the next packet.

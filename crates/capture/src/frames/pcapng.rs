@@ -16,8 +16,10 @@ use crate::discards::{Discards, Reason};
 /// First bytes of a section, the same in both byte orders.
 pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BIG_ENDIAN: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// Type of the packet blocks that the enhanced packet block replaced.
-const OBSOLETE_PACKET: u32 = 2;
+/// Type of the packet blocks that the enhanced packet block replaced, and bytes before the data of their packet.
+const OBSOLETE_PACKET: (u32, usize) = (2, 28);
+/// Option of an interface: bytes of the check sequence at the end of its frames.
+const CHECK_SEQUENCE: OptionCode = OptionCode(13);
 /// Largest number of interfaces of a section.
 const MOST_INTERFACES: usize = 100_000;
 const NANOS: i128 = 1_000_000_000;
@@ -34,6 +36,10 @@ struct Interface {
     /// Units of time per second; `None` if the number is not representable.
     resolution: Option<u64>,
     offset_s: i64,
+    /// Bytes of the check sequence at the end of each frame, which do not count.
+    check_sequence: u64,
+    /// Packets that the capturing system dropped, as far as the file has stated.
+    dropped: u64,
 }
 
 /// Position of a packet's data in a block, with its metadata.
@@ -106,6 +112,7 @@ impl PcapNg {
                 };
                 let time = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                 let length = u64::from(packet.origlen.max(packet.caplen));
+                let length = length.saturating_sub(interface.check_sequence);
                 let data = inside(bytes, packet.packet_data());
                 return Some(Packet {
                     time_ns: interface.time_ns(time),
@@ -118,7 +125,8 @@ impl PcapNg {
                 let Some(interface) = self.interfaces.first() else {
                     return self.no_interface(0, packet.origlen, at, discards);
                 };
-                let (link_type, length) = (interface.link_type, u64::from(packet.origlen));
+                let length = u64::from(packet.origlen).saturating_sub(interface.check_sequence);
+                let link_type = interface.link_type;
                 return Some(Packet {
                     time_ns: None,
                     link_type,
@@ -126,15 +134,53 @@ impl PcapNg {
                     length,
                 });
             }
-            Block::Unknown(_) if self.word(&bytes[..4]) == OBSOLETE_PACKET => {
-                discards.count(Reason::BrokenBlock, "obsolete packet block", bytes.len() as u64, || {
-                    format!("byte {at}")
-                });
+            Block::Unknown(_) if self.word(&bytes[..4]) == OBSOLETE_PACKET.0 => {
+                return self.obsolete(bytes, at, discards);
             }
-            // Blocks of names, statistics and secrets have no traffic.
+            Block::InterfaceStatistics(statistics) => {
+                let count = |code| {
+                    let option = statistics.options.iter().find(|option| option.code == code)?;
+                    Some(self.long(<[u8; 8]>::try_from(option.as_bytes().ok()?).ok()?))
+                };
+                let dropped =
+                    [OptionCode::IsbIfDrop, OptionCode::IsbOsDrop].map(|code| count(code).unwrap_or(0));
+                let dropped = dropped[0].saturating_add(dropped[1]);
+                if let Some(interface) = self.interfaces.get_mut(statistics.if_id as usize) {
+                    let more = dropped.saturating_sub(interface.dropped);
+                    interface.dropped = interface.dropped.max(dropped);
+                    discards.count_all(Reason::CaptureDrops, "", more, 0, || {
+                        format!("byte {at}: interface {}", statistics.if_id)
+                    });
+                }
+            }
+            // Blocks of names and secrets have no traffic.
             _ => {}
         }
         None
+    }
+
+    /// The packet of an obsolete packet block: interface, dropped packets, time, lengths, data.
+    fn obsolete(&self, bytes: &[u8], at: u64, discards: &mut Discards) -> Option<Packet> {
+        let (_, start) = OBSOLETE_PACKET;
+        let captured = (bytes.len() >= start + 4).then(|| self.word(&bytes[20..24]) as usize);
+        let Some(captured) = captured.filter(|&captured| captured <= bytes.len() - start - 4) else {
+            discards.count(Reason::BrokenBlock, "obsolete packet block", bytes.len() as u64, || {
+                format!("byte {at}")
+            });
+            return None;
+        };
+        let id = u32::from(self.short(&bytes[8..10]));
+        let length = self.word(&bytes[24..28]);
+        let Some(interface) = self.interfaces.get(id as usize) else {
+            return self.no_interface(id, length, at, discards);
+        };
+        let time = u64::from(self.word(&bytes[12..16])) << 32 | u64::from(self.word(&bytes[16..20]));
+        Some(Packet {
+            time_ns: interface.time_ns(time),
+            link_type: interface.link_type,
+            data: start..start + captured,
+            length: u64::from(length).max(captured as u64).saturating_sub(interface.check_sequence),
+        })
     }
 
     fn no_interface(&self, id: u32, length: u32, at: u64, discards: &mut Discards) -> Option<Packet> {
@@ -144,13 +190,14 @@ impl PcapNg {
 
     /// Time format of an interface. The library reads offsets only in little-endian order and rejects powers of two.
     fn interface(&self, described: &InterfaceDescriptionBlock<'_>) -> Interface {
-        let (mut resolution, mut offset_s) = (Some(1_000_000), 0);
+        let (mut resolution, mut offset_s, mut check_sequence) = (Some(1_000_000), 0, 0);
         for option in &described.options {
             match (option.code, option.as_bytes()) {
                 (OptionCode::IfTsresol, Ok(&[power])) => {
                     let (base, power) = (if power & 0x80 == 0 { 10_u64 } else { 2 }, u32::from(power & 0x7f));
                     resolution = base.checked_pow(power);
                 }
+                (CHECK_SEQUENCE, Ok(&[length])) => check_sequence = length.into(),
                 (OptionCode::IfTsoffset, Ok(value)) => {
                     if let Ok(value) = <[u8; 8]>::try_from(value) {
                         offset_s = if self.big_endian {
@@ -163,7 +210,16 @@ impl PcapNg {
                 _ => {}
             }
         }
-        Interface { link_type: described.linktype.0 as u32, resolution, offset_s }
+        Interface { link_type: described.linktype.0 as u32, resolution, offset_s, check_sequence, dropped: 0 }
+    }
+
+    fn short(&self, bytes: &[u8]) -> u16 {
+        let short = [bytes[0], bytes[1]];
+        if self.big_endian { u16::from_be_bytes(short) } else { u16::from_le_bytes(short) }
+    }
+
+    fn long(&self, bytes: [u8; 8]) -> u64 {
+        if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
     fn word(&self, bytes: &[u8]) -> u32 {

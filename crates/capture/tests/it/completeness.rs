@@ -222,6 +222,17 @@ fn the_opposite_direction_of_a_connection_counts_back() {
 }
 
 #[test]
+fn counts_since_the_start_of_a_flow_are_a_doubt() {
+    let reverse = |number| Spec { number, length: 4, enterprise: Some(29_305) };
+    let fields = [spec(8, 4), spec(12, 4), spec(85, 8), spec(86, 8), reverse(85), reverse(86)];
+    let values = [vec![10, 0, 0, 1], vec![10, 0, 0, 2], vec![0, 0, 0, 0, 0, 0, 3, 232], vec![0; 8]];
+    let back = [vec![0, 0, 2, 188], vec![0, 0, 0, 2]];
+    let flow = record(&fields, &[&values[..], &back].concat());
+    let matrix = read(&ipfix(1, &[template(true, 300, &fields), records(300, &[flow])]), settings());
+    assert_eq!((bytes(&matrix), matrix.discards.of(Reason::TotalCounts)), (1700, 2));
+}
+
+#[test]
 fn records_with_a_section_of_a_packet_have_its_addresses() {
     let udp = Udp { time_ns: 0, source: v4(1), destination: v4(2), ports: (1, 2), payload: 1472 };
     let size = (udp.frame().len() as u16).to_be_bytes().to_vec();

@@ -3,6 +3,7 @@
 mod completeness;
 mod exporters;
 mod exports;
+mod losses;
 mod packets;
 mod places;
 mod support;

@@ -157,6 +157,8 @@ fn read_any(bytes: &[u8]) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let Ok(mut open) = capture.open("file", Cursor::new(bytes.to_vec())) else { return };
     while let Ok(true) = capture.read(&mut open, 3) {}
+    // No reader stops before the end of the file.
+    assert_eq!(open.bytes_read(), bytes.len() as u64);
     for pair in capture.finish().pairs {
         assert!(pair.cell.standard_error().is_finite() && pair.start_s.abs() <= 10_000_000_000);
     }
@@ -248,7 +250,7 @@ fn a_missing_interface_or_time_is_reported() {
         interface(order, 1, None, None),
         enhanced(order, 1, 0, &frame, false),
         block(order, 3, &simple),
-        block(order, 2, &[0; 20]),
+        block(order, 2, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0]),
         enhanced(order, 0, 7_000_000, &frame, false),
     ];
     let matrix = read(&blocks.concat(), packets());
