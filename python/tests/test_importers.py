@@ -449,7 +449,8 @@ def test_the_command_writes_a_loadable_file_and_prints_a_summary(run: Run, tmp_p
     )
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr.splitlines() == [
-        "hdfs: 2 hosts, 2 racks",
+        "hdfs: 2 hosts, 2 racks; each rack has 1 host",
+        "warning: every rack has a single host: the names of racks may be those of hosts",
         "left out: 1 default-rack (the topology script does not know the rack of the host): c",
     ]
     assert "r2 uplink" not in run("cluster", "show", "c.yaml").stderr

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.notes import print_note
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import choice, name_flags, parse_path
 from leeward.cli.progress import slow_notice
 from leeward.errors import InputError
@@ -35,6 +35,7 @@ _REASONS = {
     "decommissioned": "the node is decommissioned",
     "default-rack": "the topology script does not know the rack of the host",
     "duplicate": "listed more than once",
+    "empty-block": "the block has no nodes",
     "label-not-used": "the rack and the pod come from other labels",
     "level-above-pods": "levels above pods count as a core without limits",
     "link-speed": "the speed has no unit",
@@ -44,6 +45,8 @@ _REASONS = {
     "no-tor": "no link to a ToR",
     "not-a-node": "an object of another kind",
     "one-pod": "all racks are in one pod, so this pod is the core",
+    "other-topology": "the file has several topologies, and another one is the default",
+    "out-of-band": "a switch that sees hosts of several racks, which their own ToRs see too",
     "own-neighbour": "a device linked to itself",
     "renamed": "the name has letters that a cluster file rejects, or is taken",
     "second-parent": "in a cluster file, a switch has only one switch above it",
@@ -116,8 +119,8 @@ def import_(
     """Make a cluster file from another system's topology.
 
     Kubernetes: kubectl get nodes -o json. HDFS: lines with a host and its rack, or the output
-    of hdfs dfsadmin -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or
-    switch.
+    of hdfs dfsadmin -printTopology. Slurm: topology.conf or topology.yaml. LLDP: lldpctl -f json or
+    networkctl lldp --json=short, one file for each host or switch.
 
     Most of these files have no link speeds. Options set the speeds; a missing speed is an error.
     """
@@ -155,11 +158,15 @@ def import_(
 
 
 def _print_counts(topology: "Topology") -> None:
-    """Prints on stderr the numbers of imported hosts, racks and pods, and of omitted parts by reason."""
+    """Prints on stderr the numbers and sizes of racks, what looks wrong, and what was left out by reason."""
+    from leeward.importers.summary import doubts, sizes
+
     racks = len(topology.racks())
     pods = len({host.pod for host in topology.hosts if host.pod is not None})
     counts = [f"{len(topology.hosts):,} hosts", f"{racks:,} racks"] + ([f"{pods:,} pods"] if pods else [])
-    print_note(f"{topology.form}: {', '.join(counts)}")
+    print_note(f"{topology.form}: {', '.join(counts)}; {sizes(topology)}")
+    for doubt in doubts(topology):
+        print_warning(doubt)
     for note in topology.notes:
         print_note(note)
     for reason, number, examples in topology.left_out:

@@ -1,10 +1,10 @@
 """Importers: topologies of other systems as a cluster file.
 
 Schedulers, file systems and switches know the rack of each host and the switches that join racks: Kubernetes
-in the labels of nodes (topology.kubernetes.io, and those of topograph), HDFS in the answers of its topology
-script, Slurm in `topology.conf`, and switches in the messages of their neighbours (LLDP). Each importer makes
-a `Topology`; `cluster_file` writes the topology with the speeds of links, which most of these systems do not
-know. Everything that an importer leaves out is counted by reason.
+in the labels of nodes (of topograph and of clouds), HDFS in the answers of its topology script, Slurm in
+`topology.conf` or `topology.yaml`, and switches in the messages of their neighbours (LLDP). Each importer
+makes a `Topology`; `cluster_file` writes the topology with the speeds of links, which most of these systems
+do not know. Everything that an importer leaves out is counted by reason.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,9 @@ def read(
     Args:
         form: Format of the files.
         files: At least one file; all files together describe one cluster.
-        rack_label: Kubernetes: label that names a node's rack; by default the first of
-            `kubernetes.RACK_LABELS` that a node has.
-        pod_label: Kubernetes: label that names a node's pod; by default the first of `kubernetes.POD_LABELS`.
+        rack_label: Kubernetes: label that names a node's rack; by default of the first of
+            `kubernetes.FAMILIES` that a node has.
+        pod_label: Kubernetes: label that names a node's pod; by default of the same family.
         pods: True to import pods; false to join all racks in one core.
         tors: LLDP: pattern of the names of ToRs, such as `leaf-*`.
         spines: LLDP: pattern of the names of spines, the switches that join racks.

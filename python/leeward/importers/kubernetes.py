@@ -1,9 +1,9 @@
 """Kubernetes: nodes with labels, as `kubectl get nodes -o json` (or `-o yaml`) prints them.
 
 Labels of a node name its rack and its pod; a pod is a group of racks here, not a Kubernetes pod. Topograph
-labels a node with its switch and the switches above it; the label keys differ between its versions. Cloud
-providers set `topology.kubernetes.io/zone`. Kubernetes itself has no label for a rack, so without topograph
-the user gives the label's key. The `capacity` of a node is the capacity for tasks.
+and some clouds label a node with its switch, or the group of its nearest switches, and those above; each has
+label keys of its own (`FAMILIES`). Kubernetes itself has no label for a rack, so without these the user gives
+the label's key. The `capacity` of a node is the capacity for tasks.
 """
 
 import json
@@ -17,10 +17,29 @@ from leeward.errors import InputError
 from leeward.importers.topology import Host, Topology
 
 TOPOGRAPH = "network.topology.nvidia.com"
-RACK_LABELS = (f"{TOPOGRAPH}/leaf", f"{TOPOGRAPH}/block", "fabric.topograph.run/tier-0")
-"""Labels that name a node's rack; the first one present counts."""
-POD_LABELS = (f"{TOPOGRAPH}/spine", "fabric.topograph.run/tier-1", "topology.kubernetes.io/zone")
-"""Labels that name a node's pod; the first one present counts."""
+ZONE = "topology.kubernetes.io/zone"
+FAMILIES = (
+    (f"{TOPOGRAPH}/leaf", f"{TOPOGRAPH}/spine"),
+    (f"{TOPOGRAPH}/block", f"{TOPOGRAPH}/spine"),
+    ("fabric.topograph.run/tier-0", "fabric.topograph.run/tier-1"),
+    # Google Kubernetes Engine: a sub-block of a block.
+    ("cloud.google.com/gce-topology-subblock", "cloud.google.com/gce-topology-block"),
+    # Amazon: layer 1 is the top; the last layer is next to the instance.
+    ("topology.k8s.aws/network-node-layer-4", "topology.k8s.aws/network-node-layer-3"),
+    ("topology.k8s.aws/network-node-layer-3", "topology.k8s.aws/network-node-layer-2"),
+    # Oracle: a local block of a network block.
+    ("oci.oraclecloud.com/rdma.local_block_id", "oci.oraclecloud.com/rdma.network_block_id"),
+    ("oci.oraclecloud.com/host.rack_id", "oci.oraclecloud.com/host.network_block_id"),
+    # CoreWeave: a group of leaf switches of a superpod.
+    ("backend.coreweave.cloud/leafgroup", "backend.coreweave.cloud/superpod"),
+    ("ib.coreweave.cloud/leafgroup", "ib.coreweave.cloud/superpod"),
+    ("node.coreweave.cloud/rack", "backend.coreweave.cloud/superpod"),
+    ("topology.kubernetes.io/rack", ZONE),
+)
+"""Labels that name a node's rack and its pod; the first family whose label of a rack a node has counts.
+
+A node without the family's label of a pod is in the pod of its zone.
+"""
 _TOPOLOGY_LABEL = re.compile(rf"(topology\.kubernetes\.io|{re.escape(TOPOGRAPH)}|[a-z]+\.topograph\.run)/.+")
 _QUANTITY = re.compile(
     r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,2})?", re.ASCII
@@ -44,14 +63,17 @@ def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> N
     Raises:
         InputError: A file is neither JSON nor YAML, or has no nodes; or no node names a rack.
     """
-    racks = RACK_LABELS if rack_label is None else (rack_label,)
-    pods = POD_LABELS if pod_label is None else (pod_label,)
+    pods = dict.fromkeys((*(pod for _, pod in FAMILIES), ZONE))
+    families = [
+        (rack, ((pod, ZONE) if rack_label is None else tuple(pods)) if pod_label is None else (pod_label,))
+        for rack, pod in (FAMILIES if rack_label is None else [(rack_label, ZONE)])
+    ]
     hint_labels: dict[str, None] = {}
     for file, text in topology.texts():
         for field, node in _items(topology, file, text):
-            _add(topology, file, field, node, (racks, pods), hint_labels)
+            _add(topology, file, field, node, families, hint_labels)
     if not topology.hosts and "no-rack-label" in topology.left_out.counts:
-        keys = " or ".join(racks)
+        keys = rack_label or "that names a rack, such as those of topograph or of a cloud"
         error = InputError.about(topology.files[0], f"no node has a label {keys}")
         if hint_labels:
             error.add_note(f"labels that nodes have: {', '.join(list(hint_labels)[:_MOST_LABELS])}")
@@ -112,7 +134,7 @@ def _add(
     file: str,
     field: str,
     node: dict[str, Any],
-    keys: tuple[tuple[str, ...], tuple[str, ...]],
+    families: list[tuple[str, tuple[str, ...]]],
     hint_labels: dict[str, None],
 ) -> None:
     """Adds one node; the labels of a node without a rack go to `hint_labels`."""
@@ -126,8 +148,7 @@ def _add(
     name = metadata.get("name") or labels.get("kubernetes.io/hostname")
     if not isinstance(name, str):
         raise InputError(file, None, None, f"{field}.metadata.name", "expected the node's name, a text")
-    racks, pods = keys
-    rack = next((key for key in racks if labels.get(key)), None)
+    rack, pods = next((family for family in families if labels.get(family[0])), (None, ()))
     if rack is None:
         hint_labels.update(dict.fromkeys(sorted(labels)))
         topology.left_out.count("no-rack-label", 1, name)

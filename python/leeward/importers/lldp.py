@@ -1,4 +1,6 @@
-"""LLDP: neighbours of hosts and switches, as `lldpctl -f json` (or json0) prints them.
+"""LLDP: neighbours of hosts and switches, as lldpd or systemd-networkd prints them.
+
+The forms are those of `lldpctl -f json` (or json0), and of `networkctl lldp --json=short`.
 
 A file is the view of one host or switch. The name of the device is in the file if `lldpcli -f json show
 chassis` was written into the same file before; otherwise it is the name of the file without the suffix. One
@@ -6,7 +8,8 @@ or both ends may see a link; the number of links between two devices is the grea
 
 *Kinds of switches.* A switch with a link to a host is a ToR. A switch with links to ToRs and no host is a
 spine. Hosts that share a ToR, directly or through other hosts, are one rack, so that a pair of ToRs is one
-rack. Racks that share a spine are one pod. Devices that announce the capability bridge or router are
+rack. A switch whose hosts are of several racks by their other switches is of an out-of-band network, and
+left out. Racks that share a spine are one pod. Devices that announce the capability bridge or router are
 switches. Hosts that run containers announce these too; patterns then name ToRs and spines.
 
 *Speeds* follow from the MAU types of ports (`100GbaseSR4`), if these are announced.
@@ -26,6 +29,8 @@ from leeward.importers.topology import Host, Topology
 _MAU = re.compile(r"(\d{1,6}) ?(G|Gig|M)?[bB]ase", re.ASCII)
 """IEEE 802.3 types, as lldpd names them: `1000BaseTFD`, `10GigBaseLR`, `25GbaseCR`."""
 _SWITCH = {"Bridge", "Router"}
+_CAPABILITY_BITS = {4: "Bridge", 16: "Router", 128: "Station"}
+"""Bits of capabilities (IEEE 802.1AB, table 8-4)."""
 
 Link = tuple[str, str]
 
@@ -59,6 +64,13 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
         near.setdefault(one, {})[other] = None
         near.setdefault(other, {})[one] = None
     switches, top = _roles(view, near, tors, spines)
+    if tors is None:
+        out_of_band = _out_of_band(near, switches, top)
+        topology.left_out.count("out-of-band", len(out_of_band), *sorted(out_of_band)[:3])
+        for name in out_of_band:
+            for other in near.pop(name):
+                near[other].pop(name, None)
+        switches, top = switches - out_of_band, top - out_of_band
     racks = _Groups()
     homes: dict[str, str] = {}
     for name, beside in near.items():
@@ -92,6 +104,27 @@ def _roles(
     silent = {name for name in near.keys() - view.announcers if stations.intersection(near[name])}
     switches = (near.keys() & (view.switches | silent)) | joining
     return switches, {name for name in switches - joining if near[name].keys() - switches}
+
+
+def _out_of_band(near: dict[str, dict[str, None]], switches: set[str], top: set[str]) -> set[str]:
+    """ToRs that only join racks which their hosts' other ToRs keep apart.
+
+    A switch of a management network sees the hosts of many racks. Each of its hosts is then linked to another
+    ToR as well, and without the switch these hosts are of several racks. The widest are examined first.
+    """
+    found: set[str] = set()
+    hosts = {tor: {name for name in near[tor] if name not in switches} for tor in top}
+    for tor in sorted(top, key=lambda name: (-len(hosts[name]), name)):
+        others = top - found - {tor}
+        groups = _Groups()
+        homes: dict[str, str] = {}
+        for one in sorted(others):
+            for host in hosts[one]:
+                groups.join(homes.setdefault(host, one), one)
+        racks = {groups.of(homes[host]) for host in hosts[tor] if host in homes}
+        if len(racks) > 1 and hosts[tor] <= homes.keys():
+            found.add(tor)
+    return found
 
 
 def _add(
@@ -172,8 +205,11 @@ def _file(topology: Topology, file: str, text: str, view: _View) -> None:
                 _note(view, local, chassis, file)
         elif "lldp" in document:
             neighbours += _interfaces(file, document["lldp"])
+        elif "Neighbors" in document:
+            neighbours += _networkctl(file, document["Neighbors"])
         else:
-            raise InputError.about(file, "expected `lldp`, as lldpctl -f json prints it")
+            expected = "`lldp`, as lldpctl -f json prints it, or `Neighbors` of networkctl lldp --json=short"
+            raise InputError.about(file, f"expected {expected}")
     view.places.setdefault(local, file)
     for port, interface in neighbours:
         field = f"lldp.{port}"
@@ -252,6 +288,29 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
                             file, None, None, f"lldp.interface.{port[:40]}", "expected an object"
                         )
                     result.append((port, view))
+    return result
+
+
+def _networkctl(file: str, interfaces: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Ports and views of systemd-networkd, in the form of lldpctl. It has no speeds."""
+    result: list[tuple[str, dict[str, Any]]] = []
+    for number, interface in enumerate(_several(interfaces)):
+        port = interface.get("InterfaceName") if isinstance(interface, dict) else None
+        if not isinstance(port, str):
+            raise InputError(
+                file, None, None, f"Neighbors[{number}]", "expected `InterfaceName` and `Neighbors`"
+            )
+        for neighbour in _several(interface.get("Neighbors")):
+            name = _first(neighbour).get("SystemName") or _first(neighbour).get("ChassisID")
+            bits = _first(neighbour).get("EnabledCapabilities", 0)
+            if not isinstance(name, str) or not isinstance(bits, int):
+                raise InputError(
+                    file, None, None, f"Neighbors.{port[:40]}", "expected `SystemName` or `ChassisID`"
+                )
+            enabled = [
+                {"type": kind, "enabled": True} for bit, kind in _CAPABILITY_BITS.items() if bits & bit
+            ]
+            result.append((port, {"chassis": {"id": name, "name": name, "capability": enabled}}))
     return result
 
 

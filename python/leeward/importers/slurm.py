@@ -1,15 +1,19 @@
-"""Slurm: `topology.conf`, of the tree plugin (switches) or the block plugin (blocks).
+"""Slurm: `topology.conf`, of the tree plugin (switches) or the block plugin (blocks), or `topology.yaml`.
 
 A switch with `Nodes=` is a rack, the switch above it a pod, and switches above that a core without limits. A
-block is a rack. `LinkSpeed=` has no unit, and Slurm does not use it; the importer counts it and does not read
-it.
+block is a rack; a block without nodes is counted. `topology.yaml`, which Slurm reads first since 25.05, may
+have several topologies: the default one is imported. `LinkSpeed=` has no unit, and Slurm does not use it; the
+importer counts it and does not read it.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from leeward.errors import InputError
 from leeward.importers.hostlist import expand
+from leeward.importers.slurm_yaml import is_yaml, yaml_lines
 from leeward.importers.topology import MOST_HOSTS, Host, Topology
 
 _KEYS = {"switchname": {"switchname", "nodes", "switches", "linkspeed"}, "blockname": {"blockname", "nodes"}}
@@ -38,8 +42,12 @@ def read(topology: Topology) -> None:
     """
     tree = _Switches()
     for file, text in topology.texts():
-        for number, line in _lines(text):
-            _line(topology, (file, number), line, tree)
+        if is_yaml(text):
+            for number, words in yaml_lines(topology, file, text):
+                _define(topology, (file, number), words, tree)
+            continue
+        for place, line in _included(file, text):
+            _line(topology, place, line, tree)
     parents: dict[str, str] = {}
     for switch, ((file, number), below) in tree.switches.items():
         for child in below:
@@ -99,6 +107,24 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return result
 
 
+def _included(file: str, text: str, above: tuple[Path, ...] = ()) -> Iterator[tuple[Place, str]]:
+    """Lines of a file and of those that it includes, with their places."""
+    for number, line in _lines(text):
+        include = re.fullmatch(r"(?i:include)\s+(\S.*)", line)
+        if include is None:
+            yield (file, number), line
+            continue
+        path = Path(file).parent / include[1].strip()
+        if path.resolve() in above or len(above) == _MOST_LEVELS:
+            message = f"`{include[1][:60]}`: files include each other"
+            raise InputError(file, number, None, "include", message)
+        try:
+            ((inner, inner_text),) = Topology("slurm", [str(path)]).texts()
+        except InputError as error:
+            raise InputError(file, number, None, "include", str(error)) from None
+        yield from _included(inner, inner_text, (*above, path.resolve()))
+
+
 def _line(topology: Topology, place: Place, line: str, tree: _Switches) -> None:
     """Reads one line."""
     words = {match["key"].lower(): match["value"].strip('"') for match in _WORD.finditer(line)}
@@ -108,17 +134,24 @@ def _line(topology: Topology, place: Place, line: str, tree: _Switches) -> None:
     if words.keys() <= _FILE_WIDE:
         topology.left_out.count("block-sizes", 1)
         return
-    kind = next((key for key in _KEYS if key in words), None)
-    if kind is None:
+    if not words.keys() & _KEYS.keys():
         raise InputError(*place, None, None, f"`{line[:60]}`: expected SwitchName= or BlockName=")
+    _define(topology, place, words, tree)
+
+
+def _define(topology: Topology, place: Place, words: dict[str, str], tree: _Switches) -> None:
+    """Adds the switch or block of one line."""
+    kind = next(key for key in _KEYS if key in words)
     for key in sorted(words.keys() - _KEYS[kind]):
         allowed = ", ".join(sorted(_KEYS[kind]))
         raise InputError(*place, None, key, f"not known; expected one of {allowed}")
     if "linkspeed" in words:
         topology.left_out.count("link-speed", 1, f"{words[kind]}: {words['linkspeed']}"[:80])
+    if kind == "blockname" and not words.get("nodes"):
+        topology.left_out.count("empty-block", 1, words[kind][:60])
+        return
     if ("nodes" in words) == ("switches" in words):
-        expected = "Nodes=" if kind == "blockname" else "either Nodes= or Switches="
-        raise InputError(*place, None, words[kind][:60], f"expected {expected}")
+        raise InputError(*place, None, words[kind][:60], "expected either Nodes= or Switches=")
     key = "nodes" if "nodes" in words else "switches"
     below = _names(place, key, words[key], tree)
     for name in _names(place, kind, words[kind], tree):
