@@ -45,10 +45,13 @@ def demo(
 
     check_file(report, "--report")
     path, source = scenario_file()
-    first, second = "scene 1 of 2: tasks", "scene 2 of 2: blocks"
-    tasks = [task_scene(network, _simulate(first)) for network in (NETWORK, BUSIER_NETWORK)]
-    disks = (("ssd.yaml", SSD), ("cluster.yaml", HDD))
-    blocks = [block_scene(path, cluster, words, _simulate(second)) for cluster, words in disks]
+    networks = (("tasks", NETWORK), ("tasks, busier uplinks", BUSIER_NETWORK))
+    tasks = [task_scene(network, _simulate(f"scene 1 of 2: {title}")) for title, network in networks]
+    disks = (("SSD", "ssd.yaml", SSD), ("HDD", "cluster.yaml", HDD))
+    blocks = [
+        block_scene(path, cluster, words, _simulate(f"scene 2 of 2: blocks, {title}"))
+        for title, cluster, words in disks
+    ]
     write_page(report, tasks, blocks, source)
     document = {
         "tasks": [scene.record() for scene in tasks],

@@ -205,7 +205,7 @@ def _row(one: dict[str, Any], applies: bool) -> tuple[str, ...]:
     verdict = "EXCEEDED" if one["broken"] else "held" if applies and one["bound_s"] is not None else "-"
     met = {True: "yes", False: "no", None: "-"}[one["kept"]]
     times = (time_text(replay["tail_s"]), time_text(replay["worst_s"]))
-    return (*guarantee, str(replay["requests"]), *times, windows, met, verdict)
+    return (*guarantee, f"{replay['requests']:,}", *times, windows, met, verdict)
 
 
 def _failures(record: dict[str, Any]) -> list[str]:
