@@ -26,6 +26,11 @@ PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 BEYOND = 10
 """Minimum number of requests beyond a reported percentile; with fewer, the percentile is unreliable."""
 KINDS = ("read", "write")
+LATENCIES = (("lat_ns", 1e-9), ("clat_ns", 1e-9), ("lat", 1e-6), ("clat", 1e-6))
+"""Objects with percentiles of latency in the output of fio, and the seconds of their unit.
+
+Before 3.11, percentiles of the whole latency are in `clat_ns`. Before 3.0, times are in microseconds.
+"""
 HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
 
 
@@ -143,9 +148,18 @@ def file_to_measure(path: Path, force: bool) -> Iterator[Path]:
 
 
 def measure(
-    settings: Settings, file: Path, advance: Callable[[], object] = lambda: None
+    settings: Settings,
+    file: Path,
+    keep: Callable[[str], object],
+    advance: Callable[[], object] = lambda: None,
 ) -> tuple[list[tuple[Job, dict[str, Any]]], str]:
     """Runs all jobs, and calls `advance` after each.
+
+    Args:
+        settings: Settings.
+        file: File to measure.
+        keep: Called with each output of fio before it is interpreted.
+        advance: Called after each job.
 
     Returns:
         Each job with the output of fio, and the version of fio.
@@ -160,13 +174,14 @@ def measure(
     results, version = [], ""
     for job in jobs(settings):
         ran = subprocess.run(command(job, file), capture_output=True, text=True, check=False)
+        keep(ran.stdout)
         try:
             # Warnings may precede the JSON.
             document = json.loads(ran.stdout[max(ran.stdout.find("{"), 0) :])
             version, (result,) = document["fio version"], document["jobs"]
         except (ValueError, KeyError, TypeError):
             result = None
-        if ran.returncode or result is None or result["error"]:
+        if ran.returncode or not isinstance(result, dict) or result.get("error"):
             lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio")]
             why = lines[0] if lines else f"fio ended with code {ran.returncode} and no message"
             error = _fio_error(f"{job.what} of {job.size} bytes: {why}")
@@ -184,8 +199,18 @@ def profile(
     """Content of a device file, from the output of fio.
 
     Raises:
-        InputError: A load served no request.
+        InputError: A load served no request, or the output has not the fields of a known version of fio.
     """
+    try:
+        return _profile(settings, results, version, name)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        message = f"its output is not as known from fio 2 and 3: {type(error).__name__} {error}"
+        raise _fio_error(f"{version or 'fio'}: {message}"[:300]) from None
+
+
+def _profile(
+    settings: Settings, results: list[tuple[Job, dict[str, Any]]], version: str, name: str
+) -> dict[str, Any]:
     rates: dict[tuple[int, int], tuple[float, float]] = {}
     unloaded: list[dict[str, Any]] = []
     for job, result in results:
@@ -201,7 +226,7 @@ def profile(
         if job.what == "saturation":
             rates[job.size, job.reads] = (result["read"]["iops"], result["write"]["iops"])
         else:
-            unloaded += _tail(job.size, kinds[0], result[kinds[0]])
+            unloaded += _tail(job.size, kinds[0], result[kinds[0]], version)
     table = []
     for size in settings.sizes:
         read, write = rates[size, 100][0], rates[size, 0][1]
@@ -222,13 +247,27 @@ def profile(
     }
 
 
-def _tail(size: int, kind: str, figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """Percentiles with enough slower requests."""
+def _tail(size: int, kind: str, figures: dict[str, Any], version: str) -> list[dict[str, Any]]:
+    """Percentiles with enough slower requests.
+
+    Raises:
+        InputError: The output has no percentiles.
+    """
     count = figures["total_ios"]
-    percentiles = {float(key): value for key, value in figures["lat_ns"]["percentile"].items()}
+    for name, unit in LATENCIES:
+        found = (figures.get(name) or {}).get("percentile")
+        if found:
+            percentiles = {float(key): value * unit for key, value in found.items()}
+            break
+    else:
+        names = ", ".join(name for name, _ in LATENCIES)
+        raise _fio_error(f"{version or 'fio'}: no percentiles of latency ({names}) in its output")
+    missing = [p for p in PERCENTILES if p not in percentiles]
+    if missing:
+        raise _fio_error(f"{version or 'fio'}: no {missing[0]:g}th percentile of latency in its output")
     # The median is always reported, so that each kind has an entry.
     return [
-        {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(percentiles[p], 1) / 1e9}
+        {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(percentiles[p], 1e-9)}
         for p in PERCENTILES
         if p == PERCENTILES[0] or count * (1 - p / 100) >= BEYOND
     ]

@@ -136,7 +136,8 @@ def test_a_profile_is_written_and_read_by_the_other_commands(run: Run, path: str
     result = run(*ARGUMENTS, "--name", "recorded", PATH=path)
     assert result.returncode == 0, result.stderr
     assert "wrote device.json" in result.stderr
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["bin", "device.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bin", "device.fio.json", "device.json"]
+    assert (tmp_path / "device.fio.json").read_text().count("fio-3.33") == len(jobs(SETTINGS))
     document = json.loads((tmp_path / "device.json").read_text())
     assert document["table"][0]["read_iops"] == pytest.approx(1e9 / 4096 * 0.8)
     (tmp_path / "t.csv").write_text("1,0x1000,Get\n2,0x1000,Put\n")
@@ -202,3 +203,55 @@ def test_a_real_device_is_measured(run: Run, tmp_path: Path) -> None:
     assert document == json.loads((tmp_path / "device.json").read_text())
     assert document["table"][0]["read_iops"] > 1
     assert {row["kind"] for row in document["unloaded"]} == {"read", "write"}
+
+
+def in_version(result: dict[str, Any], version: str) -> dict[str, Any]:
+    """A recorded result as another version of fio writes it."""
+    changed: dict[str, Any] = {}
+    for kind, figures in result.items():
+        percentiles = figures["lat_ns"]["percentile"]
+        rest = {name: value for name, value in figures.items() if name != "lat_ns"}
+        versions: dict[str, dict[str, Any]] = {
+            "fio-3.33": {"lat_ns": {"mean": 1.0, "percentile": percentiles}, "clat_ns": {"mean": 1.0}},
+            "fio-3.10": {"lat_ns": {"mean": 1.0}, "clat_ns": {"mean": 1.0, "percentile": percentiles}},
+            "fio-2.16": {
+                "lat": {"mean": 1.0},
+                "clat": {"percentile": {key: value / 1000 for key, value in percentiles.items()}},
+            },
+        }
+        changed[kind] = rest | versions[version]
+    return changed
+
+
+@pytest.mark.parametrize("version", ["fio-3.33", "fio-3.10", "fio-2.16"])
+def test_percentiles_are_read_wherever_a_version_of_fio_writes_them(version: str) -> None:
+    recorded = [(job, in_version(result, version)) for job, result in measurements(300)]
+    now = profile(SETTINGS, measurements(300), version, "d")
+    then = profile(SETTINGS, recorded, version, "d")
+    seconds = [row.pop("seconds") for row in then["unloaded"]]
+    assert seconds == pytest.approx([row.pop("seconds") for row in now["unloaded"]])
+    assert then == now
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda figures: figures.pop("lat_ns"),
+            "fio-4.0: no percentiles of latency (lat_ns, clat_ns, lat, clat)",
+        ),
+        (lambda figures: figures["lat_ns"]["percentile"].pop("99.500000"), "fio-4.0: no 99.5th percentile"),
+        (lambda figures: figures.pop("iops"), "fio-4.0: its output is not as known from fio 2 and 3"),
+        (
+            lambda figures: figures.update(lat_ns={"percentile": {"p50": 1}}),
+            "fio-4.0: its output is not as known",
+        ),
+    ],
+)
+def test_an_unknown_output_of_fio_names_its_version(change: Callable[[Any], Any], message: str) -> None:
+    results = [(job, json.loads(json.dumps(result))) for job, result in measurements(300)]
+    for _, result in results:
+        for kind in ("read", "write"):
+            change(result[kind])
+    with pytest.raises(InputError, match=message.replace("(", r"\(").replace(")", r"\)")):
+        profile(SETTINGS, results, "fio-4.0", "d")

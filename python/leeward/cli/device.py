@@ -126,6 +126,9 @@ def profile(
     points = jobs(settings)
     check_place(fio, force)
     check_file(out, "--out")
+    raw = out.with_name(f"{out.stem}.fio.json")
+    check_file(raw, "--out")
+    kept: list[str] = []
     if dry_run:
         for job in points:
             print(shlex.join(command(job, fio / "FILE" if fio.is_dir() else fio)))
@@ -134,8 +137,12 @@ def profile(
         file_to_measure(fio, force) as file,
         progress("measuring", len(points), amount=lambda done: _remaining_text(settings, done)) as advance,
     ):
-        results, version = measure(settings, file, lambda: advance(1))
-    device = build_profile(settings, results, version, name)
+        results, version = measure(settings, file, lambda text: _keep(raw, kept, text), lambda: advance(1))
+    try:
+        device = build_profile(settings, results, version, name)
+    except InputError as error:
+        error.add_note(f"the outputs of fio are kept in {raw}")
+        raise
     text = json.dumps(device, indent=2, allow_nan=False) + "\n"
     # A profile that cannot be read again is not written.
     with name_flags(device=str(out)):
@@ -144,7 +151,14 @@ def profile(
         temporary.write_text(text, encoding="utf-8")
     if not print_data(output, device, "unloaded", COLUMNS["device profile"]):
         _print(device)
-    print_note(f"wrote {out}")
+    print_note(f"wrote {out}, and the outputs of fio to {raw}")
+
+
+def _keep(raw: Path, kept: list[str], text: str) -> None:
+    """Writes the outputs of fio so far, so that an interrupted measurement has them."""
+    if text.strip():
+        kept.append(text)
+        raw.write_text("".join(kept), encoding="utf-8")
 
 
 def _remaining_text(settings: "Settings", done: float) -> str:
