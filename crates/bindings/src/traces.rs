@@ -245,13 +245,9 @@ impl Trace {
             ..base
         };
         let model = py.detach(|| -> PyResult<Model> {
-            let (mut requests, mut first, mut arrivals) = (Vec::new(), None, Vec::new());
-            self.work(stage, |at, work| {
-                arrivals.push((at.0, work));
-                let at = at.since(*first.get_or_insert(at)).as_secs_f64();
-                requests.push(mmpp::Request { at, work });
-            })?;
-            let fit = mmpp::fit(&requests, &settings).map_err(|error| match error {
+            let mut arrivals = Vec::new();
+            self.work(stage, |at, work| arrivals.push((at.0, work)))?;
+            let fit = mmpp::fit_nanos(arrivals.iter().copied(), &settings).map_err(|error| match error {
                 FitError::Setting { name, value, expected } => PyInputError(InputError::new(
                     name,
                     format!("{}: expected {expected}", format_number(value)),

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use leeward_calculus::mmpp::{self, FitSettings, Mmpp};
 use leeward_calculus::{ArrivalCurve, RbCurve};
-use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, Text};
 use leeward_requests::Arrival;
 use leeward_slo::{Demand, Slo, Workload};
@@ -212,14 +211,10 @@ impl Traces {
         let model = trace.parts[part as usize].models[stage as usize].get_or_init(|| {
             let requests = of_part(&trace.requests, part);
             let work = works(&trace.name, requests, &self.device).map_err(|error| error.to_string())?;
-            let first = requests.first().map_or(Nanos(0), |request| request.at);
-            let requests: Vec<mmpp::Request> = (requests.iter().zip(work))
-                .map(|(request, work)| mmpp::Request {
-                    at: request.at.since(first).as_secs_f64(),
-                    work: work[stage as usize],
-                })
-                .collect();
-            mmpp::fit(&requests, &self.settings.fit).map(|fit| fit.model).map_err(|error| error.to_string())
+            let arrivals =
+                requests.iter().zip(work).map(|(request, work)| (request.at.0, work[stage as usize]));
+            let fit = mmpp::fit_nanos(arrivals, &self.settings.fit);
+            fit.map(|fit| fit.model).map_err(|error| error.to_string())
         });
         model.clone().map_err(|problem| ExperimentError::Trace { trace: trace.name.clone(), problem })
     }

@@ -88,6 +88,26 @@ pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
     Ok(Fit { model, deviation })
 }
 
+/// Fits a model to arrivals: pairs of (nanoseconds on the trace's own clock, work), in order of time. All commands fit by
+/// this function, because the settings decide from which time intervals are counted: [`Chain::Closed`] counts from the
+/// first request, [`Chain::Published`] from 0 of the clock.
+///
+/// # Errors
+///
+/// As [`fit`].
+pub fn fit_nanos(
+    arrivals: impl IntoIterator<Item = (u64, f64)>,
+    settings: &FitSettings,
+) -> Result<Fit, FitError> {
+    let mut origin = settings.chain.origin();
+    let request = |(at, work): (u64, f64)| {
+        let since = i128::from(at) - i128::from(*origin.get_or_insert(at));
+        Request { at: since as f64 / 1e9, work }
+    };
+    let trace: Vec<Request> = arrivals.into_iter().map(request).collect();
+    fit(&trace, settings)
+}
+
 fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
     settings.check()?;
     let mut before = 0.0;

@@ -32,7 +32,7 @@ pub enum FitError {
         expected: &'static str,
     },
     /// More intervals than the limit.
-    #[error("{} intervals: at most 1e7; count times from the first request, or use longer intervals", format_number(*.0))]
+    #[error("{} intervals: at most 1e7; use longer intervals, or a trace whose clock begins near 0", format_number(*.0))]
     Long(f64),
     /// The numbers give an invalid model: a Bernoulli step with more than one request, for example.
     #[error(transparent)]

@@ -19,7 +19,8 @@ pub enum SizeModel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chain {
     /// As in the released code: every level is a state at the level's rate, even without intervals. The chain need not
-    /// return to its first state. At most one request per step.
+    /// return to its first state. At most one request per step. Intervals are counted from 0 of the trace's own clock,
+    /// so a first request in the middle of an interval changes the counts.
     Published,
     /// Only levels with intervals are states. The chain follows the trace to its end and back again. Each state's
     /// stationary probability is then its share of the trace, and its sojourn time is the same as in the trace. The
@@ -33,6 +34,16 @@ pub enum Chain {
     /// A) is then at most its value for the symmetric part of the chain's matrix. (The inner product is weighted by the
     /// stationary distribution.) The matrix of the closed chain is that symmetric part.
     Closed,
+}
+
+impl Chain {
+    /// Time on the trace's clock at which intervals begin; `None` for the first request.
+    pub(super) fn origin(self) -> Option<u64> {
+        match self {
+            Chain::Published => Some(0),
+            Chain::Closed => None,
+        }
+    }
 }
 
 /// Settings of a fit.

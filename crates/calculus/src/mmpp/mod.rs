@@ -24,7 +24,7 @@ mod state;
 
 pub use bound::Bound;
 pub use error::{MAX_STATES, ModelError};
-pub use fit::{Fit, FitDeviation, Request, fit};
+pub use fit::{Fit, FitDeviation, Request, fit, fit_nanos};
 pub use fit_error::FitError;
 pub use fit_settings::{Chain, FitSettings, SizeModel};
 pub use model::{Mmpp, Sigma};

@@ -1,7 +1,7 @@
 //! Models and fits: properties, hard traces, and rejected inputs.
 
 use leeward_calculus::mmpp::{
-    FitError, FitSettings, Mmpp, Request, Requests, Sigma, SizeModel, Sizes, State, fit,
+    FitError, FitSettings, Mmpp, Request, Requests, Sigma, SizeModel, Sizes, State, fit, fit_nanos,
 };
 use proptest::prelude::*;
 
@@ -298,5 +298,37 @@ fn invalid_traces_and_settings_are_rejected_with_a_reason() {
     for (result, reason) in table {
         let error = result.expect_err(reason).to_string();
         assert!(error.contains(reason), "{error:?} does not say {reason:?}");
+    }
+}
+
+/// Three seconds of a clock with 10, 100 and 20 requests, the first at 0.5 s.
+fn three_seconds(origin: u64) -> Vec<(u64, f64)> {
+    let second = |(index, count): (u64, u64)| {
+        let start = if index == 0 { 500_000_000 } else { 0 };
+        (0..count)
+            .map(move |at| origin + index * 1_000_000_000 + start + at * (1_000_000_000 - start) / count)
+    };
+    [(0, 10), (1, 100), (2, 20)].into_iter().flat_map(second).map(|at| (at, 1.0)).collect()
+}
+
+#[test]
+fn the_published_fit_counts_whole_seconds_of_the_clock_of_the_trace() {
+    let settings = FitSettings::published();
+    let model = fit_nanos(three_seconds(0), &settings).unwrap().model;
+    // The highest level x has x + 2 sqrt(x) = 100.
+    let top = (101f64.sqrt() - 1.0).powi(2);
+    let highest = model.states().last().unwrap().requests.mean() / settings.step;
+    assert!((highest / top - 1.0).abs() < 1e-9, "{highest}, expected {top}");
+    let seconds: Vec<Request> =
+        three_seconds(0).into_iter().map(|(at, work)| Request { at: at as f64 / 1e9, work }).collect();
+    assert_eq!(fit_nanos(three_seconds(0), &settings), fit(&seconds, &settings));
+}
+
+#[test]
+fn the_fit_of_leeward_does_not_depend_on_the_clock_of_the_trace() {
+    let settings = FitSettings { interval: 1.0, ..FitSettings::default() };
+    let first = fit_nanos(three_seconds(0), &settings).unwrap();
+    for origin in [1, 250_000_000, 1_700_000_000_123_456_789] {
+        assert_eq!(fit_nanos(three_seconds(origin), &settings).as_ref(), Ok(&first), "{origin}");
     }
 }

@@ -76,11 +76,8 @@ impl<'a> Trace<'a> {
                 "its work at {stage} arrives at one moment, so it has no rate: expected requests at two moments or more"
             )));
         }
-        let first = self.requests.first().map(|request| request.at).unwrap_or_default();
-        let seconds = self.requests.iter().map(|request| request.at.since(first).as_secs_f64());
-        let arrivals: Vec<mmpp::Request> =
-            seconds.zip(&amounts).map(|(at, &work)| mmpp::Request { at, work }).collect();
-        let fit = mmpp::fit(&arrivals, &self.settings.fit)
+        let times = self.requests.iter().map(|request| request.at.0);
+        let fit = mmpp::fit_nanos(times.zip(amounts.iter().copied()), &self.settings.fit)
             .map_err(|error| invalid(&format_args!("{stage}: {error}")))?;
         let alpha = curve.arrival_curve();
         let curve = alpha
