@@ -206,3 +206,24 @@ def test_an_overflowing_value_is_printed_with_few_digits(run: Run) -> None:
     result = run("slo", "curve", MAIL, "--stage", "network-out", "--multiple", "1e308")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("error: --multiple: 1e308 times the mean rate: must be finite")
+
+
+def test_outputs_of_blkparse_one_after_the_other_are_read_and_every_line_is_counted(
+    run: Run, tmp_path: Path
+) -> None:
+    events = "  8,{0} 0 1 {1}.0 100 Q W 1000 + 8 [a]\n  8,{0} 0 2 {1}.5 100 C W 2000 + 8 [a]\n"
+    sums = "CPU0 (sda):\n Reads Queued: 0, 0KiB\t Writes Queued: 1, 4KiB\n\nSkips: 1 forward (3 - 0.1%)\n"
+    path = tmp_path / "t.txt"
+    path.write_text(events.format(0, 0) + sums + events.format(16, 1))
+    result = run("slo", "curve", str(path), "-o", "json")
+    trace = json.loads(result.stdout)["trace"]
+    assert (trace["requests"], trace["bytes"], trace["lines"], trace["lost_events"]) == (2, 8192, 7, 3)
+    assert trace["left_out"] == [
+        {"reason": "other events", "lines": 2},
+        {"reason": "sums of blkparse", "lines": 3},
+    ]
+    text = run("slo", "curve", str(path)).stdout
+    assert "2 other events, 3 sums of blkparse" in text
+    assert "3: the trace is incomplete" in text
+    second = run("slo", "curve", str(path), "--volume", "8,16", "-o", "json")
+    assert json.loads(second.stdout)["trace"]["requests"] == 1

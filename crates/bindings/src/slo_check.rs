@@ -109,9 +109,11 @@ fn draw_tails(
     let mut all: Vec<Arc<[Nanos]>> = Vec::with_capacity(sources.arrivals.len());
     for (at, (arrivals, profile)) in sources.arrivals.iter().zip(&sources.profiles).enumerate() {
         let known = arrivals.as_ref().zip(profile.as_ref());
-        let latencies = known.and_then(|(arrivals, device)| tails(arrivals, device, seed, at as u64));
+        let name = &workloads.entries[at].workload.name;
+        let drawn = known.map(|(arrivals, device)| tails(arrivals, device, seed, at as u64)).transpose();
+        let latencies =
+            drawn.map_err(|error| InputError::new("tails", format!("{name}: {error}")))?.flatten();
         if known.is_some() && latencies.is_none() {
-            let name = &workloads.entries[at].workload.name;
             notes.push(format!("{name}: its device file has no times without queueing, so none are drawn"));
         }
         all.push(latencies.unwrap_or_default());

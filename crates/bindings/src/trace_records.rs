@@ -4,6 +4,7 @@ use leeward_calculus::mmpp::{self, FitSettings};
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_slo::file::ModelRecord;
 use leeward_traces::Stage;
+use leeward_traces::read::{Rest, Tally};
 use serde::Serialize;
 
 pub fn unit(stage: Stage) -> &'static str {
@@ -24,7 +25,10 @@ pub struct TraceStatistics {
     pub dialect: &'static str,
     pub device: Option<String>,
     pub requests: u64,
+    pub lines: u64,
     pub passed_over: u64,
+    pub left_out: Vec<LeftOut>,
+    pub lost_events: u64,
     pub seconds: f64,
     pub requests_per_s: Option<f64>,
     pub gap_c2: Option<f64>,
@@ -36,6 +40,20 @@ pub struct TraceStatistics {
     pub largest_size_bytes: Option<u64>,
     pub stages: Vec<StageStatistics>,
     pub unloaded_s: Option<f64>,
+}
+
+/// Lines that are no request, by reason.
+#[derive(Serialize)]
+pub struct LeftOut {
+    pub reason: &'static str,
+    pub lines: u64,
+}
+
+impl LeftOut {
+    pub fn of(tally: &Tally) -> Vec<LeftOut> {
+        let all = Rest::ALL.map(|reason| LeftOut { reason: reason.name(), lines: tally.rest(reason) });
+        all.into_iter().filter(|left| left.lines > 0).collect()
+    }
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
 use leeward_fabric::input::{Files, InputError, Text, format_number};
 use leeward_fabric::{Bytes, Nanos};
 use leeward_traces::device::{Device, Service};
-use leeward_traces::read::{Dialect, Event, ReadSettings, Requests};
+use leeward_traces::read::{Dialect, Event, ReadSettings, Requests, Rest, Tally};
 use leeward_traces::statistics::Statistics;
 use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use crate::errors::PyInputError;
 use crate::simulation::as_python;
 use crate::tables::Rows;
-use crate::trace_records::{Curve, Model, StageStatistics, TraceStatistics, bucket, buckets, unit};
+use crate::trace_records::{Curve, LeftOut, Model, StageStatistics, TraceStatistics, bucket, buckets, unit};
 
 /// Number of requests between two checks for a user's interrupt.
 const REQUESTS: u64 = 1 << 18;
@@ -102,7 +102,7 @@ impl Trace {
             let mut statistics = Statistics::new(window);
             let mut work = Work::new(self.network, self.device.as_ref());
             let mut tail = percentile.zip(self.device.as_ref()).map(|(at, device)| Tail::new(device, at));
-            let (dialect, passed_over) = self.each(|request| {
+            let (dialect, tally) = self.each(|request| {
                 statistics.push(request, work.of(request).map_err(|error| self.invalid(error))?);
                 let tail = tail.as_mut().map_or(Ok(()), |tail| tail.push(request));
                 tail.map_err(|error| InputError::new("percentile", error))
@@ -124,7 +124,10 @@ impl Trace {
                 dialect: dialect.name(),
                 device: self.device.as_ref().and_then(|device| device.name.clone()),
                 requests: summary.requests,
-                passed_over,
+                lines: tally.lines,
+                passed_over: tally.rest(Rest::NoPayload),
+                left_out: LeftOut::of(&tally),
+                lost_events: tally.lost,
                 seconds: summary.seconds,
                 requests_per_s: summary.rate,
                 gap_c2: summary.gap_c2,
@@ -275,8 +278,8 @@ pub fn byte_count(text: &str) -> Result<u64, PyInputError> {
 }
 
 impl Trace {
-    /// Reads the trace and passes on each request. Returns the dialect and the number of skipped lines.
-    fn each(&self, mut take: impl FnMut(&Request) -> Result<(), InputError>) -> PyResult<(Dialect, u64)> {
+    /// Reads the trace and passes on each request. Returns the dialect and an account of the lines.
+    fn each(&self, mut take: impl FnMut(&Request) -> Result<(), InputError>) -> PyResult<(Dialect, Tally)> {
         let mut requests = Requests::open(self.text()?, &self.settings).map_err(PyInputError)?;
         let mut count = 0_u64;
         for request in requests.by_ref() {
@@ -286,7 +289,7 @@ impl Trace {
                 Python::attach(|py| py.check_signals())?;
             }
         }
-        Ok((requests.dialect(), requests.skipped()))
+        Ok((requests.dialect(), requests.tally()))
     }
 
     /// Reads the trace and passes on each request's time and work at a stage.

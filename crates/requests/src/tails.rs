@@ -17,18 +17,25 @@ const TAIL: Kind = Kind::named("request tail");
 ///
 /// A draw is the time at a percentile uniform from 0 to 100. A percentile that was not measured uses the next higher
 /// measured one, as in bounds. So at each measured percentile, requests take the time that the bound assumes; between
-/// two of them, they take more. Draws beyond the highest percentile use the highest.
-pub fn tails(arrivals: &[Arrival], device: &Device, seed: u64, number: u64) -> Option<Arc<[Nanos]>> {
+/// two of them, they take more. Draws beyond the highest percentile of a size use the highest.
+///
+/// # Errors
+/// [`UnloadedError::Unmeasured`] for a request of a size that was measured at no percentile.
+pub fn tails(
+    arrivals: &[Arrival],
+    device: &Device,
+    seed: u64,
+    number: u64,
+) -> Result<Option<Arc<[Nanos]>>, UnloadedError> {
     let draws = Draws::new(seed, TAIL);
     let tail = |(index, arrival): (usize, &Arrival)| {
-        let percentile = (100.0 * draws.draw(number, index as u64)).max(f64::MIN_POSITIVE);
-        let seconds = match device.unloaded(arrival.kind, arrival.size, percentile) {
-            Err(UnloadedError::Beyond { largest, .. }) => {
-                device.unloaded(arrival.kind, arrival.size, largest).ok().flatten()
-            }
-            result => result.ok().flatten(),
-        }?;
-        Some(Nanos::from_secs_f64((seconds - arrival.work[Stage::Storage as usize]).max(0.0)))
+        let percentile: f64 = (100.0 * draws.draw(number, index as u64)).max(f64::MIN_POSITIVE);
+        let most = device.unloaded.highest_percentile(arrival.kind, arrival.size);
+        let percentile = most.map_or(percentile, |most| percentile.min(most));
+        let seconds = device.unloaded(arrival.kind, arrival.size, percentile)?;
+        let tail =
+            |seconds: f64| Nanos::from_secs_f64((seconds - arrival.work[Stage::Storage as usize]).max(0.0));
+        Ok(seconds.map(tail))
     };
     arrivals.iter().enumerate().map(tail).collect()
 }

@@ -42,10 +42,10 @@ fn apart() -> Arc<[Arrival]> {
 #[test]
 fn draws_match_the_profile_and_depend_only_on_seed_and_number() {
     let (sent, device) = (apart(), device(PROFILE));
-    let drawn = tails(&sent, &device, 7, 0).unwrap();
-    assert_eq!(drawn, tails(&sent, &device, 7, 0).unwrap());
-    assert_ne!(drawn, tails(&sent, &device, 7, 1).unwrap());
-    assert_ne!(drawn, tails(&sent, &device, 8, 0).unwrap());
+    let drawn = tails(&sent, &device, 7, 0).unwrap().unwrap();
+    assert_eq!(drawn, tails(&sent, &device, 7, 0).unwrap().unwrap());
+    assert_ne!(drawn, tails(&sent, &device, 7, 1).unwrap().unwrap());
+    assert_ne!(drawn, tails(&sent, &device, 8, 0).unwrap().unwrap());
     for (seconds, share) in [(0.001, 0.5), (0.004, 0.99), (0.02, 1.0)] {
         let within = drawn.iter().filter(|tail| tail.as_secs_f64() + WORK <= seconds + 1e-9).count() as f64;
         let (count, room) = (REQUESTS as f64, 4.0 * (share * (1.0 - share) / REQUESTS as f64).sqrt());
@@ -56,7 +56,14 @@ fn draws_match_the_profile_and_depend_only_on_seed_and_number() {
 #[test]
 fn a_profile_without_unloaded_latencies_draws_none() {
     let text = r#"{"table": [{"size_bytes": 4096, "read_iops": 10000, "write_iops": 10000}]}"#;
-    assert_eq!(tails(&apart(), &device(text), 7, 0), None);
+    assert_eq!(tails(&apart(), &device(text), 7, 0), Ok(None));
+}
+
+#[test]
+fn a_size_that_was_never_measured_draws_nothing_and_is_an_error() {
+    let large: Arc<[Arrival]> = apart().iter().map(|arrival| Arrival { size: 8192, ..*arrival }).collect();
+    let error = tails(&large, &device(PROFILE), 7, 0).unwrap_err().to_string();
+    assert!(error.contains("for reads of 8KiB") && error.contains("only 4KiB"), "{error}");
 }
 
 fn system(percentile: f64, unloaded: f64) -> System {
@@ -84,7 +91,7 @@ fn system(percentile: f64, unloaded: f64) -> System {
 #[test]
 fn a_replay_uses_the_draws_and_its_percentile_meets_the_bound() {
     let (sent, device) = (apart(), device(PROFILE));
-    let drawn = tails(&sent, &device, 7, 0).unwrap();
+    let drawn = tails(&sent, &device, 7, 0).unwrap().unwrap();
     let longest = drawn.iter().max().unwrap().0 + (WORK * 1e9) as u64;
     let run = |percentile, unloaded, tails| {
         let system = system(percentile, unloaded);

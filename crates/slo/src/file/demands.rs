@@ -68,10 +68,12 @@ impl Reader<'_> {
             let mut unloaded = 0.0;
             if let (Stage::Storage, Some((_, device))) = (stage, device) {
                 let percentile = draft.slo.map(|slo| slo.percentile).or(self.highest);
-                let tail = percentile.map(|percentile| trace.tail(device, percentile)).transpose();
+                let stated = draft.item.value.unloaded.map(|time| time.as_secs_f64());
+                let profiled = percentile.filter(|_| stated.is_none());
+                let tail = profiled.map(|percentile| trace.tail(device, percentile)).transpose();
                 let tail =
                     tail.map_err(|error| self.invalid((draft.number, draft.item), "slo.percentile", error))?;
-                match tail.flatten() {
+                match stated.or(tail.flatten()) {
                     Some(seconds) => unloaded = seconds,
                     None if percentile.is_some() => {
                         self.note(

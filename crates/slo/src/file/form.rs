@@ -88,7 +88,8 @@ pub struct WorkloadFile {
     pub curves: Option<CurvesFile>,
     /// Models: the JSON of `leeward slo model`, which also has curves, or the name of a file with that JSON.
     pub model: Option<ModelsFile>,
-    /// Latency of requests at the device without queueing, if no trace gives it.
+    /// Latency of requests at the device without queueing, at the SLO's percentile. It replaces the value of the device
+    /// file.
     pub unloaded: Option<Nanos>,
     /// Stages of the workload. The default is the file's `stages`.
     pub stages: Option<Vec<StageName>>,

@@ -172,10 +172,6 @@ impl Reader<'_> {
         let stages = self.stages(file, number, item)?;
         let source = match (&fields.trace, &fields.curves, &fields.model) {
             (Some(trace), None, None) => {
-                if fields.unloaded.is_some() {
-                    let message = "expected none: with a trace, the device file gives it";
-                    return Err(self.invalid((number, item), "unloaded", message));
-                }
                 let needs_device = stages.as_ref().is_none_or(|stages| stages.contains(&Stage::Storage));
                 let device = if needs_device { Some(self.profile(file, number, item, place)?) } else { None };
                 Source::Trace((trace, fields.volume.as_deref()), device)

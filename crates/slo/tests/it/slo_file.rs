@@ -318,7 +318,6 @@ fn each_mistake_is_one_line_with_its_place() {
             one(&format!("{GOOD}, model: m.json")),
             "workloads[0].trace: expected a trace, or `curves` and `model`, not both",
         ),
-        (one(&format!("{GOOD}, unloaded: 1ms")), "workloads[0].unloaded: expected none"),
         (
             one("server: r1h1, volume: x, curves: {storage: [{rate: 1%, burst: 1ms}]}"),
             "workloads[0].volume: goes with `trace`",

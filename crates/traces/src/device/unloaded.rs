@@ -1,5 +1,6 @@
 //! Latencies of requests without any queueing.
 
+use leeward_fabric::Bytes;
 use leeward_fabric::input::format_number;
 
 use super::table::interpolate;
@@ -69,6 +70,22 @@ pub enum UnloadedError {
         /// The largest measured percentile.
         largest: f64,
     },
+    /// A size without a measured latency at the percentile.
+    #[error(
+        "percentile {}: no latency without queueing was measured for {kind}s of {size} at it, {known}: profile this size \
+         longer, use a lower percentile, or state `unloaded` of the workload",
+        format_number(*.percentile)
+    )]
+    Unmeasured {
+        /// Kind of the request.
+        kind: &'static str,
+        /// Size of the request.
+        size: Bytes,
+        /// The requested percentile.
+        percentile: f64,
+        /// Description of what was measured.
+        known: String,
+    },
 }
 
 impl UnloadedError {
@@ -93,8 +110,9 @@ struct Level {
 /// Latencies without queueing by kind, size and percentile; empty if nothing was measured.
 ///
 /// For a percentile that was not measured, the latencies of the next higher measured percentile apply. Between two
-/// sizes the latency is interpolated linearly. A request smaller than all measured sizes takes as long as the smallest
-/// measured size. A larger request takes the time of the largest measured size in proportion to its size.
+/// sizes the latency is interpolated linearly, and is not below the latency at a lower percentile. A request smaller than
+/// all measured sizes takes as long as the smallest measured size. Outside of the sizes measured at a percentile, nothing
+/// is known: profiles omit a percentile that too few requests exceeded, often for large sizes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Unloaded {
     reads: Vec<Level>,
@@ -126,15 +144,56 @@ impl Unloaded {
         }
         let levels = if kind == Kind::Read { &self.reads } else { &self.writes };
         let Some(highest) = levels.last() else { return Ok(None) };
-        let level = levels.iter().find(|level| level.percentile >= percentile);
-        let level =
-            level.ok_or(UnloadedError::Beyond { requested: percentile, largest: highest.percentile })?;
-        let (largest, seconds) = level.sizes[level.sizes.len() - 1];
-        if size > largest {
-            return Ok(Some(seconds * (size as f64 / largest as f64)));
+        if highest.percentile < percentile {
+            return Err(UnloadedError::Beyond { requested: percentile, largest: highest.percentile });
         }
-        Ok(Some(interpolate(&level.sizes, size)))
+        let smallest = smallest(levels);
+        let mut known = levels.iter().filter_map(|level| Some((level.percentile, level.at(size, smallest)?)));
+        let below = |(at, _): &(f64, f64)| *at < percentile;
+        let lower = known.clone().take_while(below).map(|(_, seconds)| seconds).fold(0.0, f64::max);
+        match known.find(|known| !below(known)) {
+            Some((_, seconds)) => Ok(Some(seconds.max(lower))),
+            None => Err(unmeasured(levels, kind, size, percentile)),
+        }
     }
+
+    /// Highest percentile that was measured for a size; `None` if there is none.
+    pub fn highest_percentile(&self, kind: Kind, size: u64) -> Option<f64> {
+        let levels = if kind == Kind::Read { &self.reads } else { &self.writes };
+        let smallest = smallest(levels);
+        levels.iter().rev().find(|level| level.at(size, smallest).is_some()).map(|level| level.percentile)
+    }
+}
+
+/// Smallest measured size.
+fn smallest(levels: &[Level]) -> u64 {
+    levels.iter().map(|level| level.sizes[0].0).min().unwrap_or(0)
+}
+
+impl Level {
+    /// Latency of a size; `None` outside of the sizes measured at this percentile. Sizes up to `smallest`, the smallest
+    /// measured at any percentile, are as fast as that size.
+    fn at(&self, size: u64, smallest: u64) -> Option<f64> {
+        let size = size.max(smallest);
+        let within = self.sizes[0].0 <= size && size <= self.sizes[self.sizes.len() - 1].0;
+        within.then(|| interpolate(&self.sizes, size))
+    }
+}
+
+/// Error for a size without a latency at a percentile.
+fn unmeasured(levels: &[Level], kind: Kind, size: u64, percentile: f64) -> UnloadedError {
+    let smallest = smallest(levels);
+    let own = levels.iter().rev().find(|level| level.at(size, smallest).is_some());
+    let level =
+        levels.iter().find(|level| level.percentile >= percentile).expect("a percentile is high enough");
+    let (first, last) = (Bytes(level.sizes[0].0), Bytes(level.sizes[level.sizes.len() - 1].0));
+    let sizes = if first == last { format!("only {first}") } else { format!("only {first} to {last}") };
+    let known = match own {
+        Some(own) => format!("only up to {}", format_number(own.percentile)),
+        None => sizes,
+    };
+    let kind = if kind == Kind::Read { "read" } else { "write" };
+    UnloadedError::Unmeasured { kind, size: Bytes(size), percentile, known }
 }
 
 /// The rows of one kind, by percentile and size.

@@ -7,11 +7,13 @@
 //! issued to the device, after the scheduler merged, sorted and delayed the request. These later times describe the
 //! traced system as much as the workload, and hide bursts of queued requests.
 //!
-//! Flushes and discards carry no payload and are skipped, and so are the totals that blkparse prints at the end.
+//! Flushes and discards carry no payload and are skipped, and so are the sums that blkparse prints at the end of each
+//! output. Outputs may follow each other in one file; an event ends the sums before it. A line that is neither an event
+//! nor of the form of sums is an error. Sums also say how many events the tracer lost.
 
 use leeward_fabric::input::{InputError, Line, excerpt};
 
-use super::{Fields, Parse, ParsedLine, fields};
+use super::{Fields, Parse, ParsedLine, Rest, fields};
 use crate::{Kind, Request};
 
 /// Event of a block trace that counts as a request.
@@ -50,8 +52,10 @@ pub(super) fn matches(line: &str) -> bool {
 pub(super) struct Parser {
     pub event: Event,
     pub volume: Option<String>,
-    /// True once the totals at the end have begun.
-    pub in_totals: bool,
+    /// True between the first line of sums and the next event.
+    pub in_sums: bool,
+    /// Events that the sums so far say were lost.
+    pub lost: u64,
 }
 
 impl Parse for Parser {
@@ -59,11 +63,19 @@ impl Parse for Parser {
         Fields { at: "seconds", size: "sectors" }
     }
 
+    fn lost(&self) -> u64 {
+        self.lost
+    }
+
     fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
         let text = line.text.trim_start();
-        self.in_totals |= text.starts_with("CPU") || text.starts_with("Total");
-        if self.in_totals || text.starts_with("Input file") {
-            return Ok(ParsedLine::Other);
+        let is_event = text.split_ascii_whitespace().next().is_some_and(is_device);
+        self.in_sums = !is_event && (self.in_sums || text.starts_with("CPU") || text.starts_with("Total"));
+        // In sums, lines have a name and a colon, or name a process.
+        let is_sum = self.in_sums && (text.contains(':') || text.ends_with(')'));
+        if is_sum || text.starts_with("Input file") {
+            self.lost += lost(text);
+            return Ok(ParsedLine::Rest(Rest::Sums));
         }
         let mut words = text.split_ascii_whitespace();
         let mut next = |name: &str| {
@@ -81,16 +93,19 @@ impl Parse for Parser {
         next("process")?;
         let action = next("action")?;
         let selected = self.volume.as_ref().is_none_or(|volume| volume == device);
-        if action != self.event.name() || !selected {
-            return Ok(ParsedLine::Other);
+        if !selected {
+            return Ok(ParsedLine::Rest(Rest::Volume));
+        }
+        if action != self.event.name() {
+            return Ok(ParsedLine::Rest(Rest::Event));
         }
         let operation = next("operation")?;
-        let Some(kind) = kind(line, operation)? else { return Ok(ParsedLine::Skipped) };
+        let Some(kind) = kind(line, operation)? else { return Ok(ParsedLine::Rest(Rest::NoPayload)) };
         let sector = words.next().unwrap_or("[");
         let plus = words.next();
         // A flush has the name of a process in this field; a command to the device has its bytes.
         if sector.starts_with('[') || plus.is_some_and(|word| word.starts_with('(')) {
-            return Ok(ParsedLine::Skipped);
+            return Ok(ParsedLine::Rest(Rest::NoPayload));
         }
         let (Some("+"), Some(sectors)) = (plus, words.next()) else {
             return Err(line.error("sectors", "missing; expected `SECTOR + SECTORS`"));
@@ -101,8 +116,14 @@ impl Parse for Parser {
             size: fields::sectors(line, "sectors", sectors)?,
             offset: Some(fields::sectors(line, "sector", sector)?),
         };
-        Ok(if request.size == 0 { ParsedLine::Skipped } else { ParsedLine::Request(request) })
+        Ok(if request.size == 0 { ParsedLine::Rest(Rest::NoPayload) } else { ParsedLine::Request(request) })
     }
+}
+
+/// Number of events that a line of sums says were lost: `Skips: 12 forward (34 -   0.1%)` has 34.
+fn lost(text: &str) -> u64 {
+    let rest = text.strip_prefix("Skips:").and_then(|rest| rest.split_once('('));
+    rest.and_then(|(_, rest)| rest.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
 fn is_device(word: &str) -> bool {

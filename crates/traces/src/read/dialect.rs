@@ -4,7 +4,7 @@ use std::fmt;
 
 use leeward_fabric::input::{InputError, Line, excerpt};
 
-use super::{Parse, ParsedLine, ReadSettings, blktrace, compactor, leeward, msr, parse_checked, spc};
+use super::{Parse, ParsedLine, ReadSettings, Rest, blktrace, compactor, leeward, msr, parse_checked, spc};
 
 /// Format of the lines of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,17 +95,16 @@ impl Dialect {
     ) -> Result<(Box<dyn Parse>, ParsedLine), InputError> {
         let volume = settings.volume.clone();
         let mut parser: Box<dyn Parse> = match self {
-            Dialect::Leeward => return Ok((Box::new(leeward::Parser::open(first)?), ParsedLine::Other)),
+            Dialect::Leeward => {
+                return Ok((Box::new(leeward::Parser::open(first)?), ParsedLine::Rest(Rest::Heading)));
+            }
             Dialect::Compactor => Box::new(compactor::Parser),
             Dialect::Msr => Box::new(msr::Parser { volume }),
             Dialect::Spc => Box::new(spc::Parser { volume }),
             Dialect::Blktrace => {
-                Box::new(blktrace::Parser { event: settings.event, volume, in_totals: false })
+                Box::new(blktrace::Parser { event: settings.event, volume, in_sums: false, lost: 0 })
             }
         };
-        if self == Dialect::Msr && msr::is_header(first.text) {
-            return Ok((parser, ParsedLine::Other));
-        }
         let parsed = parse_checked(&mut *parser, first, None, settings.largest)?;
         Ok((parser, parsed))
     }

@@ -3,7 +3,7 @@
 
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
 
-use super::{Fields, Parse, ParsedLine, fields};
+use super::{Fields, Parse, ParsedLine, Rest, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 4] = ["seconds", "kind", "size", "offset"];
@@ -17,6 +17,8 @@ pub(super) fn matches(line: &str) -> bool {
 pub(super) struct Parser {
     /// Column of each cell of a line.
     columns: Vec<Option<usize>>,
+    /// The header, which concatenated files repeat.
+    header: String,
 }
 
 impl Parser {
@@ -36,7 +38,7 @@ impl Parser {
                 _ => return Err(header.error(name, "two columns have this name")),
             }
         }
-        Ok(Parser { columns })
+        Ok(Parser { columns, header: header.text.to_owned() })
     }
 }
 
@@ -46,6 +48,9 @@ impl Parse for Parser {
     }
 
     fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
+        if line.text == self.header {
+            return Ok(ParsedLine::Rest(Rest::Heading));
+        }
         let mut row = [""; COLUMNS.len()];
         let mut width = 0;
         for cell in cells(line.text) {

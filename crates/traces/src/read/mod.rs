@@ -1,7 +1,8 @@
 //! Reads traces: files of several dialects, as a stream of requests in order of time.
 //!
 //! Memory does not grow with the trace. Files are plain or gzip. A missing or invalid value is an error with the
-//! file, the line and the field, and ends the stream. The dialects are described in `docs/reference/trace-files.md`.
+//! file, the line and the field, and ends the stream. Every line is a request, or is counted by reason ([`Tally`]), so
+//! files may be concatenated: names of columns and sums of blkparse may come again. The dialects are described in `docs/reference/trace-files.md`.
 //!
 //! ```
 //! use leeward_fabric::input::Text;
@@ -20,6 +21,7 @@ mod fields;
 mod leeward;
 mod msr;
 mod spc;
+mod tally;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, Line, Lines, Text};
@@ -28,6 +30,7 @@ use crate::Request;
 
 pub use blktrace::Event;
 pub use dialect::Dialect;
+pub use tally::{Rest, Tally};
 
 /// Settings for reading a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,10 +57,8 @@ impl Default for ReadSettings {
 enum ParsedLine {
     /// A request.
     Request(Request),
-    /// A line without a request of this workload: a heading, another event, another volume.
-    Other,
-    /// An operation without payload, such as a flush.
-    Skipped,
+    /// A line without a request of this workload.
+    Rest(Rest),
 }
 
 /// Names of a dialect's fields, for errors.
@@ -73,6 +74,11 @@ trait Parse {
 
     /// Parses a line. The caller checks times, sizes and volumes.
     fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError>;
+
+    /// Number of events that the trace says its tracer lost, so far.
+    fn lost(&self) -> u64 {
+        0
+    }
 }
 
 /// The requests of a trace, in order of time. The stream ends after the first error.
@@ -85,7 +91,7 @@ pub struct Requests {
     last: Option<Nanos>,
     largest: u64,
     volume: Option<String>,
-    skipped: u64,
+    tally: Tally,
     finished: bool,
 }
 
@@ -120,7 +126,7 @@ impl Requests {
             last: None,
             largest: settings.largest,
             volume: settings.volume.clone(),
-            skipped: 0,
+            tally: Tally { lines: 1, ..Tally::default() },
             finished: false,
         })
     }
@@ -130,9 +136,9 @@ impl Requests {
         self.dialect
     }
 
-    /// Number of operations without payload skipped so far: flushes, discards.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
+    /// Account of the lines read so far. Lines are requests or the rest: `lines == requests + sum of rest`.
+    pub fn tally(&self) -> Tally {
+        Tally { lost: self.parser.lost(), ..self.tally }
     }
 
     fn read(&mut self) -> Result<Option<Request>, InputError> {
@@ -140,7 +146,10 @@ impl Requests {
             let parsed = match self.first.take() {
                 Some(first) => first?,
                 None => match self.lines.next_line()? {
-                    Some(line) => parse_checked(&mut *self.parser, &line, self.last, self.largest)?,
+                    Some(line) => {
+                        self.tally.lines += 1;
+                        parse_checked(&mut *self.parser, &line, self.last, self.largest)?
+                    }
                     None if self.last.is_none() => return Err(self.no_requests()),
                     None => return Ok(None),
                 },
@@ -148,10 +157,10 @@ impl Requests {
             match parsed {
                 ParsedLine::Request(request) => {
                     self.last = Some(request.at);
+                    self.tally.requests += 1;
                     return Ok(Some(request));
                 }
-                ParsedLine::Skipped => self.skipped += 1,
-                ParsedLine::Other => {}
+                ParsedLine::Rest(reason) => self.tally.add(reason),
             }
         }
     }

@@ -1,12 +1,11 @@
 //! The dialect of the MSR Cambridge block traces (Narayanan et al., FAST 2008).
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: ticks of 100 ns since 1601, and bytes. The response
-//! time, also in ticks, is ignored: it belongs to the traced system. The line of column names at the beginning of
-//! some copies is skipped.
+//! time, also in ticks, is ignored: it belongs to the traced system. Lines of column names, as in some copies, are skipped.
 
 use leeward_fabric::input::{InputError, Line, cells};
 
-use super::{Fields, Parse, ParsedLine, fields};
+use super::{Fields, Parse, ParsedLine, Rest, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
@@ -33,6 +32,9 @@ impl Parse for Parser {
     }
 
     fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
+        if is_header(line.text) {
+            return Ok(ParsedLine::Rest(Rest::Heading));
+        }
         let [at, host, disk, kind, offset, size, _] = fields::row(line, COLUMNS, COLUMNS.len(), false)?;
         let request = Request {
             at: fields::ticks(line, "Timestamp", at, TICK)?,
@@ -42,6 +44,6 @@ impl Parse for Parser {
         };
         let volume = self.volume.as_ref().map(|volume| volume.strip_prefix(host)?.strip_prefix('.'));
         let selected = volume.is_none_or(|suffix| suffix == Some(disk));
-        Ok(if selected { ParsedLine::Request(request) } else { ParsedLine::Other })
+        Ok(if selected { ParsedLine::Request(request) } else { ParsedLine::Rest(Rest::Volume) })
     }
 }

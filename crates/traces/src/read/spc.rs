@@ -6,7 +6,7 @@
 
 use leeward_fabric::input::{InputError, Line, cells};
 
-use super::{Fields, Parse, ParsedLine, fields};
+use super::{Fields, Parse, ParsedLine, Rest, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 5] = ["ASU", "LBA", "Size", "Opcode", "Timestamp"];
@@ -34,6 +34,6 @@ impl Parse for Parser {
             offset: Some(fields::sectors(line, "LBA", block)?),
         };
         let selected = self.volume.as_ref().is_none_or(|volume| volume == unit);
-        Ok(if selected { ParsedLine::Request(request) } else { ParsedLine::Other })
+        Ok(if selected { ParsedLine::Request(request) } else { ParsedLine::Rest(Rest::Volume) })
     }
 }

@@ -91,7 +91,31 @@ fn latency_without_queueing_is_taken_from_the_next_measured_percentile() {
     close(ssd.unloaded(Kind::Read, 2000, 50.0).unwrap().unwrap(), 0.002);
     close(ssd.unloaded(Kind::Read, 1000, 99.5).unwrap().unwrap(), 0.01);
     close(ssd.unloaded(Kind::Read, 1, 99.0).unwrap().unwrap(), 0.001);
-    close(ssd.unloaded(Kind::Read, 6000, 99.0).unwrap().unwrap(), 0.006);
+    // Write sizes of 1000 only, and reads of 3000 only up to 99 %.
+    check_rows(
+        [
+            (
+                (Kind::Read, 6000, 99.0),
+                "percentile 99: no latency without queueing was measured for reads of 6kB at it, only 1kB to 3kB: profile",
+            ),
+            (
+                (Kind::Read, 3000, 99.9),
+                "percentile 99.9: no latency without queueing was measured for reads of 3kB at it, only up to 99: profile",
+            ),
+            (
+                (Kind::Read, 1001, 99.5),
+                "percentile 99.5: no latency without queueing was measured for reads of 1.001kB at it, only up to 99: profile",
+            ),
+            (
+                (Kind::Write, 3000, 50.0),
+                "percentile 50: no latency without queueing was measured for writes of 3kB at it, only 1kB: profile",
+            ),
+        ],
+        |((kind, size, percentile), expected)| {
+            let error = ssd.unloaded(kind, size, percentile).unwrap_err().to_string();
+            if error.starts_with(expected) { Ok(()) } else { Err(error) }
+        },
+    );
     assert_eq!(
         ssd.unloaded(Kind::Read, 1, 99.99).unwrap_err().to_string(),
         "percentile 99.99: the profile's latencies without queueing go up to 99.9; expected one within, or a longer profile"
@@ -212,7 +236,7 @@ proptest! {
     #[test]
     fn a_latency_never_falls_with_the_percentile_of_rows_of_the_same_sizes(
         times in proptest::collection::vec(0.001..1.0, 6),
-        size in 1..5000_u64,
+        size in 1..3000_u64,
         (low, high) in (1.0..99.0_f64, 1.0..99.0_f64),
     ) {
         let mut times = times;
@@ -233,5 +257,45 @@ proptest! {
         let _ = Device::from_text("d.json", &text);
         let _ = Device::from_text("d.json", &SSD.replace("1000", &text));
         let _ = Device::from_text("d.json", &DISK.replace("0.005", &text));
+    }
+
+    /// Rows of random sizes at three percentiles. A latency stands between the latencies that were measured at or above
+    /// the percentile, or there is none: never one in proportion to another size.
+    #[test]
+    fn a_latency_is_between_measured_ones_or_is_an_error(
+        rows in proptest::collection::btree_map((0..3_usize, 1..12_u64), 1..1000_u32, 1..20),
+        size in 1..8192_u64,
+        percentile in 1.0..99.9_f64,
+    ) {
+        const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
+        let mut rows: Vec<(usize, u64, f64)> =
+            rows.into_iter().map(|((at, power), micros)| (at, 1 << power, 1e-6 * f64::from(micros))).collect();
+        // Latencies rise with the percentile of a size.
+        for index in 0..rows.len() {
+            let (at, size, _) = rows[index];
+            let below = rows.iter().filter(|row| row.0 < at && row.1 == size).map(|row| row.2).fold(0.0, f64::max);
+            rows[index].2 = rows[index].2.max(below);
+        }
+        let both = rows.iter().flat_map(|&(at, size, seconds)| {
+            [Kind::Read, Kind::Write].map(|kind| Latency { kind, size, percentile: PERCENTILES[at], seconds })
+        });
+        let unloaded = Unloaded::new(&both.collect::<Vec<_>>()).unwrap();
+        let least = rows.iter().map(|row| row.1).min().unwrap();
+        let covered = |at: usize| {
+            let sizes = || rows.iter().filter(|row| row.0 == at).map(|row| row.1);
+            sizes().min().is_some_and(|first| first <= size.max(least)) && sizes().max().is_some_and(|last| size <= last)
+        };
+        let enough = (0..3).filter(|&at| PERCENTILES[at] >= percentile);
+        match unloaded.seconds(Kind::Read, size, percentile) {
+            Ok(seconds) => {
+                let seconds = seconds.unwrap();
+                prop_assert!(enough.clone().any(covered));
+                let known = rows.iter().map(|row| row.2);
+                prop_assert!(seconds <= known.clone().fold(0.0, f64::max) && seconds >= known.fold(1.0, f64::min));
+                let higher = unloaded.seconds(Kind::Read, size, 99.9);
+                prop_assert!(higher.is_err() || higher.unwrap().unwrap() >= seconds);
+            }
+            Err(_) => prop_assert!(!enough.clone().any(covered)),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, Text};
 use leeward_testing::rows::{check_rows, equal};
-use leeward_traces::read::{Dialect, Event, ReadSettings, Requests};
+use leeward_traces::read::{Dialect, Event, ReadSettings, Requests, Rest, Tally};
 use leeward_traces::{Kind, Request};
 use proptest::prelude::*;
 
@@ -100,8 +100,51 @@ fn each_dialect_is_detected_by_its_first_line_and_read_in_its_own_units() {
         let mut requests = Requests::open(text, &ReadSettings::default()).unwrap();
         assert_eq!(requests.dialect(), dialect);
         assert_eq!(requests.by_ref().collect::<Result<Vec<_>, _>>(), Ok(expected), "{dialect}");
-        assert_eq!(requests.skipped(), if dialect == Dialect::Blktrace { 2 } else { 0 });
+        assert_eq!(requests.tally().rest(Rest::NoPayload), if dialect == Dialect::Blktrace { 2 } else { 0 });
+        check_tally(requests.tally());
     }
+}
+
+/// Every line is a request, or is counted with a reason.
+fn check_tally(tally: Tally) {
+    let rest: u64 = Rest::ALL.into_iter().map(|reason| tally.rest(reason)).sum();
+    assert_eq!(tally.lines, tally.requests + rest, "{tally:?}");
+}
+
+#[test]
+fn outputs_of_blkparse_may_follow_each_other() {
+    let later = BLKPARSE.replace(" 0.000000", " 5.000000").replace("8,0 ", "8,32 ");
+    let both = format!("{BLKPARSE}Skips: 2 forward (7 -   0.1%)\n{later}Skips: 0 forward (0 -   0.0%)\n");
+    let mut requests =
+        Requests::open(Text::from_bytes("t.txt", both).unwrap(), &ReadSettings::default()).unwrap();
+    let sizes: Vec<u64> = requests.by_ref().map(|request| request.unwrap().size).collect();
+    assert_eq!(sizes, [4096, 8192, 4096, 8192]);
+    let tally = requests.tally();
+    check_tally(tally);
+    assert_eq!((tally.lines, tally.requests, tally.lost), (28, 4, 7));
+    let rest = Rest::ALL.map(|reason| tally.rest(reason));
+    assert_eq!(rest, [0, 8, 0, 4, 12], "{tally:?}");
+    // What follows sums and is not one of them is an error, also if it is a damaged event.
+    for (line, error) in [
+        ("8,16 0 1 0.7", "t.csv:15: process: missing; expected device processor"),
+        ("hello", "t.csv:15: device: `hello`: expected a device"),
+        ("0.5,read,4096", "t.csv:15: device: `0.5,read,4096`: expected a device"),
+    ] {
+        let text = format!("{BLKPARSE}{line}\n");
+        assert!(error_of(&text).starts_with(error), "{}", error_of(&text));
+    }
+}
+
+#[test]
+fn headings_may_come_again() {
+    let csv = "seconds,kind,size\n1,read,1\n";
+    assert_eq!(read(&format!("{csv}{}", csv.replace("1,read", "2,read"))).unwrap().len(), 2);
+    let msr = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n5,usr,0,Read,512,512,0\n";
+    assert_eq!(read(&format!("{msr}{msr}")).unwrap().len(), 2);
+    assert_eq!(
+        error_of(&format!("{csv}{}", csv.replace("kind,size", "size,kind"))),
+        "t.csv:3: seconds: `seconds`: not a number; expected seconds"
+    );
 }
 
 #[test]
@@ -238,6 +281,9 @@ fn check_reading(bytes: &[u8]) -> Result<(), TestCaseError> {
         let settings = ReadSettings { dialect, ..ReadSettings::default() };
         match read_with(bytes, &settings) {
             Ok(requests) => {
+                let mut again = Requests::open(Text::from_bytes("t.csv", bytes).unwrap(), &settings).unwrap();
+                prop_assert!(again.by_ref().all(|request| request.is_ok()));
+                check_tally(again.tally());
                 prop_assert!(!requests.is_empty() && requests.is_sorted_by_key(|request| request.at));
                 prop_assert!(requests.iter().all(|request| (1..=1 << 30).contains(&request.size)));
             }
@@ -274,6 +320,46 @@ proptest! {
             text.replace_range(at..end, &insert);
         }
         check_reading(text.as_bytes())?;
+    }
+
+    /// Events, other events, events of other devices, flushes and whole blocks of sums in any order: all requests to the
+    /// volume are read, and every line is counted once.
+    #[test]
+    fn every_line_of_any_mix_of_outputs_is_a_request_or_counted(
+        lines in proptest::collection::vec(0..6_usize, 1..60), chosen in any::<bool>(),
+    ) {
+        let sums = "CPU0 (sda):\n Reads Queued:           1,        8KiB\t Writes Queued:           1,        4KiB\n\
+                    Total (sda):\n IO unplugs:            15        \t Timer unplugs:           0\n\n\
+                    Throughput (R/W): 0KiB/s / 0KiB/s\nEvents (sda): 2 entries\nSkips: 0 forward (0 -   0.0%)\n";
+        let mut text = String::from("  8,0 3 1 0.000000000 697 C W 0 + 8 [a]\n");
+        let mut expected = [0_u64, 1, 0, 0, 0];
+        let mut requests = 0;
+        for (at, line) in lines.iter().enumerate() {
+            match line {
+                0 => text += &format!("  8,0 3 1 {at}.5 697 Q W 8 + 8 [a]\n"),
+                1 => text += &format!("  8,16 3 1 {at}.5 697 Q R 8 + 8 [a]\n"),
+                2 => text += &format!("  8,0 3 1 {at}.5 697 I W 8 + 8 [a]\n"),
+                3 => text += &format!("  8,0 3 1 {at}.5 697 Q FWS [a]\n"),
+                4 => text += sums,
+                _ => text += "Input file sda.blktrace.1 added\n",
+            }
+            match line {
+                0 => requests += 1,
+                1 if chosen => expected[2] += 1,
+                1 => requests += 1,
+                2 => expected[1] += 1,
+                3 => expected[3] += 1,
+                4 => expected[4] += 7,
+                _ => expected[4] += 1,
+            }
+        }
+        let volume = chosen.then(|| "8,0".to_owned());
+        let text = Text::from_bytes("t.txt", text).unwrap();
+        let mut read = Requests::open(text, &ReadSettings { volume, ..ReadSettings::default() }).unwrap();
+        let count = read.by_ref().filter(Result::is_ok).count() as u64;
+        prop_assert_eq!(count, requests);
+        prop_assert_eq!(Rest::ALL.map(|reason| read.tally().rest(reason)), expected);
+        check_tally(read.tally());
     }
 
     #[test]

@@ -178,6 +178,7 @@ def _print(statistics: dict[str, Any], curves: list[dict[str, Any]], percentile:
             ("reads", percent_text(statistics["read_share"])),
             ("mean size", bytes_text(statistics["mean_size_bytes"])),
             ("largest size", bytes_text(statistics["largest_size_bytes"])),
+            *_left_out(statistics),
             *_unloaded(statistics, percentile),
         ],
     )
@@ -219,6 +220,16 @@ def _print(statistics: dict[str, Any], curves: list[dict[str, Any]], percentile:
         ],
     )
     print_words(_WORDS)
+
+
+def _left_out(statistics: dict[str, Any]) -> list[tuple[str, str]]:
+    """Lines of the file that are no requests, and events that the tracer lost."""
+    rows = []
+    if left := [f"{one['lines']:,} {one['reason']}" for one in statistics["left_out"]]:
+        rows.append(("lines that are no request", ", ".join(left)))
+    if lost := statistics["lost_events"]:
+        rows.append(("EVENTS LOST by the tracer", f"{lost:,}: the trace is incomplete"))
+    return rows
 
 
 def _unloaded(statistics: dict[str, Any], percentile: float | None) -> list[tuple[str, str]]:

@@ -1,0 +1,64 @@
+//! Account of the lines of a trace: every line is a request, or is counted with the reason for which it is none.
+
+use std::fmt;
+
+/// Reason for which a line is no request of the workload.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rest {
+    /// Names of columns.
+    Heading,
+    /// Another event of a block trace, such as a completion.
+    Event,
+    /// A request to another volume.
+    Volume,
+    /// A flush, a discard, or another operation without payload.
+    NoPayload,
+    /// Sums and messages of blkparse.
+    Sums,
+}
+
+impl Rest {
+    /// All reasons.
+    pub const ALL: [Rest; 5] = [Rest::Heading, Rest::Event, Rest::Volume, Rest::NoPayload, Rest::Sums];
+
+    /// Name, for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rest::Heading => "headings",
+            Rest::Event => "other events",
+            Rest::Volume => "other volumes",
+            Rest::NoPayload => "without payload",
+            Rest::Sums => "sums of blkparse",
+        }
+    }
+}
+
+impl fmt::Display for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Number of lines by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Lines read, except empty lines.
+    pub lines: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Other lines, in the order of [`Rest::ALL`].
+    pub(super) rest: [u64; Rest::ALL.len()],
+    /// Events that the tracer says it lost. The trace is then incomplete.
+    pub lost: u64,
+}
+
+impl Tally {
+    /// Number of lines that are no request, for a reason.
+    pub fn rest(&self, reason: Rest) -> u64 {
+        self.rest[reason as usize]
+    }
+
+    pub(super) fn add(&mut self, reason: Rest) {
+        self.rest[reason as usize] += 1;
+    }
+}
