@@ -26,7 +26,7 @@ pub struct Series {
 pub struct Answer {
     /// Series in the order of their labels, without duplicates.
     pub series: Vec<Series>,
-    /// First warning of Prometheus, for example about missing data.
+    /// First warning or remark (`infos`) of Prometheus, for example about missing data.
     pub warning: Option<String>,
 }
 
@@ -36,6 +36,8 @@ struct Body {
     data: Data,
     #[serde(default)]
     warnings: Vec<String>,
+    #[serde(default)]
+    infos: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -59,7 +61,7 @@ impl Answer {
     /// # Errors
     /// A message about the first difference from a valid Prometheus answer.
     pub fn read(text: &[u8]) -> Result<Answer, String> {
-        let Body { status, data, warnings } = serde_json::from_slice(text).map_err(|error| {
+        let Body { status, data, warnings, infos } = serde_json::from_slice(text).map_err(|error| {
             let text = beginning(&String::from_utf8_lossy(&text[..text.len().min(400)]), 80);
             format!("it does not answer as Prometheus would ({error}): `{text}`")
         })?;
@@ -77,7 +79,7 @@ impl Answer {
             let labels = format_labels(&pair[0].labels);
             return Err(format!("two series have the labels {labels}: the selector must name one metric"));
         }
-        Ok(Answer { series, warning: warnings.first().map(|text| beginning(text, 200)) })
+        Ok(Answer { series, warning: warnings.iter().chain(&infos).next().map(|text| beginning(text, 200)) })
     }
 }
 
@@ -167,5 +169,8 @@ mod tests {
                        "data":{"resultType":"matrix","result":[]}}"#;
         let warning = Answer::read(text.as_bytes()).expect("a valid answer").warning;
         assert_eq!(warning.as_deref(), Some("one store is away"));
+        let remark =
+            Answer::read(text.replace("warnings", "infos").as_bytes()).expect("a valid answer").warning;
+        assert_eq!(remark.as_deref(), Some("one store is away"));
     }
 }

@@ -1,8 +1,8 @@
 //! Counter of one port in one direction: converts readings to bits over time intervals.
 //!
 //! The counter is assumed to grow evenly between two readings. The bits of consecutive intervals therefore add up to
-//! the counted total, for any schedule of readings. Unknown growth (a restart, a jump beyond the port's speed) is in no
-//! interval.
+//! the counted total, for any schedule of readings. Unknown growth (a restart, a jump beyond the port's speed, 32 bits that
+//! may have overflowed once more) is in no interval.
 
 use std::collections::VecDeque;
 
@@ -24,6 +24,8 @@ pub struct Counter {
     segments: VecDeque<Segment>,
     /// Time between the last two readings.
     spacing: Option<Nanos>,
+    /// Time of the reading at which the last value appeared first. A device that answers from a cache repeats a value.
+    appeared: Nanos,
     /// True if the last reading exceeded the port's speed.
     fast: bool,
 }
@@ -57,6 +59,11 @@ pub enum Step {
     Restarted,
     /// The counter grew by more than the port can carry, and did not at the reading before. The real growth is unknown.
     Jumped,
+    /// A value repeated, and then grew by more than the port can carry since the last repetition, but not since the value
+    /// appeared. Only the part of the time since the last repetition counts.
+    CaughtUp,
+    /// A counter of 32 bits grew, but may have overflowed once more. The real growth is unknown.
+    Ambiguous,
 }
 
 /// True for a valid counter value.
@@ -67,7 +74,13 @@ pub fn is_count(value: f64) -> bool {
 impl Counter {
     /// A counter with its first reading.
     pub fn new(at: Nanos, value: f64) -> Counter {
-        Counter { last: (at, value.floor()), segments: VecDeque::new(), spacing: None, fast: false }
+        Counter {
+            last: (at, value.floor()),
+            segments: VecDeque::new(),
+            spacing: None,
+            appeared: at,
+            fast: false,
+        }
     }
 
     /// Adds a reading.
@@ -85,10 +98,22 @@ impl Counter {
             growth += WRAP_32;
         }
         if growth < 0.0 {
+            self.appeared = at;
             self.segments.clear();
             return Step::Restarted;
         }
-        let bits = growth * unit.bits;
+        if growth > 0.0 && unit.narrow && (growth + WRAP_32) * unit.bits <= limit {
+            self.appeared = at;
+            self.segments.clear();
+            return Step::Ambiguous;
+        }
+        let mut bits = growth * unit.bits;
+        let appeared = if growth > 0.0 { std::mem::replace(&mut self.appeared, at) } else { self.appeared };
+        let mut step = Step::Grew;
+        if bits > limit && appeared < before && bits <= unit.max_rate * at.since(appeared).as_secs_f64() {
+            bits *= at.since(before).as_secs_f64() / at.since(appeared).as_secs_f64();
+            step = Step::CaughtUp;
+        }
         // Two fast readings in a row are real traffic, and the reported speed of the port is wrong.
         if bits > limit && !std::mem::replace(&mut self.fast, true) {
             self.segments.clear();
@@ -100,7 +125,12 @@ impl Counter {
             Some(last) => (last.until, last.bits) = (at, last.bits + bits),
             None => self.segments.push_back(Segment { from: before, until: at, bits }),
         }
-        Step::Grew
+        step
+    }
+
+    /// True if the counter grew at the last reading.
+    pub fn is_growing(&self) -> bool {
+        self.appeared == self.last.0 && self.spacing.is_some()
     }
 
     /// Interval of known growth.
@@ -223,9 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn resets_and_jumps_count_no_bits() {
+    fn growth_that_is_not_known_counts_no_bits() {
         let unit = Unit { max_rate: 8000.0, ..UNIT };
         let narrow = Unit { narrow: true, ..unit };
+        let fast = Unit { max_rate: 8.0 * (WRAP_32 + 400.0), ..narrow };
         let top = WRAP_32 - 100.0;
         for (unit, values, steps, bits) in [
             (unit, [100.0, 300.0, 600.0], [Step::Grew, Step::Grew], Some(4000.0)),
@@ -240,6 +271,12 @@ mod tests {
             (unit, [0.0, 1001.0, 2002.0], [Step::Jumped, Step::Grew], Some(8008.0)),
             (unit, [0.0, 100.0, f64::NAN], [Step::Grew, Step::Nothing], Some(800.0)),
             (unit, [0.0, 100.0, -5.0], [Step::Grew, Step::Nothing], Some(800.0)),
+            // A repeated value that catches up: 800 bytes per second over both seconds.
+            (unit, [0.0, 0.0, 1600.0], [Step::Grew, Step::CaughtUp], Some(6400.0)),
+            (unit, [0.0, 0.0, 2001.0], [Step::Grew, Step::Jumped], None),
+            // At 2^32 bytes per second, a growth of 200 may be one of 2^32 + 200.
+            (fast, [100.0, 300.0, 300.0], [Step::Ambiguous, Step::Grew], Some(0.0)),
+            (fast, [top, 100.0, 100.0], [Step::Ambiguous, Step::Grew], Some(0.0)),
         ] {
             let mut counter = Counter::new(at(0), values[0]);
             let found =

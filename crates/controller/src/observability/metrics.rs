@@ -201,10 +201,15 @@ impl Metrics {
         let outcome = if answered { "answered" } else { "failed" };
         self.polls.get_or_create(&Outcome { outcome }).inc();
         self.poll_seconds.observe(took.as_secs_f64());
-        let Steps { grew, restarted, jumped, impossible } = steps;
-        for (step, count) in
-            [("grew", grew), ("restarted", restarted), ("jumped", jumped), ("impossible", impossible)]
-        {
+        let Steps { grew, restarted, jumped, caught_up, ambiguous, impossible } = steps;
+        for (step, count) in [
+            ("grew", grew),
+            ("restarted", restarted),
+            ("jumped", jumped),
+            ("caught-up", caught_up),
+            ("ambiguous", ambiguous),
+            ("impossible", impossible),
+        ] {
             self.readings.get_or_create(&Step { step }).inc_by(count);
         }
     }

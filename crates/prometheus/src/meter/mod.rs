@@ -23,6 +23,8 @@ pub const SILENCE_LIMIT: Nanos = Nanos(300 * Nanos::SECOND.0);
 /// Factor by which one reading may exceed a port's speed. Readings are late if a switch answers slowly, so a full port
 /// may appear to exceed its speed.
 const SPEED_TOLERANCE: f64 = 2.0;
+/// Largest value of `ifSpeed`, which means that its 32 bits cannot hold the speed.
+const SPEED_TOP: f64 = 4_294_967_295.0;
 /// Largest valid speed, in bit/s; a higher value has the wrong unit.
 const MAX_SPEED: f64 = 1e15;
 
@@ -94,6 +96,10 @@ pub struct Steps {
     pub restarted: u64,
     /// Growth beyond the speed of a port.
     pub jumped: u64,
+    /// Growth of a value that had repeated, beyond the speed of the port: only its part since the last repetition counts.
+    pub caught_up: u64,
+    /// Growth of a counter of 32 bits that may have overflowed once more.
+    pub ambiguous: u64,
     /// Invalid readings: a time in the future, or an impossible speed or load.
     pub impossible: u64,
 }
@@ -185,6 +191,8 @@ impl Meter {
                         Step::Grew => steps.grew += 1,
                         Step::Restarted => steps.restarted += 1,
                         Step::Jumped => steps.jumped += 1,
+                        Step::CaughtUp => steps.caught_up += 1,
+                        Step::Ambiguous => steps.ambiguous += 1,
                         Step::Nothing => {}
                     }
                 }
@@ -226,8 +234,8 @@ impl Meter {
             let speed = value * self.map.metrics.speed_unit;
             if speed > MAX_SPEED {
                 steps.impossible += 1;
-            } else if speed >= 0.0 {
-                // Some exporters report -1 for an unknown speed.
+            } else if speed >= 0.0 && !(SPEED_TOP..SPEED_TOP + 1.0).contains(&value) {
+                // Some exporters report -1 for an unknown speed, and `ifSpeed` its greatest value for every speed beyond.
                 self.speeds.insert(labels, (speed, at));
             }
         }
@@ -304,7 +312,7 @@ impl Meter {
     }
 
     /// Capacities of links with a reported port speed. A port without a reported speed counts with its share of the
-    /// capacity in the cluster file.
+    /// capacity in the cluster file, and so does a port of speed 0 that carries traffic.
     fn capacities(
         &self,
         topology: &Topology<'_>,
@@ -314,6 +322,7 @@ impl Meter {
         for ((_, labels), port) in &self.ports {
             let Some(link) = port.link else { continue };
             let speed = self.speeds.get(labels).map(|&(speed, _)| speed);
+            let speed = speed.filter(|&speed| speed > 0.0 || !port.counter.is_growing());
             let share = share(topology, link, port_counts.get(&link).copied().unwrap_or(1)) as f64;
             let (sum, reported) = sums.entry(link).or_default();
             (*sum, *reported) = (*sum + speed.unwrap_or(share), *reported || speed.is_some());

@@ -153,6 +153,23 @@ fn the_capacity_of_a_link_is_the_sum_of_its_port_speeds() {
 }
 
 #[test]
+fn a_port_of_speed_0_that_carries_traffic_and_a_speed_at_the_top_have_their_share() {
+    let mut meter = meter();
+    let answers = |at: u64, speed: f64| {
+        let counted = [("up1", 1e6 * at as f64), ("up2", 0.0)];
+        let ports = counted.map(|(port, value)| series("tor-r0", port, &[(at, value)]));
+        let speeds = ["up1", "up2"].map(|port| series("tor-r0", port, &[(at, speed)]));
+        PortReadings { counters: vec![(Direction::Out, ports.into())], speeds: speeds.into() }
+    };
+    let capacity = |taken: RoundResult| taken.speeds.values().map(|load| load.0).next();
+    take(&mut meter, 0, answers(0, 0.0));
+    // Of the cluster's 40 Gb/s, the port that carries traffic has half, and the other is down.
+    assert_eq!(capacity(take(&mut meter, 15, answers(15, 0.0))), Some(20_000_000_000));
+    meter = self::meter();
+    assert_eq!(capacity(take(&mut meter, 0, answers(0, 4_294_967_295.0))), None);
+}
+
+#[test]
 fn unmapped_ports_are_reported_and_impossible_times_do_not_count() {
     let mut meter = meter();
     let answers = counters(
