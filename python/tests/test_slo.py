@@ -42,7 +42,8 @@ def test_the_bounds_of_the_example_match_the_guide(run: Run) -> None:
 
 
 def test_the_table_of_bounds_names_workloads_stages_queues_and_settings(run: Run) -> None:
-    result = run("slo", "bound", FILE, "--cluster", CLUSTER)
+    assert "\n\n" not in run("slo", "bound", FILE, "--cluster", CLUSTER).stdout
+    result = run("slo", "bound", FILE, "--cluster", CLUSTER, "--stages")
     assert result.returncode == 0
     first, second = result.stdout.split("\n\n")
     assert "mail0     r0h0    r0h7:ssd  99 % in 55 ms" in first
@@ -76,7 +77,7 @@ def test_snc_admits_a_workload_that_the_worst_case_refuses(run: Run) -> None:
     mail, index = record["arrivals"]
     assert (mail["workload"], mail["admitted"], mail["refused"]) == ("mail6", True, None)
     assert (index["workload"], index["admitted"], index["runs"]) == ("index", False, True)
-    assert result.stderr.startswith("error: index is refused: index: a bound of ")
+    assert result.stderr.startswith("error: index is refused: a bound of ")
     met = {one["workload"]: one["met"] for one in record["workloads"]}
     assert all(met[f"mail{number}"] for number in range(7))
     assert met["index"] is None
@@ -218,7 +219,7 @@ def test_a_refused_resident_is_listed_beside_the_arrivals(run: Run) -> None:
     assert result.returncode == 1
     decided = [line.split()[:4] for line in result.stdout.split("\n\n")[0].splitlines()[1:]]
     assert decided[0][:3] == ["mail0", "present", "no"]
-    assert decided[6] == ["mail6", "arrives", "no", "mail6:"]
+    assert decided[6] == ["mail6", "arrives", "no", "silo++"]
     assert len(decided) == 8
     assert (
         "note: silo++ bounds the frames of admitted workloads, paced at the rates of the method"

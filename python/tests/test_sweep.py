@@ -375,6 +375,10 @@ def test_one_seed_gives_the_same_output_as_a_single_simulation(run: Run, scenari
             "error: --set telemetry.delay=2: telemetry.delay: `2`: the unit is missing",
         ),
         (("--set", "workloads[2].swim.keep=1"), "error: --set workloads[2].swim.keep=1: [2]: there are 2"),
+        (
+            ("--set", "workloads.swim.keep=1"),
+            "error: --set workloads.swim.keep=1: `swim`: the scenario has no fields there, but a list of 2",
+        ),
         (("--set", "cluster.racks=3"), "error: --set cluster.racks=3: `racks`: the scenario has no fields"),
         (("--set", "horizon=1min,1min"), "error: --set horizon=1min: given twice"),
         (("--set", "horizon=1min", "--set", "horizon=2min"), "error: --set horizon=2min: given twice"),

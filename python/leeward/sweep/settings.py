@@ -106,7 +106,11 @@ def edit(text: str, path: str, value: str) -> str:
             break
         else:
             kind = "a list there" if isinstance(part, int) else "fields there"
-            raise _setting_error(path, value, f"`{part}`: the scenario has no {kind}")
+            what = f"`{part}`: the scenario has no {kind}"
+            if isinstance(node, yaml.SequenceNode):
+                place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps[:at])
+                what += f", but a list of {len(node.value)}: {place.lstrip('.')}[0].{part}"
+            raise _setting_error(path, value, what)
     # The node of a block ends where the next begins; its last line and the blanks before that stay.
     start, end = node.start_mark.index, node.end_mark.index
     end = start + len(text[start:end].rstrip())

@@ -11,6 +11,7 @@ from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
+    StagesOption,
     WorkloadsArgument,
     load_workloads,
     print_guarantees,
@@ -47,6 +48,7 @@ def admit(
             help="snc, dnc, best, silo++, qjump++ or none; settings follow colons: dnc:search=false.",
         ),
     ] = "snc",
+    stages: StagesOption = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Decide which workloads to admit with their SLOs.
@@ -68,7 +70,7 @@ def admit(
     if not print_data(output, record, rows, COLUMNS["slo admit"]):
         print_table(("WORKLOAD", "COMES", "ADMITTED", "WHY NOT"), "<<<<", _outcome_rows(record))
         print()
-        print_guarantees(record)
+        print_guarantees(record, stages)
         print_settings(record)
     if output is Format.csv:
         print_notes(record["notes"])
@@ -104,7 +106,12 @@ def _outcome_rows(record: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _why_not(one: dict[str, Any]) -> str:
     others: str = ", ".join(one["disturbed"])
-    return one["refused"] or (f"it would disturb {others}" if others else "")
+    return _refused(one) or (f"it would disturb {others}" if others else "")
+
+
+def _refused(one: dict[str, Any]) -> str:
+    """Reason of a refusal; it names a workload only if that is another one."""
+    return str(one["refused"] or "").removeprefix(f"{one['workload']}: ")
 
 
 def _refusals(outcomes: list[dict[str, Any]]) -> list[str]:
@@ -115,7 +122,7 @@ def _refusals(outcomes: list[dict[str, Any]]) -> list[str]:
             treatment = "it runs as best effort" if one["runs"] else "it does not run"
             if one["changed"]:
                 treatment += "; its volume should move to a server that can keep its SLO"
-            lines.append(f"{one['workload']} is refused: {one['refused']}; {treatment}")
+            lines.append(f"{one['workload']} is refused: {_refused(one)}; {treatment}")
         if one["disturbed"]:
             others = ", ".join(one["disturbed"])
             lines.append(f"{one['workload']}: even as best effort it would disturb {others}")

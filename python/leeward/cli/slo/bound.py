@@ -11,6 +11,7 @@ from leeward.cli.output import Format, FormatOption, print_data, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
+    StagesOption,
     WorkloadsArgument,
     load_workloads,
     print_guarantees,
@@ -47,6 +48,7 @@ def bound(
     file: WorkloadsArgument,
     cluster: ClusterOption,
     method: MethodOption = "best",
+    stages: StagesOption = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Bound the tail latency of workloads on a cluster.
@@ -58,7 +60,7 @@ def bound(
     with slow_notice("bounding latencies"), name_flags(method="--method"):
         record = workloads.bound(method)
     if not print_data(output, record, "workloads", COLUMNS["slo bound"]):
-        print_guarantees(record)
+        print_guarantees(record, stages)
         print_words(_WORDS)
         print_settings(record)
     if output is Format.csv:

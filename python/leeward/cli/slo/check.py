@@ -114,7 +114,7 @@ def check(
         extra = [flag for flag, value in options.items() if value is not None]
         if extra:
             raise typer.BadParameter(f"{extra[0]} requires --replay")
-        print_bounds(file, cluster, method, output)
+        print_bounds(file, cluster, method, output=output)
         return
     if seed is not None and not tails:
         raise typer.BadParameter("--seed requires --tails")

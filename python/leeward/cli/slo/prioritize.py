@@ -11,6 +11,7 @@ from leeward.cli.output import Format, FormatOption, print_data
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
+    StagesOption,
     WorkloadsArgument,
     load_workloads,
     print_guarantees,
@@ -51,6 +52,7 @@ def prioritize(
             help="Method of the bounds in the search: dnc, priority-meister, plp, snc or best.",
         ),
     ] = "dnc",
+    stages: StagesOption = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Find priorities under which workloads keep their SLOs.
@@ -62,7 +64,7 @@ def prioritize(
     with slow_notice("looking for priorities"), name_flags(method="--method", levels="--levels"):
         record = workloads.prioritize(by_slo=by_slo, levels=levels, method=method)
     if not print_data(output, record, "workloads", COLUMNS["slo prioritize"]):
-        print_guarantees(record)
+        print_guarantees(record, stages)
         print_settings(record)
     if output is Format.csv:
         print_notes(record["notes"])

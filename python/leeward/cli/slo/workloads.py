@@ -32,8 +32,18 @@ def load_workloads(file: str, cluster: str) -> "Workloads":
         return load(file, network)
 
 
-def print_guarantees(record: dict[str, Any]) -> None:
-    """Prints workloads with their bounds, and the stages of each workload."""
+StagesOption = Annotated[
+    bool, typer.Option("--stages", help="Print the queues, limits and bounds of each stage too.")
+]
+
+
+def print_guarantees(record: dict[str, Any], stages: bool) -> None:
+    """Prints workloads with their bounds.
+
+    Args:
+        record: Workloads with their bounds, as JSON.
+        stages: True to print the stages of each workload too.
+    """
     print_table(
         ("WORKLOAD", "CLIENT", "SERVER", "SLO", "BOUND", "BY", "MET"),
         "<<<>><<",
@@ -50,6 +60,8 @@ def print_guarantees(record: dict[str, Any]) -> None:
             for one in record["workloads"]
         ],
     )
+    if not stages:
+        return
     print()
     print_table(
         ("WORKLOAD", "STAGE", "QUEUES", "PRIORITY", "MEAN", "LIMITS", "UNLOADED", "BOUND"),
