@@ -244,12 +244,16 @@ impl Capture {
     }
 
     /// Protocol and port of a packet that is an exported datagram, or a fragment of one.
+    #[inline]
     fn export(&mut self, packet: &Packet<'_>) -> Option<String> {
-        let key = (packet.source, packet.destination, packet.identification);
-        if packet.later_fragment {
-            return self.fragments.contains(&key).then(|| "fragment".into());
+        let name = protocol(packet, &self.settings.ports);
+        if name.is_none() && !packet.later_fragment {
+            return None;
         }
-        let (name, (_, to)) = (protocol(packet, &self.settings.ports)?, packet.ports?);
+        let key = (packet.source, packet.destination, packet.identification);
+        let Some((name, (_, to))) = name.zip(packet.ports) else {
+            return self.fragments.contains(&key).then(|| "fragment".into());
+        };
         if packet.fragment {
             if self.fragments.len() >= MOST_FRAGMENTS {
                 self.fragments.clear();

@@ -37,6 +37,7 @@ pub mod field {
     pub const FORWARDING: u16 = 89;
     pub const LAYER_2_OFFSET: u16 = 102;
     pub const LAYER_2_SECTION: u16 = 104;
+    pub const TEMPLATE: u16 = 145;
     pub const START_S: u16 = 150;
     pub const END_S: u16 = 151;
     pub const START_MS: u16 = 152;
@@ -152,7 +153,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn to_number(bytes: &[u8]) -> Option<u64> {
+/// A whole number from its bytes; `None` if it does not fit 64 bits.
+pub fn to_number(bytes: &[u8]) -> Option<u64> {
     let zeros = bytes.len().saturating_sub(8);
     let (leading, rest) = bytes.split_at(zeros);
     let number = rest.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte));

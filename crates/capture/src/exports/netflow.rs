@@ -335,7 +335,7 @@ impl Reader<'_, '_, '_, '_> {
             if template.options {
                 self.options(fields);
             } else {
-                let rate = rate(fields);
+                let rate = rate(fields, id);
                 for content in self.counter.contents(fields, self.clock).into_iter().flatten() {
                     self.take(content, rate);
                 }

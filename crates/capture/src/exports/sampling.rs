@@ -3,13 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use super::fields::{Fields, field};
+use super::fields::{Fields, field, to_number};
 use super::templates::SCOPE;
 
 /// Largest number of samplers of one exporter.
 const MOST_SAMPLERS: usize = 10_000;
-/// Number of the scope in NetFlow 9 that is an interface.
+/// Numbers of scopes in NetFlow 9 that are an interface and a template.
 const INTERFACE_SCOPE: u16 = 2;
+const TEMPLATE_SCOPE: u16 = 5;
+/// Numbers of scopes in NetFlow 9, and fields of IPFIX, that are a part of an exporter which records do not name: line
+/// cards, caches, metering processes.
+const PART_SCOPES: [u16; 2] = [3, 4];
+const PART_FIELDS: [u16; 2] = [141, 143];
 
 /// Records that a sampling rate applies to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -20,6 +25,10 @@ enum Scope {
     Sampler(u64),
     /// Records of an interface.
     Interface(u64),
+    /// Records of a template.
+    Template(u64),
+    /// Records of a part of the exporter, which do not name it.
+    Part(u16, u64),
 }
 
 /// A stated sampling rate.
@@ -50,6 +59,7 @@ pub enum Rate {
 pub struct Sampler {
     sampler: Option<u64>,
     interfaces: [Option<u64>; 2],
+    template: u16,
 }
 
 impl Sampling {
@@ -93,40 +103,48 @@ impl Sampling {
     fn find(&self, of: Sampler) -> Option<Stated> {
         let rate = |scope: Scope| self.rates.get(&scope).copied();
         let interface = || of.interfaces.iter().flatten().find_map(|&number| rate(Scope::Interface(number)));
+        let named = interface().or_else(|| rate(Scope::Template(of.template.into())));
         if let Some(number) = of.sampler {
-            return rate(Scope::Sampler(number)).or_else(interface).or_else(|| rate(Scope::All));
+            return rate(Scope::Sampler(number)).or(named).or_else(|| rate(Scope::All));
         }
-        // Many exporters have one sampler, and do not state its number in each record.
-        let only = || {
-            let mut rates = self.rates.iter().filter(|(scope, _)| !matches!(scope, Scope::Interface(_)));
-            let (_, &first) = rates.next()?;
-            rates.next().is_none().then_some(first)
-        };
-        interface().or_else(|| rate(Scope::All)).or_else(only)
+        named.or_else(|| rate(Scope::All)).or_else(|| self.only())
+    }
+
+    /// The rate of records that do not name their sampler or part of the exporter, if all of them have one rate.
+    fn only(&self) -> Option<Stated> {
+        let mut rates =
+            self.rates.iter().filter(|(scope, _)| matches!(scope, Scope::Sampler(_) | Scope::Part(..)));
+        let (_, &first) = rates.next()?;
+        let equal = |stated: &Stated| (stated.first, stated.latest) == (first.first, first.latest);
+        rates.all(|(_, stated)| equal(stated)).then_some(first)
     }
 }
 
-/// The rate of a record: in its fields, or in options that its fields refer to.
-pub fn rate(record: &Fields<'_>) -> Rate {
+/// The rate of a record of a template: in its fields, or in options that its fields refer to.
+pub fn rate(record: &Fields<'_>, template: u16) -> Rate {
     match stated_rate(record) {
         Some(rate) => Rate::Stated(rate),
         None => Rate::Of(Sampler {
             sampler: sampler(record),
             interfaces: [field::IN_INTERFACE, field::OUT_INTERFACE].map(|number| record.number(number)),
+            template,
         }),
     }
 }
 
+/// The records that options apply to.
 fn scope(options: &Fields<'_>) -> Scope {
-    let of_scope = || {
-        options.of(SCOPE, INTERFACE_SCOPE).map(|bytes| bytes.iter().fold(0, |n, &b| n << 8 | u64::from(b)))
-    };
-    let interface =
-        || [field::IN_INTERFACE, field::OUT_INTERFACE].iter().find_map(|&number| options.number(number));
-    match sampler(options) {
-        Some(number) => Scope::Sampler(number),
-        None => of_scope().or_else(interface).map_or(Scope::All, Scope::Interface),
-    }
+    let of_scope = |number| options.of(SCOPE, number).and_then(to_number);
+    let field = |number| options.number(number);
+    let interface = || field(field::IN_INTERFACE).or_else(|| field(field::OUT_INTERFACE));
+    let parts = PART_SCOPES.into_iter().filter_map(|number| Some((number, of_scope(number)?)));
+    let fields = PART_FIELDS.into_iter().filter_map(|number| Some((number, field(number)?)));
+    sampler(options)
+        .map(Scope::Sampler)
+        .or_else(|| of_scope(INTERFACE_SCOPE).or_else(interface).map(Scope::Interface))
+        .or_else(|| of_scope(TEMPLATE_SCOPE).or_else(|| field(field::TEMPLATE)).map(Scope::Template))
+        .or_else(|| parts.chain(fields).next().map(|(number, part)| Scope::Part(number, part)))
+        .unwrap_or(Scope::All)
 }
 
 fn sampler(fields: &Fields<'_>) -> Option<u64> {

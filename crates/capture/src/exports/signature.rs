@@ -7,6 +7,7 @@ use crate::packet::Packet;
 const MOST_PARTS: usize = 2000;
 
 /// Protocol of an exported datagram, or `None` for other packets. On a port of exports, the first bytes are enough.
+#[inline]
 pub fn protocol(packet: &Packet<'_>, ports: &[u16]) -> Option<&'static str> {
     let (payload, length) = packet.udp()?;
     let name = match *payload {
@@ -14,6 +15,7 @@ pub fn protocol(packet: &Packet<'_>, ports: &[u16]) -> Option<&'static str> {
         [0, 1, ..] => "netflow 1",
         [0, 5, ..] => "netflow 5",
         [0, 7, ..] => "netflow 7",
+        [0, 8, ..] => "netflow 8",
         [0, 9, ..] => "netflow 9",
         [0, 10, ..] => "ipfix",
         _ => return None,
@@ -40,6 +42,8 @@ fn fills(payload: &[u8], length: usize) -> bool {
         [0, 1, ..] => of_records(16, 52),
         [0, 5, ..] => of_records(24, 48),
         [0, 7, ..] => of_records(24, 52),
+        // The kind of aggregation decides the length of records.
+        [0, 8, ..] => [28, 32, 40, 44, 52].iter().any(|&record| of_records(28, record)),
         [0, 9, ..] => sets_fill(payload, 20, length, [0, 1]),
         [0, 10, ..] => word(2) == length && sets_fill(payload, 16, length, [2, 3]),
         _ => false,

@@ -209,6 +209,35 @@ fn rates_of_interfaces_apply_to_the_records_of_each_interface() {
 }
 
 #[test]
+fn rates_of_parts_of_an_exporter_apply_if_they_are_one_rate() {
+    let fields = flow_fields();
+    let flow = record(&fields, &flow_values(1000));
+    // A line card in NetFlow 9 (scope 3) and in IPFIX (field 141); a template (scope 5, field 145).
+    for (is_ipfix, number) in [(false, 3), (true, 141), (false, 5), (true, 145)] {
+        for rates in [[50, 50], [50, 70]] {
+            let options = [spec(number, 4), spec(34, 4)];
+            let option = |part: u16, rate: u32| {
+                let part = u32::from(part).to_be_bytes().to_vec();
+                record(&options, &[part, rate.to_be_bytes().to_vec()])
+            };
+            let sets = [
+                template(is_ipfix, 300, &fields),
+                template(is_ipfix, 400, &fields),
+                records(300, std::slice::from_ref(&flow)),
+                options_template(is_ipfix, 301, &options),
+                records(301, &[option(300, rates[0]), option(400, rates[1])]),
+                records(400, std::slice::from_ref(&flow)),
+            ];
+            let matrix = read(&sent(&[message(is_ipfix, &sets)]), Settings { sampling: None, ..settings() });
+            let known = rates[0] == rates[1] || [5, 145].contains(&number);
+            let expected = if known { 1000 * u128::from(rates[0] + rates[1]) } else { 2000 };
+            assert_eq!(bytes(&matrix), expected, "{is_ipfix} {number} {rates:?}");
+            assert_eq!(matrix.discards.of(Reason::NoRate), if known { 0 } else { 2 });
+        }
+    }
+}
+
+#[test]
 fn the_opposite_direction_of_a_connection_counts_back() {
     let reverse = |number| Spec { number, length: 4, enterprise: Some(29_305) };
     let matrix = read_with(&[

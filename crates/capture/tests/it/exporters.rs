@@ -225,6 +225,23 @@ fn exporters_that_report_each_direction_of_a_connection_once_report_nothing_twic
 }
 
 #[test]
+fn exports_of_versions_that_are_not_read_are_no_traffic_either() {
+    let datagram = |version: u8, header: usize, record: usize| {
+        let mut bytes = vec![7; header + 3 * record];
+        bytes[..4].copy_from_slice(&[0, version, 0, 3]);
+        bytes
+    };
+    for (version, header, record) in [(1, 16, 52), (7, 24, 52), (8, 28, 32)] {
+        let export = sent(v4(9), 1, 9000, &datagram(version, header, record));
+        let matrix = read(&capture(vec![whole(export)]), packets());
+        assert_eq!((bytes(&matrix), matrix.discards.of(Reason::Export)), (0, 1), "{version}");
+        let export = sent(v4(9), 1, 9000, &datagram(version, header, record + 1));
+        let matrix = read(&capture(vec![whole(export)]), packets());
+        assert_eq!(matrix.discards.of(Reason::Export), 0, "{version}");
+    }
+}
+
+#[test]
 fn options_on_any_port_apply_too() {
     let options = [spec(1, 4), spec(34, 4)];
     let rate = records(301, &[record(&options, &[vec![0; 4], vec![0, 0, 0, 50]])]);
