@@ -24,12 +24,10 @@ mod discards;
 mod exports;
 mod flow;
 mod frames;
-mod link;
 mod matrix;
 mod packet;
 pub mod places;
 mod settings;
-mod tunnel;
 
 pub use capture::{Capture, OpenFile};
 pub use counter::Counter;

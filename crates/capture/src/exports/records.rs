@@ -7,9 +7,8 @@ use super::fields::{Clock, Fields, Moment, field, moments};
 use super::{Context, Exporter};
 use crate::discards::Reason;
 use crate::flow::{ETHERNET, Flow, Size};
-use crate::link::link_type;
 use crate::matrix::MOST_BYTES;
-use crate::packet::Packet;
+use crate::packet::{Packet, link_type};
 
 /// Longest duration of a record; exporters end a flow after some minutes.
 const LONGEST_NS: i64 = 30 * 86_400 * 1_000_000_000;

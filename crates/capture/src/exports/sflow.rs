@@ -15,8 +15,7 @@ use super::{Arrival, Context, Exporter, Settings, protocol};
 use crate::counter::Counter;
 use crate::discards::Reason;
 use crate::flow::{CHECK_SEQUENCE, ETHERNET, Flow};
-use crate::link::link_type;
-use crate::packet::Packet;
+use crate::packet::{Packet, link_type};
 
 /// Format numbers of enterprise 0.
 mod format {

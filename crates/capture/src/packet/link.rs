@@ -1,7 +1,7 @@
 //! Link layers: the bytes in front of an IP packet. They are parsed here, because they are a few bytes each.
 
+use super::PacketError;
 use crate::discards::Reason;
-use crate::packet::PacketError;
 
 /// Link types, as numbered by tcpdump.org.
 pub mod link_type {

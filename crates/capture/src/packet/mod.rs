@@ -4,13 +4,16 @@
 //! In a tunnel (VXLAN, Geneve, GRE, IP in IP) the outer addresses count, because they are the endpoints on this network;
 //! by choice, those of the packet inside.
 
+mod link;
+mod tunnel;
+
 use std::net::IpAddr;
 
 use etherparse::{Ipv6ExtensionSlice, LaxIpSlice, UdpHeaderSlice, ip_number};
+pub use link::link_type;
 
 use crate::discards::Reason;
-use crate::link::strip;
-use crate::tunnel;
+use link::strip;
 
 /// Addresses of packets in tunnels.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -2,9 +2,9 @@
 
 use etherparse::ip_number;
 
+use super::link::{ether_type, link_type, strip, strip_tags, word};
+use super::{Packet, PacketError};
 use crate::discards::Reason;
-use crate::link::{ether_type, link_type, strip, strip_tags, word};
-use crate::packet::{Packet, PacketError};
 
 /// UDP ports of VXLAN: the standard port, and the port that Linux used before.
 const VXLAN: [u16; 2] = [4789, 8472];
