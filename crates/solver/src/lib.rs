@@ -177,7 +177,11 @@ impl Program {
     pub fn minimise(&self, limits: Limits, start: Option<&[f64]>) -> Result<Solution, SolverError> {
         self.check()?;
         #[cfg(feature = "highs")]
-        return search::minimise(self, limits, start);
+        return if self.columns.iter().any(|column| column.integer) {
+            search::minimise(self, limits, start)
+        } else {
+            linear::minimise(self)
+        };
         #[cfg(not(feature = "highs"))]
         {
             let _ = (limits, start);

@@ -21,15 +21,12 @@ pub(crate) const PRIMAL: i32 = 4;
 /// share of its terms.
 const ROUNDING: f64 = 1e-5;
 
-/// Minimises the objective of a program whose numbers were checked.
+/// Minimises the objective of a program with integer variables, whose numbers were checked.
 pub(crate) fn minimise(
     program: &Program,
     limits: Limits,
     start: Option<&[f64]>,
 ) -> Result<Solution, SolverError> {
-    if !program.columns.iter().any(|column| column.integer) {
-        return crate::linear::minimise(program);
-    }
     let solved = solve(program, true, limits, start, DUAL)?;
     match solved.status() {
         HighsModelStatus::Infeasible => return Err(SolverError::Infeasible),
