@@ -1,5 +1,6 @@
 import pickle
 from pathlib import Path
+from typing import Any
 
 from leeward import InputError
 
@@ -21,3 +22,22 @@ def test_an_input_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(InputError("a.yaml", 7, 12, "nic", "too slow")))
     assert (error.file, error.line, error.column, error.field) == ("a.yaml", 7, 12, "nic")
     assert error.message == "too slow"
+
+
+def test_a_cluster_file_given_as_a_scenario_is_recognized(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text("racks: 2\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 10Gbps\n")
+    ended = run("simulate", "cluster.yaml")
+    assert ended.returncode == 2
+    assert "hint: this is a cluster file; a scenario names it in its field `cluster`" in ended.stderr
+
+
+def test_a_name_that_the_cluster_lacks_has_no_hint_about_fields(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text("racks: 2\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 10Gbps\n")
+    curve = "curves: {network-in: [{rate: 1kB/s, burst: 1kB}]}"
+    (tmp_path / "w.yaml").write_text(
+        f"stages: [network-in]\nworkloads:\n  - {{name: a, client: h9, server: r0h0, {curve}}}\n"
+    )
+    ended = run("slo", "bound", "w.yaml", "--cluster", "cluster.yaml")
+    assert ended.returncode == 2
+    assert "`h9`: the cluster has no such host" in ended.stderr
+    assert "hint" not in ended.stderr

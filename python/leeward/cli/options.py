@@ -102,6 +102,10 @@ def name_flags(**flags: str) -> Iterator[None]:
         raise flag_error from error
 
 
+_CLUSTER_FIELDS = ("hosts_per_rack", "nic", "racks", "rack_link", "oversubscription", "pods", "devices")
+"""Fields of cluster files that scenarios do not have."""
+
+
 @contextmanager
 def hint_schema(kind: str, file: str | None = None) -> Iterator[None]:
     """Adds a hint to errors about a line or field of a file: the command that lists its fields.
@@ -114,7 +118,11 @@ def hint_schema(kind: str, file: str | None = None) -> Iterator[None]:
         yield
     except InputError as error:
         position = error.line or error.field
-        if position and file in (None, error.file) and not getattr(error, "__notes__", None):
-            noun = f"an {kind.upper()}" if kind == "slo" else f"a {kind}"
-            error.add_note(f"leeward schema {kind} lists every field of {noun} file")
+        # A name that another file lacks is no fault of a field.
+        if position and file in (None, error.file) and "no such" not in str(error):
+            if not getattr(error, "__notes__", None):
+                noun = f"an {kind.upper()}" if kind == "slo" else f"a {kind}"
+                error.add_note(f"leeward schema {kind} lists every field of {noun} file")
+            if kind == "scenario" and error.field in _CLUSTER_FIELDS:
+                error.add_note("this is a cluster file; a scenario names it in its field `cluster`")
         raise
