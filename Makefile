@@ -89,8 +89,9 @@ test: lint test-rust test-python test-web test-wheel ## Build, check the style, 
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
-test-whole: build ## Run the tests on complete data sets; other tests use a part of each
+test-whole: build servers ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
 	$(BIN)/pytest -m whole
+	PROPTEST_CASES=20000 $(CARGO_TEST) --test it -- vertices::
 	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
 
 .PHONY: bench

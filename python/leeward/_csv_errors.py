@@ -6,7 +6,7 @@ The errors of fast readers hardly describe an invalid line. This module searches
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -39,9 +39,11 @@ def find_error(path: str | PathLike[str], line: int | None = None) -> InputError
             delimiter = max(DELIMITERS, key=header.count)
             columns = next(csv.reader([header], delimiter=delimiter), [])
             before = 1 if line is None else max(line - 1, 1)
-            return _first_invalid_row(
+            error = _first_invalid_row(
                 name, columns, delimiter, islice(opened, before - 1, None), before, line
             )
+            opened.seek(0)
+            return error or _mixed_line_ends(name, opened)
     except (EOFError, zlib.error):
         return InputError.about(name, "the gzip data ends early: is the file truncated?")
     except (OSError, csv.Error):
@@ -91,6 +93,18 @@ def _first_invalid_row(
         if any("\udc80" <= letter <= "\udcff" for cell in row for letter in cell):
             return InputError(name, number, None, None, f"{_quote_line(raw)}: not text in UTF-8")
         del raw_lines[:]
+
+
+def _mixed_line_ends(name: str, lines: Iterable[bytes]) -> InputError | None:
+    """Describes the first line that ends in another way than the lines before it."""
+    expected = None
+    for number, line in enumerate(lines, 1):
+        end = "CR LF" if line.endswith(b"\r\n") else "LF" if line.endswith(b"\n") else None
+        expected = expected or end
+        if end and end != expected:
+            message = f"this line ends in {end}, and the lines before it in {expected}; expected one of them"
+            return InputError(name, number, None, None, message)
+    return None
 
 
 def _text(line: bytes) -> str:

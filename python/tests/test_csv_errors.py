@@ -50,6 +50,21 @@ def test_a_ragged_telemetry_row_is_reported_with_file_and_line(
     assert str(raised.value) == f"{path}:2002: `{text}`: {expected}"
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+@pytest.mark.parametrize(("first", "later"), [("LF", "CR LF"), ("CR LF", "LF")])
+def test_lines_that_end_in_different_ways_are_reported_with_the_first(
+    tmp_path: Path, name: str, first: str, later: str
+) -> None:
+    ends = {"LF": "\n", "CR LF": "\r\n"}
+    rows = ["t_s,link,load_bps", *(f"{T + 30 * step},r0:uplink,1e9" for step in range(100))]
+    data = "".join(row + ends[first if at < 50 else later] for at, row in enumerate(rows)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.raises(InputError) as raised:
+        read(CLUSTER, [tmp_path / name], engine=Engine.duckdb(threads=1))
+    message = f"this line ends in {later}, and the lines before it in {first}; expected one of them"
+    assert str(raised.value) == f"{tmp_path / name}:51: {message}"
+
+
 def test_the_file_with_the_ragged_row_is_named(tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     for name in ("a.csv", "b.csv", "c.csv"):

@@ -178,6 +178,14 @@ def test_several_servers_are_all_read_and_copies_count_once(fake: Any, tmp_path:
     assert set(samples.discards.counts) == {"replica"}
 
 
+def test_a_server_of_tokens_may_have_a_certificate_of_another_name(tmp_path: Path) -> None:
+    oauth2 = "client_id: a, client_secret: b, token_url: 'https://192.0.2.1', tls_config: {server_name: sso.example}"
+    (tmp_path / "http.yaml").write_text(f"oauth2: {{{oauth2}}}")
+    access = read_access(tmp_path / "http.yaml")
+    assert access.oauth2 is not None
+    assert (access.oauth2.server_name, access.server_name) == ("sso.example", None)
+
+
 def test_tokens_are_requested_by_oauth2_and_renewed(fake: Any, tmp_path: Path) -> None:
     granted: list[dict[str, list[str]]] = []
 
@@ -218,6 +226,10 @@ def test_tokens_are_requested_by_oauth2_and_renewed(fake: Any, tmp_path: Path) -
         ("oauth2: {client: a}", "oauth2.client: no such field"),
         ("proxy_url: proxy", "proxy_url: expected the address of a proxy"),
         ("tls_config: {server_name: [a]}", "tls_config.server_name: expected a text"),
+        (
+            "oauth2: {client_id: a, client_secret: b, token_url: 'http://sso', tls_config: {server_name: 1.5}}",
+            "oauth2.tls_config.server_name: expected a text",
+        ),
         (
             "{basic_auth: {username: a, password: b}, authorization: {credentials: c}}",
             "expected one of basic_auth, authorization and oauth2",

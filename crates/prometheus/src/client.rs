@@ -1,7 +1,6 @@
 //! Client of Prometheus: one query at a time, with limits on time and on answer size.
 
 use std::io::{ErrorKind, Read as _};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -17,8 +16,6 @@ use super::beginning;
 const MAX_ANSWER_BYTES: u64 = 48 << 20;
 /// Largest part of an error answer that is read, in bytes.
 const MAX_ERROR_BYTES: u64 = 64 << 10;
-/// Idle time after which a connection is closed.
-const IDLE: Duration = Duration::from_secs(120);
 
 /// A client for one server.
 pub struct Client {
@@ -60,21 +57,9 @@ impl Client {
     /// # Errors
     /// [`InputError`] with the field of the credentials file.
     pub fn new(url: String, http: Option<&str>, timeout: Nanos) -> Result<Client, InputError> {
-        let mut access = Access::read(&url, http)?;
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            // Credentials must not follow a redirect.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .timeout_global(Some(Duration::from_nanos(timeout.0)))
-            .max_idle_age(IDLE)
-            .user_agent(concat!("leeward/", env!("CARGO_PKG_VERSION")));
-        let config = match access.tls.take() {
-            Some(tls) => config.tls_config(tls),
-            None => config,
-        };
-        Ok(Client { agent: config.build().into(), url: format!("{url}/api/v1/query"), access, timeout })
+        let access = Access::read(&url, http)?;
+        let url = format!("{}/api/v1/query", access.url());
+        Ok(Client { agent: access.agent(timeout), url, access, timeout })
     }
 
     /// Queries the value of a range selector at a time, in milliseconds since 1970.
@@ -85,7 +70,7 @@ impl Client {
         let invalid = |reason: String| QueryError { reason, retry_after: None, ends_round: false };
         let unavailable = |reason: String| QueryError { reason, retry_after: None, ends_round: true };
         let mut request = self.agent.post(&self.url);
-        for (name, value) in self.access.headers().map_err(unavailable)? {
+        for (name, value) in self.access.headers(at_ms).map_err(unavailable)? {
             request = request.header(name, value);
         }
         let time = format!("{}.{:03}", at_ms.div_euclid(1000), at_ms.rem_euclid(1000));
@@ -107,6 +92,9 @@ impl Client {
         }
         let mut text = Vec::new();
         let read = response.body_mut().as_reader().take(limit + 1).read_to_end(&mut text);
+        if status == 401 {
+            self.access.rejected();
+        }
         if status != 200 {
             return Err(QueryError {
                 reason: describe_status(status, &text),

@@ -44,6 +44,7 @@ class OAuth2:
         parameters: Further parameters of the request, such as `scope`.
         tls: TLS settings of the token server.
         proxy: Proxy for the token server.
+        server_name: Name that the token server's certificate must have; by default that of the address.
         token: The current token, and the time of the clock until which it is valid.
     """
 
@@ -53,6 +54,7 @@ class OAuth2:
     parameters: dict[str, str] = field(default_factory=dict)
     tls: ssl.SSLContext | None = None
     proxy: str | None = None
+    server_name: str | None = None
     token: tuple[str, float] | None = None
 
     def header(self, clock: Callable[[], float]) -> str:
@@ -69,7 +71,7 @@ class OAuth2:
         body = urlencode({"grant_type": "client_credentials"} | self.parameters)
         pair = base64.b64encode(f"{self.client_id}:{self.client_secret}".encode()).decode()
         try:
-            response = connections(self.url, self.tls, self.proxy).request(
+            response = connections(self.url, self.tls, self.proxy, self.server_name).request(
                 "POST",
                 self.url,
                 body=body.encode(),
@@ -189,14 +191,17 @@ def read_access(path: str | PathLike[str]) -> Access:
         if not (header + text).isascii() or any(ord(letter) < 32 for letter in header + text):
             raise InputError(name, None, None, header, "a header has an invalid character")
     tls = fields.get("tls_config")
-    names = tls if isinstance(tls, dict) else {}
-    server_name = (
-        _text(name, "tls_config.server_name", names["server_name"]) if "server_name" in names else None
-    )
-    client = str(folder / str(names["cert_file"])) if "cert_file" in names else None
+    context = _tls(name, folder, "tls_config", tls)
+    client = str(folder / str(tls["cert_file"])) if tls and "cert_file" in tls else None
     return Access(
-        headers, _tls(name, folder, "tls_config", tls), oauth2, _proxy(name, "", fields), server_name, client
+        headers, context, oauth2, _proxy(name, "", fields), _server_name(name, "tls_config", tls), client
     )
+
+
+def _server_name(name: str, where: str, tls: Any) -> str | None:
+    if not tls or "server_name" not in tls:
+        return None
+    return _text(name, f"{where}.server_name", tls["server_name"])
 
 
 def _proxy(name: str, where: str, fields: Mapping[str, Any]) -> str | None:
@@ -229,6 +234,7 @@ def _oauth2(name: str, folder: Path, content: Any) -> OAuth2:
         parameters,
         _tls(name, folder, f"{where}.tls_config", fields.get("tls_config")),
         _proxy(name, where, fields),
+        _server_name(name, f"{where}.tls_config", fields.get("tls_config")),
     )
 
 

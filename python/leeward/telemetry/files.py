@@ -125,7 +125,7 @@ def reading(name: str) -> Iterator[None]:
         line = re.search(r"CSV Error on Line: (\d+)", text)
         file = re.search(r"^ *file = (.+)$", text, re.MULTILINE)
         file_name = file[1] if file else name
-        csv_error = find_error(file_name, int(line[1])) if line else None
+        csv_error = find_error(file_name, int(line[1]) if line else None) if "CSV" in text else None
         raise csv_error or InputError.about(file_name, text.splitlines()[0][:300]) from None
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):

@@ -2,6 +2,7 @@
 
 #[path = "../support"]
 mod support {
+    pub mod access;
     pub mod leewardd;
     pub mod prometheus;
 }

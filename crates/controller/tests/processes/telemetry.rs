@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::access::Helper;
 use crate::support::leewardd::{Process, command};
 use crate::support::prometheus::{Answers, Fake, Question, healthy_answer};
 use serde_json::{Value, json};
@@ -205,6 +206,86 @@ fn https_requires_a_trusted_certificate_and_the_status_has_the_error() {
     process.until("the certificate is not trusted again", |process| state(process).0 == "fails");
     process.until("the load is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
     assert!(!process.log().contains("hush"), "{}", process.log());
+}
+
+#[test]
+fn tokens_are_requested_and_renewed_when_they_end_or_are_rejected() {
+    let (folder, fake, sso) = (tempfile::tempdir().expect("a folder"), Fake::start(), Helper::tokens(3600));
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    file("secret", "hush\n");
+    let params = "scopes: [metrics, more], endpoint_params: {audience: prom}";
+    let client = format!("client_id: me, client_secret_file: secret, token_url: '{}/token'", sso.url);
+    file("http.yaml", &format!("oauth2: {{{client}, {params}}}\n"));
+    let process = Process::run(service(folder.path(), &fake, ", http: http.yaml"));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
+    assert!(fake.headers().contains("Bearer token1"), "{}", fake.headers());
+    let request = sso.received();
+    // The credentials are `me:hush`.
+    for part in [
+        "POST /token",
+        "Basic bWU6aHVzaA==",
+        "grant_type=client_credentials",
+        "scope=metrics",
+        "audience=prom",
+    ] {
+        assert!(request.contains(part), "{part}: {request}");
+    }
+    fake.answer(|question| {
+        if question.headers.contains("token1") { (401, "", vec![]) } else { healthy_answer(question) }
+    });
+    process.until("another token is used", |_| fake.headers().contains("Bearer token2"));
+    process.until("Prometheus answers again", |process| state(process).0 == "answers");
+    let output = format!("{}{}", process.log(), process.status("telemetry"));
+    assert!(!output.contains("hush") && !output.contains("token1"), "{output}");
+}
+
+#[test]
+fn a_token_that_ends_is_renewed_and_a_missing_one_is_the_problem() {
+    let (folder, fake, sso) = (tempfile::tempdir().expect("a folder"), Fake::start(), Helper::tokens(10));
+    let write = |url: &str| {
+        let text = format!("oauth2: {{client_id: me, client_secret: hush, token_url: '{url}'}}\n");
+        std::fs::write(folder.path().join("http.yaml"), text).expect("a file");
+    };
+    write(&sso.url);
+    let process = Process::run(service(folder.path(), &fake, ", http: http.yaml"));
+    // A token of ten seconds is renewed ten seconds before its end: for each query.
+    process.until("the third token is used", |_| fake.headers().contains("Bearer token3"));
+    write("http://127.0.0.1:1/token");
+    assert_eq!(process.post("/v1/reload").map(|(status, _)| status), Some(200));
+    process.until("the problem names the server of tokens", |process| {
+        let (state, problem) = state(process);
+        state == "fails" && problem.contains("no token from http://127.0.0.1:1/token")
+    });
+}
+
+#[test]
+fn prometheus_is_reached_through_a_proxy() {
+    let (folder, fake, proxy) = (tempfile::tempdir().expect("a folder"), Fake::start(), Helper::proxy());
+    std::fs::write(folder.path().join("http.yaml"), format!("proxy_url: {}\n", proxy.url)).expect("a file");
+    let process = Process::run(service(folder.path(), &fake, ", http: http.yaml"));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
+    let host = fake.url.trim_start_matches("http://");
+    assert!(proxy.received().starts_with(&format!("CONNECT {host}")), "{}", proxy.received());
+}
+
+#[test]
+fn the_name_of_a_certificate_may_differ_from_the_address() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut fake = Fake::with_tls(folder.path());
+    fake.url = fake.url.replace("localhost", "127.0.0.1");
+    let write = |name: &str| {
+        let text = format!("tls_config: {{ca_file: right.pem, server_name: {name}}}\n");
+        std::fs::write(folder.path().join("http.yaml"), text).expect("a file");
+    };
+    write("elsewhere.example");
+    let process = Process::run(service(folder.path(), &fake, ", http: http.yaml"));
+    process.until("the name is wrong", |process| state(process).0 == "fails");
+    assert_eq!(fake.headers(), "");
+    write("localhost");
+    assert_eq!(process.post("/v1/reload").map(|(status, _)| status), Some(200));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
+    let host = fake.url.trim_start_matches("https://").to_owned();
+    assert!(fake.headers().to_lowercase().contains(&format!("host: {host}")), "{}", fake.headers());
 }
 
 #[test]

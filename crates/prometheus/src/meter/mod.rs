@@ -4,7 +4,8 @@
 //! the interval that the readings of all its ports cover. The window starts at the end of the previous window, or later
 //! if a port is new or its counter restarted. It ends at the earliest of the ports' last readings. A silent port delays
 //! the windows of its link, so the link's load becomes unknown. After five minutes the meter drops the port, and the
-//! link continues without it.
+//! link continues without it. If another port of the link began when it ended, because a label changed, both are one
+//! port: the silent one is dropped after three intervals.
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,10 @@ struct Port {
     /// Link of the port, if the cluster has it.
     link: Option<ResourceId>,
     counter: Counter,
+    /// Time of the first reading.
+    since: Nanos,
+    /// True if the port continues one that was dropped.
+    follows: bool,
 }
 
 /// Cluster that has the links.
@@ -198,6 +203,7 @@ impl Meter {
                 }
             }
         }
+        self.drop_followed(now);
         let windows = self.windows(&mut steps);
         RoundResult {
             windows,
@@ -263,7 +269,10 @@ impl Meter {
                     _ => None,
                 };
                 let link = link.filter(|&link| topology.fabric.kind(link) != ResourceKind::Device);
-                self.ports.insert(key, Port { mapping, link, counter: Counter::new(at, value) });
+                self.ports.insert(
+                    key,
+                    Port { mapping, link, counter: Counter::new(at, value), since: at, follows: false },
+                );
             }
         }
     }
@@ -272,6 +281,36 @@ impl Meter {
         let is_recent = |last: Nanos| now.since(last) <= SILENCE_LIMIT;
         self.ports.retain(|_, port| is_recent(port.counter.known().1));
         self.speeds.retain(|_, &mut (_, at)| is_recent(at));
+    }
+
+    /// Drops silent ports that another port follows: one of the same link and direction that began after the last reading.
+    /// Each port follows at most one.
+    fn drop_followed(&mut self, now: Nanos) {
+        let limit = self.silence();
+        let mut silent: Vec<(Nanos, (Direction, Labels))> = Vec::new();
+        for (key, port) in self.ports.iter().filter(|(_, port)| port.link.is_some()) {
+            let (_, last) = port.counter.known();
+            if now.since(last) > limit {
+                silent.push((last, key.clone()));
+            }
+        }
+        // A port follows the latest of those that ended before it.
+        silent.sort_unstable_by(|a, b| b.cmp(a));
+        for (last, key) in silent {
+            let link = self.ports.get(&key).and_then(|port| port.link);
+            let next = self.ports.iter_mut().find(|((direction, _), port)| {
+                *direction == key.0 && port.link == link && port.since > last && !port.follows
+            });
+            if let Some((_, port)) = next {
+                port.follows = true;
+                self.ports.remove(&key);
+            }
+        }
+    }
+
+    /// Time without readings after which a port or link is silent.
+    fn silence(&self) -> Nanos {
+        Nanos(self.interval.0.saturating_mul(3))
     }
 
     /// Number of ports of each link.
@@ -364,7 +403,7 @@ impl Meter {
         if !self.ports.is_empty() {
             ports.idle_rules = (0..self.map.rules()).filter(|rule| !matched.contains(rule)).collect();
         }
-        let limit = Nanos(self.interval.0.saturating_mul(3));
+        let limit = self.silence();
         let silent = self.last_windows.iter().filter(|&(_, &until)| now.since(until) > limit);
         ports.silent = silent.map(|(&link, _)| link).collect();
         ports.heard = self.last_windows.len() - ports.silent.len();

@@ -73,6 +73,52 @@ fn ports_of_one_link_add_up_over_their_common_time() {
     assert_eq!(take(&mut meter, 138, PortReadings::default()).windows, []);
 }
 
+/// Rounds of 15 s in which ports up1 and up2 each carry a million bytes per second from and until some times.
+fn rounds(
+    meter: &mut Meter,
+    times: std::ops::Range<u64>,
+    ports: &[(&str, std::ops::Range<u64>)],
+) -> Vec<RoundResult> {
+    let round = |now: u64| {
+        let reading = |at: u64| (at, at as f64 * 1e6);
+        let answers = ports.iter().filter(|(_, alive)| alive.contains(&now));
+        let answers = answers.map(|(port, _)| series("tor-r0", port, &[reading(now)])).collect();
+        take(meter, now, counters(Direction::Out, answers))
+    };
+    times.step_by(15).map(round).collect()
+}
+
+#[test]
+fn a_port_whose_label_changed_does_not_delay_its_link_for_long() {
+    let mut meter = meter();
+    let taken = rounds(&mut meter, 300..601, &[("up1", 300..420), ("up2", 420..901)]);
+    let seen: Vec<_> = taken.iter().flat_map(loads).collect();
+    // The last reading of up1 is at 405 s. More than three intervals later, the link continues with up2.
+    let ends: Vec<u64> = seen.iter().map(|(_, until, ..)| *until).collect();
+    assert!(ends.contains(&405) && ends.contains(&465) && ends.last() == Some(&600), "{ends:?}");
+    assert!(seen.iter().all(|(.., load)| *load == 8_000_000), "{seen:?}");
+    assert_eq!(taken.last().map(|round| round.ports.links), Some(1));
+}
+
+#[test]
+fn a_silent_port_that_no_other_follows_delays_its_link_for_five_minutes() {
+    let mut meter = meter();
+    let taken = rounds(&mut meter, 300..721, &[("up1", 300..420), ("up2", 300..901)]);
+    let last = |until: u64| {
+        let before = taken.iter().take(1 + (until as usize - 300) / 15);
+        before.flat_map(loads).map(|(_, until, ..)| until).max()
+    };
+    assert_eq!((last(700), last(720)), (Some(405), Some(720)));
+}
+
+#[test]
+fn a_new_port_follows_one_silent_port_only() {
+    let mut meter = meter();
+    let taken = rounds(&mut meter, 300..601, &[("up1", 300..420), ("up2", 300..420), ("up3", 420..901)]);
+    assert_eq!(taken.iter().flat_map(loads).map(|(_, until, ..)| until).max(), Some(405));
+    assert_eq!(taken.last().map(|round| round.ports.links), Some(2));
+}
+
 #[test]
 fn of_two_copies_of_a_port_one_counts() {
     let map = format!("{MAP}replica_labels: [replica]\n");

@@ -2,3 +2,4 @@
 
 mod programs;
 mod proofs;
+mod vertices;
