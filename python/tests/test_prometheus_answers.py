@@ -179,7 +179,8 @@ def test_several_servers_are_all_read_and_copies_count_once(fake: Any, tmp_path:
 
 
 def test_a_server_of_tokens_may_have_a_certificate_of_another_name(tmp_path: Path) -> None:
-    oauth2 = "client_id: a, client_secret: b, token_url: 'https://192.0.2.1', tls_config: {server_name: sso.example}"
+    tls = "tls_config: {server_name: sso.example}"
+    oauth2 = f"client_id: a, client_secret: b, token_url: 'https://192.0.2.1', {tls}"
     (tmp_path / "http.yaml").write_text(f"oauth2: {{{oauth2}}}")
     access = read_access(tmp_path / "http.yaml")
     assert access.oauth2 is not None
@@ -227,7 +228,7 @@ def test_tokens_are_requested_by_oauth2_and_renewed(fake: Any, tmp_path: Path) -
         ("proxy_url: proxy", "proxy_url: expected the address of a proxy"),
         ("tls_config: {server_name: [a]}", "tls_config.server_name: expected a text"),
         (
-            "oauth2: {client_id: a, client_secret: b, token_url: 'http://sso', tls_config: {server_name: 1.5}}",
+            "oauth2: {client_id: a, client_secret: b, token_url: 'http://s', tls_config: {server_name: [a]}}",
             "oauth2.tls_config.server_name: expected a text",
         ),
         (
