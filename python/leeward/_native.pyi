@@ -674,7 +674,6 @@ def check_slo(
     method: str = "best",
     over: str = "held",
     order: str = "priority",
-    outstanding: int | None = None,
     tails_seed: int | None = None,
     rows: bool = False,
 ) -> tuple[dict[str, Any], Any]:

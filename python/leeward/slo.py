@@ -134,7 +134,6 @@ def check(
     method: str = "best",
     over: str = "held",
     order: str = "priority",
-    outstanding: int | None = None,
     tails: bool = False,
     seed: int = 1,
     rows: bool = False,
@@ -150,8 +149,6 @@ def check(
         method: Bound to check, one of `METHODS`.
         over: Treatment of requests over a limit: `held`, or `demoted` below all others.
         order: Service order of devices, one of `ORDERS`; `fifo` applies to links too.
-        outstanding: Number of requests that a device takes at once, in bounds and replay; by default the
-            value of `bounds` in the file.
         tails: True to draw the latency without queueing of each request from the profile of its device; false
             to use only its work. Bounds then hold for the SLO's percentile of requests, with any method: they
             add the profile's value at that percentile.
@@ -166,8 +163,6 @@ def check(
     Raises:
         InputError: A file or an argument is invalid.
     """
-    if outstanding is not None:
-        whole_number("outstanding", outstanding, 1, 1_000_000)
     whole_number("seed", seed, 0, MOST_SEED)
     return check_slo(
         fspath(file),
@@ -176,7 +171,6 @@ def check(
         method=method,
         over=over,
         order=order,
-        outstanding=outstanding,
         tails_seed=seed if tails else None,
         rows=rows,
     )

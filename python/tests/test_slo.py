@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
@@ -392,3 +393,67 @@ def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: R
         assert one["seen"]["worst_s"] <= one["bound_s"]
         assert one["broken"] == []
     assert json.loads(result.stdout)["workloads"][1]["seen"]["worst_s"] > 0.04
+
+
+def test_commands_assume_the_same_numbers(run: Run, tmp_path: Path) -> None:
+    # The trace, and its curves as another command prints them, give the same demands to every command.
+    device, trace = str(EXAMPLES / "ssd.json"), str(EXAMPLES / "mail.csv.gz")
+    curves = run("slo", "curve", trace, "--device", device, "--percentile", "99", "-o", "json")
+    (tmp_path / "curves.json").write_text(curves.stdout)
+    assert json.loads(curves.stdout)["trace"]["outstanding"] == 4
+    common = "client: r0h0, slo: {percentile: 99, latency: 80ms}"
+    text = (
+        f"margin: 25%\ndevice: {device}\nworkloads:\n- {{name: a, {common}, trace: {trace}SERVER}}\n"
+        f"- {{name: b, {common}, curves: curves.jsonSERVER}}\n"
+    )
+    (tmp_path / "placed.yaml").write_text(text.replace("SERVER", ", server: r0h7"))
+    (tmp_path / "free.yaml").write_text(text.replace("SERVER", ""))
+    (tmp_path / "cluster.yaml").write_text((EXAMPLES / "cluster.yaml").read_text() + "\npriorities: 8\n")
+
+    def numbers(*command: str) -> dict[str, Any]:
+        result = run("slo", *command, "--cluster", "cluster.yaml", "-o", "json")
+        assert result.returncode in (0, 1), result.stderr
+        record = json.loads(result.stdout)
+        found = {}
+        for one in record["workloads"]:
+            if one["workload"] in ("a", "b"):
+                names = ("stage", "mean_rate", "largest", "unloaded_s", "outstanding")
+                stages = [tuple(stage[name] for name in names) for stage in one["stages"]]
+                found[one["workload"]] = (one["slo"], stages)
+        return {"bounds": record["bounds"], "margin": record["margin"], **found}
+
+    first = numbers("bound", "placed.yaml")
+    assert first["a"][1] == first["b"][1]
+    assert numbers("prioritize", "placed.yaml") == first
+    assert numbers("pack", "free.yaml") == first
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "trace: mail.csv.gz, outstanding: 4",
+            "workloads[0].outstanding: expected none: the device file states",
+        ),
+        (
+            "curves: curves.json, outstanding: 3",
+            "outstanding: 3, but curves.json is of a device with 4 at once",
+        ),
+        ("curves: curves.json, outstanding: 0", "outstanding: `0`: expected a whole number from 1"),
+        ("trace: mail.csv.gz}], bounds: {outstanding: 3}, x: [{", "bounds.outstanding: 3, but"),
+    ],
+)
+def test_a_number_of_requests_at_once_that_contradicts_the_device_is_an_error(
+    run: Run, tmp_path: Path, source: str, message: str
+) -> None:
+    (tmp_path / "mail.csv.gz").write_bytes((EXAMPLES / "mail.csv.gz").read_bytes())
+    device = str(EXAMPLES / "ssd.json")
+    curves = run("slo", "curve", "mail.csv.gz", "--device", device, "--percentile", "99", "-o", "json")
+    (tmp_path / "curves.json").write_text(curves.stdout)
+    common = "name: a, client: r0h0, server: r0h7, slo: {percentile: 99, latency: 80ms}"
+    (tmp_path / "w.yaml").write_text(
+        f"{{device: {device}, workloads: [{{{common}, {source}}}]}}".replace(", x: [{}]", "")
+    )
+    result = run("slo", "bound", "w.yaml", "--cluster", CLUSTER)
+    assert result.returncode == 2
+    assert message in result.stderr

@@ -355,14 +355,26 @@ def test_bounds_are_not_confirmed_by_a_replay_of_another_queueing_order(
     assert "note: bounds assume strict priorities and requests held at limits" in result.stderr
 
 
-def test_more_outstanding_requests_raise_the_bound_of_a_device() -> None:
-    one, _ = check(FILE, CLUSTER, method="dnc")
-    many, _ = check(FILE, CLUSTER, method="dnc", outstanding=32)
-    assert many["bounds"]["outstanding"] == 32
-    assert many["workloads"][0]["bound_s"] > one["workloads"][0]["bound_s"]
-    assert all(workload["broken"] == [] for workload in many["workloads"])
-    with pytest.raises(InputError):
-        check(FILE, CLUSTER, outstanding=0)
+def test_bounds_and_replays_take_the_requests_at_once_from_the_device(tmp_path: Path) -> None:
+    def device(reads: int) -> str:
+        profile = json.loads((Path(FILE).parent / "ssd.json").read_text())
+        profile |= {"outstanding_reads": reads, "outstanding_writes": 1}
+        (tmp_path / "ssd.json").write_text(json.dumps(profile))
+        (tmp_path / "mail.csv.gz").write_bytes((Path(FILE).parent / "mail.csv.gz").read_bytes())
+        (tmp_path / "w.yaml").write_text(Path(FILE).read_text())
+        return str(tmp_path / "w.yaml")
+
+    few, _ = check(device(1), CLUSTER, method="dnc")
+    many, _ = check(device(31), CLUSTER, method="dnc")
+    for record, at_once in ((few, 2), (many, 32)):
+        assert {queue["outstanding"] for queue in record["queues"]} == {1, at_once}
+        assert all(workload["broken"] == [] for workload in record["workloads"])
+    assert many["workloads"][0]["bound_s"] > few["workloads"][0]["bound_s"]
+    contradicting = Path(device(31)).read_text() + "\nbounds: {outstanding: 8}\n"
+    (tmp_path / "w.yaml").write_text(contradicting)
+    message = r"bounds.outstanding: 8, but ssd.json was measured with 32 requests at once"
+    with pytest.raises(InputError, match=message):
+        check(str(tmp_path / "w.yaml"), CLUSTER)
 
 
 @pytest.mark.parametrize("argument", ["method", "over", "order"])

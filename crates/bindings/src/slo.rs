@@ -265,6 +265,7 @@ impl SloWorkloads {
                 "mean_rate": demand.arrivals.rate(),
                 "largest": demand.largest,
                 "unloaded_s": demand.unloaded,
+                "outstanding": demand.outstanding,
                 "bound_s": bound.map(|bound| bound.stages[at]),
             })
         });

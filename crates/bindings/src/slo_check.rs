@@ -7,7 +7,6 @@ use arrow_array::{ArrayRef, BooleanArray};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_requests::{BoundCheck, Cake, OverLimit, Replay, Rows, Scheduling, Sources, tails};
-use leeward_slo::bound::BoundSettings;
 use leeward_slo::file::Workloads;
 use leeward_traces::Stage;
 use pyo3::prelude::*;
@@ -26,7 +25,7 @@ const OVER_LIMITS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demote
 /// Bounds of the workloads of a file, a replay of their traces, and, with `rows`, one row per request.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, method = "best", over = "held", order = "priority",
-    outstanding = None, tails_seed = None, rows = false))]
+    tails_seed = None, rows = false))]
 #[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
 pub fn check_slo(
     py: Python<'_>,
@@ -36,7 +35,6 @@ pub fn check_slo(
     method: &str,
     over: &str,
     order: &str,
-    outstanding: Option<u32>,
     tails_seed: Option<u64>,
     rows: bool,
 ) -> PyResult<(Py<PyAny>, Option<ArrowTable>)> {
@@ -53,25 +51,26 @@ pub fn check_slo(
         let mut notes = workloads.notes.clone();
         notes.extend(workloads.without_links(&cluster));
         let tails = tails_seed.map(|seed| draw_tails(&workloads, &sources, seed, &mut notes)).transpose()?;
-        let Sources { arrivals, outstanding: profiled, .. } = sources;
-        let bounds =
-            BoundSettings { outstanding: outstanding.unwrap_or(workloads.bounds.outstanding), ..workloads.bounds };
-        let replay = Replay { system: &placed.system, bounds, method, over, order, arrivals, tails: tails.unwrap_or_default() };
+        let (Sources { arrivals, .. }, bounds) = (sources, workloads.bounds);
+        let replay = Replay {
+            system: &placed.system,
+            bounds,
+            method,
+            over,
+            order,
+            arrivals,
+            tails: tails.unwrap_or_default(),
+        };
         let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
         let described =
             all.map(|((entry, check), arrivals)| describe(&entry.workload, check, arrivals.is_some()));
-        let above = profiled.iter().filter(|(_, profiled)| **profiled > u64::from(bounds.outstanding));
-        notes.extend(above.map(|(name, profiled)| {
-            format!(
-                "{name}: the profile was measured with {profiled} requests at once, but bounds and replay assume {} \
-                 (`outstanding`)",
-                bounds.outstanding
-            )
-        }));
-        let servers = replayed.report.servers.iter().filter(|server| server.served > 0).map(|server| {
+        let at_once = bounds.at_once_by_queue(&placed.system);
+        let servers = replayed.report.servers.iter().zip(at_once).filter(|(server, _)| server.served > 0);
+        let servers = servers.map(|(server, at_once)| {
             json!({
                 "queue": server.name,
+                "outstanding": at_once,
                 "served": server.served,
                 "busy_s": server.busy.as_secs_f64(),
                 "starved_s": server.starved.as_secs_f64(),

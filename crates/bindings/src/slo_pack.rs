@@ -229,6 +229,7 @@ impl<'a> Run<'a> {
                     "mean_rate": demand.arrivals.rate(),
                     "largest": demand.largest,
                     "unloaded_s": demand.unloaded,
+                    "outstanding": demand.outstanding,
                     "bound_s": if crosses { seconds.next() } else { found.map(|_| 0.0) },
                 })
             });

@@ -2,7 +2,7 @@
 
 use leeward_calculus::mmpp::{self, FitSettings};
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
-use leeward_slo::file::ModelRecord;
+use leeward_models::ModelRecord;
 use leeward_traces::Stage;
 use leeward_traces::read::{Rest, Tally};
 use serde::Serialize;
@@ -40,6 +40,7 @@ pub struct TraceStatistics {
     pub largest_size_bytes: Option<u64>,
     pub stages: Vec<StageStatistics>,
     pub unloaded_s: Option<f64>,
+    pub outstanding: Option<u32>,
 }
 
 /// Lines that are no request, by reason.

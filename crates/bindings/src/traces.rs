@@ -139,6 +139,7 @@ impl Trace {
                 largest_size_bytes: summary.largest_size,
                 stages: stages.collect(),
                 unloaded_s: tail.and_then(|tail| tail.seconds()),
+                outstanding: self.device.as_ref().and_then(|device| device.outstanding.requests()),
             })
         })?;
         as_python(py, &described)

@@ -225,7 +225,7 @@ impl DrawnContention {
     }
 
     fn setup(&self, system: &System, scheduler: Scheduler) -> Result<Setup, ExperimentError> {
-        let mut setup = Setup::of_system(system, leeward_requests::Device::ssd(1))?;
+        let mut setup = Setup::of_system(system, self.experiment.bounds())?;
         for ((enforced, member), drawn) in
             setup.workloads.iter_mut().zip(&self.experiment.members).zip(&self.drawn)
         {

@@ -1,8 +1,9 @@
 //! Replay of workloads with guaranteed SLOs. The replay checks that the requests meet the SLOs.
 
 use leeward_fabric::Nanos;
-use leeward_requests::{Device, OverLimit, Setup, Source, run};
+use leeward_requests::{OverLimit, Setup, Source, run};
 use leeward_slo::System;
+use leeward_slo::bound::BoundSettings;
 use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};
@@ -61,8 +62,7 @@ pub struct PromiseOutcome {
 }
 
 /// Replays the requests of the promises of a system, from a part of each trace. `draw_of` has, for each promise, the
-/// index of its draw. Each device serves as many requests at once as its profile allows outstanding reads, by default
-/// one.
+/// index of its draw. Each device serves as many requests at once as the demands at it state, which bounds assume too.
 ///
 /// # Errors
 /// Returns an error if draws do not match the promises, or if the system cannot be enforced.
@@ -79,8 +79,7 @@ pub fn replay(
             format!("{} for {} promises: expected one for each", draw_of.len(), system.promises.len());
         return Err(ExperimentError::draw("draws", problem));
     }
-    let outstanding = traces.device().outstanding.reads.unwrap_or(1).clamp(1, u64::from(u32::MAX));
-    let mut setup = Setup::of_system(system, Device::ssd(outstanding as u32))?;
+    let mut setup = Setup::of_system(system, BoundSettings::default())?;
     settings.enforcement.apply(&mut setup);
     setup.packet = settings.packet;
     let mut sources = Vec::with_capacity(draw_of.len());

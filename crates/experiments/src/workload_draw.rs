@@ -248,7 +248,14 @@ impl WorkloadDraw {
     fn demand(&self, stage: Stage, curve: &RbCurve) -> Result<Demand, ExperimentError> {
         let pruned = curve.arrival_curve().prune_within(PRUNING);
         let arrivals = pruned.map_err(|error| self.invalid(error.to_string()))?.curve;
-        Ok(Demand { stage, arrivals, largest: curve.largest(), model: None, unloaded: 0.0 })
+        Ok(Demand {
+            stage,
+            arrivals,
+            largest: curve.largest(),
+            model: None,
+            unloaded: 0.0,
+            outstanding: None,
+        })
     }
 
     fn limits(&self, rates: &[f64], curves: &[(Stage, RbCurve)]) -> Result<ArrivalCurve, ExperimentError> {
@@ -281,7 +288,7 @@ impl WorkloadDraw {
             let largest = works.iter().map(|arrival| arrival.work[stage as usize]).fold(0.0, f64::max);
             let bucket = TokenBucket::new(largest * 1e-9, largest);
             let arrivals = bucket.map_err(|error| self.invalid(error.to_string()))?.into();
-            Ok(Demand { stage, arrivals, largest, model: None, unloaded: 0.0 })
+            Ok(Demand { stage, arrivals, largest, model: None, unloaded: 0.0, outstanding: None })
         };
         self.stages().map(demand).collect()
     }

@@ -14,15 +14,16 @@ use super::error::RequestsError;
 use super::latency_histogram::rank;
 use super::report::Report;
 use super::scheduling::Scheduling;
-use super::setup::{Device, OverLimit, Setup};
+use super::setup::{OverLimit, Setup};
 
 /// A replay, and the bounds to check.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     /// Queues, priorities and limits.
     pub system: &'a System,
-    /// Settings of bounds. A device of the replay accepts [`BoundSettings::outstanding`] requests, and a link sends
-    /// frames if bounds count frames. So bound and replay describe the same machines.
+    /// Settings of bounds. A device of the replay has as many requests at once as bounds assume
+    /// ([`BoundSettings::at_once`]), and a link sends frames if bounds count frames. So bound and replay describe the same
+    /// machines.
     pub bounds: BoundSettings,
     /// Method of the checked bounds.
     pub method: Method,
@@ -188,7 +189,7 @@ impl Replay<'_> {
     /// # Errors
     /// Returns an error if the system cannot be replayed.
     pub fn setup(&self) -> Result<Setup, RequestsError> {
-        let mut setup = Setup::of_system(self.system, Device::ssd(self.bounds.outstanding))?;
+        let mut setup = Setup::of_system(self.system, self.bounds)?;
         let stages = setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages);
         stages.for_each(|stage| stage.over = self.over);
         for server in &mut setup.servers {

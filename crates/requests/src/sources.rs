@@ -18,8 +18,6 @@ pub struct Sources {
     pub arrivals: Vec<Option<Arc<[Arrival]>>>,
     /// Device profile by workload; `None` without a trace or a device file.
     pub profiles: Vec<Option<Arc<Device>>>,
-    /// Device files with a number of outstanding requests, and that number: reads and writes together.
-    pub outstanding: BTreeMap<String, u64>,
 }
 
 /// Inputs that determine arrivals: trace, volume of the trace, device profile.
@@ -32,7 +30,6 @@ impl Sources {
     /// # Errors
     /// Returns an error that names the file and its problem.
     pub fn read(workloads: &Workloads, open: &Open<'_>) -> Result<Sources, InputError> {
-        let mut devices: BTreeMap<String, Arc<Device>> = BTreeMap::new();
         let mut cache: BTreeMap<TraceKey, Arc<[Arrival]>> = BTreeMap::new();
         let mut arrivals = Vec::with_capacity(workloads.entries.len());
         let mut profiles = Vec::with_capacity(workloads.entries.len());
@@ -44,9 +41,6 @@ impl Sources {
             };
             let device_name = device.as_ref().map(|(name, _)| name.clone());
             let device = device.as_ref().map(|(_, device)| device);
-            if let (Some(name), Some(device)) = (&device_name, device) {
-                devices.insert(name.clone(), device.clone());
-            }
             let key = (trace.clone(), volume.clone(), device_name);
             if !cache.contains_key(&key) {
                 let device = device.map(Arc::as_ref);
@@ -56,12 +50,7 @@ impl Sources {
             arrivals.push(cache.get(&key).cloned());
             profiles.push(device.cloned());
         }
-        let outstanding = |(name, device): (String, Arc<Device>)| {
-            let limits = [device.outstanding.reads, device.outstanding.writes];
-            let any = limits.iter().any(Option::is_some);
-            any.then(|| (name, limits.into_iter().flatten().fold(0, u64::saturating_add)))
-        };
-        Ok(Sources { arrivals, profiles, outstanding: devices.into_iter().filter_map(outstanding).collect() })
+        Ok(Sources { arrivals, profiles })
     }
 }
 

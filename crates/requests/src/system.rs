@@ -1,5 +1,6 @@
 //! Conversion of a system of promises into a simulated setup.
 
+use leeward_slo::bound::BoundSettings;
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
 
@@ -8,8 +9,8 @@ use super::setup::{Device, Enforced, OverLimit, Server, Setup, StageLimits};
 
 impl Setup {
     /// Builds the setup that enforces the promises of a system: promises in the same order, and queues with the same
-    /// indices. Queues of a storage stage become devices like `device`, other queues become links. Limits hold requests
-    /// on networks and demote them at devices, as the thesis' enforcers do.
+    /// indices. Queues of a storage stage become devices that have as many requests at once as bounds with these settings
+    /// assume, and other queues become links. Limits hold requests on networks and demote them at devices, as the thesis' enforcers do.
     ///
     /// A promise's profiled tail ([`leeward_slo::Demand::unloaded`]) is a bound on a request's time in addition to its
     /// work. Here this time is the device's latency, which should not exceed the tail.
@@ -17,7 +18,7 @@ impl Setup {
     /// # Errors
     /// Returns an error if the parts of a promise do not match, or if a queue serves both a storage stage and
     /// a network stage.
-    pub fn of_system(system: &System, device: Device) -> Result<Setup, RequestsError> {
+    pub fn of_system(system: &System, bounds: BoundSettings) -> Result<Setup, RequestsError> {
         let mut uses = vec![[false; 2]; system.queues.len()];
         let mut workloads = Vec::with_capacity(system.promises.len());
         for promise in &system.promises {
@@ -32,15 +33,18 @@ impl Setup {
             }
             workloads.push(enforced);
         }
-        let servers = system.queues.iter().zip(uses).map(|(queue, [network, storage])| {
-            if network && storage {
-                let problem =
-                    "on the routes of both a storage and a network stage: expected one of them".into();
-                return Err(RequestsError::Server { server: queue.name.clone(), problem });
-            }
-            let server = Server::link(&queue.name, queue.capacity);
-            Ok(Server { device: storage.then_some(device), ..server })
-        });
+        let servers = system.queues.iter().zip(uses).zip(bounds.at_once_by_queue(system)).map(
+            |((queue, uses), at_once)| {
+                let [network, storage] = uses;
+                if network && storage {
+                    let problem =
+                        "on the routes of both a storage and a network stage: expected one of them".into();
+                    return Err(RequestsError::Server { server: queue.name.clone(), problem });
+                }
+                let server = Server::link(&queue.name, queue.capacity);
+                Ok(Server { device: storage.then(|| Device::ssd(at_once)), ..server })
+            },
+        );
         Ok(Setup::new(servers.collect::<Result<_, _>>()?, workloads))
     }
 }

@@ -169,6 +169,7 @@ fn synthetic(count: usize) -> Vec<Workload> {
             largest: 0.0,
             model: None,
             unloaded: 0.0,
+            outstanding: None,
         });
         let latency = [0.1, 0.15, 0.25, 0.5, 1.0][(at * 13) % 5];
         Workload {

@@ -199,5 +199,5 @@ fn demand(stage: Stage, rate: f64, size: f64) -> Demand {
         })
         .collect();
     let arrivals = ArrivalCurve::new(&buckets).expect("there are five");
-    Demand { stage, arrivals, largest: size, model: Some(model), unloaded: 0.0 }
+    Demand { stage, arrivals, largest: size, model: Some(model), unloaded: 0.0, outstanding: None }
 }

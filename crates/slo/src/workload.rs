@@ -29,6 +29,9 @@ pub struct Demand {
     /// the queueing delay. A profile's times include the request's work, which the queues count too, so the
     /// sum is conservative.
     pub unloaded: f64,
+    /// Requests that the device has at once, of all workloads, as its profile states; `None` on a network, and for a
+    /// device that states none.
+    pub outstanding: Option<u32>,
 }
 
 /// A stream of requests to one volume.

@@ -471,6 +471,7 @@ mod of_system {
     use std::sync::Arc;
 
     use leeward_calculus::ArrivalCurve;
+    use leeward_slo::bound::BoundSettings;
     use leeward_slo::{Demand, Promise, Queue, System, Workload};
 
     use super::*;
@@ -486,6 +487,7 @@ mod of_system {
             largest: burst,
             model: None,
             unloaded: 0.0,
+            outstanding: None,
         };
         let demands: Vec<Demand> = rows.iter().map(demand).collect();
         let limits: Vec<ArrivalCurve> = demands.iter().map(|demand| demand.arrivals.clone()).collect();
@@ -503,7 +505,9 @@ mod of_system {
         let queues = vec![queue("in", 1e6), queue("ssd", 1.0), queue("out", 1e6)];
         let rows = [(Stage::NetworkIn, 0, 1e3), (Stage::Storage, 1, 1e-3), (Stage::NetworkOut, 2, 2e3)];
         let system = System { queues, promises: vec![promise("w", &rows)] };
-        let setup = Setup::of_system(&system, Device::ssd(4)).unwrap();
+        let setup =
+            Setup::of_system(&system, BoundSettings { outstanding: Some(4), ..BoundSettings::default() })
+                .unwrap();
         let devices: Vec<bool> = setup.servers.iter().map(|server| server.device.is_some()).collect();
         assert_eq!(devices, [false, true, false]);
         let over: Vec<OverLimit> = setup.workloads[0].stages.iter().map(|limits| limits.over).collect();
@@ -526,7 +530,9 @@ mod of_system {
         let both = promise("w", &[(Stage::NetworkIn, 1, 1e3), (Stage::Storage, 1, 1e-3)]);
         let error = |promise| {
             let system = System { queues: queues(), promises: vec![promise] };
-            Setup::of_system(&system, Device::ssd(4)).unwrap_err().to_string()
+            Setup::of_system(&system, BoundSettings { outstanding: Some(4), ..BoundSettings::default() })
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(
             error(short),

@@ -87,7 +87,14 @@ fn random_system(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
             let unit = units[stage as usize];
             let unloaded = if stage == Stage::Storage { draw.tail } else { 0.0 };
             let arrivals = curve(unit);
-            Demand { stage, arrivals, largest: draw.largest * least * unit, model: None, unloaded }
+            Demand {
+                stage,
+                arrivals,
+                largest: draw.largest * least * unit,
+                model: None,
+                unloaded,
+                outstanding: None,
+            }
         };
         let demands: Vec<Demand> = Stage::ALL.map(demand).to_vec();
         let limits = demands.iter().map(|demand| {
@@ -160,6 +167,7 @@ fn links(draws: &[Draw], paths: &[&[usize]], priorities: u32) -> (System, Vec<Op
             largest,
             model: None,
             unloaded: 0.0,
+            outstanding: None,
         };
         let workload = Workload {
             name: format!("w{at}"),
@@ -208,7 +216,7 @@ proptest! {
     ) {
         let (system, sent) = random_system(&draws);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
-            let bounds = BoundSettings { outstanding, ..BoundSettings::default() };
+            let bounds = BoundSettings { outstanding: Some(outstanding), ..BoundSettings::default() };
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();
             for (check, sent) in replayed.workloads.iter().zip(&sent) {
@@ -250,6 +258,7 @@ fn storage_promise(name: &str, priority: u32, largest: f64, unloaded: f64) -> Pr
             largest,
             model: None,
             unloaded,
+            outstanding: None,
         }],
         dependencies: Vec::new(),
     };
@@ -321,7 +330,7 @@ fn several_requests_inside_a_device_exceed_the_bound_for_one() {
     let system = device(vec![storage_promise("first", 0, 0.01, 0.0), storage_promise("last", 1, 0.2, 0.0)]);
     let sent = vec![burst(1, 0.01, 1), burst(0, 0.2, 2)];
     let worst = |outstanding| {
-        let bounds = BoundSettings { outstanding, ..BoundSettings::default() };
+        let bounds = BoundSettings { outstanding: Some(outstanding), ..BoundSettings::default() };
         let replay = Replay {
             system: &system,
             bounds,

@@ -63,6 +63,7 @@ fn system(flows: &[(u32, &[usize], [f64; 2])], links: usize) -> System {
             largest: 1e5,
             model: Some(model(rates)),
             unloaded: 0.0,
+            outstanding: None,
         };
         let workload = Workload {
             name: format!("w{at}"),

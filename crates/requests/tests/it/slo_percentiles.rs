@@ -67,6 +67,7 @@ impl Draw {
             largest: self.size,
             model: self.promised.then_some(model),
             unloaded: 0.0,
+            outstanding: None,
         };
         let workload = Workload {
             name: format!("w{at}"),

@@ -18,7 +18,8 @@ const PROFILE: &str = r#"{
     {"kind": "read", "size_bytes": 4096, "percentile": 99, "seconds": 0.004},
     {"kind": "read", "size_bytes": 4096, "percentile": 99.9, "seconds": 0.02},
     {"kind": "write", "size_bytes": 4096, "percentile": 99.9, "seconds": 0.02}
-  ]
+  ],
+  "outstanding_reads": 10
 }"#;
 const WORK: f64 = 1e-4;
 const REQUESTS: u64 = 20_000;
@@ -68,8 +69,14 @@ fn a_size_that_was_never_measured_draws_nothing_and_is_an_error() {
 
 fn system(percentile: f64, unloaded: f64) -> System {
     let arrivals = ArrivalCurve::new(&[TokenBucket::new(0.5, 3.0 * WORK).unwrap()]).unwrap();
-    let demand =
-        Demand { stage: Stage::Storage, arrivals: arrivals.clone(), largest: WORK, model: None, unloaded };
+    let demand = Demand {
+        stage: Stage::Storage,
+        arrivals: arrivals.clone(),
+        largest: WORK,
+        model: None,
+        unloaded,
+        outstanding: None,
+    };
     let workload = Workload {
         name: "reads".into(),
         slo: Some(Slo { percentile, latency: 0.1 }),

@@ -115,19 +115,20 @@ impl<'s> Parts<'s> {
     /// only for lower priorities in service.
     ///
     /// A device may take several requests and serve them in sequence, regardless of later arrivals. A request may wait
-    /// for all of them. They count as [`BoundSettings::outstanding`] times the largest request.
+    /// for all of them. They count as that number ([`BoundSettings::at_once`]) times the largest request.
     pub fn in_service(&self, component: usize, queue: usize) -> f64 {
         if self.settings.unit == Unit::Fluid {
             return 0.0;
         }
         let here = self.components[component].iter().map(|&part| &self.parts[part]);
         let device = here.filter(|part| part.demand.stage == Stage::Storage && part.route.contains(&queue));
+        let demands: Vec<&Demand> = device.map(|part| part.demand).collect();
         let capacity = self.system.queues[queue].capacity;
-        let several = self.settings.outstanding > 1;
-        let inside = device.filter(|part| several || part.demand.unloaded > 0.0).map(|part| {
-            let Demand { largest, unloaded, .. } = *part.demand;
+        let at_once = demands.iter().map(|demand| self.settings.at_once(demand)).max().unwrap_or(1);
+        let inside = demands.into_iter().map(|demand| {
+            let &Demand { largest, unloaded, .. } = demand;
             let alone = if unloaded > 0.0 { largest + unloaded * capacity } else { 0.0 };
-            if several { alone.max(f64::from(self.settings.outstanding) * largest) } else { alone }
+            if at_once > 1 { alone.max(f64::from(at_once) * largest) } else { alone }
         });
         inside.fold(0.0, f64::max).min(f64::MAX)
     }

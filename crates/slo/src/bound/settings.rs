@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use leeward_traces::Stage;
 
 use super::SystemError;
-use crate::Demand;
+use crate::{Demand, System};
 
 /// Bytes that a link serves without interruption: an Ethernet frame of 1500 bytes of payload with header,
 /// checksum, preamble and gap.
@@ -48,9 +48,9 @@ pub struct BoundSettings {
     pub buckets: usize,
     /// If true, percentiles of stochastic bounds count requests; if false, they count time, as published. Default true.
     pub by_request: bool,
-    /// Requests that a device takes at once and serves before any later arrival. If requests are the unit of
-    /// service, this many times the largest request counts as in service. Default 1.
-    pub outstanding: u32,
+    /// Requests that a device takes at once and serves before any later arrival, for devices whose file states no number.
+    /// If requests are the unit of service, this many times the largest request counts as in service. Default 1.
+    pub outstanding: Option<u32>,
     /// Tightens stochastic bounds by Lyapunov's inequality, which takes seven to ten times longer. Default false.
     pub lyapunov: bool,
     /// Takes the union bounds of stochastic bounds over blocks of steps instead of over single steps. The bounds stay
@@ -67,7 +67,7 @@ impl Default for BoundSettings {
             fifo: true,
             buckets: 32,
             by_request: true,
-            outstanding: 1,
+            outstanding: None,
             lyapunov: false,
             blocks: true,
         }
@@ -84,6 +84,27 @@ impl BoundSettings {
         }
     }
 
+    /// Requests that the device of a demand has at once: as its profile states, or else as these settings do.
+    pub fn at_once(&self, demand: &Demand) -> u32 {
+        demand.outstanding.or(self.outstanding).unwrap_or(1)
+    }
+
+    /// Requests that each queue of a system has at once: of a device the largest number that a demand at it states, and 1
+    /// of a link.
+    pub fn at_once_by_queue(&self, system: &System) -> Vec<u32> {
+        let mut numbers = vec![1; system.queues.len()];
+        for promise in &system.promises {
+            for (demand, path) in promise.workload.demands.iter().zip(&promise.route) {
+                for &queue in path.iter().filter(|_| demand.stage == Stage::Storage) {
+                    if let Some(number) = numbers.get_mut(queue) {
+                        *number = self.at_once(demand).max(*number);
+                    }
+                }
+            }
+        }
+        numbers
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -95,7 +116,7 @@ impl BoundSettings {
                 fault("frame", *frame, "finite and at least 64, in bytes")
             }
             Self { buckets: 0, .. } => fault("buckets", 0.0, "at least 1"),
-            Self { outstanding: 0, .. } => fault("outstanding", 0.0, "at least 1"),
+            Self { outstanding: Some(0), .. } => fault("outstanding", 0.0, "at least 1"),
             _ => Ok(()),
         }
     }

@@ -3,21 +3,17 @@
 use leeward_calculus::ArrivalCurve;
 use leeward_calculus::mmpp::Mmpp;
 use leeward_fabric::input::InputError;
+use leeward_models::StageInput;
 use leeward_traces::Stage;
 
-use super::model::StageInput;
-use super::read::{Draft, Reader};
+use super::read::{Curves, Draft, Reader};
 use super::traces::Trace;
 use crate::Demand;
 
 impl Reader<'_> {
     /// Demands from curves, and from models if there are any.
-    pub fn demands(
-        &mut self,
-        draft: &Draft<'_>,
-        inputs: &[StageInput],
-        unloaded: Option<f64>,
-    ) -> Result<Vec<Demand>, InputError> {
+    pub fn demands(&mut self, draft: &Draft<'_>, curves: &Curves) -> Result<Vec<Demand>, InputError> {
+        let Curves { inputs, unloaded, outstanding } = curves;
         let all = || inputs.iter().map(|input| input.stage).collect();
         let stages: Vec<Stage> = draft.stages.clone().unwrap_or_else(all);
         let mut demands = Vec::with_capacity(stages.len());
@@ -36,7 +32,7 @@ impl Reader<'_> {
                 let message = format!("{stage}: no work at all: leave this stage out");
                 return Err(self.invalid(place, "curves", message));
             }
-            let unloaded = match (stage, unloaded) {
+            let unloaded = match (stage, *unloaded) {
                 (Stage::Storage, None) => {
                     self.note(
                         draft,
@@ -48,7 +44,8 @@ impl Reader<'_> {
                 _ => 0.0,
             };
             let (arrivals, largest, model) = (arrivals.clone(), *largest, model.clone());
-            demands.push(Demand { stage, arrivals, largest, model, unloaded });
+            let outstanding = (stage == Stage::Storage).then_some(*outstanding).flatten();
+            demands.push(Demand { stage, arrivals, largest, model, unloaded, outstanding });
         }
         Ok(demands)
     }
@@ -65,8 +62,9 @@ impl Reader<'_> {
         for stage in stages {
             let device = device.map(|number| (number, self.devices[number].1.as_ref()));
             let at_stage = trace.at(stage, device)?;
-            let mut unloaded = 0.0;
+            let (mut unloaded, mut outstanding) = (0.0, None);
             if let (Stage::Storage, Some((_, device))) = (stage, device) {
+                outstanding = device.outstanding.requests();
                 let percentile = draft.slo.map(|slo| slo.percentile).or(self.highest);
                 let stated = draft.item.value.unloaded.map(|time| time.as_secs_f64());
                 let profiled = percentile.filter(|_| stated.is_none());
@@ -90,6 +88,7 @@ impl Reader<'_> {
                 largest: at_stage.largest,
                 model: Some(at_stage.model),
                 unloaded,
+                outstanding,
             });
         }
         Ok(demands)

@@ -1,6 +1,7 @@
 //! Fields of a workload file.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use leeward_calculus::mmpp::{FitSettings, SizeModel};
 use leeward_fabric::Nanos;
@@ -91,6 +92,9 @@ pub struct WorkloadFile {
     /// Latency of requests at the device without queueing, at the SLO's percentile. It replaces the value of the device
     /// file.
     pub unloaded: Option<Nanos>,
+    /// Requests that the device has at once, for a workload of curves: at least 1. By default the number in the JSON of the
+    /// curves, or that of `bounds`. A device file states its own.
+    pub outstanding: Option<NonZeroU32>,
     /// Stages of the workload. The default is the file's `stages`.
     pub stages: Option<Vec<StageName>>,
     /// Workloads whose bursts may coincide with the bursts of this one.

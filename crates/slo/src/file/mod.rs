@@ -12,7 +12,6 @@ mod by_stage;
 mod checks;
 mod demands;
 mod form;
-mod model;
 mod read;
 mod routes;
 mod scalars;
@@ -32,7 +31,6 @@ pub use by_stage::{BucketsFile, ByStage, DeviceBucket, LinkBucket};
 pub use form::{
     Congestion, FitFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
 };
-pub use model::{BucketRecord, ModelRecord, RequestsName, SigmaName, SizesRecord, StateRecord};
 pub use routes::{Routes, Server};
 pub use scalars::{CurvesFile, ModelsFile, PriorityFile};
 

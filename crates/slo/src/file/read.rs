@@ -1,21 +1,23 @@
 //! Converts fields to workloads: looks up names, reads files, and reports errors.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt};
 use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
+use leeward_models::StageInput;
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
 use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
-use super::model::{self, StageInput};
 use super::routes::Server;
 use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
 use super::traces::Trace;
 use super::{Entry, Open, Traced, Workloads};
+use crate::bound::BoundSettings;
 use crate::limits::with_margin;
 use crate::priorities::LEVELS;
 use crate::{Demand, Slo, Workload};
@@ -36,8 +38,17 @@ pub(super) struct Draft<'f> {
 pub(super) enum Source<'f> {
     /// A trace (name and volume), and the number of the device file for its requests.
     Trace((&'f str, Option<&'f str>), Option<usize>),
-    /// Curves and models from files or fields, and the unloaded latency in seconds.
-    Curves(Vec<StageInput>, Option<f64>),
+    /// Curves and models from files or fields.
+    Curves(Curves),
+}
+
+/// Curves and models, and what is known of the device behind them.
+pub(super) struct Curves {
+    pub inputs: Vec<StageInput>,
+    /// Unloaded latency in seconds.
+    pub unloaded: Option<f64>,
+    /// Requests that the device has at once.
+    pub outstanding: Option<u32>,
 }
 
 pub(super) struct Reader<'a> {
@@ -84,12 +95,13 @@ pub(super) fn read(
     let promised = drafts.iter().map(|draft| draft.slo);
     let before = others.iter().flat_map(|others| others.entries.iter().map(|entry| entry.workload.slo));
     reader.highest = promised.chain(before).flatten().map(|slo| slo.percentile).max_by(f64::total_cmp);
+    reader.check_outstanding(bounds.as_ref())?;
     let mut entries: Vec<Option<Entry>> = drafts.iter().map(|_| None).collect();
     let mut done = BTreeSet::new();
     for at in 0..drafts.len() {
         match &drafts[at].source {
-            Source::Curves(inputs, unloaded) => {
-                let demands = reader.demands(&drafts[at], inputs, *unloaded)?;
+            Source::Curves(curves) => {
+                let demands = reader.demands(&drafts[at], curves)?;
                 entries[at] = Some(reader.entry(&file, &drafts[at], demands)?);
             }
             Source::Trace(key, _) if done.insert(*key) => {
@@ -145,6 +157,21 @@ impl Reader<'_> {
         if error.file == self.path { error } else { self.invalid(draft, field, error) }
     }
 
+    /// Checks that the setting `outstanding` of bounds differs from no device file in use.
+    fn check_outstanding(&self, bounds: Option<&BoundSettings>) -> Result<(), InputError> {
+        let Some(given) = bounds.and_then(|bounds| bounds.outstanding) else { return Ok(()) };
+        for (name, device) in &self.devices {
+            if let Some(profiled) = device.outstanding.requests().filter(|profiled| *profiled != given) {
+                let message = format!(
+                    "{given}, but {name} was measured with {profiled} requests at once: leave it out, or profile the \
+                     device with {given}"
+                );
+                return Err(InputError::new(self.path, message).in_field("bounds.outstanding"));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that every name in `devices` is a server.
     fn check_servers(&self, file: &WorkloadsFile) -> Result<(), InputError> {
         for name in file.devices.keys() {
@@ -171,6 +198,10 @@ impl Reader<'_> {
         let place = place.map_err(|message| self.invalid((number, item), "server", message))?;
         let stages = self.stages(file, number, item)?;
         let source = match (&fields.trace, &fields.curves, &fields.model) {
+            (Some(_), ..) if fields.outstanding.is_some() => {
+                let message = "expected none: the device file states it";
+                return Err(self.invalid((number, item), "outstanding", message));
+            }
             (Some(trace), None, None) => {
                 let needs_device = stages.as_ref().is_none_or(|stages| stages.contains(&Stage::Storage));
                 let device = if needs_device { Some(self.profile(file, number, item, place)?) } else { None };
@@ -198,7 +229,7 @@ impl Reader<'_> {
         let needs_device = match (&stages, &source) {
             (Some(stages), _) => stages.contains(&Stage::Storage),
             (None, Source::Trace(..)) => true,
-            (None, Source::Curves(inputs, _)) => inputs.iter().any(|input| input.stage == Stage::Storage),
+            (None, Source::Curves(curves)) => curves.inputs.iter().any(|input| input.stage == Stage::Storage),
         };
         if let Some(Server { host, device: None }) = place.filter(|_| needs_device) {
             let (name, devices) = (fabric.host_name(host), fabric.devices(host));
@@ -294,16 +325,26 @@ impl Reader<'_> {
             Ok::<_, InputError>(path.to_string_lossy().into_owned())
         };
         let mut unloaded = draft.1.value.unloaded.map(|time| time.as_secs_f64());
+        let stated = draft.1.value.outstanding.map(NonZeroU32::get);
+        let mut outstanding = stated;
         let mut inputs: Vec<StageInput> = match curves {
             None => Vec::new(),
             Some(CurvesFile::Named(name)) => {
-                let file = model::read_curves(&locate("curves", name)?)
+                let file = leeward_models::read_curves(&locate("curves", name)?)
                     .map_err(|error| self.inside(draft, "curves", error))?;
                 // A latency profiled at a lower percentile is no bound for a higher percentile.
                 let percentile = draft.1.value.slo.map_or(0.0, |slo| slo.percentile);
                 let enough =
                     file.unloaded.filter(|&(_, profiled)| profiled >= percentile).map(|(seconds, _)| seconds);
                 unloaded = unloaded.or(enough);
+                if let (Some(stated), Some(profiled)) = (stated, file.outstanding)
+                    && stated != profiled
+                {
+                    let message =
+                        format!("{stated}, but {name} is of a device with {profiled} at once: leave it out");
+                    return Err(self.invalid(draft, "outstanding", message));
+                }
+                outstanding = stated.or(file.outstanding);
                 file.stages
             }
             Some(CurvesFile::Buckets(buckets)) => {
@@ -319,9 +360,9 @@ impl Reader<'_> {
             }
         };
         let read = |models: &ModelsFile| match models {
-            ModelsFile::Named(name) => model::read_models(&locate("model", name)?)
+            ModelsFile::Named(name) => leeward_models::read_models(&locate("model", name)?)
                 .map_err(|error| self.inside(draft, "model", error)),
-            ModelsFile::Records(records) => model::models(self.path, records).map_err(|error| {
+            ModelsFile::Records(records) => leeward_models::models(self.path, records).map_err(|error| {
                 let field =
                     error.field.as_deref().map_or("model".to_owned(), |field| format!("model{field}"));
                 self.invalid(draft, &field, error.message)
@@ -342,7 +383,7 @@ impl Reader<'_> {
             return Err(self.invalid(draft, field, "no stage; expected at least one"));
         }
         inputs.sort_by_key(|input| input.stage);
-        Ok(Source::Curves(inputs, unloaded))
+        Ok(Source::Curves(Curves { inputs, unloaded, outstanding }))
     }
 
     fn entry(

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use leeward_models::ModelRecord;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::by_stage::{BucketsFile, ByStage};
-use super::model::ModelRecord;
 
 /// A priority for all stages, or one for each.
 #[derive(Clone, PartialEq, Debug)]

@@ -123,7 +123,7 @@ fn form_with_grant(active: &ActiveWorkload, names: &BTreeSet<&str>) -> Form {
 
 /// Limits in the syntax of a file. The values are already whole bytes, nanoseconds and millionths of a device.
 fn limits(stage: &GrantedStage) -> Value {
-    let bucket = |bucket: &crate::file::BucketRecord| match is_storage(stage) {
+    let bucket = |bucket: &leeward_models::BucketRecord| match is_storage(stage) {
         true => json!({
             "rate": format!("{:.4}%", 100.0 * bucket.rate),
             "burst": format!("{}ns", (1e9 * bucket.burst).round() as u64),

@@ -19,6 +19,7 @@ mod packing;
 use leeward_fabric::input::InputError;
 use leeward_fabric::{BITS_PER_BYTE, Capacities, Cluster, Fabric, Load, ResourceId, ResourceKind};
 use leeward_ledger::Entry;
+use leeward_models::BucketRecord;
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub use forms::{Form, check};
 pub use packing::pack;
 
 use super::bound::{Bound, Unbounded};
-use super::file::{BucketRecord, Entry as WorkloadEntry};
+use super::file::Entry as WorkloadEntry;
 use super::{Promise, Slo, System, pack as packs};
 
 /// A running workload with a promised SLO.

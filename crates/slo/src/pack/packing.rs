@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{InputError, format_number};
+use leeward_models::BucketRecord;
 use leeward_traces::Stage;
 
-use super::super::file::BucketRecord;
 use super::super::limits::{self, Limiting, with_margin};
 use super::super::system::{Promise, System};
 use super::super::workload::{Slo, Workload};

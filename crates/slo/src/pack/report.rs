@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use leeward_models::BucketRecord;
 use leeward_traces::Stage;
 use serde::{Deserialize, Serialize};
 
-use super::super::file::BucketRecord;
 use super::super::format::time;
 
 /// A workload without a place.

@@ -156,7 +156,7 @@ fn form_with_grant(active: &ActiveWorkload) -> Value {
         if stage.own_curve || stage.queues.is_empty() {
             continue;
         }
-        let bucket = |bucket: &leeward_slo::file::BucketRecord| match stage.stage.as_str() {
+        let bucket = |bucket: &leeward_models::BucketRecord| match stage.stage.as_str() {
             "storage" => json!({
                 "rate": format!("{:.4}%", 100.0 * bucket.rate),
                 "burst": format!("{}ns", (1e9 * bucket.burst).round()),

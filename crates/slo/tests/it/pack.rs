@@ -199,7 +199,8 @@ fn bucketed(
     burst: f64,
 ) -> Result<Request, leeward_calculus::BucketError> {
     let arrivals = leeward_calculus::TokenBucket::new(rate, burst)?.into();
-    let demand = leeward_slo::Demand { stage, arrivals, largest: 0.0, model: None, unloaded: 0.0 };
+    let demand =
+        leeward_slo::Demand { stage, arrivals, largest: 0.0, model: None, unloaded: 0.0, outstanding: None };
     let slo = Some(leeward_slo::Slo { percentile: 99.0, latency: slo });
     let workload = Workload { name: name.to_owned(), slo, demands: vec![demand], dependencies: Vec::new() };
     Ok(Request { workload: Arc::new(workload), client: None })
@@ -248,6 +249,7 @@ fn a_refusal_without_feasible_limits_names_the_conflict() {
         largest,
         model: None,
         unloaded: 0.0,
+        outstanding: None,
     };
     let workload = Workload {
         name: "w".to_owned(),

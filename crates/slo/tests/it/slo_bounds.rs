@@ -18,7 +18,7 @@ const FLUID: BoundSettings = BoundSettings {
     fifo: true,
     buckets: 32,
     by_request: true,
-    outstanding: 1,
+    outstanding: None,
     lyapunov: false,
     blocks: true,
 };

@@ -1,6 +1,6 @@
 //! Device files: JSON or YAML. The profiles released with WorkloadCompactor are device files too.
 
-use leeward_fabric::input::{InputError, Spanned, one_line, read_yaml};
+use leeward_fabric::input::{InputError, Spanned, format_number, one_line, read_yaml};
 use serde::Deserialize;
 
 use super::disk::LONGEST_HISTORY;
@@ -12,6 +12,11 @@ use crate::Kind;
 /// Length of the stream history of a disk, if the file does not state one.
 const HISTORY: usize = 8;
 
+/// Percentile whose latency is at most the mean.
+const MEDIAN: f64 = 50.0;
+/// Tolerance of the check by Little's law: rates and latencies are measured at different times, and an idle device may
+/// sleep.
+const LITTLE: f64 = 1.5;
 /// Largest valid limit on outstanding requests; no device has longer queues.
 const MOST_REQUESTS: u64 = 1_000_000;
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
@@ -110,17 +115,48 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
             return Err(invalid(field, &format!("{limit}: expected 1 to {most}")));
         }
     }
-    Ok(Device {
-        name: file.name,
-        service,
-        unloaded: read_unloaded(name, &file.unloaded)?,
-        outstanding: Outstanding {
-            reads: file.outstanding_reads,
-            writes: file.outstanding_writes,
-            read_bytes: file.outstanding_read_bytes,
-            write_bytes: file.outstanding_write_bytes,
-        },
-    })
+    let outstanding = Outstanding {
+        reads: file.outstanding_reads,
+        writes: file.outstanding_writes,
+        read_bytes: file.outstanding_read_bytes,
+        write_bytes: file.outstanding_write_bytes,
+    };
+    let unloaded = read_unloaded(name, &file.unloaded)?;
+    if let Service::Solid(solid) = &service {
+        check_outstanding(name, solid, &file.unloaded, outstanding)?;
+    }
+    Ok(Device { name: file.name, service, unloaded, outstanding })
+}
+
+/// Checks that the device has enough requests at once for its rates: by Little's law, a rate is at most their number
+/// over the latency of a request, which is at least that of a request alone. The median stands for the mean, which is
+/// larger for the skewed latencies of devices.
+fn check_outstanding(
+    name: &str,
+    solid: &Solid,
+    rows: &[Spanned<UnloadedRow>],
+    outstanding: Outstanding,
+) -> Result<(), InputError> {
+    for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.value.percentile <= MEDIAN) {
+        let (kind, field, limit) = match row.value.kind {
+            KindName::Read => (Kind::Read, "outstanding_reads", outstanding.reads),
+            KindName::Write => (Kind::Write, "outstanding_writes", outstanding.writes),
+        };
+        let rate = 1.0 / solid.seconds(kind, row.value.size_bytes);
+        let stated = limit.or(outstanding.requests().map(u64::from)).unwrap_or(1);
+        let needed = rate * row.value.seconds;
+        if needed > LITTLE * stated as f64 {
+            let message = format!(
+                "{} s, but the table has {} of these requests per second, which takes at least {} at once, and the device \
+                 has {stated}: expected `{field}` to be the number of requests at once for which the table holds",
+                format_number(row.value.seconds),
+                format_number(rate.round()),
+                format_number(needed.ceil())
+            );
+            return Err(InputError::new(name, message).at(row).in_field(format!("unloaded[{at}].seconds")));
+        }
+    }
+    Ok(())
 }
 
 fn read_solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {

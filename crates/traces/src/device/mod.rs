@@ -34,8 +34,8 @@ pub enum Service {
     Disk(Disk),
 }
 
-/// Limits on the requests outstanding at a device. No computation uses them. They were in force when the profile was
-/// measured, so an enforcer must keep them.
+/// Limits on the requests outstanding at a device. They were in force when the profile was measured: an enforcer must
+/// keep them, and bounds and replays assume their number of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outstanding {
     /// Largest number of outstanding reads.
@@ -59,6 +59,15 @@ pub struct Device {
     pub unloaded: Unloaded,
     /// Limits on outstanding requests.
     pub outstanding: Outstanding,
+}
+
+impl Outstanding {
+    /// Number of requests that the device has at once, reads and writes together; `None` if the profile states none.
+    pub fn requests(&self) -> Option<u32> {
+        let stated = [self.reads, self.writes].into_iter().flatten();
+        let sum = stated.reduce(u64::saturating_add)?;
+        Some(u32::try_from(sum).unwrap_or(u32::MAX))
+    }
 }
 
 impl Device {

@@ -209,6 +209,32 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
 }
 
 #[test]
+fn a_device_needs_as_many_requests_at_once_as_its_rates_and_latencies_imply() {
+    // 10,000 reads per second that take 0.2 ms each are two at once.
+    let text = |outstanding: &str| {
+        let row = |kind: &str, seconds: f64| {
+            format!("{{kind: {kind}, size_bytes: 4096, percentile: 50, seconds: {seconds}}}")
+        };
+        format!(
+            "{{table: [{{size_bytes: 4096, read_iops: 10000, write_iops: 10000}}],\nunloaded: [{}, {}]{outstanding}}}",
+            row("read", 0.0002),
+            row("write", 0.00001)
+        )
+    };
+    let message = "0.0002 s, but the table has 10000 of these requests per second, which takes at least 2 at once, and \
+        the device has 1: expected `outstanding_reads` to be the number of requests at once for which the table holds";
+    assert_eq!(error_of(&text("")), format!("d.json:2:12: unloaded[0].seconds: {message}"));
+    assert_eq!(device(&text(", outstanding_reads: 2")).outstanding.requests(), Some(2));
+    assert_eq!(
+        device(&text(", outstanding_reads: 2, outstanding_writes: 3")).outstanding.requests(),
+        Some(5)
+    );
+    assert!(
+        error_of(&text(", outstanding_reads: 1, outstanding_writes: 8")).contains("takes at least 2 at once")
+    );
+}
+
+#[test]
 fn invalid_tables_are_rejected_with_a_reason() {
     assert_eq!(Rates::new(vec![]), Err(TableError::Empty));
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {

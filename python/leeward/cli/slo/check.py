@@ -9,7 +9,7 @@ from leeward._quantities import time_text
 from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed, whole_number
+from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.bound import MethodOption
@@ -68,15 +68,6 @@ def check(
         ),
     ] = None,
     method: MethodOption = "best",
-    outstanding: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            parser=whole_number(1, 1_000_000),
-            help="Number of requests that a device takes at once; by default the file's value.",
-            show_default=False,
-        ),
-    ] = None,
     tails: Annotated[
         bool,
         typer.Option("--tails", help="Draw the unloaded latency of each request from the device's profile."),
@@ -106,7 +97,6 @@ def check(
         options = {
             "--over": over,
             "--order": order,
-            "--outstanding": outstanding,
             "--tails": tails or None,
             "--seed": seed,
             "--out": out,
@@ -128,7 +118,6 @@ def check(
         "method": "--method",
         "over": "--over",
         "order": "--order",
-        "outstanding": "--outstanding",
         "tails": "--tails",
     }
     with hint_schema("slo", file), slow_notice("replaying"), name_flags(**flags):
@@ -138,7 +127,6 @@ def check(
             method=method,
             over=over or "held",
             order=order or "priority",
-            outstanding=outstanding,
             tails=tails,
             seed=1 if seed is None else seed,
             rows=out is not None,
@@ -168,8 +156,8 @@ def _print(record: dict[str, Any]) -> None:
     )
     print_words(_WORDS)
     print_note()
-    outstanding = record["bounds"]["outstanding"]
-    requests = "one request" if outstanding == 1 else f"{outstanding} requests"
+    at_once = sorted({queue["outstanding"] for queue in record["queues"]} - {1}) or [1]
+    requests = "one request" if at_once == [1] else f"{' or '.join(map(str, at_once))} requests"
     print_note(
         f"replay: over a limit {record['over']}, order {record['order']}, devices take {requests} at once"
     )

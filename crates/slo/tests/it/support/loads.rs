@@ -23,7 +23,7 @@ pub fn curve(capacity: f64) -> impl Strategy<Value = ArrivalCurve> {
 
 pub fn demand(stage: Stage, arrivals: ArrivalCurve, unloaded: f64) -> Demand {
     let largest = arrivals.burst() / 4.0;
-    Demand { stage, arrivals, largest, model: None, unloaded }
+    Demand { stage, arrivals, largest, model: None, unloaded, outstanding: None }
 }
 
 /// A workload of all three stages with one of four SLOs.

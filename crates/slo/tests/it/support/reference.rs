@@ -41,7 +41,14 @@ pub fn system(input: &Value) -> System {
         };
         let demands = flows.iter().map(|flow| {
             let arrivals = ArrivalCurve::new(&buckets(&flow["arrivalInfo"])).expect("a curve");
-            Demand { stage: stage(flow), arrivals, largest: 0.0, model: None, unloaded: 0.0 }
+            Demand {
+                stage: stage(flow),
+                arrivals,
+                largest: 0.0,
+                model: None,
+                unloaded: 0.0,
+                outstanding: None,
+            }
         });
         let workload = Workload {
             name: text(&client["name"]).to_owned(),
@@ -89,6 +96,7 @@ pub fn workloads(folder: &Path, topology: &Value) -> Vec<Workload> {
             largest: 0.0,
             model: None,
             unloaded: 0.0,
+            outstanding: None,
         });
         Workload {
             name: text(&client["name"]).to_owned(),

@@ -18,7 +18,7 @@ pub fn queue(name: &str, capacity: f64) -> Queue {
 }
 
 pub fn demand(stage: Stage, arrivals: ArrivalCurve, largest: f64) -> Demand {
-    Demand { stage, arrivals, largest, model: None, unloaded: 0.0 }
+    Demand { stage, arrivals, largest, model: None, unloaded: 0.0, outstanding: None }
 }
 
 /// A promise whose limits are its arrival curves.
