@@ -687,10 +687,12 @@ def pack_slo(
     limits: str = "compactor",
     settings: str = "",
     fast: bool = False,
+    method: str = "best",
     margin: float | None = None,
+    error: float = 0.0,
     threads: int = 1,
     again: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     text: str | None = None,
 ) -> dict[str, Any]:
     """Servers, priorities and limits for a file's workloads. See `leeward.slo.pack`."""

@@ -66,7 +66,7 @@ class Workloads:
         return record
 
     def prioritize(
-        self, *, by_slo: bool = False, levels: int | None = None, method: str = "dnc"
+        self, *, by_slo: bool = False, levels: int | None = None, method: str = "best"
     ) -> dict[str, Any]:
         """Assigns priorities and returns the bounds under them.
 
@@ -87,7 +87,7 @@ class Workloads:
         record: dict[str, Any] = self._native.prioritize("by-slo" if by_slo else "search", levels, method)
         return record
 
-    def admit(self, arriving: str | PathLike[str], method: str = "snc") -> dict[str, Any]:
+    def admit(self, arriving: str | PathLike[str], method: str = "best") -> dict[str, Any]:
         """Decides the admission of workloads that arrive one after another, in addition to these workloads.
 
         Args:
@@ -183,10 +183,12 @@ def pack(
     limits: str = "compactor",
     settings: Mapping[str, Any] | str = "",
     fast: bool = False,
+    method: str = "best",
     margin: float | None = None,
+    error: float = 0.0,
     threads: int = 1,
     again: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
     data: str | PathLike[str] | None = None,
     text: str | None = None,
 ) -> dict[str, Any]:
@@ -199,10 +201,12 @@ def pack(
             `compactor:slack=0.1`.
         settings: Settings of the method instead, or a YAML text of them.
         fast: True to skip servers whose configured rates leave no room.
+        method: Bound that each place must keep for every workload that it may affect, one of `METHODS`.
         margin: Safety margin, such as 0.1; by default the value of the file.
+        error: Greatest relative increase of a curve by leaving out buckets, which makes packing faster.
         threads: Number of servers tried at once. The result does not depend on it.
         again: True to discard servers, priorities and limits in the file.
-        progress: Called with the round and the number of workloads considered.
+        progress: Called with the number of workloads considered.
         data: Folder of `data:...` files; by default as for scenarios.
         text: Content of the file, if it was read already by `text_of`: a pipe can be read only once.
 
@@ -220,7 +224,9 @@ def pack(
         limits=limits,
         settings=settings if isinstance(settings, str) else yaml.safe_dump(dict(settings)),
         fast=fast,
+        method=method,
         margin=margin,
+        error=error,
         threads=threads,
         again=again,
         progress=progress,

@@ -11,7 +11,7 @@ use leeward_registry::PolicySpec;
 use leeward_slo::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
 use leeward_slo::file::{Congestion, Workloads};
 use leeward_slo::pack::{
-    Classes, PackSettings, Packing, PromisedEntries, ROUNDS, Request, Requests, Site, transaction, with_slos,
+    Classes, Confirm, PackSettings, Packing, PromisedEntries, Request, Requests, Site, transaction, with_slos,
 };
 use leeward_slo::{Slo, System, Workload, percent};
 use leeward_traces::Stage;
@@ -21,13 +21,13 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::simulation::as_python;
-use crate::slo::beside;
+use crate::slo::{beside, method_named};
 use crate::traces::open_text;
 
-/// Places the workloads of a file, and calls `progress(round, done)` after each workload.
+/// Places the workloads of a file, and calls `progress(done)` after each workload.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false,
-    margin = None, threads = 1, again = false, progress = None, text = None))]
+    method = "best", margin = None, error = 0.0, threads = 1, again = false, progress = None, text = None))]
 #[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
 pub fn pack_slo(
     py: Python<'_>,
@@ -37,7 +37,9 @@ pub fn pack_slo(
     limits: &str,
     settings: &str,
     fast: bool,
+    method: &str,
     margin: Option<f64>,
+    error: f64,
     threads: usize,
     again: bool,
     progress: Option<Py<PyAny>>,
@@ -51,33 +53,25 @@ pub fn pack_slo(
         return Err(PyInputError(InputError::new("settings", message)).into());
     }
     let settings = if settings.is_empty() { &own } else { settings };
-    let base = PackSettings { limits, fast, threads, ..PackSettings::default() };
+    let method = method_named(method)?;
+    let base = PackSettings { limits, fast, threads, pruning: error, ..PackSettings::default() };
     let record = py.detach(|| -> PyResult<Value> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);
         let text = text.map_or_else(|| read_text(&file), Ok).map_err(PyInputError)?;
         let workloads =
             Workloads::from_text(&file, &text, &cluster, &files, &open, None).map_err(PyInputError)?;
-        let run = Run::new(&workloads, &cluster, base, settings, margin, again).map_err(PyInputError)?;
+        let run =
+            Run::new(&workloads, &cluster, base, settings, method, margin, again).map_err(PyInputError)?;
         let slos = workloads.entries.iter().filter_map(|entry| Some(entry.workload.slo?.latency));
-        let mut classes = Classes::new(slos, &cluster.fabric).map_err(PyInputError)?;
-        let mut round = 0;
-        loop {
-            round += 1;
-            let tell = |done: usize| {
-                Python::attach(|py| {
-                    py.check_signals()?;
-                    progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (round, done)).map(drop))
-                })
-            };
-            let packed = run.pack(&classes, &tell)?;
-            let placed = packed.system.promises.iter().zip(&packed.bounds);
-            let bounded = placed
-                .filter_map(|(promise, bound)| Some((promise.workload.slo?, bound.as_ref().ok()?.seconds)));
-            if round == ROUNDS || !classes.learn(bounded) {
-                return Ok(run.describe(&packed, round));
-            }
-        }
+        let classes = Classes::new(slos, &cluster.fabric).map_err(PyInputError)?;
+        let tell = |done: usize| {
+            Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))
+            })
+        };
+        Ok(run.describe(&run.pack(&classes, &tell)?))
     })?;
     as_python(py, &record)
 }
@@ -93,6 +87,8 @@ struct Run<'a> {
     cluster: &'a leeward_fabric::Cluster,
     base: PackSettings,
     limit_settings: &'a str,
+    /// Method of the bounds that decide.
+    method: Method,
     /// Margin that packing adds to curves, which already have the margin of the file.
     added_margin: f64,
     margin: f64,
@@ -114,6 +110,7 @@ impl<'a> Run<'a> {
         cluster: &'a leeward_fabric::Cluster,
         base: PackSettings,
         limit_settings: &'a str,
+        method: Method,
         margin: Option<f64>,
         again: bool,
     ) -> Result<Run<'a>, InputError> {
@@ -148,11 +145,12 @@ impl<'a> Run<'a> {
             return Err(InputError::new("margin", message));
         }
         let whole = if workloads.bounds.unit == Unit::Fluid { Requests::Fluid } else { Requests::Whole };
-        let base = PackSettings { requests: whole, margin: more.max(0.0), ..base };
+        let confirm = Some(Confirm { method, bounds: workloads.bounds });
+        let base = PackSettings { requests: whole, margin: more.max(0.0), confirm, ..base };
         let mut clients: Vec<HostId> = workloads.entries.iter().map(|entry| entry.client).collect();
         clients.sort_unstable();
         clients.dedup();
-        Ok(Run { workloads, cluster, base, limit_settings, added_margin: more, margin, clients })
+        Ok(Run { workloads, cluster, base, limit_settings, method, added_margin: more, margin, clients })
     }
 
     /// Places all workloads in the order of the file. `classes` shorten the SLO of each workload by a reserve.
@@ -197,7 +195,7 @@ impl<'a> Run<'a> {
         }
         let system = with_slos(packing.system(), |name| self.slo(name));
         let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| invalid(&error))?;
-        let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
+        let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, self.method)).collect();
         Ok(PackResult { packing, bounds, system, ledger })
     }
 
@@ -206,7 +204,7 @@ impl<'a> Run<'a> {
         entries.find(|entry| entry.workload.name == name).and_then(|entry| entry.workload.slo)
     }
 
-    fn describe(&self, packed: &PackResult, rounds: usize) -> Value {
+    fn describe(&self, packed: &PackResult) -> Value {
         let PackResult { packing, bounds, system, ledger } = packed;
         let report = packing.report();
         let fabric = &self.cluster.fabric;
@@ -226,6 +224,7 @@ impl<'a> Run<'a> {
                     "queues": promise.route[at].iter().map(|&queue| &whole.queues[queue].name).collect::<Vec<_>>(),
                     "priority": promise.priorities[at],
                     "limits": limits.iter().map(bucket).collect::<Vec<Value>>(),
+                    "own_curve": promise.limits[at] == demand.arrivals,
                     "mean_rate": demand.arrivals.rate(),
                     "largest": demand.largest,
                     "unloaded_s": demand.unloaded,
@@ -243,6 +242,7 @@ impl<'a> Run<'a> {
                 "priority": placed.priority,
                 "slo": slo.map(|slo| json!({"percentile": slo.percentile, "latency_s": slo.latency})),
                 "bound_s": found.map(|bound| bound.seconds),
+                "by": found.map(|bound| bound.method.name()),
                 "met": slo.is_some_and(|slo| found.is_some_and(|bound| bound.seconds <= slo.latency)),
                 "why": bound.as_ref().err().map(ToString::to_string),
                 "stages": stages,
@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
             "margin_added": self.added_margin,
             "pruned_by": report.pruned_by,
             "bounds": self.workloads.bounds,
-            "rounds": rounds,
+            "method": self.method.name(),
             "servers": packing.site().servers().len(),
             "servers_used": report.servers_used,
             "workloads": placed.collect::<Vec<Value>>(),

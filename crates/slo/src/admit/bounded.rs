@@ -20,10 +20,11 @@ pub struct BoundedSettings {
     pub bounds: BoundSettings,
     /// Number of priorities that networks distinguish; if there are more, neighbouring ones are merged. Default 7.
     pub levels: u32,
-    /// Method of the bound of policy `dnc`: `dnc` (curves), `priority-meister` or `plp`. Default `dnc`.
+    /// Method of the bound of policy `dnc`, and of the search of `best`: `dnc` (curves), `priority-meister` or `plp`.
+    /// Default `dnc`.
     pub method: Method,
-    /// For `dnc`: PriorityMeister searches for priorities if the order by SLO does not suffice. The search computes up
-    /// to n bounds for each of n workloads. Default true.
+    /// For `dnc` and `best`: PriorityMeister searches for priorities if the order by SLO does not suffice. The search
+    /// computes up to n bounds for each of n workloads, `best` those of `method`. Default true.
     pub search: bool,
 }
 
@@ -65,10 +66,7 @@ pub(super) const DNC: Registration<dyn Admission> = Registration {
     source: "Zhu et al., PriorityMeister (SoCC 2014); SLO section 3.2",
     schema: schema::<BoundedSettings>,
     make: |text| {
-        let settings: BoundedSettings = settings("dnc", text)?;
-        if !matches!(settings.method, Method::Dnc | Method::PriorityMeister | Method::Plp) {
-            return Err(setting_error("dnc", "method", "must be dnc, priority-meister or plp"));
-        }
+        let settings = searching("dnc", text)?;
         Ok(Box::new(Bounded::new("dnc", Some(settings.method), settings)?))
     },
 };
@@ -76,10 +74,10 @@ pub(super) const DNC: Registration<dyn Admission> = Registration {
 pub(super) const BEST: Registration<dyn Admission> = Registration {
     name: "best",
     aliases: &[],
-    summary: "admits a workload if at least one bound, worst-case or stochastic, is within each SLO",
+    summary: "admits a workload if, in some order that it tries, each SLO has a bound, worst-case or stochastic, within it",
     source: "this project; SLO sections 3.2 and 4.2",
     schema: schema::<BoundedSettings>,
-    make: |text| Ok(Box::new(Bounded::new("best", Some(Method::Best), settings("best", text)?)?)),
+    make: |text| Ok(Box::new(Bounded::new("best", Some(Method::Best), searching("best", text)?)?)),
 };
 
 pub(super) const NONE: Registration<dyn Admission> = Registration {
@@ -90,6 +88,15 @@ pub(super) const NONE: Registration<dyn Admission> = Registration {
     schema: schema::<BoundedSettings>,
     make: |text| Ok(Box::new(Bounded::new("none", None, settings("none", text)?)?)),
 };
+
+/// Settings of a policy that searches for priorities.
+fn searching(name: &'static str, text: &str) -> Result<BoundedSettings, InputError> {
+    let settings: BoundedSettings = settings(name, text)?;
+    if !matches!(settings.method, Method::Dnc | Method::PriorityMeister | Method::Plp) {
+        return Err(setting_error(name, "method", "must be dnc, priority-meister or plp"));
+    }
+    Ok(settings)
+}
 
 impl Bounded {
     fn new(
@@ -188,13 +195,18 @@ impl Admission for Bounded {
         };
         let own = miss.promise == last;
         let refused = AdmissionError::of(miss, &bounds);
-        if self.name != "dnc" || !self.settings.search {
+        if !matches!(method, Method::Best) && self.name != "dnc" || !self.settings.search {
             return best_effort(system, &arrival, Some(refused), by);
         }
         let mut bound = |system: &System, promise: usize| {
-            Bounds::new(system, self.settings.bounds)?.bound(promise, method)
+            Bounds::new(system, self.settings.bounds)?.bound(promise, self.settings.method)
         };
         let mut ordered = priority_meister(&with, self.settings.levels, &mut bound);
+        if method == Method::Best && !ordered.missed.is_empty() {
+            // The order that the search found may keep all SLOs by other bounds.
+            let mut bounds = Bounds::new(&ordered.system, self.settings.bounds)?;
+            ordered.missed = bounds.misses(0..ordered.system.promises.len(), Method::Best);
+        }
         ordered.missed.retain(counts);
         // A miss of the arriving workload is more informative for the caller than a miss that the search caused for
         // another workload.

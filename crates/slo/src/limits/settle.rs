@@ -42,6 +42,21 @@ pub enum Unsettled {
         /// Reason.
         unmet: Unmet,
     },
+    /// A bound refuses the place.
+    #[error("{0}")]
+    Refused(String),
+    /// The bound of a workload is above its SLO.
+    #[error("workload `{workload}`: a bound of {} by {method}, above its SLO of {}", time(*.bound), time(*.slo))]
+    Above {
+        /// Name of the workload.
+        workload: String,
+        /// Bound, in seconds.
+        bound: f64,
+        /// SLO, in seconds.
+        slo: f64,
+        /// Method of the bound.
+        method: &'static str,
+    },
     /// A workload may miss its SLO under the chosen limits.
     #[error(
         "workload `{workload}` may take {}, which exceeds its SLO; {} of it is the wait at {queue}",

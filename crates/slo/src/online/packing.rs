@@ -11,10 +11,12 @@ use leeward_traces::Stage;
 use super::existing_grants::{ExistingGrants, Missed};
 use super::forms::{Read, read};
 use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
-use crate::bound::Unit;
+use crate::bound::{BoundSettings, Method, Unit};
 use crate::file::{Entry as WorkloadEntry, Server};
 use crate::limits;
-use crate::pack::{Classes, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, with_slos};
+use crate::pack::{
+    Classes, Confirm, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, with_slos,
+};
 use crate::{Slo, System, Workload};
 
 /// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. The result is the
@@ -47,7 +49,7 @@ pub fn pack(
     let slo = |name: &str| slo_of.get(name).copied();
     let bounded = residents.bounds;
     let whole = if bounded.unit == Unit::Fluid { Requests::Fluid } else { Requests::Whole };
-    let input = PackingInput { cluster, file_entries: &file_entries, way, requests: whole };
+    let input = PackingInput { cluster, file_entries: &file_entries, way, requests: whole, bounds: bounded };
     let before = with_slos(input.active_packing(&classes, |_| None)?.system(), slo);
     let mut grants = ExistingGrants::new(active, before, bounded).map_err(Rejected::Infeasible)?;
     let (mut round, mut lost) = (1, None);
@@ -97,6 +99,7 @@ struct PackingInput<'a> {
     file_entries: &'a [WorkloadEntry],
     way: &'a PolicySpec,
     requests: Requests,
+    bounds: BoundSettings,
 }
 
 impl PackingInput<'_> {
@@ -118,6 +121,8 @@ impl PackingInput<'_> {
             limits: self.way.name.clone(),
             requests: self.requests,
             margin: 0.0,
+            pruning: 0.0,
+            confirm: Some(Confirm { method: Method::Dnc, bounds: self.bounds }),
             levels: classes.longest(),
             ..PackSettings::default()
         };

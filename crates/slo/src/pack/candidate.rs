@@ -265,6 +265,15 @@ impl Search<'_> {
     /// Chooses limits for the workload at a place, and for the others on the server if the algorithm chooses
     /// for all together.
     fn fit(&self, place: &Place) -> Result<Fit, Unsettled> {
+        let chosen = self.choose(place);
+        match self.packing.settings.confirm {
+            None => chosen,
+            Some(confirm) => self.confirm(place, chosen, confirm),
+        }
+    }
+
+    /// The place with limits by the algorithm, if equation 5.1 confirms them.
+    fn choose(&self, place: &Place) -> Result<Fit, Unsettled> {
         let packing = self.packing;
         let Trial { system, known, chosen, free, members, touched } = self.trial(place);
         let settled = settle_with_delays(system, &chosen, &*packing.way, packing.settings.packets(), known)?;
@@ -279,6 +288,7 @@ impl Search<'_> {
             route: place.route.clone(),
             limits: limits.pop().expect("limits for each free workload"),
             delays: delays.pop().expect("delays for each workload"),
+            is_resident: false,
         };
         let chosen = members.iter().copied().filter(|id| free.contains(id));
         Ok(Fit {

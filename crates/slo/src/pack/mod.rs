@@ -13,6 +13,7 @@
 //! A packing is deterministic: placements do not depend on threads or time.
 
 mod candidate;
+mod confirm;
 mod infeasible;
 mod ledger;
 mod packing;
@@ -24,6 +25,7 @@ mod search;
 mod settings;
 mod site;
 
+pub use confirm::Confirm;
 pub use ledger::{BridgeError, PromisedEntries, entries, transaction};
 pub use packing::{Packing, Resident};
 pub use plan::{Plan, Request};

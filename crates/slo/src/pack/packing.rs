@@ -48,6 +48,8 @@ pub(super) struct PlacedWorkload {
     /// Delay for each of its demands at each queue, in seconds: an upper bound, exact until a workload
     /// departs.
     pub delays: Vec<Vec<f64>>,
+    /// True for a workload with an existing promise, whose limits stay if it is not on the server of a new workload.
+    pub is_resident: bool,
 }
 
 /// Load of a queue.
@@ -150,7 +152,18 @@ impl Packing {
             if let Some(latency) = target {
                 Arc::make_mut(&mut workload).slo = Some(Slo { latency, ..slo });
             }
-            let placed = PlacedWorkload { workload, client, server, device, level, route, limits, delays };
+            let is_resident = true;
+            let placed = PlacedWorkload {
+                workload,
+                client,
+                server,
+                device,
+                level,
+                route,
+                limits,
+                delays,
+                is_resident,
+            };
             added.push((placed, pruned_by));
         }
         for (placed, pruned_by) in added {

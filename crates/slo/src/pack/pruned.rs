@@ -2,6 +2,7 @@
 
 use leeward_traces::Stage;
 
+use super::super::bound::Method;
 use super::super::workload::Workload;
 use super::infeasible::{DeviceFlow, find_infeasible};
 use super::search::{Place, Search};
@@ -57,7 +58,12 @@ impl Search<'_> {
         {
             return Some(Exclusion::Full { queue });
         }
-        if packing.way.is_joint() { self.infeasible_slo(place) } else { None }
+        // The smallest bursts alone are not below bounds for percentiles.
+        let percentiles = packing
+            .settings
+            .confirm
+            .is_some_and(|confirm| matches!(confirm.method, Method::Snc | Method::Best));
+        if packing.way.is_joint() && !percentiles { self.infeasible_slo(place) } else { None }
     }
 
     /// An SLO that cannot be kept at the only queue of a stage.

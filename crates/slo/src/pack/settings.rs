@@ -6,6 +6,8 @@ use leeward_registry::setting_error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::confirm::Confirm;
+
 /// Settings of a packing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +24,9 @@ pub struct PackSettings {
     /// buckets, without such a limit.
     #[schemars(range(min = 0.0))]
     pub pruning: f64,
+    /// Bounds that decide on each place; without them, equation 5.1 decides, as published.
+    #[serde(skip)]
+    pub confirm: Option<Confirm>,
     /// Service model of requests in queues.
     pub requests: Requests,
     /// Longest SLO, in seconds, of each priority but the last; ascending. If empty, each distinct SLO has its
@@ -50,6 +55,7 @@ impl Default for PackSettings {
             fast: false,
             margin: 0.1,
             pruning: 0.01,
+            confirm: None,
             requests: Requests::Fluid,
             levels: Vec::new(),
             threads: 1,

@@ -4,6 +4,7 @@ mod limits;
 mod limits_golden;
 mod online;
 mod pack;
+mod pack_bounds;
 mod pack_golden;
 mod pack_ledger;
 mod slo_admission;

@@ -24,18 +24,20 @@ fn with_fast_queues(draws: &[Draw], capacity: Option<f64>) -> System {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A queue can only add to a bound, and a queue that is never full adds nothing that can be measured.
+    /// A queue can only add to a bound, and a queue that is never full adds nothing that can be measured. `plp` relaxes
+    /// the order of events: a queue between two others divides its periods, which may tighten its bound a little.
     #[test]
     fn fast_queues_do_not_lower_a_bound(draws in draws(4, true), power in 3_i32..24) {
         let settings = BoundSettings { unit: Unit::Fluid, ..BoundSettings::default() };
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
+            let tolerance = if method == Method::Plp { 0.02 } else { 1e-6 };
             let without = bounds(&with_fast_queues(&draws, None), method, settings);
             let with = bounds(&with_fast_queues(&draws, Some(10f64.powi(power))), method, settings);
             for (without, with) in without.into_iter().zip(with) {
                 let without = without.expect("a bound");
                 match with {
                     Ok(with) => prop_assert!(
-                        with.seconds >= without.seconds * (1.0 - 1e-6),
+                        with.seconds >= without.seconds * (1.0 - tolerance),
                         "{method:?} {power}: {} {}", with.seconds, without.seconds
                     ),
                     Err(error) => prop_assert!(matches!(error, Unbounded::Solver { .. }), "{error}"),

@@ -47,7 +47,7 @@ def admit(
             metavar="METHOD",
             help="snc, dnc, best, silo++, qjump++ or none; settings follow colons: dnc:search=false.",
         ),
-    ] = "snc",
+    ] = "best",
     stages: StagesOption = False,
     output: FormatOption = Format.table,
 ) -> None:

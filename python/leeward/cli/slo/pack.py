@@ -1,7 +1,7 @@
 """`leeward slo pack`: server, rates, bursts and priority of every volume."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from leeward.cli.notes import print_error, print_note, print_warning
 from leeward.cli.options import choice_option, hint_schema, name_flags, parse_path, whole_number
 from leeward.cli.output import print_data, print_table, print_words
 from leeward.cli.progress import progress
+from leeward.cli.slo.bound import MethodOption
 from leeward.cli.slo.options import MOST_MARGIN
 from leeward.cli.slo.workloads import ClusterOption, WorkloadsArgument, objective_text, print_notes
 from leeward.errors import InputError
@@ -28,7 +29,7 @@ Examples:
 The exit code is 1 if a workload is refused, or has no bound within its SLO.
 """
 _WORDS = (
-    ("bound", "greatest latency of a request, computed from curves, under the file's `bounds`"),
+    ("bound", "greatest latency of a request by --method; with snc, of the SLO's percentile"),
     ("spare", "latency of the SLO minus the bound"),
     ("reserved", "share of a link or device that the rates of limits take, the busiest first"),
 )
@@ -60,11 +61,20 @@ def pack(
     fast: Annotated[
         bool, typer.Option("--fast", help="Skip servers whose configured rates leave no room.")
     ] = False,
+    method: MethodOption = "best",
     margin: Annotated[
         str | None,
         typer.Option(
             metavar="SHARE",
             help="Safety margin, such as 10%, at least that of the file, which is the default.",
+            show_default=False,
+        ),
+    ] = None,
+    error: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Keep the fewest buckets that exceed the curve by at most this share, such as 1%.",
             show_default=False,
         ),
     ] = None,
@@ -111,17 +121,25 @@ def pack(
     if settings is not None:
         print_warning("--settings is now a part of --limits; the former flag will be removed")
     network = read(cluster)
-    flags = {"limits": "--limits", "margin": "--margin", "threads": "--jobs", "settings": "--settings"}
+    flags = {
+        "limits": "--limits",
+        "method": "--method",
+        "margin": "--margin",
+        "threads": "--jobs",
+        "settings": "--settings",
+    }
     # The file is read once, since it may be a pipe.
     text = text_of(file)
-    with hint_schema("slo", file), _hint_again(), name_flags(**flags), _rounds(text) as on_progress:
+    with hint_schema("slo", file), _hint_again(), name_flags(**flags), _progress(text) as on_progress:
         record = pack_volumes(
             file,
             network,
             limits=limits,
             settings=settings or "",
             fast=fast,
+            method=method,
             margin=share,
+            error=0.0 if error is None else read_share("--error", error, 0, MOST_MARGIN),
             threads=jobs,
             again=again,
             progress=on_progress,
@@ -160,19 +178,11 @@ def _hint_again() -> Iterator[None]:
 
 
 @contextmanager
-def _rounds(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows the progress of each round; yields a function of a round and its number of placed workloads."""
+def _progress(text: str) -> Iterator[Callable[[int], None]]:
+    """Shows the progress; yields a function of the number of considered workloads."""
     total = _count(text)
-    advances: dict[int, Callable[[int], None]] = {}
-    with ExitStack() as stack:
-
-        def on_progress(number: int, done: int) -> None:
-            if number not in advances:
-                stack.close()
-                advances[number] = stack.enter_context(progress(f"packing, round {number}", max(total, done)))
-            advances[number](1)
-
-        yield on_progress
+    with progress("packing", total) as advance:
+        yield lambda done: advance(1 if done <= total else 0)
 
 
 def _count(text: str) -> int:
@@ -232,6 +242,12 @@ def _print(record: dict[str, Any]) -> None:
     print_note()
     print_note(f"servers: {record['servers_used']} of {record['servers']}")
     print_note(f"margin: {percent_text(record['margin'], None)} above the values in the files")
+    own = [one for one in record["workloads"] if all(stage["own_curve"] for stage in one["stages"])]
+    if own and record["limits"] != "several":
+        print_note(
+            f"limits: {len(own)} of {len(record['workloads'])} workloads have their whole curves, where"
+            f" limits by {record['limits']} do not keep every SLO"
+        )
     if len(record["reserved"]) > _MOST_QUEUES:
         print_note(f"reserved: {len(record['reserved'])} links and devices; -o json lists all")
     print_notes(record["notes"])

@@ -51,7 +51,7 @@ def prioritize(
             metavar="METHOD",
             help="Method of the bounds in the search: dnc, priority-meister, plp, snc or best.",
         ),
-    ] = "dnc",
+    ] = "best",
     stages: StagesOption = False,
     output: FormatOption = Format.table,
 ) -> None:

@@ -1,0 +1,99 @@
+//! Packing decides by the bounds of `leeward slo bound`: it places whatever they allow, first fit, and never more.
+
+use std::sync::Arc;
+
+use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
+use leeward_slo::pack::{Client, Confirm, PackSettings, Packing, Request, Requests, Site};
+use leeward_slo::{Promise, System, Workload, priorities};
+use proptest::prelude::*;
+
+use crate::support::loads::{self, LINK};
+
+fn site() -> Site {
+    let clients = (0..2).map(|at| Client { name: format!("c{at}"), slots: None }).collect();
+    let servers = (0..3).map(|at| (format!("s{at}"), 1 + at % 2)).collect();
+    Site::star(clients, servers, LINK).expect("a valid site")
+}
+
+fn settings(limits: &str, confirm: Confirm) -> PackSettings {
+    let requests = if confirm.bounds.unit == Unit::Fluid { Requests::Fluid } else { Requests::Whole };
+    PackSettings {
+        limits: limits.to_owned(),
+        margin: 0.0,
+        pruning: 0.0,
+        requests,
+        confirm: Some(confirm),
+        ..PackSettings::default()
+    }
+}
+
+/// True if bounds keep every SLO of promises under their own curves, in the order of SLOs.
+fn all_met(queues: &[leeward_slo::Queue], promises: &[Promise], confirm: Confirm) -> bool {
+    let mut system = System { queues: queues.to_vec(), promises: promises.to_vec() };
+    priorities::by_slo(&mut system);
+    let mut bounds = Bounds::new(&system, confirm.bounds).expect("a valid system");
+    bounds.misses(0..system.promises.len(), confirm.method).is_empty()
+}
+
+/// Server of each workload by first fit, where a place fits if `all_met`.
+fn first_fit(workloads: &[Arc<Workload>], confirm: Confirm) -> Vec<Option<usize>> {
+    let site = site();
+    let mut placed: Vec<Promise> = Vec::new();
+    let mut servers = Vec::new();
+    for (at, workload) in workloads.iter().enumerate() {
+        let places = (0..site.servers().len())
+            .flat_map(|server| (0..site.servers()[server].devices.len()).map(move |device| (server, device)));
+        let mut chosen = None;
+        for (server, device) in places {
+            let stages = workload.demands.iter().map(|demand| demand.stage);
+            let route: Vec<Vec<usize>> =
+                stages.map(|stage| site.path(at % 2, server, device, stage)).collect();
+            let limits = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
+            let priorities = vec![0; route.len()];
+            placed.push(Promise { workload: workload.clone(), route, priorities, limits });
+            if all_met(site.queues(), &placed, confirm) {
+                chosen = Some(server);
+                break;
+            }
+            placed.pop();
+        }
+        servers.push(chosen);
+    }
+    servers
+}
+
+fn confirms() -> impl Strategy<Value = Confirm> {
+    let method = prop::sample::select(vec![Method::Dnc, Method::Best]);
+    let unit = prop::sample::select(vec![Unit::Fluid, Unit::Requests]);
+    (method, unit).prop_map(|(method, unit)| Confirm {
+        method,
+        bounds: BoundSettings { unit, ..BoundSettings::default() },
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn packing_places_whatever_bounds_allow_and_never_more(
+        workloads in (3..9_usize).prop_flat_map(|count| {
+            (0..count).map(|at| loads::workload(format!("w{at}")).prop_map(Arc::new)).collect::<Vec<_>>()
+        }),
+        limits in prop::sample::select(vec!["compactor", "several", "average"]),
+        confirm in confirms(),
+    ) {
+        let mut packing = Packing::new(site(), settings(limits, confirm), "").expect("valid settings");
+        let found: Vec<Option<usize>> = workloads
+            .iter()
+            .enumerate()
+            .map(|(at, workload)| {
+                let request = Request { workload: workload.clone(), client: Some(at % 2) };
+                packing.place(&request).ok().map(|(server, _)| server)
+            })
+            .collect();
+        let system = packing.system();
+        let mut bounds = Bounds::new(&system, confirm.bounds).expect("a valid system");
+        prop_assert_eq!(bounds.misses(0..system.promises.len(), confirm.method), []);
+        prop_assert_eq!(found, first_fit(&workloads, confirm));
+    }
+}
