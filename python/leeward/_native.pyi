@@ -581,6 +581,7 @@ class Trace:
         event: str | None = None,
         volume: str | None = None,
         largest: str | None = None,
+        sort: bool = False,
         device: str | None = None,
         seek_s: float | None = None,
         overhead: float | None = None,

@@ -27,6 +27,7 @@ def open_trace(
     event: str | None = None,
     volume: str | None = None,
     largest: str | None = None,
+    sort: bool = False,
     seek_s: float | None = None,
     network: tuple[float, float, float] | None = None,
     data: str | PathLike[str] | None = None,
@@ -41,6 +42,7 @@ def open_trace(
             device.
         volume: Only requests to this volume, in dialects that name volumes.
         largest: Greatest size of a valid request; by default `1GiB`.
+        sort: True to sort the requests by time, in memory; false to reject a request before the one above it.
         seek_s: Seconds of every seek, for a disk on which positions do not matter.
         network: Bytes for each request in each direction, and bytes for each byte of payload in its direction
             and in the other; by default 200, 1.1 and 0.025.
@@ -59,6 +61,7 @@ def open_trace(
         event=event,
         volume=volume,
         largest=largest,
+        sort=sort,
         device=None if device is None else fspath(device),
         seek_s=seek_s,
         overhead=overhead,

@@ -1,5 +1,6 @@
 """Traces, their curves and models: from Python and on the command line."""
 
+import bz2
 import gzip
 import json
 import subprocess
@@ -227,3 +228,21 @@ def test_outputs_of_blkparse_one_after_the_other_are_read_and_every_line_is_coun
     assert "3: the trace is incomplete" in text
     second = run("slo", "curve", str(path), "--volume", "8,16", "-o", "json")
     assert json.loads(second.stdout)["trace"]["requests"] == 1
+
+
+def test_a_trace_out_of_order_is_sorted_on_request_and_says_so(run: Run, tmp_path: Path) -> None:
+    lines = ["419,W,8192,4096,20", "419,R,0,4096,10", "419,R,0,0,30", "419,R,0,512,40"]
+    (tmp_path / "t.csv.bz2").write_bytes(bz2.compress(("\n".join(lines) + "\n").encode()))
+    refused = run("slo", "curve", "t.csv.bz2")
+    assert refused.returncode == 2
+    assert "t.csv.bz2:2: timestamp: 0.00001 s is before the request above it" in refused.stderr
+    found = json.loads(run("slo", "curve", "t.csv.bz2", "--sort", "-o", "json").stdout)["trace"]
+    assert (found["dialect"], found["requests"], found["moved"], found["disorder_s"]) == (
+        "alibaba",
+        3,
+        1,
+        1e-5,
+    )
+    assert found["left_out"] == [{"reason": "of 0 bytes", "lines": 1}]
+    shown = run("slo", "curve", "t.csv.bz2", "--sort").stdout
+    assert "1 request before the one above, by 10 us at most" in shown

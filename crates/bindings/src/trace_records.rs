@@ -29,6 +29,10 @@ pub struct TraceStatistics {
     pub passed_over: u64,
     pub left_out: Vec<LeftOut>,
     pub lost_events: u64,
+    /// Requests that were before the one above them.
+    pub moved: u64,
+    /// Longest time by which one was before the latest of those above it.
+    pub disorder_s: f64,
     pub seconds: f64,
     pub requests_per_s: Option<f64>,
     pub gap_c2: Option<f64>,

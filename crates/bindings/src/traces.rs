@@ -39,7 +39,7 @@ pub struct Trace {
 #[pymethods]
 impl Trace {
     #[new]
-    #[pyo3(signature = (file, *, data = None, dialect = None, event = None, volume = None, largest = None, device = None,
+    #[pyo3(signature = (file, *, data = None, dialect = None, event = None, volume = None, largest = None, sort = false, device = None,
         seek_s = None, overhead = None, payload = None, other = None))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
     fn new(
@@ -49,6 +49,7 @@ impl Trace {
         event: Option<&str>,
         volume: Option<String>,
         largest: Option<&str>,
+        sort: bool,
         device: Option<&str>,
         seek_s: Option<f64>,
         overhead: Option<f64>,
@@ -59,7 +60,7 @@ impl Trace {
             let given = leeward_fabric::input::excerpt(given);
             PyInputError(InputError::new(name, format!("`{given}`: expected {expected}")))
         };
-        let mut settings = ReadSettings { volume, ..ReadSettings::default() };
+        let mut settings = ReadSettings { volume, sort, ..ReadSettings::default() };
         if let Some(name) = dialect {
             let known = Dialect::ALL.map(Dialect::name).join(", ");
             let unknown = || invalid("dialect", name, format!("one of {known}"));
@@ -128,6 +129,8 @@ impl Trace {
                 passed_over: tally.rest(Rest::NoPayload),
                 left_out: LeftOut::of(&tally),
                 lost_events: tally.lost,
+                moved: tally.moved,
+                disorder_s: tally.disorder.as_secs_f64(),
                 seconds: summary.seconds,
                 requests_per_s: summary.rate,
                 gap_c2: summary.gap_c2,

@@ -229,22 +229,37 @@ impl Notation {
         Ok(value.min(u128::from(u64::MAX)))
     }
 
-    /// Prints the shortest exact text: the largest unit in which the value needs at most three decimals.
+    /// Prints an exact text: in the largest unit in which the value needs at most three decimals; or, if that gives a
+    /// thousand units or more, in the largest decimal unit, with all decimals (`1.605794888s`, not `1605794.888us`).
     fn print(&self, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (unit, factor) in self.prints.iter().filter_map(|unit| Some((unit, self.factor(unit)?))) {
-            let thousandths = u128::from(value) * 1000;
-            if value >= factor && thousandths.is_multiple_of(factor.into()) {
-                let thousandths = thousandths / u128::from(factor);
-                let decimals = format!("{:03}", thousandths % 1000);
-                let decimals = decimals.trim_end_matches('0');
-                let point = if decimals.is_empty() { "" } else { "." };
-                return write!(f, "{}{point}{decimals}{unit}", thousandths / 1000);
-            }
+        let units = || self.prints.iter().filter_map(|unit| Some((*unit, self.factor(unit)?)));
+        let short = units()
+            .find(|&(_, factor)| value >= factor && (u128::from(value) * 1000).is_multiple_of(factor.into()));
+        let decimal = units().find(|&(_, factor)| value >= factor && is_power_of_ten(factor));
+        let unit = match (short, decimal) {
+            (Some((_, factor)), Some((_, larger))) if value / factor >= 1000 && larger > factor => decimal,
+            (None, decimal) => decimal,
+            (short, _) => short,
+        };
+        let Some((unit, factor)) = unit else {
+            // Zero prints in the usual unit, `0s` rather than `0ns`.
+            let unit = if value == 0 { self.zero } else { self.units[0].0 };
+            return write!(f, "{value}{unit}");
+        };
+        let (whole, mut rest) = (value / factor, u128::from(value % factor));
+        let mut decimals = String::new();
+        while rest > 0 {
+            rest *= 10;
+            decimals.push(char::from(b'0' + (rest / u128::from(factor)) as u8));
+            rest %= u128::from(factor);
         }
-        // Zero prints in the usual unit, `0s` rather than `0ns`.
-        let unit = if value == 0 { self.zero } else { self.units[0].0 };
-        write!(f, "{value}{unit}")
+        let point = if decimals.is_empty() { "" } else { "." };
+        write!(f, "{whole}{point}{decimals}{unit}")
     }
+}
+
+fn is_power_of_ten(number: u64) -> bool {
+    10_u64.pow(number.ilog10()) == number
 }
 
 /// True if a letter begins a unit. An `e` may belong to the number: `1e3kB`.
@@ -323,6 +338,14 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn a_printed_quantity_has_fewer_than_a_thousand_of_its_unit(value in 1..1_000_000_000_000_u64) {
+            let whole = |text: String| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|number| number.parse::<u64>().ok());
+            prop_assert!(whole(Nanos(value).to_string()) < Some(1000), "{}", Nanos(value));
+            prop_assert!(whole(Bytes(value).to_string()) < Some(1000), "{}", Bytes(value));
+            prop_assert!(whole(Bandwidth(value).to_string()) < Some(1000), "{}", Bandwidth(value));
+        }
+
         #[test]
         fn a_printed_quantity_parses_to_itself(value in 0..=LARGEST, shift in 0u32..63) {
             let value = value >> shift;

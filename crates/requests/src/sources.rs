@@ -7,7 +7,7 @@ use leeward_fabric::input::InputError;
 use leeward_slo::file::{Open, Traced, Workloads};
 use leeward_traces::device::Device;
 use leeward_traces::read::{ReadSettings, Requests};
-use leeward_traces::{NetworkWork, Stage, Work};
+use leeward_traces::{Stage, Work};
 
 use super::arrival::Arrival;
 
@@ -44,7 +44,7 @@ impl Sources {
             let key = (trace.clone(), volume.clone(), device_name);
             if !cache.contains_key(&key) {
                 let device = device.map(Arc::as_ref);
-                let requests = read(trace, volume.as_deref(), workloads.network, device, open)?;
+                let requests = read(trace, volume.as_deref(), workloads, device, open)?;
                 cache.insert(key.clone(), requests);
             }
             arrivals.push(cache.get(&key).cloned());
@@ -57,12 +57,13 @@ impl Sources {
 fn read(
     name: &str,
     volume: Option<&str>,
-    network: NetworkWork,
+    workloads: &Workloads,
     device: Option<&Device>,
     open: &Open<'_>,
 ) -> Result<Arc<[Arrival]>, InputError> {
-    let settings = ReadSettings { volume: volume.map(str::to_owned), ..ReadSettings::default() };
-    let mut work = Work::new(network, device);
+    let settings =
+        ReadSettings { volume: volume.map(str::to_owned), sort: workloads.sort, ..ReadSettings::default() };
+    let mut work = Work::new(workloads.network, device);
     let mut first = None;
     let mut arrivals = Vec::new();
     for request in Requests::open(open(name)?, &settings)? {

@@ -1,5 +1,6 @@
 //! Readers of input files, and the error type of all of them.
 
+mod compression;
 mod document;
 mod error;
 mod json;

@@ -1,19 +1,18 @@
 //! Text files that a user provides: their paths, and readers of their lines.
 //!
-//! A file is plain text or gzip, recognized by its first two bytes rather than by its name. The reader streams a file
-//! in constant memory, and always to its end. It therefore rejects a truncated file even if the wanted part is
+//! A file is plain text, gzip, bzip2 or zstd, recognized by its first bytes rather than by its name. The reader streams a
+//! file in constant memory, and always to its end. It therefore rejects a truncated file even if the wanted part is
 //! complete. Every error names the file and the line, and the field where there is one.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use super::compression::Compression;
 use super::{InputError, excerpt, format_number, reason};
-use flate2::bufread::MultiGzDecoder;
 
 /// Length of the longest accepted line, in bytes. The limit bounds the memory for a damaged file.
 const LONGEST_LINE: u64 = 1 << 20;
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
 /// Folders of the files that a scenario names.
 #[derive(Clone, Debug, Default)]
@@ -65,30 +64,32 @@ impl Files {
 pub struct Text {
     name: String,
     reader: Box<dyn BufRead>,
-    gzip: bool,
+    compression: Option<Compression>,
 }
 
 impl Text {
-    /// The text in `bytes`, plain or gzip.
+    /// The text in `bytes`, plain or compressed.
     ///
     /// # Errors
     ///
-    /// Never fails, because bytes in memory can be read: [`Lines`] reports invalid gzip data and invalid UTF-8.
+    /// Never fails, because bytes in memory can be read: [`Lines`] reports invalid compressed data and invalid UTF-8.
     pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>) -> Result<Text, InputError> {
         Text::from_reader(name, Cursor::new(bytes.into()))
     }
 
-    /// The text that `reader` yields, plain or gzip.
+    /// The text that `reader` yields, plain or compressed.
     ///
     /// # Errors
     ///
     /// Fails if the beginning of the text cannot be read.
     pub fn from_reader(name: &str, mut reader: impl BufRead + 'static) -> Result<Text, InputError> {
         let start = reader.fill_buf().map_err(|error| InputError::new(name, reason(&error)))?;
-        let gzip = start.starts_with(GZIP_MAGIC);
-        let reader: Box<dyn BufRead> =
-            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) };
-        Ok(Text { name: name.to_owned(), reader, gzip })
+        let compression = Compression::of(start);
+        let reader: Box<dyn BufRead> = match compression {
+            Some(compression) => compression.decoder(reader),
+            None => Box::new(reader),
+        };
+        Ok(Text { name: name.to_owned(), reader, compression })
     }
 
     /// The name of the text in error messages.
@@ -151,12 +152,12 @@ impl Lines {
     }
 
     fn read_error(&self, error: &io::Error) -> InputError {
-        let message = match error.kind() {
-            io::ErrorKind::UnexpectedEof if self.text.gzip => {
-                "the gzip data ends early: is the file truncated?".into()
+        let message = match self.text.compression.map(Compression::name) {
+            Some(name) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                format!("the {name} data ends early: is the file truncated?")
             }
-            _ if self.text.gzip => format!("not readable as gzip: {error}"),
-            _ => error.to_string(),
+            Some(name) => format!("not readable as {name}: {error}"),
+            None => error.to_string(),
         };
         self.error(message).at_line(self.number + 1)
     }

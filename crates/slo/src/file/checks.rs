@@ -32,7 +32,7 @@ pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, Inp
         }
         error => invalid("fit", error.to_string()),
     })?;
-    Ok(Settings { path: path.to_owned(), network, fit, buckets: file.buckets })
+    Ok(Settings { path: path.to_owned(), network, fit, buckets: file.buckets, sort: file.sort })
 }
 
 /// A setting that arrivals share with the existing workloads. The existing value applies, and a different value in

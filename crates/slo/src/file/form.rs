@@ -41,6 +41,9 @@ pub struct WorkloadsFile {
     pub network: NetworkFile,
     /// Default stages of workloads. Default all three.
     pub stages: Option<Vec<StageName>>,
+    /// Sorts the requests of traces by time. Otherwise a request before the one above it is an error. Default false.
+    #[serde(default)]
+    pub sort: bool,
     /// Margin added to requests in curves; models stay unchanged. Default 10%.
     #[serde(default = "margin")]
     pub margin: Share,

@@ -63,6 +63,8 @@ pub struct Workloads {
     pub bounds: BoundSettings,
     /// Bytes of requests on the network.
     pub network: NetworkWork,
+    /// True if traces are sorted by time.
+    pub sort: bool,
     /// True if servers have device files of their own.
     pub devices_differ: bool,
     /// Notes about assumptions, to show with the results.

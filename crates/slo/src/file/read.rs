@@ -135,6 +135,7 @@ pub(super) fn read(
         levels: levels.unwrap_or(LEVELS),
         bounds: bounds.unwrap_or_default(),
         network: settings.network,
+        sort: settings.sort,
         devices_differ: !file.devices.is_empty(),
         notes: reader.notes.into_iter().collect(),
     })

@@ -26,6 +26,8 @@ pub(super) struct Settings {
     pub fit: FitSettings,
     /// Largest number of buckets of a curve.
     pub buckets: usize,
+    /// True to sort requests by time.
+    pub sort: bool,
 }
 
 /// A trace at a stage.
@@ -43,7 +45,11 @@ impl<'a> Trace<'a> {
         settings: &'a Settings,
         open: &dyn Fn(&str) -> Result<Text, InputError>,
     ) -> Result<Trace<'a>, InputError> {
-        let read = ReadSettings { volume: volume.map(str::to_owned), ..ReadSettings::default() };
+        let read = ReadSettings {
+            volume: volume.map(str::to_owned),
+            sort: settings.sort,
+            ..ReadSettings::default()
+        };
         let requests = Requests::open(open(name)?, &read)?.collect::<Result<Vec<_>, _>>()?;
         Ok(Trace { name, requests, settings, stages: BTreeMap::new() })
     }

@@ -33,6 +33,13 @@ pub(super) fn row<'a, const N: usize>(
     Ok(row)
 }
 
+/// True for a line of these names of columns.
+pub(super) fn is_heading(line: &str, names: &[&str]) -> bool {
+    let mut cells = cells(line);
+    names.iter().all(|name| cells.next().is_some_and(|cell| cell.eq_ignore_ascii_case(name)))
+        && cells.next().is_none()
+}
+
 /// Seconds as a decimal number, to the nanosecond. The digits are parsed directly, because a double does not have
 /// enough digits for times since 1970.
 pub(super) fn seconds(line: &Line<'_>, field: &str, text: &str) -> Result<Nanos, InputError> {
@@ -57,7 +64,12 @@ pub(super) fn seconds(line: &Line<'_>, field: &str, text: &str) -> Result<Nanos,
 
 /// A number of units of `nanos` nanoseconds.
 pub(super) fn ticks(line: &Line<'_>, field: &str, text: &str, nanos: u64) -> Result<Nanos, InputError> {
-    let unit = if nanos == 1 { "nanoseconds" } else { "ticks of 100 ns" };
+    let unit = match nanos {
+        1 => "nanoseconds",
+        100 => "ticks of 100 ns",
+        1000 => "microseconds",
+        _ => "milliseconds",
+    };
     let ticks = signed(line, field, unit, text)?;
     ticks.checked_mul(nanos).map(Nanos).ok_or_else(|| too_large(line, field, text))
 }

@@ -14,14 +14,21 @@
 //! # Ok::<(), leeward_fabric::input::InputError>(())
 //! ```
 
+mod alibaba;
+mod azure;
 mod blktrace;
 mod compactor;
 mod dialect;
 mod fields;
+mod fio_iolog;
+mod fio_log;
 mod leeward;
 mod msr;
 mod spc;
+mod systor;
 mod tally;
+mod tencent;
+mod twitter;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, Line, Lines, Text};
@@ -45,11 +52,13 @@ pub struct ReadSettings {
     /// A request with more bytes than this is an error, because a damaged line is more likely than such a large
     /// request.
     pub largest: u64,
+    /// Sorts the requests by time. All of them are then in memory. Otherwise a request before the one above it is an error.
+    pub sort: bool,
 }
 
 impl Default for ReadSettings {
     fn default() -> ReadSettings {
-        ReadSettings { dialect: None, event: Event::default(), volume: None, largest: 1 << 30 }
+        ReadSettings { dialect: None, event: Event::default(), volume: None, largest: 1 << 30, sort: false }
     }
 }
 
@@ -93,6 +102,9 @@ pub struct Requests {
     volume: Option<String>,
     tally: Tally,
     finished: bool,
+    /// Sorts the requests, once they are all read.
+    sort: bool,
+    sorted: std::vec::IntoIter<Request>,
 }
 
 impl Requests {
@@ -128,6 +140,8 @@ impl Requests {
             volume: settings.volume.clone(),
             tally: Tally { lines: 1, ..Tally::default() },
             finished: false,
+            sort: settings.sort,
+            sorted: Vec::new().into_iter(),
         })
     }
 
@@ -148,7 +162,8 @@ impl Requests {
                 None => match self.lines.next_line()? {
                     Some(line) => {
                         self.tally.lines += 1;
-                        parse_checked(&mut *self.parser, &line, self.last, self.largest)?
+                        let last = self.last.filter(|_| !self.sort);
+                        parse_checked(&mut *self.parser, &line, last, self.largest)?
                     }
                     None if self.last.is_none() => return Err(self.no_requests()),
                     None => return Ok(None),
@@ -163,6 +178,21 @@ impl Requests {
                 ParsedLine::Rest(reason) => self.tally.add(reason),
             }
         }
+    }
+
+    /// Reads all requests, and sorts them. Requests of one time keep their order.
+    fn sort(&mut self) -> Result<(), InputError> {
+        let mut requests = Vec::new();
+        let (mut latest, mut before) = (Nanos(0), Nanos(0));
+        while let Some(request) = self.read()? {
+            self.tally.moved += u64::from(request.at < before);
+            self.tally.disorder = self.tally.disorder.max(latest.since(request.at));
+            (latest, before) = (latest.max(request.at), request.at);
+            requests.push(request);
+        }
+        requests.sort_by_key(|request: &Request| request.at);
+        self.sorted = requests.into_iter();
+        Ok(())
     }
 
     /// Error for a trace without a request.
@@ -185,7 +215,14 @@ impl Iterator for Requests {
         if self.finished {
             return None;
         }
-        let next = self.read().transpose();
+        let next = match (self.sort, self.tally.requests) {
+            (false, _) => self.read().transpose(),
+            (true, 0) => match self.sort() {
+                Ok(()) => self.sorted.next().map(Ok),
+                Err(error) => Some(Err(error)),
+            },
+            (true, _) => self.sorted.next().map(Ok),
+        };
         self.finished = !matches!(next, Some(Ok(_)));
         next
     }
@@ -203,11 +240,13 @@ fn parse_checked(
     let fields = parser.fields();
     if let Some(last) = last.filter(|&last| request.at < last) {
         let (at, last) = (fields::exact(request.at), fields::exact(last));
-        let message = format!("{at} s is before the request above it ({last} s): sort the lines by time");
+        let message = format!(
+            "{at} s is before the request above it ({last} s): sort the lines by time, or set `sort`"
+        );
         return Err(line.error(fields.at, message));
     }
     if request.size == 0 {
-        return Err(line.error(fields.size, "0 bytes; expected a request of at least one byte"));
+        return Ok(ParsedLine::Rest(Rest::Empty));
     }
     if request.size > largest {
         let message = format!("{} bytes; expected at most {largest}", request.size);

@@ -15,11 +15,7 @@ const TICK: u64 = 100;
 pub(super) fn matches(line: &str) -> bool {
     let word = cells(line).nth(3).unwrap_or("");
     let typed = ["Read", "Write"].iter().any(|known| known.eq_ignore_ascii_case(word));
-    is_header(line) || (typed && cells(line).count() == COLUMNS.len())
-}
-
-pub(super) fn is_header(line: &str) -> bool {
-    cells(line).map(str::to_ascii_lowercase).eq(COLUMNS.map(str::to_ascii_lowercase))
+    fields::is_heading(line, &COLUMNS) || (typed && cells(line).count() == COLUMNS.len())
 }
 
 pub(super) struct Parser {
@@ -32,7 +28,7 @@ impl Parse for Parser {
     }
 
     fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
-        if is_header(line.text) {
+        if fields::is_heading(line.text, &COLUMNS) {
             return Ok(ParsedLine::Rest(Rest::Heading));
         }
         let [at, host, disk, kind, offset, size, _] = fields::row(line, COLUMNS, COLUMNS.len(), false)?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use leeward_fabric::Nanos;
+
 /// Reason for which a line is no request of the workload.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rest {
@@ -15,11 +17,14 @@ pub enum Rest {
     NoPayload,
     /// Sums and messages of blkparse.
     Sums,
+    /// A request of 0 bytes, which is no work.
+    Empty,
 }
 
 impl Rest {
     /// All reasons.
-    pub const ALL: [Rest; 5] = [Rest::Heading, Rest::Event, Rest::Volume, Rest::NoPayload, Rest::Sums];
+    pub const ALL: [Rest; 6] =
+        [Rest::Heading, Rest::Event, Rest::Volume, Rest::NoPayload, Rest::Sums, Rest::Empty];
 
     /// Name, for users.
     pub fn name(self) -> &'static str {
@@ -29,6 +34,7 @@ impl Rest {
             Rest::Volume => "other volumes",
             Rest::NoPayload => "without payload",
             Rest::Sums => "sums of blkparse",
+            Rest::Empty => "of 0 bytes",
         }
     }
 }
@@ -50,6 +56,10 @@ pub struct Tally {
     pub(super) rest: [u64; Rest::ALL.len()],
     /// Events that the tracer says it lost. The trace is then incomplete.
     pub lost: u64,
+    /// Requests that were before the one above them, if they are sorted.
+    pub moved: u64,
+    /// Longest time by which a request was before the latest of those above it, if they are sorted.
+    pub disorder: Nanos,
 }
 
 impl Tally {

@@ -1,6 +1,7 @@
 //! Integration tests of traces: dialects, devices, statistics, and values of the released code.
 
 mod device;
+mod dialects;
 mod example;
 mod golden;
 mod read;

@@ -28,6 +28,7 @@ from leeward.cli.slo.options import (
     LargestOption,
     NetworkOption,
     SeekOption,
+    SortOption,
     StageOption,
     TraceFile,
     VolumeOption,
@@ -110,6 +111,7 @@ def curve(
     event: EventOption = "Q",
     volume: VolumeOption = None,
     largest: LargestOption = "1GiB",
+    sort: SortOption = False,
     seek: SeekOption = None,
     network: NetworkOption = NETWORK,
     output: FormatOption = Format.table,
@@ -141,6 +143,7 @@ def curve(
         event=event,
         volume=volume,
         largest=largest,
+        sort=sort,
         seek=seek,
         network=network,
     )
@@ -229,6 +232,10 @@ def _left_out(statistics: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("lines that are no request", ", ".join(left)))
     if lost := statistics["lost_events"]:
         rows.append(("EVENTS LOST by the tracer", f"{lost:,}: the trace is incomplete"))
+    if moved := statistics["moved"]:
+        disorder = time_text(statistics["disorder_s"])
+        requests = "1 request" if moved == 1 else f"{moved:,} requests"
+        rows.append(("sorted", f"{requests} before the one above, by {disorder} at most"))
     return rows
 
 

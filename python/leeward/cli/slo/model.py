@@ -17,6 +17,7 @@ from leeward.cli.slo.options import (
     LargestOption,
     NetworkOption,
     SeekOption,
+    SortOption,
     StageOption,
     TraceFile,
     VolumeOption,
@@ -96,6 +97,7 @@ def model(
     event: EventOption = "Q",
     volume: VolumeOption = None,
     largest: LargestOption = "1GiB",
+    sort: SortOption = False,
     seek: SeekOption = None,
     network: NetworkOption = NETWORK,
     output: FormatOption = Format.table,
@@ -112,6 +114,7 @@ def model(
         event=event,
         volume=volume,
         largest=largest,
+        sort=sort,
         seek=seek,
         network=network,
     )

@@ -58,6 +58,12 @@ VolumeOption = Annotated[
     ),
 ]
 LargestOption = Annotated[str, typer.Option(metavar="SIZE", help="Greatest size of a valid request.")]
+SortOption = Annotated[
+    bool,
+    typer.Option(
+        "--sort", help="Sort the requests by time, in memory, and show how far they were out of order."
+    ),
+]
 SeekOption = Annotated[
     str | None,
     typer.Option(
@@ -88,6 +94,7 @@ def open_trace_file(
     event: str,
     volume: str | None,
     largest: str,
+    sort: bool,
     seek: str | None,
     network: str,
 ) -> "Trace":
@@ -103,6 +110,7 @@ def open_trace_file(
             event=event,
             volume=volume,
             largest=largest,
+            sort=sort,
             seek_s=None if seek is None else read_seconds("--seek", seek),
             network=_network(network),
         )
