@@ -41,12 +41,21 @@ _REASONS = {
     "link-speed": "the speed has no unit",
     "no-neighbours": "no port of the device has a neighbour",
     "no-pods": "--no-pods leaves them out",
+    "management-port": "an end of the cable is a port for management only",
+    "no-name": "the device has no name",
+    "no-rack": "the device names no rack",
     "no-rack-label": "no label names the rack of the node",
     "no-tor": "no link to a ToR",
+    "not-a-device": "an object that is no device, cable or interface",
     "not-a-node": "an object of another kind",
+    "not-an-interface": "an end of the cable is no interface of a device",
+    "not-connected": "the cable is planned or being removed",
     "one-pod": "all racks are in one pod, so this pod is the core",
+    "other-device": "an end of the cable is no host or switch",
+    "other-role": "the role of the device is that of no host or switch",
     "other-topology": "the file has several topologies, and another one is the default",
     "out-of-band": "a switch that sees hosts of several racks, which their own ToRs see too",
+    "outside-link": "the link leads out of the topology",
     "own-neighbour": "a device linked to itself",
     "renamed": "the name has letters that a cluster file rejects, or is taken",
     "second-parent": "in a cluster file, a switch has only one switch above it",
@@ -102,11 +111,17 @@ def import_(
     ] = None,
     tors: Annotated[
         str | None,
-        typer.Option(metavar="PATTERN", help="lldp: names of the top-of-rack switches, such as 'leaf-*'."),
+        typer.Option(
+            metavar="PATTERN",
+            help="lldp, netbox, containerlab: names of the top-of-rack switches, such as 'leaf-*'.",
+        ),
     ] = None,
     spines: Annotated[
         str | None,
-        typer.Option(metavar="PATTERN", help="lldp: names of the spine switches, which join racks."),
+        typer.Option(
+            metavar="PATTERN",
+            help="lldp, netbox, containerlab: names of the spine switches, which join racks.",
+        ),
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "cluster",
     out: Annotated[
@@ -120,7 +135,8 @@ def import_(
 
     Kubernetes: kubectl get nodes -o json. HDFS: lines with a host and its rack, or the output
     of hdfs dfsadmin -printTopology. Slurm: topology.conf or topology.yaml. LLDP: lldpctl -f json or
-    networkctl lldp --json=short, one file for each host or switch.
+    networkctl lldp --json=short, one file for each host or switch. NetBox: devices, cables and interfaces
+    of its REST API. containerlab: .clab.yml or topology-data.json. GraphML, SNDlib and SimGrid: trees.
 
     Most of these files have no link speeds. Options set the speeds; a missing speed is an error.
     """

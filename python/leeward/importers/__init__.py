@@ -2,9 +2,10 @@
 
 Schedulers, file systems and switches know the rack of each host and the switches that join racks: Kubernetes
 in the labels of nodes (of topograph and of clouds), HDFS in the answers of its topology script, Slurm in
-`topology.conf` or `topology.yaml`, and switches in the messages of their neighbours (LLDP). Each importer
-makes a `Topology`; `cluster_file` writes the topology with the speeds of links, which most of these systems
-do not know. Everything that an importer leaves out is counted by reason.
+`topology.conf` or `topology.yaml`, and switches in the messages of their neighbours (LLDP). NetBox and
+containerlab have devices and cables; GraphML, SNDlib and SimGrid have graphs, which must be trees. Each
+importer makes a `Topology`; `cluster_file` writes the topology with the speeds of links, which most of these
+systems do not know. Everything that an importer leaves out is counted by reason.
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,11 @@ class Format(StrEnum):
     HDFS = "hdfs"
     SLURM = "slurm"
     LLDP = "lldp"
+    NETBOX = "netbox"
+    CONTAINERLAB = "containerlab"
+    GRAPHML = "graphml"
+    SNDLIB = "sndlib"
+    SIMGRID = "simgrid"
 
 
 def read(
@@ -48,37 +54,56 @@ def read(
             `kubernetes.FAMILIES` that a node has.
         pod_label: Kubernetes: label that names a node's pod; by default of the same family.
         pods: True to import pods; false to join all racks in one core.
-        tors: LLDP: pattern of the names of ToRs, such as `leaf-*`.
-        spines: LLDP: pattern of the names of spines, the switches that join racks.
+        tors: LLDP, NetBox and containerlab: pattern of the names of ToRs, such as `leaf-*`.
+        spines: LLDP, NetBox and containerlab: pattern of the names of spines, the switches that join racks.
 
     Raises:
         InputError: A file cannot be read, its content is not of this format, or an argument is for another
             format.
     """
-    from leeward.importers import hdfs, kubernetes, lldp, slurm
+    from leeward.importers import (
+        containerlab,
+        graphml,
+        hdfs,
+        kubernetes,
+        lldp,
+        netbox,
+        simgrid,
+        slurm,
+        sndlib,
+    )
     from leeward.importers.topology import Topology
 
+    with_switches = {
+        Format.LLDP: lldp.read,
+        Format.NETBOX: netbox.read,
+        Format.CONTAINERLAB: containerlab.read,
+    }
+    others = {
+        Format.HDFS: hdfs.read,
+        Format.SLURM: slurm.read,
+        Format.GRAPHML: graphml.read,
+        Format.SNDLIB: sndlib.read,
+        Format.SIMGRID: simgrid.read,
+    }
     paths = [fspath(file) for file in files]
     if not paths:
         raise InputError.about("files", "expected at least one file")
-    only = {
-        Format.KUBERNETES: {"rack_label": rack_label, "pod_label": pod_label},
-        Format.LLDP: {"tors": tors, "spines": spines},
-    }
-    for only_form, arguments in only.items():
+    only = (
+        ((Format.KUBERNETES,), {"rack_label": rack_label, "pod_label": pod_label}),
+        (tuple(with_switches), {"tors": tors, "spines": spines}),
+    )
+    for only_forms, arguments in only:
         for argument, value in arguments.items():
-            if value is not None and form is not only_form:
-                message = f"`{value}`: only valid for {only_form}, not for {form}"
+            if value is not None and form not in only_forms:
+                message = f"`{value}`: only valid for {', '.join(only_forms)}, not for {form}"
                 raise InputError.about(argument, message)
     topology = Topology(form, paths)
-    match form:
-        case Format.KUBERNETES:
-            kubernetes.read(topology, rack_label, pod_label)
-        case Format.HDFS:
-            hdfs.read(topology)
-        case Format.SLURM:
-            slurm.read(topology)
-        case Format.LLDP:
-            lldp.read(topology, tors, spines)
+    if form is Format.KUBERNETES:
+        kubernetes.read(topology, rack_label, pod_label)
+    elif form in with_switches:
+        with_switches[form](topology, tors, spines)
+    else:
+        others[form](topology)
     topology.settle(pods)
     return topology

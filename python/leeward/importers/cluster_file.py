@@ -52,14 +52,18 @@ def cluster_file(topology: Topology, speeds: Speeds, name: str = "cluster") -> s
     """
     racks = topology.racks()
     pods = dict.fromkeys(host.pod for host in topology.hosts if host.pod is not None)
-    speed_fields = _check_speeds(topology, speeds, racks, bool(pods))
+    speed_fields = _check_speeds(topology, speeds, racks, list(pods))
     lines = [
         f"# Made by `leeward cluster import {topology.form}` from {_files(topology.files)}.",
         f"name: {_quote(name)}",
         *(f"{key}: {value}" for key, value in speed_fields.items()),
     ]
     if pods:
-        lines += ["pods:", *(f"  - name: {_quote(pod)}" for pod in pods)]
+        lines += ["pods:"]
+        for pod in pods:
+            lines.append(f"  - name: {_quote(pod)}")
+            if pod in topology.pod_links:
+                lines.append(f"    link: {rate_literal(topology.pod_links[pod])}")
     lines.append("racks:")
     for rack, hosts in racks.items():
         lines += _rack(rack, hosts, topology.rack_links.get(rack))
@@ -69,7 +73,7 @@ def cluster_file(topology: Topology, speeds: Speeds, name: str = "cluster") -> s
 
 
 def _check_speeds(
-    topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], pods: bool
+    topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], pods: list[str]
 ) -> dict[str, str]:
     """The speeds as fields of the file."""
     no_nic = [host.name for host in topology.hosts if host.nic_bps is None]
@@ -77,8 +81,7 @@ def _check_speeds(
     _check_need(speeds, ("nic",), no_nic, "interfaces of hosts", "--nic 25Gbps")
     links = "--rack-link 4x100Gbps or --oversubscription 3"
     _check_need(speeds, ("rack_link", "oversubscription"), no_link, "links of racks", links)
-    none: list[str] = []
-    over = ["pods"] if pods else none
+    over = [pod for pod in pods if pod not in topology.pod_links]
     pod_links = "--pod-link 16x400Gbps or --pod-oversubscription 2; --no-pods leaves pods out"
     _check_need(speeds, ("pod_link", "pod_oversubscription"), over, "links of pods", pod_links)
     result = {}
@@ -99,13 +102,15 @@ def _check_need(
     names_given = [name for name in speed_names if getattr(speeds, name) is not None]
     if unknown and not names_given:
         names = ", ".join(unknown[:_MOST_NAMES]) + (", ..." if len(unknown) > _MOST_NAMES else "")
-        where = "" if unknown == ["pods"] else f" of {len(unknown):,}: {names}"
+        where = "" if "pod" in speed_names[0] else f" of {len(unknown):,}: {names}"
         error = InputError.about(speed_names[0], f"the speed of {noun} is not known{where}")
         error.add_note(f"set it: {flags}")
         raise error
     if names_given and not unknown:
         message = f"`{getattr(speeds, names_given[0])}`: without effect: " + (
-            "there are no pods" if "pod" in speed_names[0] else f"the speed of all {noun} is known"
+            f"the speed of all {noun} is known, or there are none"
+            if "pod" in speed_names[0]
+            else f"the speed of all {noun} is known"
         )
         raise InputError.about(names_given[0], message)
     if len(names_given) > 1:

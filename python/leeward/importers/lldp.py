@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import InputError
+from leeward.importers.groups import Groups
 from leeward.importers.topology import Host, Topology
 
 _MAU = re.compile(r"(\d{1,6}) ?(G|Gig|M)?[bB]ase", re.ASCII)
@@ -36,8 +37,8 @@ Link = tuple[str, str]
 
 
 @dataclass
-class _View:
-    """Union of all files.
+class View:
+    """Devices and links of all files.
 
     `links` has for each pair of devices, and each end with a view, the speeds of the ports between them (0 if
     unknown); `announcers` has the devices with known capabilities, `switches` the switches among them, and
@@ -56,9 +57,18 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
     Raises:
         InputError: A file does not have this form, or no host has a link to a switch.
     """
-    view = _View()
+    view = View()
     for file, text in topology.texts():
         _file(topology, file, text, view)
+    place(topology, view, tors, spines)
+
+
+def place(topology: Topology, view: View, tors: str | None, spines: str | None) -> None:
+    """Adds the hosts, racks and pods of devices and the links between them.
+
+    Raises:
+        InputError: No host has a link to a switch.
+    """
     near: dict[str, dict[str, None]] = {}
     for one, other in view.links:
         near.setdefault(one, {})[other] = None
@@ -71,7 +81,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
             for other in near.pop(name):
                 near[other].pop(name, None)
         switches, top = switches - out_of_band, top - out_of_band
-    racks = _Groups()
+    racks = Groups()
     homes: dict[str, str] = {}
     for name, beside in near.items():
         if name in switches:
@@ -91,7 +101,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
 
 
 def _roles(
-    view: _View, near: dict[str, dict[str, None]], tors: str | None, spines: str | None
+    view: View, near: dict[str, dict[str, None]], tors: str | None, spines: str | None
 ) -> tuple[set[str], set[str]]:
     """Switches, and those of them that are ToRs."""
     joining = {name for name in near if spines is not None and fnmatchcase(name, spines)}
@@ -116,7 +126,7 @@ def _out_of_band(near: dict[str, dict[str, None]], switches: set[str], top: set[
     hosts = {tor: {name for name in near[tor] if name not in switches} for tor in top}
     for tor in sorted(top, key=lambda name: (-len(hosts[name]), name)):
         others = top - found - {tor}
-        groups = _Groups()
+        groups = Groups()
         homes: dict[str, str] = {}
         for one in sorted(others):
             for host in hosts[one]:
@@ -129,9 +139,9 @@ def _out_of_band(near: dict[str, dict[str, None]], switches: set[str], top: set[
 
 def _add(
     topology: Topology,
-    view: _View,
+    view: View,
     near: dict[str, dict[str, None]],
-    racks: "_Groups",
+    racks: Groups,
     homes: dict[str, str],
     joining: set[str],
 ) -> None:
@@ -140,7 +150,7 @@ def _add(
     tors_used = {tor for name in homes for tor in near[name] if racks.of(tor) == racks.of(homes[name])}
     for tor in sorted(tors_used):
         members.setdefault(racks.of(tor), []).append(tor)
-    pods = _Groups()
+    pods = Groups()
     above: dict[str, list[str]] = {}
     for rack, rack_tors in members.items():
         above[rack] = sorted({other for tor in rack_tors for other in near[tor] if other in joining})
@@ -164,36 +174,14 @@ def _add(
         topology.add(host, view.places[name])
 
 
-class _Groups:
-    """Groups of names; each group has one of them as its representative."""
-
-    def __init__(self) -> None:
-        self._to: dict[str, str] = {}
-
-    def of(self, name: str) -> str:
-        """Representative of a group."""
-        path = []
-        while (to := self._to.setdefault(name, name)) != name:
-            path.append(name)
-            name = to
-        for member in path:
-            self._to[member] = name
-        return name
-
-    def join(self, one: str, other: str) -> None:
-        """Merges two groups."""
-        first, second = sorted((self.of(one), self.of(other)))
-        self._to[second] = first
-
-
-def _speed(view: _View, one: str, other: str) -> int:
+def _speed(view: View, one: str, other: str) -> int:
     """Rate of all links between two devices; 0 if one of them is unknown."""
     ends = view.links.get((one, other) if one < other else (other, one), {})
     most = max(ends.values(), key=lambda ports: (len(ports), min(ports)), default=[])
     return sum(most) if all(most) else 0
 
 
-def _file(topology: Topology, file: str, text: str, view: _View) -> None:
+def _file(topology: Topology, file: str, text: str, view: View) -> None:
     """Reads the view of one device."""
     local, neighbours = topology.name(Path(file).stem, file, None, None), []
     for document in _documents(file, text):
@@ -224,7 +212,7 @@ def _file(topology: Topology, file: str, text: str, view: _View) -> None:
     topology.left_out.count("no-neighbours", int(not neighbours), local)
 
 
-def _note(view: _View, name: str, chassis: dict[str, Any], file: str) -> None:
+def _note(view: View, name: str, chassis: dict[str, Any], file: str) -> None:
     """Keeps the announcement of a device."""
     view.places.setdefault(name, file)
     view.announcers.add(name)

@@ -37,6 +37,8 @@ def doubts(topology: Topology) -> list[str]:
         hint = {
             "lldp": "does a switch of another network join them? --tors names the top-of-rack switches",
             "kubernetes": "does the label name a larger unit? --rack-label is that of racks",
+            "netbox": "does a switch of another network join them? --tors names the top-of-rack switches",
+            "containerlab": "does a bridge join them? --tors names the top-of-rack switches",
         }.get(topology.form, "are racks missing in the file?")
         found.append(f"one rack has all {len(topology.hosts):,} hosts: {hint}")
     if len(racks) == len(topology.hosts) > 1:

@@ -45,6 +45,7 @@ class Topology:
         files: The files.
         hosts: Hosts in the order of the files.
         rack_links: Rate of all uplinks of a rack, in bits per second, for racks whose rate is known.
+        pod_links: Rate of all uplinks of a pod, in bits per second, for pods whose rate is known.
         notes: Notes on the interpretation, in sentences.
         left_out: Omissions and changes, by reason.
     """
@@ -53,6 +54,7 @@ class Topology:
     files: list[str]
     hosts: list[Host] = field(default_factory=list)
     rack_links: dict[str, int] = field(default_factory=dict)
+    pod_links: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     left_out: Discards = field(default_factory=Discards)
     _host_by_name: dict[str, Host] = field(default_factory=dict, repr=False)
