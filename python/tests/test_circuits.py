@@ -89,13 +89,38 @@ def test_a_demand_may_be_rows_an_array_or_a_file(demand: str, tmp_path: Path) ->
     assert circuits.read(tmp_path / demand).tolist() == RING
 
 
+@pytest.mark.parametrize("separator", [",", ", ", ";", " ; ", "\t", " ", "   "])
+@pytest.mark.parametrize("form", ["d", ".18e"])
+def test_numbers_may_be_separated_in_any_usual_way(tmp_path: Path, separator: str, form: str) -> None:
+    lines = (separator.join(format(number, form) for number in row) for row in RING)
+    (tmp_path / "demand.txt").write_text("".join(f"{line}\r\n" for line in lines))
+    assert circuits.read(tmp_path / "demand.txt").tolist() == RING
+    circuits.schedule(tmp_path / "demand.txt")
+
+
+@pytest.mark.parametrize("scheduler", ["solstice", "eclipse", "rotor", lambda demand, _: []])
+def test_the_diagonal_changes_no_schedule_and_is_reported(scheduler: Any) -> None:
+    with_diagonal = numpy.array(RING) + numpy.diag([5, 0, 7_000_000])
+    between, whole = (circuits.schedule(demand, scheduler).record() for demand in (RING, with_diagonal))
+    assert (between.pop("within_bytes"), whole.pop("within_bytes")) == (0, 7_000_005)
+    assert whole == between
+
+
+def test_the_command_reports_the_diagonal(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "demand.txt").write_text("4000000 9000000\n0 0\n")
+    result = run("circuits", "schedule", "demand.txt")
+    assert result.returncode == 0
+    text = "warning: 4 MB on the diagonal of the demand are within racks and use no circuit"
+    assert result.stderr.splitlines()[0] == text
+
+
 @pytest.mark.parametrize(
     ("invalid", "message"),
     [
         ([[0, 1], [1]], "demand: row 1: 1 columns: must be 2, as many as there are rows"),
         ([[0, -1], [1, 0]], "demand: row 0, column 1: -1 bytes: must be 0 or more and finite"),
         ([[0, float("nan")], [1, 0]], "demand: row 0, column 1: NaN bytes: must be 0 or more and finite"),
-        ([[0, 1], [1, 5]], "demand: row 1, column 1: 5 bytes of a rack for itself"),
+        ([[0, 1], [1, -5]], "demand: row 1, column 1: -5 bytes: must be 0 or more and finite"),
         ([[0, "much"], [1, 0]], "demand: row 0: expected numbers of bytes"),
         ([[0]], "demand: a demand of 1 racks: must be 2 to 2048"),
         (7, "demand: row 0: expected numbers of bytes"),
@@ -261,5 +286,9 @@ def test_the_command_names_the_invalid_option_or_field(run: Run, demand: str, tm
     )
     (tmp_path / "bad.csv").write_text("0,1\n5,nan\n")
     assert error_of("bad.csv").startswith("error: bad.csv:2: column 2: `nan`: not a finite number")
-    (tmp_path / "bad.csv").write_text("0,1\n5,7\n")
-    assert error_of("bad.csv").startswith("error: bad.csv:2: column 2: 7 bytes of a rack for itself")
+    (tmp_path / "bad.csv").write_text("0 1\n5\n")
+    assert error_of("bad.csv").startswith("error: bad.csv:2: columns: 1 numbers, but the first line has 2")
+    (tmp_path / "bad.csv").write_text("0 1\n5,0 0\n")
+    assert error_of("bad.csv").startswith("error: bad.csv:2: column 1: `5,0`: not a number")
+    (tmp_path / "bad.csv").write_text("0\t1\n\t0\n")
+    assert error_of("bad.csv").startswith("error: bad.csv:2: column 1: ``: not a number")

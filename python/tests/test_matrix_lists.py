@@ -1,8 +1,11 @@
 """Series of traffic matrices from files: lists of transfers as CSV and Parquet, and NumPy arrays."""
 
 import gzip
+import json
 import math
+import subprocess
 import tempfile
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from leeward._arrays import Floats
 from leeward.errors import InputError
 from leeward.matrix import Series, read
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
 HEADER = "t_s,src,dst,bytes\n"
 # One to three days in intervals of four hours.
 SERIES = arrays(
@@ -230,3 +234,14 @@ def test_invalid_arguments_are_named(options: dict[str, Any], error: str) -> Non
     with pytest.raises(InputError) as caught:
         read_text(HEADER + "0,a,b,1\n", **options)
     assert str(caught.value).startswith(error)
+
+
+def test_the_diagonal_is_predicted_and_reported(run: Run, tmp_path: Path) -> None:
+    text = "t_s,src,dst,bytes\n0,a,a,3e6\n0,a,b,5e6\n3600,a,b,5e6\n"
+    (tmp_path / "own.csv").write_text(text)
+    assert read(tmp_path / "own.csv").within_bytes == 3e6
+    result = run("matrix", "predict", "own.csv", "-o", "json")
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["within_bytes"] == 3e6
+    said = "warning: 3 MB of 13 MB are on the diagonal: from a task to itself, which crosses no link"
+    assert said in result.stderr.splitlines()

@@ -18,21 +18,15 @@ use serde_json::{Value, json};
 use crate::errors::PyInputError;
 use crate::simulation::as_python;
 
-/// Reads a demand matrix of bytes, CSV without a header: one row per source rack, and one column per destination rack.
+/// Reads a demand matrix of bytes without a header: one row per source rack, and one column per destination rack.
 #[pyfunction]
 pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
     let read = || -> Result<Vec<Vec<u64>>, InputError> {
         let mut lines = Files::default().open(path)?.lines();
         let mut rows: Vec<Vec<f64>> = Vec::new();
-        read_matrix(&mut lines, |line, row, column, bytes| {
-            let field = format!("column {}", column + 1);
+        read_matrix(&mut lines, |line, _, column, bytes| {
             if column as usize >= MAX_RACKS {
                 return Err(line.error("columns", format!("more than {MAX_RACKS} racks")));
-            }
-            if row == column && bytes >= 0.5 {
-                let message =
-                    format!("{bytes} bytes of a rack for itself, which cross no switch: expected 0");
-                return Err(line.error(&field, message));
             }
             if column == 0 {
                 rows.push(Vec::new());
@@ -40,8 +34,7 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
             rows.last_mut().expect("column 0 comes first").push(bytes);
             Ok(())
         })?;
-        let demand = DemandMatrix::from_rows(&rows).map_err(|error| InputError::new(path, error))?;
-        Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
+        whole_bytes(&rows).map_err(|error| InputError::new(path, error))
     };
     Ok(py.detach(read).map_err(PyInputError)?)
 }
@@ -49,8 +42,13 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
 /// Rounds a demand matrix to whole bytes, and checks the matrix.
 #[pyfunction]
 pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
-    let demand = DemandMatrix::from_rows(&rows).map_err(|error| input_error(error.into()))?;
-    Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
+    Ok(whole_bytes(&rows).map_err(|error| input_error(error.into()))?)
+}
+
+/// A valid demand matrix in whole bytes, with its diagonal.
+fn whole_bytes(rows: &[Vec<f64>]) -> Result<Vec<Vec<u64>>, DemandError> {
+    DemandMatrix::from_rows(rows)?;
+    Ok(rows.iter().map(|row| row.iter().map(|bytes| bytes.round() as u64).collect()).collect())
 }
 
 /// Computes the schedule of a scheduler for a demand, and the part of the demand that it serves. The scheduler's name
@@ -184,7 +182,7 @@ fn run_scheduler(
         let invalid = |error| PyInputError(InputError::new(label, error));
         check(&schedule, demand.racks(), &network, guarantees).map_err(invalid)?;
         let served = evaluate(&schedule, &demand, &network).map_err(invalid)?;
-        Ok(describe(label, &schedule, &served, &network))
+        Ok(describe(label, &schedule, &served, &network, demand.within()))
     })?;
     as_python(py, &value)
 }
@@ -240,7 +238,7 @@ fn input_error(error: CircuitsError) -> PyInputError {
     })
 }
 
-fn describe(label: &str, schedule: &Schedule, served: &Evaluation, network: &Network) -> Value {
+fn describe(label: &str, schedule: &Schedule, served: &Evaluation, network: &Network, within: u64) -> Value {
     let seconds = |time: Nanos| time.as_secs_f64();
     let days = served.days.iter().map(|day| {
         let circuits = day.circuits.iter().map(|circuit| {
@@ -265,6 +263,7 @@ fn describe(label: &str, schedule: &Schedule, served: &Evaluation, network: &Net
         "night_s": seconds(schedule.night()),
         "length_s": seconds(schedule.length()),
         "week_s": seconds(network.week()),
+        "within_bytes": within,
         "demand_bytes": served.served + left.total(),
         "served_bytes": served.served,
         "left_bytes": left.total(),

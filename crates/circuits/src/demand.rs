@@ -6,11 +6,13 @@ pub const MAX_RACKS: usize = 2048;
 /// Largest sum of a demand matrix in bytes, so that signed 64-bit counters can hold it too.
 pub const MAX_BYTES: u64 = i64::MAX as u64;
 
-/// Bytes from each rack to each other rack.
+/// Bytes from each rack to each other rack. The diagonal, which is traffic within racks, crosses no switch: it is
+/// counted and takes no part in schedules.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DemandMatrix {
     racks: usize,
     bytes: Vec<u64>,
+    within: u64,
 }
 
 /// Invalid demand matrix. Rows are sources and columns destinations, both counted from 0.
@@ -52,14 +54,6 @@ pub enum DemandError {
         /// Invalid value.
         value: f64,
     },
-    /// Bytes from a rack to itself.
-    #[error("row {row}, column {row}: {bytes} bytes of a rack for itself, which cross no switch: must be 0")]
-    Own {
-        /// Rack.
-        row: usize,
-        /// Number of bytes.
-        bytes: u64,
-    },
     /// A sum above [`MAX_BYTES`].
     #[error("row {row}, column {column}: the sum exceeds {MAX_BYTES} bytes")]
     Sum {
@@ -72,27 +66,27 @@ pub enum DemandError {
 
 impl DemandMatrix {
     /// Creates a demand of `racks` racks; entry `source * racks + destination` of `bytes` goes from `source` to
-    /// `destination`.
+    /// `destination`. Bytes from a rack to itself are counted in [`DemandMatrix::within`] and dropped.
     ///
     /// # Errors
     /// Returns the first invalid entry in row-major order, or an invalid number of racks or of entries.
-    pub fn new(racks: usize, bytes: Vec<u64>) -> Result<DemandMatrix, DemandError> {
+    pub fn new(racks: usize, mut bytes: Vec<u64>) -> Result<DemandMatrix, DemandError> {
         if !(2..=MAX_RACKS).contains(&racks) {
             return Err(DemandError::Racks { racks });
         }
         if bytes.len() != racks * racks {
             return Err(DemandError::Entries { found: bytes.len(), expected: racks * racks, racks });
         }
-        let mut sum = 0u64;
-        for (at, &entry) in bytes.iter().enumerate() {
+        let (mut sum, mut within) = (0u64, 0);
+        for (at, entry) in bytes.iter_mut().enumerate() {
             let (row, column) = (at / racks, at % racks);
-            if row == column && entry > 0 {
-                return Err(DemandError::Own { row, bytes: entry });
-            }
-            let more = sum.checked_add(entry).filter(|&sum| sum <= MAX_BYTES);
+            let more = sum.checked_add(*entry).filter(|&sum| sum <= MAX_BYTES);
             sum = more.ok_or(DemandError::Sum { row, column })?;
+            if row == column {
+                within += std::mem::take(entry);
+            }
         }
-        Ok(DemandMatrix { racks, bytes })
+        Ok(DemandMatrix { racks, bytes, within })
     }
 
     /// Creates a demand from rows of numbers, each rounded to whole bytes.
@@ -122,7 +116,7 @@ impl DemandMatrix {
 
     /// Creates a demand from entries known to be valid.
     pub(crate) fn of(racks: usize, bytes: Vec<u64>) -> DemandMatrix {
-        DemandMatrix { racks, bytes }
+        DemandMatrix { racks, bytes, within: 0 }
     }
 
     /// Number of racks.
@@ -142,6 +136,11 @@ impl DemandMatrix {
     /// All entries, row by row.
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
+    }
+
+    /// Bytes from racks to themselves, which were dropped.
+    pub fn within(&self) -> u64 {
+        self.within
     }
 
     /// Sum of all entries in bytes.
@@ -184,12 +183,19 @@ mod tests {
         let nan = "row 1, column 0: NaN bytes: must be 0 or more and finite";
         assert_eq!(message(&[&[0.0, 5.0], &[f64::NAN, 0.0]]), nan);
         assert!(message(&[&[0.0, f64::INFINITY], &[0.0, 0.0]]).starts_with("row 0, column 1: inf bytes"));
-        let own = "row 1, column 1: 7 bytes of a rack for itself, which cross no switch: must be 0";
-        assert_eq!(message(&[&[0.0, 5.0], &[1.0, 7.0]]), own);
+        let own = "row 1, column 1: -7 bytes: must be 0 or more and finite";
+        assert_eq!(message(&[&[0.0, 5.0], &[1.0, -7.0]]), own);
         let sum = message(&[&[0.0, 9e18], &[9e18, 0.0]]);
         assert_eq!(sum, "row 1, column 0: the sum exceeds 9223372036854775807 bytes");
         let entries = DemandMatrix::new(2, vec![0; 3]).unwrap_err().to_string();
         assert_eq!(entries, "3 entries: must be 4, for 2 racks");
+    }
+
+    #[test]
+    fn the_diagonal_is_traffic_within_racks() {
+        let demand = DemandMatrix::from_rows(&[[3.0, 5.0], [1.0, 7.0]]).unwrap();
+        assert_eq!((demand.within(), demand.total(), demand.busiest_port()), (10, 6, 5));
+        assert_eq!(demand.bytes(), [0, 5, 1, 0]);
     }
 
     #[test]

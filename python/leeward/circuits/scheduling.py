@@ -58,7 +58,8 @@ class Schedule:
         night_s: Gap before each day.
         length_s: Length of all nights and days.
         week_s: Greatest permitted length.
-        demand_bytes: Bytes of the demand.
+        within_bytes: Bytes of the diagonal: traffic within racks, which crosses no switch and takes no part.
+        demand_bytes: Bytes of the demand, without the diagonal.
         served_bytes: Bytes of the demand on circuits.
         left_bytes: Bytes left for packets.
         packets_take_s: Time of an idle packet switch for the left bytes, which is that of its busiest port.
@@ -72,6 +73,7 @@ class Schedule:
     night_s: float
     length_s: float
     week_s: float
+    within_bytes: int
     demand_bytes: int
     served_bytes: int
     left_bytes: int
@@ -98,6 +100,7 @@ class Schedule:
             "night_s": self.night_s,
             "length_s": self.length_s,
             "week_s": self.week_s,
+            "within_bytes": self.within_bytes,
             "demand_bytes": self.demand_bytes,
             "served_bytes": self.served_bytes,
             "left_bytes": self.left_bytes,
@@ -121,7 +124,11 @@ def read(path: str | PathLike[str]) -> Ints:
     """Reads a demand matrix: bytes from each rack to each other; rows are sources.
 
     Args:
-        path: A square of numbers as CSV without a header, or a NumPy file (`.npy`).
+        path: A square of numbers without a header, with commas, semicolons, tabs or other white space
+            between them; or a NumPy file (`.npy`).
+
+    Returns:
+        Whole bytes, shape (racks, racks). The diagonal is traffic within racks.
 
     Raises:
         InputError: The file cannot be read, is not square, or has an entry that is not a number of bytes.
@@ -148,7 +155,8 @@ def schedule(
 
     Args:
         demand: Bytes from each rack to each other, as an array or as rows, with a row for each source; or
-            the path of a file that `read` reads. A rack sends nothing to itself.
+            the path of a file that `read` reads. The diagonal is traffic within racks, which crosses no
+            switch: schedules leave it out and report its sum.
         scheduler: One of `schedulers()`, with settings after colons: `eclipse:keep_min_day=true`; or a
             function of the demand and the network that returns days, each as its length (`"180us"`, or
             seconds) and its circuits, (source, destination). Without days, packets carry all of the demand.
@@ -170,7 +178,9 @@ def schedule(
         if settings is not None:
             message = f"the function `{name}` takes no settings; expected the name of a scheduler"
             raise InputError.about("settings", message)
-        days = run_scheduler(scheduler, matrix, network or Network())
+        between = matrix.copy()
+        numpy.fill_diagonal(between, 0)
+        days = run_scheduler(scheduler, between, network or Network())
         fields = _native.evaluate_circuits(rows, texts, days, name)
     else:
         fields = _native.schedule_circuits(rows, texts, scheduler, settings)

@@ -24,7 +24,7 @@ ESTIMATE_COLUMNS = ("part", "measure", "factor", "percentile", "value", "low", "
 COLUMNS: dict[str, tuple[str, ...]] = {
     "circuits schedule": (
         *("scheduler", "racks", "night_s", "length_s", "week_s", "demand_bytes", "served_bytes"),
-        *("left_bytes", "packets_take_s", "pairs", "days"),
+        *("left_bytes", "packets_take_s", "pairs", "days", "within_bytes"),
     ),
     "circuits simulate": (
         *("flows", "finished", "ended_s", "throughput_bps", "data_packets", "sent_packets", "sent_bytes"),

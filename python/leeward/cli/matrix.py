@@ -10,7 +10,7 @@ from leeward.cli import matrix_capture
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.matrix_files import WRITERS, write_square
-from leeward.cli.notes import print_note
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import slow_notice
@@ -164,7 +164,12 @@ def _read(file: str, interval: str, tasks: str | None) -> "Series":
     from leeward.matrix import read
 
     with slow_notice("reading"), name_flags(path="FILE", interval="--interval", tasks="--only-tasks"):
-        return read(file, interval, split_list(tasks))
+        series = read(file, interval, split_list(tasks))
+    within = series.within_bytes
+    if within:
+        text = f"{bytes_text(within)} of {bytes_text(float(series.bytes.sum()))}"
+        print_warning(f"{text} are on the diagonal: from a task to itself, which crosses no link")
+    return series
 
 
 def _common_fields(series: "Series", model: "Model") -> dict[str, Any]:
@@ -175,6 +180,7 @@ def _common_fields(series: "Series", model: "Model") -> dict[str, Any]:
         "interval_s": series.interval_s,
         "intervals": series.intervals,
         "pairs": len(series.pairs),
+        "within_bytes": series.within_bytes,
         "model": {
             "days": model.days,
             "scope": model.scope,

@@ -46,6 +46,11 @@ class Series:
         return len(self.bytes)
 
     @property
+    def within_bytes(self) -> float:
+        """Bytes of the diagonals: from tasks to themselves, which cross no link."""
+        return float(self.bytes[:, self.pairs[:, 0] == self.pairs[:, 1]].sum())
+
+    @property
     def day(self) -> int:
         """Number of intervals of a day."""
         return DAY_S // self.interval_s

@@ -1,7 +1,34 @@
-//! A square matrix of numbers as CSV without a header: a row is a source, a column a destination.
+//! A square matrix of numbers without a header: a row is a source, a column a destination.
+//!
+//! Semicolons, commas, tabs or other white space separate the numbers, the first of these that the first line has. All
+//! lines have the same separator. White space around a semicolon or comma does not count.
 
-use super::table::cells;
+use super::table::unquoted;
 use super::{InputError, Line, Lines};
+
+/// Separator of the numbers of a line.
+#[derive(Clone, Copy)]
+enum Separator {
+    /// This character, once between two numbers.
+    One(char),
+    /// Any number of white-space characters.
+    Blanks,
+}
+
+impl Separator {
+    fn of(line: &str) -> Separator {
+        let one = [';', ',', '\t'].into_iter().find(|&separator| line.contains(separator));
+        one.map_or(Separator::Blanks, Separator::One)
+    }
+
+    /// The cells of a line, without the quotes that some programs put around them.
+    fn cells(self, line: &str) -> Vec<&str> {
+        match self {
+            Separator::One(separator) => line.split(separator).map(unquoted).collect(),
+            Separator::Blanks => line.split_whitespace().map(unquoted).collect(),
+        }
+    }
+}
 
 /// Reads a square matrix. `each` receives every number with its row and column, from 0. Returns the number of rows.
 ///
@@ -13,9 +40,13 @@ pub fn read_matrix(
     lines: &mut Lines,
     mut each: impl FnMut(&Line<'_>, u64, u64, f64) -> Result<(), InputError>,
 ) -> Result<u64, InputError> {
-    let (mut row, mut width) = (0, 0);
+    let (mut row, mut width, mut separator) = (0, 0, Separator::Blanks);
     while let Some(line) = lines.next_line()? {
-        let columns = cells(line.text).count() as u64;
+        if row == 0 {
+            separator = Separator::of(line.text);
+        }
+        let cells = separator.cells(line.text);
+        let columns = cells.len() as u64;
         width = if row == 0 { columns } else { width };
         if columns != width {
             let message = format!("{columns} numbers, but the first line has {width}");
@@ -24,7 +55,7 @@ pub fn read_matrix(
         if row == width {
             return Err(line.error("rows", format!("more rows than the {width} columns: not a square")));
         }
-        for (column, cell) in (0..).zip(cells(line.text)) {
+        for (column, cell) in (0..).zip(cells) {
             let amount = line.number(&format!("column {}", column + 1), "an amount", cell)?;
             each(&line, row, column, amount)?;
         }

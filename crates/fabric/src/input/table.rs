@@ -92,8 +92,11 @@ impl<const N: usize> Table<N> {
 
 /// The cells of a line, without the quotes that some programs put around them.
 pub fn cells(line: &str) -> impl Iterator<Item = &str> {
-    line.split(',').map(|cell| {
-        let cell = cell.trim();
-        cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
-    })
+    line.split(',').map(unquoted)
+}
+
+/// A cell without white space and quotes around it.
+pub(super) fn unquoted(cell: &str) -> &str {
+    let cell = cell.trim();
+    cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
 }

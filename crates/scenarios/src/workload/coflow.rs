@@ -5,7 +5,8 @@
 //! Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this form. Sinbad's traces are from the
 //! same cluster.
 //!
-//! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers. So each pair of a mapper and a reducer
+//! A reducer's megabytes (of 2^20 bytes, as the benchmark's own simulator, CoflowSim, counts them) come in equal parts
+//! from all mappers. So each pair of a mapper and a reducer
 //! is one flow, which starts when the coflow arrives. A pair within one rack crosses no link between racks and is
 //! dropped; the provenance has the number of such pairs. The format contains no file writes.
 
@@ -19,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use super::model::{Flow, Loaded, MOST_RECORDS, Workload};
 use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
 
+/// Bytes of a megabyte of the format (CoflowSim, CoflowBenchmarkTraceProducer).
+const MEGABYTE: f64 = 1_048_576.0;
 const HOSTS: Kind = Kind::named("coflow.hosts");
 
 /// Background flows from a coflow trace.
@@ -162,7 +165,7 @@ impl FlowBuilder<'_> {
         let parts = mappers.len() as u64;
         for &(rack, megabytes) in &shuffle.reducers {
             let (to_rack, to) = endpoint(rack);
-            let Some(bytes) = whole_bytes(megabytes * 1e6 * self.settings.scale.get()) else {
+            let Some(bytes) = whole_bytes(megabytes * MEGABYTE * self.settings.scale.get()) else {
                 return Err(line.error("reducers", format!("{megabytes:e} MB: too much for one reducer")));
             };
             for (part, &(from_rack, from)) in (0..).zip(&mappers) {

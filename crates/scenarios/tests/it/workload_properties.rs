@@ -123,7 +123,7 @@ proptest! {
         for (arrival, mappers, reducers) in &shuffles {
             for (to, megabytes) in reducers.iter().filter(|_| f64::from(*arrival) < HORIZON * 1e3) {
                 for from in mappers.iter().filter(|from| *from != to) {
-                    let bytes = megabytes * 1e6 / mappers.len() as f64;
+                    let bytes = megabytes * 1_048_576.0 / mappers.len() as f64;
                     *expected.entry((u32::from(*from), u32::from(*to))).or_default() += bytes;
                 }
             }
@@ -143,7 +143,7 @@ proptest! {
         let text = format!("5 1\n1 0 {mappers} {from} 1 0:{megabytes}\n");
         let loaded = read(&source("{coflow: {file: f}}"), text.as_bytes(), &tree(5, 1), 0, HORIZON).unwrap();
         let bytes: Vec<u64> = loaded.workload.flows.iter().map(|flow| flow.bytes.0).collect();
-        prop_assert_eq!(bytes.iter().sum::<u64>(), u64::from(megabytes) * 1_000_000);
+        prop_assert_eq!(bytes.iter().sum::<u64>(), u64::from(megabytes) * 1_048_576);
         prop_assert!(bytes.iter().max().unwrap() - bytes.iter().min().unwrap() <= 1);
     }
 

@@ -203,9 +203,9 @@ fn a_repeated_trace_plays_until_the_end_of_the_run() {
     let flows: Vec<_> = loaded.workload.flows.iter().map(|f| (f.start, f.bytes.0)).collect();
     assert_eq!(
         flows,
-        [(0.0, 2_000_000), (1.5, 3_000_000), (2.0, 2_000_000), (3.5, 3_000_000), (4.0, 2_000_000)]
+        [(0.0, 2_097_152), (1.5, 3_145_728), (2.0, 2_097_152), (3.5, 3_145_728), (4.0, 2_097_152)]
     );
-    assert!(loaded.provenance.contains("every 2 s, 5 flows of 12.0 MB"), "{}", loaded.provenance);
+    assert!(loaded.provenance.contains("every 2 s, 5 flows of 12.6 MB"), "{}", loaded.provenance);
 }
 
 #[test]

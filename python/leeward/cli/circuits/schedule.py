@@ -7,7 +7,7 @@ import typer
 
 from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.csv_columns import COLUMNS
-from leeward.cli.notes import print_note
+from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.errors import InputError
@@ -38,7 +38,7 @@ def schedule(
         str,
         typer.Argument(
             metavar="DEMAND",
-            help="Bytes from each rack to each other: a square of numbers, rows are sources; CSV or .npy.",
+            help="Bytes from each rack to each other: a square of numbers, rows are sources; text or .npy.",
             show_default=False,
         ),
     ],
@@ -107,6 +107,11 @@ def schedule(
 
         with name_flags(**flags | {"days": str(days)}):
             schedules.append(make_schedule(matrix, days_of_file, network))
+    within = schedules[0].within_bytes if schedules else 0
+    if within:
+        print_warning(
+            f"{bytes_text(within)} on the diagonal of the demand are within racks and use no circuit"
+        )
     records = [one.record() for one in schedules]
     rows = [record | {"days": len(record["days"])} for record in records]
     if not print_data(output, records, rows, COLUMNS["circuits schedule"]):
