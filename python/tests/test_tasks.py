@@ -363,3 +363,18 @@ def test_invalid_numpy_files_are_rejected_with_the_reason(
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {error}"), result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "  "])
+def test_a_matrix_places_alike_with_any_separator(run: Run, tmp_path: Path, separator: str) -> None:
+    square = (Path(__file__).parents[2] / "examples/apps/stencil.csv").read_text()
+    cluster = str(Path(__file__).parents[2] / "examples/clusters/tenant.yaml")
+    printed = []
+    for name, text in (("a", square), ("b", square.replace(",", separator))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "stencil.csv").write_text(text)
+        printed.append(
+            run("place", "tasks", "--cluster", cluster, "--matrix", f"{name}/stencil.csv", "-o", "csv")
+        )
+    assert [one.returncode for one in printed] == [0, 0]
+    assert printed[0].stdout == printed[1].stdout
