@@ -13,7 +13,20 @@ from leeward.errors import InputError
 
 STAGES = ("network-in", "storage", "network-out")
 """Stages that a request passes, in order."""
-DIALECTS = ("leeward", "compactor", "msr", "spc", "blktrace")
+DIALECTS = (
+    "leeward",
+    "compactor",
+    "msr",
+    "spc",
+    "blktrace",
+    "alibaba",
+    "tencent",
+    "systor",
+    "fio-log",
+    "fio-iolog",
+    "twitter",
+    "azure",
+)
 """Formats of traces; see the reference of trace files."""
 
 __all__ = ["DIALECTS", "STAGES", "Trace", "open_trace"]
@@ -35,7 +48,8 @@ def open_trace(
     """Opens a trace. Each call of a method reads the file again, in constant memory.
 
     Args:
-        path: The file, plain, gzip or Parquet; `data:SET/FILE` is a file below the folder of traces.
+        path: The file, plain, gzip, bzip2, zstd or Parquet; `data:SET/FILE` is a file below the
+            folder of traces.
         device: A device file, for work at the storage stage.
         dialect: One of `DIALECTS`; by default the first line decides.
         event: Event of a block trace that is a request: `Q`, queued (the default), or `D`, passed to the

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from leeward.errors import InputError
-from leeward.traces import open_trace
+from leeward.traces import DIALECTS, open_trace
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "slo"
@@ -246,3 +246,16 @@ def test_a_trace_out_of_order_is_sorted_on_request_and_says_so(run: Run, tmp_pat
     assert found["left_out"] == [{"reason": "of 0 bytes", "lines": 1}]
     shown = run("slo", "curve", "t.csv.bz2", "--sort").stdout
     assert "1 request before the one above, by 10 us at most" in shown
+
+
+def test_python_the_help_and_the_reference_name_the_dialects_of_the_engine(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("419,W,8192,4096,20\n")
+    refused = run("slo", "curve", "t.csv", "--dialect", "nope").stderr
+    engine = " ".join(refused.split("hint:")[0].split()).split("expected one of ")[1].split(", ")
+    assert tuple(engine) == DIALECTS
+    shown = " ".join(run("slo", "curve", "--help").stdout.split())
+    listed = ", ".join(DIALECTS[:-1]) + f" or {DIALECTS[-1]}"
+    assert listed in shown.replace("│ │ ", "")
+    page = Path(__file__).parents[2] / "docs" / "reference" / "trace-files.md"
+    rows = [line.split("`")[1] for line in page.read_text().splitlines() if line.startswith("| `")]
+    assert [name for name in rows if name in DIALECTS] == list(DIALECTS)

@@ -15,8 +15,8 @@ TraceFile = Annotated[
     str,
     typer.Argument(
         metavar="TRACE",
-        help="Trace of requests: CSV (MSR, SPC, the released traces, or a header seconds,kind,size,offset),"
-        " blkparse text, gzip or Parquet; data:SET/FILE is a file of `leeward data`.",
+        help="Trace of requests: text of any --dialect, plain or compressed with gzip, bzip2 or zstd,"
+        " or Parquet; data:SET/FILE is a file of `leeward data`.",
         show_default=False,
     ),
 ]
@@ -40,7 +40,8 @@ DialectOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Dialect of the trace: leeward, compactor, msr, spc or blktrace; by default detected.",
+        help="Dialect of the trace: leeward, compactor, msr, spc, blktrace, alibaba, tencent, systor,"
+        " fio-log, fio-iolog, twitter or azure; by default detected.",
         show_default=False,
     ),
 ]
