@@ -46,6 +46,8 @@ _VARYING = (
     (re.compile(r"file:///\S+/"), "file:///"),
     (re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?"), "TIME"),
     (re.compile(r"\b(after|in) [\d.]+ (us|ms|s|min)\b"), r"\1 TIME"),
+    # The history of a link has a bar for each interval that has passed.
+    (re.compile(r"(?<= %) +[\u2581-\u2588]+(?= )"), ""),
 )
 """Texts that differ from run to run, and what they are replaced by on both sides."""
 

@@ -9,26 +9,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use leeward_calculus::ArrivalCurve;
-use serde::{Deserialize, Serialize};
 
-use super::super::bound::{BoundSettings, Bounds, Method};
+use super::super::bound::Bounds;
 use super::super::limits::{self, Unsettled};
 use super::super::system::{Promise, Queue, System};
 use super::candidate::Fit;
 use super::packing::PlacedWorkload;
 use super::search::{Place, Search};
+use super::settings::Confirm;
 
 /// Relative tolerance for differences between orders of summation.
 const ROUNDING: f64 = 1e-6;
-
-/// Bounds that decide on places.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Confirm {
-    /// Method of the bounds.
-    pub method: Method,
-    /// Settings of the bounds.
-    pub bounds: BoundSettings,
-}
 
 /// The workload at a place, with all workloads that share queues with it, directly or through others.
 struct Neighbourhood {

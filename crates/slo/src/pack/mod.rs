@@ -25,7 +25,6 @@ mod search;
 mod settings;
 mod site;
 
-pub use confirm::Confirm;
 pub use ledger::{BridgeError, PromisedEntries, entries, transaction};
 pub use packing::{Packing, Resident};
 pub use plan::{Plan, Request};
@@ -33,5 +32,5 @@ pub use report::{
     NoRoom, Obstacle, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport,
 };
 pub use rounds::{Classes, ROUNDS, levels, with_slos};
-pub use settings::{PackSettings, Requests};
+pub use settings::{Confirm, PackSettings, Requests};
 pub use site::{Client, Server, Site, SiteError};

@@ -6,7 +6,16 @@ use leeward_registry::setting_error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::confirm::Confirm;
+use super::super::bound::{BoundSettings, Method};
+
+/// Bounds that decide on places.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Confirm {
+    /// Method of the bounds.
+    pub method: Method,
+    /// Settings of the bounds.
+    pub bounds: BoundSettings,
+}
 
 /// Settings of a packing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
