@@ -1,6 +1,7 @@
 """LLDP: neighbours of hosts and switches, as lldpd or systemd-networkd prints them.
 
-The forms are those of `lldpctl -f json` (or json0), and of `networkctl lldp --json=short`.
+The forms are those of `lldpctl -f json` (or json0), and of `networkctl lldp --json=short`. Neither names its
+version, so an error about another form names the fields or the text of the file.
 
 A file is the view of one host or switch. The name of the device is in the file if `lldpcli -f json show
 chassis` was written into the same file before; otherwise it is the name of the file without the suffix. One
@@ -27,11 +28,18 @@ from leeward.errors import InputError
 from leeward.importers.groups import Groups
 from leeward.importers.topology import Host, Topology
 
-_MAU = re.compile(r"(\d{1,6}) ?(G|Gig|M)?[bB]ase", re.ASCII)
-"""IEEE 802.3 types, as lldpd names them: `1000BaseTFD`, `10GigBaseLR`, `25GbaseCR`."""
+_MAU = re.compile(r"(\d{1,6})(p5)? ?(G|Gig|M)?([bB]ase|T)", re.ASCII)
+"""IEEE 802.3 types, as lldpd names them: `1000BaseTFD`, `10GigBaseLR`, `25GbaseCR`, `2p5GigT`."""
 _SWITCH = {"Bridge", "Router"}
 _CAPABILITY_BITS = {4: "Bridge", 16: "Router", 128: "Station"}
 """Bits of capabilities (IEEE 802.1AB, table 8-4)."""
+_TEXTS = (
+    (re.compile(r"lldp\.\S+="), "the keyvalue form of lldpctl", "lldpctl -f json"),
+    (re.compile(r"<\?xml|<lldp"), "the XML form of lldpctl", "lldpctl -f json"),
+    (re.compile(r"-{20,}\s+LLDP"), "the plain form of lldpctl", "lldpctl -f json"),
+    (re.compile(r"LINK\s"), "a table of networkctl", "networkctl lldp --json=short, of systemd 254 or later"),
+)
+"""Beginning of an output that is not JSON, its name, and the command of the form in JSON."""
 
 Link = tuple[str, str]
 
@@ -186,7 +194,8 @@ def _file(topology: Topology, file: str, text: str, view: View) -> None:
     local, neighbours = topology.name(Path(file).stem, file, None, None), []
     for document in _documents(file, text):
         if not isinstance(document, dict):
-            raise InputError.about(file, "expected `lldp`, as lldpctl -f json prints it")
+            message = f"expected `lldp`, as lldpctl -f json prints it; found {_found(document)}"
+            raise InputError.about(file, message)
         if "local-chassis" in document:
             for _, chassis in _chassis_below(_first(document["local-chassis"]), "chassis"):
                 local = topology.name(_device(file, "local-chassis", chassis), file, None, "local-chassis")
@@ -197,7 +206,7 @@ def _file(topology: Topology, file: str, text: str, view: View) -> None:
             neighbours += _networkctl(file, document["Neighbors"])
         else:
             expected = "`lldp`, as lldpctl -f json prints it, or `Neighbors` of networkctl lldp --json=short"
-            raise InputError.about(file, f"expected {expected}")
+            raise InputError.about(file, f"expected {expected}; found {_found(document)}")
     view.places.setdefault(local, file)
     for port, interface in neighbours:
         field = f"lldp.{port}"
@@ -226,6 +235,11 @@ def _documents(file: str, text: str) -> Iterator[Any]:
     """JSON documents of a file, one after another."""
     decoder, at = json.JSONDecoder(), 0
     text = text.strip()
+    for beginning, name, instead in _TEXTS:
+        if beginning.match(text):
+            error = InputError.about(file, f"{name}: expected JSON")
+            error.add_note(instead)
+            raise error
     while at < len(text):
         try:
             document, at = decoder.raw_decode(text, at)
@@ -236,6 +250,13 @@ def _documents(file: str, text: str) -> Iterator[Any]:
         yield document
         while at < len(text) and text[at].isspace():
             at += 1
+
+
+def _found(value: Any) -> str:
+    """Names of the fields of an object, or the beginning of another value."""
+    if isinstance(value, dict):
+        return ", ".join(f"`{name[:40]}`" for name in list(value)[:6]) or "an empty object"
+    return f"`{json.dumps(value)[:60]}`"
 
 
 def _several(value: Any) -> list[Any]:
@@ -261,6 +282,8 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
     """Ports that have a neighbour, and their views."""
     result: list[tuple[str, dict[str, Any]]] = []
     for part in _several(lldp):
+        if isinstance(part, dict) and part and "interface" not in part:
+            raise InputError(file, None, None, "lldp", f"expected `interface`; found {_found(part)}")
         interfaces = part.get("interface") if isinstance(part, dict) else part
         for item in _several(interfaces):
             if not isinstance(item, dict):
@@ -276,6 +299,14 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
                             file, None, None, f"lldp.interface.{port[:40]}", "expected an object"
                         )
                     result.append((port, view))
+    for port, view in result:
+        place = f"lldp.interface.{port[:40]}"
+        if "chassis" not in view:
+            raise InputError(file, None, None, place, f"expected `chassis`; found {_found(view)}")
+        if "status" in view and "via" not in view:
+            error = InputError(file, None, None, place, "the port itself, expected its neighbours")
+            error.add_note("lldpctl -f json prints neighbours; lldpcli show interfaces prints own ports")
+            raise error
     return result
 
 
@@ -284,17 +315,19 @@ def _networkctl(file: str, interfaces: Any) -> list[tuple[str, dict[str, Any]]]:
     result: list[tuple[str, dict[str, Any]]] = []
     for number, interface in enumerate(_several(interfaces)):
         port = interface.get("InterfaceName") if isinstance(interface, dict) else None
-        if not isinstance(port, str):
-            raise InputError(
-                file, None, None, f"Neighbors[{number}]", "expected `InterfaceName` and `Neighbors`"
-            )
-        for neighbour in _several(interface.get("Neighbors")):
+        if not isinstance(port, str) or "Neighbors" not in interface:
+            message = f"expected `InterfaceName` and `Neighbors`; found {_found(interface)}"
+            raise InputError(file, None, None, f"Neighbors[{number}]", message)
+        for neighbour in _several(interface["Neighbors"]):
+            place = f"Neighbors.{port[:40]}"
             name = _first(neighbour).get("SystemName") or _first(neighbour).get("ChassisID")
             bits = _first(neighbour).get("EnabledCapabilities", 0)
-            if not isinstance(name, str) or not isinstance(bits, int):
-                raise InputError(
-                    file, None, None, f"Neighbors.{port[:40]}", "expected `SystemName` or `ChassisID`"
-                )
+            if not isinstance(name, str):
+                message = f"expected `SystemName` or `ChassisID`; found {_found(neighbour)}"
+                raise InputError(file, None, None, place, message)
+            if not isinstance(bits, int):
+                message = f"`EnabledCapabilities`: expected a number; found {_found(bits)}"
+                raise InputError(file, None, None, place, message)
             enabled = [
                 {"type": kind, "enabled": True} for bit, kind in _CAPABILITY_BITS.items() if bits & bit
             ]
@@ -329,4 +362,5 @@ def _port_speed(interface: dict[str, Any]) -> int:
     match = _MAU.match(_text(negotiated.get("current")) or "")
     if match is None:
         return 0
-    return int(match[1]) * (10**9 if (match[2] or "").startswith("G") else 10**6)
+    unit = 10**9 if (match[3] or "").startswith("G") else 10**6
+    return int(match[1]) * unit + (unit // 2 if match[2] else 0)
