@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::beginning;
 use super::map::Labels;
@@ -26,18 +27,20 @@ pub struct Series {
 pub struct Answer {
     /// Series in the order of their labels, without duplicates.
     pub series: Vec<Series>,
-    /// First warning or remark (`infos`) of Prometheus, for example about missing data.
+    /// First reason why data may be missing: a warning or remark (`infos`) of Prometheus, `isPartial` of VictoriaMetrics,
+    /// or a series with native histograms, which are not counters.
     pub warning: Option<String>,
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Body {
     status: String,
     data: Data,
+    warnings: Option<Vec<String>>,
+    infos: Option<Vec<String>>,
     #[serde(default)]
-    warnings: Vec<String>,
-    #[serde(default)]
-    infos: Vec<String>,
+    is_partial: bool,
 }
 
 #[derive(Deserialize)]
@@ -53,6 +56,7 @@ struct ResultSeries {
     /// Times and values; empty for histograms.
     #[serde(default)]
     values: Vec<(f64, String)>,
+    histograms: Option<IgnoredAny>,
 }
 
 impl Answer {
@@ -61,10 +65,11 @@ impl Answer {
     /// # Errors
     /// A message about the first difference from a valid Prometheus answer.
     pub fn read(text: &[u8]) -> Result<Answer, String> {
-        let Body { status, data, warnings, infos } = serde_json::from_slice(text).map_err(|error| {
-            let text = beginning(&String::from_utf8_lossy(&text[..text.len().min(400)]), 80);
-            format!("it does not answer as Prometheus would ({error}): `{text}`")
-        })?;
+        let Body { status, data, warnings, infos, is_partial } =
+            serde_json::from_slice(text).map_err(|error| {
+                let text = beginning(&String::from_utf8_lossy(&text[..text.len().min(400)]), 80);
+                format!("it does not answer as Prometheus would ({error}): `{text}`")
+            })?;
         if status != "success" || data.result_type != "matrix" {
             let answer = beginning(&format!("{status}, {}", data.result_type), 80);
             return Err(format!("expected `success` and a matrix; the answer is `{answer}`"));
@@ -73,17 +78,25 @@ impl Answer {
             let count = data.result.len();
             return Err(format!("{count} series, more than {MAX_SERIES}: narrow the selector"));
         }
+        let mut warnings: Vec<String> = warnings.into_iter().chain(infos).flatten().collect();
+        if is_partial {
+            warnings.push("isPartial: a storage node did not answer".to_owned());
+        }
+        if let Some(one) = data.result.iter().find(|series| series.histograms.is_some()) {
+            let labels: Labels = one.metric.clone().into_iter().collect();
+            warnings.push(format!("{} has native histograms; expected a counter", format_labels(&labels)));
+        }
         let mut series: Vec<Series> = data.result.into_iter().map(read_series).collect::<Result<_, _>>()?;
         series.sort_unstable_by(|a, b| a.labels.cmp(&b.labels));
         if let Some(pair) = series.windows(2).find(|pair| pair[0].labels == pair[1].labels) {
             let labels = format_labels(&pair[0].labels);
             return Err(format!("two series have the labels {labels}: the selector must name one metric"));
         }
-        Ok(Answer { series, warning: warnings.iter().chain(&infos).next().map(|text| beginning(text, 200)) })
+        Ok(Answer { series, warning: warnings.first().map(|text| beginning(text, 200)) })
     }
 }
 
-fn read_series(ResultSeries { metric, values }: ResultSeries) -> Result<Series, String> {
+fn read_series(ResultSeries { metric, values, .. }: ResultSeries) -> Result<Series, String> {
     let labels: Labels = metric.into_iter().filter(|(name, _)| name != "__name__").collect();
     let reading = |(at, text): (f64, String)| {
         let value = text.parse::<f64>().ok().filter(|_| at.abs() <= MAX_TIME_S);
@@ -172,5 +185,20 @@ mod tests {
         let remark =
             Answer::read(text.replace("warnings", "infos").as_bytes()).expect("a valid answer").warning;
         assert_eq!(remark.as_deref(), Some("one store is away"));
+        for (fields, result, expected) in [
+            (r#""warnings":null,"infos":null"#, "[]", None),
+            (r#""isPartial":false,"stats":{"seriesFetched":"1"}"#, "[]", None),
+            (r#""isPartial":true"#, "[]", Some("isPartial: a storage node did not answer")),
+            (
+                r#""isPartial":false"#,
+                r#"[{"metric":{"a":"1"},"histograms":[[15,{"count":"1","sum":"1"}]]}]"#,
+                Some("a=1 has native histograms; expected a counter"),
+            ),
+        ] {
+            let data = format!(r#"{{"resultType":"matrix","result":{result}}}"#);
+            let text = format!(r#"{{"status":"success",{fields},"data":{data}}}"#);
+            let warning = Answer::read(text.as_bytes()).expect("a valid answer").warning;
+            assert_eq!(warning.as_deref(), expected);
+        }
     }
 }

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from leeward.errors import InputError
 from leeward.telemetry.http import Server, TooMuchError
 
 LEAST_MS = 300_000
@@ -37,13 +38,19 @@ def results(prometheus: Server, answer: Any, kind: str) -> list[dict[str, Any]]:
     """Results of a query, of the kind `vector` or `matrix`.
 
     Raises:
-        InputError: The answer is not of this kind.
+        InputError: The answer is not of this kind, or a series has native histograms.
     """
     if not isinstance(answer, dict) or answer.get("resultType") != kind:
-        raise prometheus.not_prometheus(str(answer)[:80])
+        raise prometheus.unknown_form(str(answer)[:80])
     found = answer.get("result")
     if not isinstance(found, list) or not all(isinstance(result, dict) for result in found):
-        raise prometheus.not_prometheus(str(answer)[:80])
+        raise prometheus.unknown_form(str(answer)[:80])
+    for result in found:
+        if "histogram" in result or "histograms" in result:
+            labels = str(result.get("metric"))[:80]
+            error = InputError.about(prometheus.url, f"{labels} has native histograms; expected a counter")
+            error.add_note("the field `prometheus` of a map file sets the query")
+            raise error
     return found
 
 
@@ -56,7 +63,7 @@ def texts(prometheus: Server, answer: Any) -> list[str]:
     if answer is None:
         return []
     if not isinstance(answer, list) or not all(isinstance(text, str) for text in answer):
-        raise prometheus.not_prometheus(str(answer)[:80])
+        raise prometheus.unknown_form(str(answer)[:80])
     return answer
 
 

@@ -45,7 +45,8 @@ class Answer(NamedTuple):
 
     Attributes:
         data: Its `data`.
-        warnings: Its `warnings` and `infos`: with any, data may be missing.
+        warnings: Its `warnings` and `infos`, and `isPartial` of VictoriaMetrics: with
+            any, data may be missing.
     """
 
     data: Any
@@ -117,8 +118,8 @@ class Server:
     def _request(self, path: str, query: str) -> BaseHTTPResponse:
         """The response to one request; a redirect is not followed, since a password must not go elsewhere."""
         url, headers = f"{self.url}/api/v1/{path}", self.access.all_headers(self.clock)
-        # Selectors may exceed the length of an address; only GET answers names of labels.
-        if path.startswith("label/"):
+        # Selectors may exceed the length of an address; only GET answers names of labels and the version.
+        if path.startswith(("label/", "status/")):
             method, url, body = "GET", f"{url}?{query}", None
         else:
             method, body = "POST", query.encode()
@@ -146,6 +147,8 @@ class Server:
         warnings = [answer.get(name) or () for name in ("warnings", "infos")]
         if not all(isinstance(texts, list | tuple) for texts in warnings):
             raise self.not_prometheus(text[:80].decode(errors="replace"))
+        if answer.get("isPartial") is True:
+            warnings.append(["isPartial: a storage node did not answer"])
         return Answer(
             answer["data"], tuple(" ".join(str(text).split()) for texts in warnings for text in texts)
         )
@@ -180,6 +183,27 @@ class Server:
         error = InputError.about(self.url, message)
         error.add_note("expected the address of a Prometheus server, with its path if it has one")
         return error
+
+    def unknown_form(self, text: str) -> InputError:
+        """Error about data of an unknown form, with the version of the server if it names one."""
+        version = self._version()
+        if version is None:
+            return self.not_prometheus(text)
+        message = f"version {version} of the server answers in an unknown form: `{' '.join(text.split())}`"
+        return InputError.about(self.url, message)
+
+    def _version(self) -> str | None:
+        """Version of the server, or None if it names none."""
+        try:
+            response = self._request("status/buildinfo", "")
+            try:
+                data = self._answer(response).data if response.status == 200 else None
+            finally:
+                response.close()
+        except (HTTPError, OSError, InputError):
+            return None
+        version = data.get("version") if isinstance(data, dict) else None
+        return " ".join(version.split())[:40] if isinstance(version, str) else None
 
 
 def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:

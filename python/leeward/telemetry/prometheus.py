@@ -302,7 +302,7 @@ def _length(prometheus: Server, query: str, steps: bool, begin: int, last: int) 
             try:
                 most = max(most, float(result["value"][1]))
             except (KeyError, IndexError, TypeError, ValueError):
-                raise prometheus.not_prometheus(str(result)[:80]) from None
+                raise prometheus.unknown_form(str(result)[:80]) from None
     return next((length for length in LENGTHS_MS if most * length <= POINTS * 3.6e6), LENGTHS_MS[-1])
 
 
@@ -357,7 +357,7 @@ def _changes(prometheus: Server, results: list[dict[str, Any]]) -> list[int]:
                 if value != before:
                     changes.add(round(1000 * float(time)))
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise prometheus.not_prometheus(str(result)[:80]) from None
+            raise prometheus.unknown_form(str(result)[:80]) from None
     return sorted(changes)
 
 
@@ -402,6 +402,6 @@ def _as_table(prometheus: Server, results: list[dict[str, Any]], start: int, end
                 "value": pyarrow.array([values[number] for number in within], pyarrow.float64()),
             }
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, pyarrow.ArrowException):
-            raise prometheus.not_prometheus(str(result)[:80]) from None
+            raise prometheus.unknown_form(str(result)[:80]) from None
         parts.append(pyarrow.table(columns, SCHEMA))
     return pyarrow.concat_tables(parts).unify_dictionaries() if parts else SCHEMA.empty_table()

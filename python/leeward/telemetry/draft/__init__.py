@@ -99,7 +99,7 @@ def _ports(prometheus: Server, family: Family, now_ms: int) -> list[Port]:
                 value = float(result["value"][1])
                 speeds[_key(result["metric"])] = value * RATES[family.speed_unit]
             except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-                raise prometheus.not_prometheus(str(result)[:80]) from None
+                raise prometheus.unknown_form(str(result)[:80]) from None
     keys = sorted({_key(labels) for labels in _series(prometheus, family.received, now_ms)})
     return [Port(json.loads(key), speeds.get(key)) for key in keys]
 
@@ -117,7 +117,7 @@ def _series(prometheus: Server, metric: str, now_ms: int) -> Iterator[Mapping[st
             length //= 2
             continue
         if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
-            raise prometheus.not_prometheus(str(answer)[:80])
+            raise prometheus.unknown_form(str(answer)[:80])
         yield from answer
         return
 
