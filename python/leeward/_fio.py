@@ -1,12 +1,4 @@
-"""Measures a device's profile with fio: work by kind and size at saturation, and latency without queueing.
-
-    settings -> jobs -> fio, one job at a time -> results -> profile, the content of a device file
-
-The work of a request is 1 divided by the requests per second that the saturated device serves (SLO section
-2.3.2). Mixes of reads and writes check that the work of both adds up. If a mix is slower than predicted from
-its reads and writes, all requests of this size get more work, so that the profile promises no more than the
-device serves in any measured mix. Latency without queueing is measured with one request at a time.
-"""
+"""Measures a device's profile with fio: jobs, one at a time, and the profile from their results."""
 
 import json
 import os
@@ -19,18 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leeward._fio_points import KINDS, PERCENTILES, Point, measured, rows, unloaded
 from leeward.errors import InputError
 
-PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
-"""Percentiles of latency without queueing, in percent."""
-BEYOND = 10
-"""Minimum number of requests beyond a reported percentile; with fewer, the percentile is unreliable."""
-KINDS = ("read", "write")
-LATENCIES = (("lat_ns", 1e-9), ("clat_ns", 1e-9), ("lat", 1e-6), ("clat", 1e-6))
-"""Objects with percentiles of latency in the output of fio, and the seconds of their unit.
-
-Before 3.11, percentiles of the whole latency are in `clat_ns`. Before 3.0, times are in microseconds.
-"""
 HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
 
 
@@ -182,8 +165,13 @@ def measure(
         except (ValueError, KeyError, TypeError):
             result = None
         if ran.returncode or not isinstance(result, dict) or result.get("error"):
-            lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio")]
-            why = lines[0] if lines else f"fio ended with code {ran.returncode} and no message"
+            lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio:")]
+            if lines:
+                why = lines[0]
+            elif ran.returncode:
+                why = f"fio ended with code {ran.returncode} and no message"
+            else:
+                why = f"the output of {version or _version()} is not as known from fio 2 and 3"
             error = _fio_error(f"{job.what} of {job.size} bytes: {why}")
             if not settings.buffered:
                 error.add_note("a file system without direct I/O can be measured with --buffered only")
@@ -191,6 +179,11 @@ def measure(
         results.append((job, result))
         advance()
     return results, version
+
+
+def _version() -> str:
+    told = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    return told if told.startswith("fio-") else "this fio"
 
 
 def profile(
@@ -211,70 +204,34 @@ def profile(
 def _profile(
     settings: Settings, results: list[tuple[Job, dict[str, Any]]], version: str, name: str
 ) -> dict[str, Any]:
-    rates: dict[tuple[int, int], tuple[float, float]] = {}
-    unloaded: list[dict[str, Any]] = []
-    for job, result in results:
-        counts = {kind: result[kind]["total_ios"] for kind in KINDS}
-        kinds = [kind for kind, share in zip(KINDS, (job.reads, 100 - job.reads), strict=True) if share]
-        if job.what == "fill":
-            continue
-        for kind in kinds:
-            if not counts[kind]:
-                raise _fio_error(
-                    f"no {kind} of {job.size} bytes was completed in {settings.seconds} s; measure for longer"
-                )
-        if job.what == "saturation":
-            rates[job.size, job.reads] = (result["read"]["iops"], result["write"]["iops"])
-        else:
-            unloaded += _tail(job.size, kinds[0], result[kinds[0]], version)
-    table = []
-    for size in settings.sizes:
-        read, write = rates[size, 100][0], rates[size, 0][1]
-        # Share of the device's time that a mix needs according to the profile.
-        busy = [rates[size, mix][0] / read + rates[size, mix][1] / write for mix in settings.mixes]
-        slower = min([1.0, *busy])
-        table.append({"size_bytes": size, "read_iops": read * slower, "write_iops": write * slower})
+    points = [_point(settings, job, result, version) for job, result in results if job.what != "fill"]
+    saturated = [point for point in points if point.origin == "saturation"]
+    single = [point for point in points if point.origin == "unloaded"]
     cache = "through the page cache" if settings.buffered else "direct"
     mixes = ", ".join(f"{mix} %" for mix in settings.mixes) or "no mixes"
     return {
         "name": name,
         "measured": f"{version}, {settings.seconds} s a point over {settings.file_bytes} bytes,"
         f" {settings.engine}, {cache}, reads in mixes: {mixes}",
-        "table": table,
-        "unloaded": _in_order(unloaded),
-        "outstanding_reads": settings.depth,
-        "outstanding_writes": settings.depth,
+        "table": rows(saturated, settings.depth),
+        "unloaded": unloaded(single),
+        "outstanding": settings.depth,
     }
 
 
-def _tail(size: int, kind: str, figures: dict[str, Any], version: str) -> list[dict[str, Any]]:
-    """Percentiles with enough slower requests.
-
-    Raises:
-        InputError: The output has no percentiles.
-    """
-    count = figures["total_ios"]
-    for name, unit in LATENCIES:
-        found = (figures.get(name) or {}).get("percentile")
-        if found:
-            percentiles = {float(key): value * unit for key, value in found.items()}
-            break
-    else:
-        names = ", ".join(name for name, _ in LATENCIES)
-        raise _fio_error(f"{version or 'fio'}: no percentiles of latency ({names}) in its output")
-    missing = [p for p in PERCENTILES if p not in percentiles]
-    if missing:
-        raise _fio_error(f"{version or 'fio'}: no {missing[0]:g}th percentile of latency in its output")
-    # The median is always reported, so that each kind has an entry.
-    return [
-        {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(percentiles[p], 1e-9)}
-        for p in PERCENTILES
-        if p == PERCENTILES[0] or count * (1 - p / 100) >= BEYOND
-    ]
-
-
-def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: (row["kind"], row["percentile"], row["size_bytes"]))
+def _point(settings: Settings, job: Job, result: dict[str, Any], version: str) -> Point:
+    shares = zip(KINDS, (job.reads, 100 - job.reads), strict=True)
+    kinds = {kind: measured(result[kind]) for kind, share in shares if share}
+    for kind, found in kinds.items():
+        if not found.count:
+            raise _fio_error(
+                f"no {kind} of {job.size} bytes was completed in {settings.seconds} s; measure for longer"
+            )
+        missing = [p for p in PERCENTILES if p not in found.tail]
+        if job.what == "unloaded" and missing:
+            what = f"no {missing[0]:g}th percentile of latency" if found.tail else "no percentiles of latency"
+            raise _fio_error(f"{version or 'fio'}: {what} in its output")
+    return Point(job.what, job.size, job.depth, kinds)
 
 
 def _fio_error(message: str) -> InputError:

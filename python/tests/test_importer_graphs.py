@@ -195,6 +195,12 @@ def test_faults_of_sndlib_are_named_with_their_line(tmp_path: Path, text: str, m
     assert message in str(caught.value)
 
 
+def test_nested_sections_of_sndlib_are_passed_over(tmp_path: Path) -> None:
+    paths = "ADMISSIBLE_PATHS (\n  D1 (\n    P1 ( L1 )\n  )\n  D2 (\n    P1 ( L2 )\n  )\n)\n"
+    topology = imported(tmp_path, Format.SNDLIB, NATIVE + paths)
+    assert shape(topology) == shape(imported(tmp_path, Format.SNDLIB, NATIVE))
+
+
 def test_clusters_of_simgrid_are_racks(tmp_path: Path) -> None:
     topology = imported(tmp_path, Format.SIMGRID, SIMGRID)
     assert shape(topology) == {
@@ -209,6 +215,18 @@ def test_clusters_of_simgrid_are_racks(tmp_path: Path) -> None:
         )
     with pytest.raises(InputError, match="bw: `fast`: expected a bandwidth"):
         imported(tmp_path, Format.SIMGRID, SIMGRID.replace("1.25GBps", "fast", 1))
+
+
+def test_what_a_tree_of_racks_cannot_show_of_a_platform_is_an_error_or_counted(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="`peer`: not read"):
+        imported(tmp_path, Format.SIMGRID, SIMGRID.replace("<router", "<peer id='p'/><router", 1))
+    shared = SIMGRID.replace('<link_ctn id="up2"/>', '<link_ctn id="up1"/>')
+    with pytest.raises(InputError, match="link `up1` joins c2 and core, and also c1 and core: expected one"):
+        imported(tmp_path, Format.SIMGRID, shared)
+    backbone = SIMGRID.replace('<cluster id="c1"', '<cluster bb_bw="1GBps" bb_lat="0" id="c1"')
+    assert imported(tmp_path, Format.SIMGRID, backbone).left_out.examples["backbone"] == ["c1: 1GBps"]
+    fatpipe = SIMGRID.replace('<link id="up1"', '<link sharing_policy="FATPIPE" id="up1"')
+    assert imported(tmp_path, Format.SIMGRID, fatpipe).left_out.examples["fatpipe"] == ["up1"]
 
 
 def devices(*entries: tuple[str, str, str]) -> str:
@@ -265,6 +283,73 @@ def test_netbox_with_cables_has_racks_and_speeds_of_links(tmp_path: Path) -> Non
 def test_netbox_without_cables_has_racks_of_devices(tmp_path: Path) -> None:
     topology = imported(tmp_path, Format.NETBOX, devices(*NETBOX))
     assert shape(topology) == {"k0": ["n0", "n1"], "k1": ["n2", "n3"]}
+
+
+def test_hosts_of_netbox_without_a_link_are_named(tmp_path: Path) -> None:
+    topology = imported(tmp_path, Format.NETBOX, devices(*NETBOX), cables(*CABLES[1:]))
+    assert shape(topology) == {"leaf0": ["n1"], "leaf1": ["n2", "n3"]}
+    assert topology.left_out.examples["no-link"] == ["n0"]
+    panels = json.loads(cables(*CABLES))
+    for cable in panels["results"]:
+        cable["b_terminations"] = [{"object_type": "dcim.frontport", "object": {"device": {"name": "panel"}}}]
+    with pytest.raises(InputError) as raised:
+        imported(tmp_path, Format.NETBOX, devices(*NETBOX), json.dumps(panels))
+    assert "7 cables have an end that is no interface; cables through" in raised.value.__notes__[-1]
+
+
+def of_site(site: str, first: int, status: str = "active") -> list[dict[str, Any]]:
+    results = json.loads(devices(*NETBOX))["results"]
+    return [
+        entry | {"id": first + at, "site": {"slug": site}, "status": {"value": status}}
+        for at, entry in enumerate(results)
+    ]
+
+
+def test_equal_names_of_two_sites_of_netbox_stay_apart(tmp_path: Path) -> None:
+    both = [*of_site("ams", 0), *of_site("nyc", 100)]
+    topology = imported(tmp_path, Format.NETBOX, json.dumps({"results": both}))
+    assert shape(topology) == {
+        f"{site}-k{rack}": [f"{site}-n{2 * rack}", f"{site}-n{2 * rack + 1}"]
+        for site in ("ams", "nyc")
+        for rack in range(2)
+    }
+    wires = json.loads(cables(*CABLES))["results"]
+    ids = {entry["name"]: at for at, entry in enumerate(of_site("ams", 0))}
+    results = []
+    for first in (0, 100):
+        for wire in json.loads(json.dumps(wires)):
+            for side in ("a_terminations", "b_terminations"):
+                device = wire[side][0]["object"]["device"]
+                device["id"] = first + ids[device["name"]]
+            results.append(wire)
+    cabled = imported(
+        tmp_path, Format.NETBOX, json.dumps({"results": both}), json.dumps({"results": results})
+    )
+    assert shape(cabled) == {
+        f"{site}-leaf{rack}": [f"{site}-n{2 * rack}", f"{site}-n{2 * rack + 1}"]
+        for site in ("ams", "nyc")
+        for rack in range(2)
+    }
+
+
+def test_devices_of_netbox_that_carry_no_traffic_are_left_out(tmp_path: Path) -> None:
+    one = of_site("ams", 0)
+    one[3]["status"] = {"value": "decommissioning"}
+    topology = imported(tmp_path, Format.NETBOX, json.dumps({"results": one}))
+    assert shape(topology) == {"k0": ["n0", "n1"], "k1": ["n2"]}
+    assert topology.left_out.examples["not-active"] == ["n3: decommissioning"]
+
+
+@pytest.mark.parametrize(
+    ("role", "is_host"),
+    [("edge-server", True), ("core-compute", True), ("GPU nodes, servers", True), ("compute-leaf", False),
+     ("server-switches", False), ("pdu", None)],
+)  # fmt: skip
+def test_the_last_known_word_of_a_role_decides(role: str, is_host: bool | None, tmp_path: Path) -> None:
+    odd = (("odd", role, "k0"),)
+    topology = imported(tmp_path, Format.NETBOX, devices(*NETBOX, *odd))
+    assert ("odd" in shape(topology)["k0"]) == bool(is_host)
+    assert ("odd: " + role in topology.left_out.examples["other-role"]) == (is_host is None)
 
 
 def test_a_page_of_netbox_is_not_taken_for_the_whole(tmp_path: Path) -> None:

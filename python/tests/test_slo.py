@@ -401,6 +401,8 @@ def test_commands_assume_the_same_numbers(run: Run, tmp_path: Path) -> None:
     curves = run("slo", "curve", trace, "--device", device, "--percentile", "99", "-o", "json")
     (tmp_path / "curves.json").write_text(curves.stdout)
     assert json.loads(curves.stdout)["trace"]["outstanding"] == 4
+    models = run("slo", "model", trace, "--device", device, "-o", "json")
+    assert {one["stage"]: one.get("outstanding") for one in json.loads(models.stdout)}["storage"] == 4
     common = "client: r0h0, slo: {percentile: 99, latency: 80ms}"
     text = (
         f"margin: 25%\ndevice: {device}\nworkloads:\n- {{name: a, {common}, trace: {trace}SERVER}}\n"
@@ -437,7 +439,15 @@ def test_commands_assume_the_same_numbers(run: Run, tmp_path: Path) -> None:
         ),
         (
             "curves: curves.json, outstanding: 3",
-            "outstanding: 3, but curves.json is of a device with 4 at once",
+            "outstanding: 3, but its curve or model is of a device with 4 at once",
+        ),
+        (
+            "model: model.json, outstanding: 3",
+            "outstanding: 3, but its curve or model is of a device with 4 at once",
+        ),
+        (
+            "curves: curves.json}], bounds: {outstanding: 3}, x: [{",
+            "bounds.outstanding: 3, but a has 4 requests at once: leave one of the two out",
         ),
         ("curves: curves.json, outstanding: 0", "outstanding: `0`: expected a whole number from 1"),
         ("trace: mail.csv.gz}], bounds: {outstanding: 3}, x: [{", "bounds.outstanding: 3, but"),
@@ -450,6 +460,8 @@ def test_a_number_of_requests_at_once_that_contradicts_the_device_is_an_error(
     device = str(EXAMPLES / "ssd.json")
     curves = run("slo", "curve", "mail.csv.gz", "--device", device, "--percentile", "99", "-o", "json")
     (tmp_path / "curves.json").write_text(curves.stdout)
+    models = run("slo", "model", "mail.csv.gz", "--device", device, "-o", "json")
+    (tmp_path / "model.json").write_text(models.stdout)
     common = "name: a, client: r0h0, server: r0h7, slo: {percentile: 99, latency: 80ms}"
     (tmp_path / "w.yaml").write_text(
         f"{{device: {device}, workloads: [{{{common}, {source}}}]}}".replace(", x: [{}]", "")

@@ -357,6 +357,7 @@ def test_bounds_are_not_confirmed_by_a_replay_of_another_queueing_order(
 def test_bounds_and_replays_take_the_requests_at_once_from_the_device(tmp_path: Path) -> None:
     def device(reads: int) -> str:
         profile = json.loads((Path(FILE).parent / "ssd.json").read_text())
+        del profile["outstanding"]
         profile |= {"outstanding_reads": reads, "outstanding_writes": 1}
         (tmp_path / "ssd.json").write_text(json.dumps(profile))
         (tmp_path / "mail.csv.gz").write_bytes((Path(FILE).parent / "mail.csv.gz").read_bytes())

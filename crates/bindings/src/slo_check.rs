@@ -66,10 +66,13 @@ pub fn check_slo(
         let described =
             all.map(|((entry, check), arrivals)| describe(&entry.workload, check, arrivals.is_some()));
         let at_once = bounds.at_once_by_queue(&placed.system);
-        let servers = replayed.report.servers.iter().zip(at_once).filter(|(server, _)| server.served > 0);
-        let servers = servers.map(|(server, at_once)| {
+        let devices = placed.system.devices();
+        let servers = (replayed.report.servers.iter().zip(at_once).enumerate())
+            .filter(|(_, (server, _))| server.served > 0);
+        let servers = servers.map(|(queue, (server, at_once))| {
             json!({
                 "queue": server.name,
+                "device": devices.contains(&queue),
                 "outstanding": at_once,
                 "served": server.served,
                 "busy_s": server.busy.as_secs_f64(),

@@ -114,9 +114,9 @@ pub struct Misfit {
 }
 
 impl Model {
-    pub fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit, curve: &RbCurve) -> Model {
+    pub fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit, curve: &RbCurve, outstanding: Option<u32>) -> Model {
         let (model, misfit) = (&fit.model, fit.deviation);
-        let record = ModelRecord::of(stage, model, settings.sigma);
+        let record = ModelRecord { outstanding, ..ModelRecord::of(stage, model, settings.sigma) };
         Model {
             unit: unit(stage),
             interval_s: settings.interval,

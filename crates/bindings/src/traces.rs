@@ -262,7 +262,9 @@ impl Trace {
                 error => PyInputError(self.invalid(error)),
             })?;
             let curve = RbCurve::from_nanos(arrivals).map_err(|error| PyInputError(self.invalid(error)))?;
-            Ok(Model::of(stage, &settings, &fit, &curve))
+            let device = self.device.as_ref().filter(|_| stage == Stage::Storage);
+            let outstanding = device.and_then(|device| device.outstanding.requests());
+            Ok(Model::of(stage, &settings, &fit, &curve, outstanding))
         })?;
         as_python(py, &model)
     }

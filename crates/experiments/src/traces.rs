@@ -151,11 +151,6 @@ impl Traces {
         Ok(requests.iter().map(|request| request.size as f64).sum())
     }
 
-    /// Requests that a device has at once: the profile's limit on reads, which are most of the requests of the traces.
-    fn outstanding(&self) -> Option<u32> {
-        self.device().outstanding.reads.map(|reads| u32::try_from(reads).unwrap_or(u32::MAX))
-    }
-
     /// Returns the workload of a draw, with a demand at each of `stages`. Each demand has the curve of the part of the
     /// trace. The demand at storage also has the profiled tail of the device.
     ///
@@ -175,7 +170,7 @@ impl Traces {
             let (arrivals, largest) = trace_part.curves[stage as usize].clone();
             let unloaded = if stage == Stage::Storage { trace_part.unloaded } else { 0.0 };
             let model = with_models.then(|| self.model(trace, part, stage)).transpose()?;
-            let outstanding = (stage == Stage::Storage).then_some(self.outstanding()).flatten();
+            let outstanding = (stage == Stage::Storage).then(|| self.device.outstanding.requests()).flatten();
             Ok(Demand { stage, arrivals, largest, model, unloaded, outstanding })
         };
         let demands = stages.iter().map(demand).collect::<Result<_, ExperimentError>>()?;

@@ -21,6 +21,8 @@ pub struct StageInput {
     pub curve: Option<(ArrivalCurve, f64)>,
     /// The model.
     pub model: Option<Mmpp>,
+    /// Requests that the device has at once, as its profile states; for the storage stage.
+    pub outstanding: Option<u32>,
 }
 
 /// Contents of a curve file.
@@ -30,8 +32,6 @@ pub struct CurveFile {
     pub stages: Vec<StageInput>,
     /// Unloaded latency of requests in seconds, and its percentile.
     pub unloaded: Option<(f64, f64)>,
-    /// Requests that the device has at once, as its profile states.
-    pub outstanding: Option<u32>,
 }
 
 /// Reads the JSON of `leeward slo model`: a list, or one of its items.
@@ -61,7 +61,11 @@ pub fn models(path: &str, records: &[ModelRecord]) -> Result<Vec<StageInput>, In
             Some(buckets) => Some(curve(buckets, record.largest).map_err(|error| invalid("buckets", error))?),
             None => None,
         };
-        inputs.push(StageInput { stage, curve, model: Some(model) });
+        if record.outstanding == Some(0) {
+            return Err(invalid("outstanding", "0: expected at least 1".to_owned()));
+        }
+        let outstanding = record.outstanding.filter(|_| stage == Stage::Storage);
+        inputs.push(StageInput { stage, curve, model: Some(model), outstanding });
     }
     unique_stages(path, inputs)
 }
@@ -94,6 +98,10 @@ pub fn read_curves(path: &str) -> Result<CurveFile, InputError> {
         buckets: Vec<BucketRecord>,
     }
     let file: File = read_yaml(path, &read_text(path)?)?;
+    let outstanding = file.trace.outstanding;
+    if outstanding == Some(0) {
+        return Err(InputError::new(path, "0: expected at least 1").in_field("trace.outstanding"));
+    }
     let mut inputs = Vec::new();
     for (at, record) in file.curves.iter().enumerate() {
         let invalid = |field: &str, message: String| {
@@ -101,18 +109,15 @@ pub fn read_curves(path: &str) -> Result<CurveFile, InputError> {
         };
         let stage = stage(&record.stage).map_err(|message| invalid("stage", message))?;
         let curve = curve(&record.buckets, record.largest).map_err(|error| invalid("buckets", error))?;
-        inputs.push(StageInput { stage, curve: Some(curve), model: None });
+        let outstanding = outstanding.filter(|_| stage == Stage::Storage);
+        inputs.push(StageInput { stage, curve: Some(curve), model: None, outstanding });
     }
     let unloaded = file.trace.unloaded_s.zip(file.percentile);
     if let Some((seconds, _)) = unloaded.filter(|(seconds, _)| !(seconds.is_finite() && *seconds >= 0.0)) {
         let message = format!("{}: expected seconds, not negative", format_number(seconds));
         return Err(InputError::new(path, message).in_field("trace.unloaded_s"));
     }
-    let outstanding = file.trace.outstanding;
-    if outstanding == Some(0) {
-        return Err(InputError::new(path, "0: expected at least 1").in_field("trace.outstanding"));
-    }
-    Ok(CurveFile { stages: unique_stages(path, inputs)?, unloaded, outstanding })
+    Ok(CurveFile { stages: unique_stages(path, inputs)?, unloaded })
 }
 
 /// Checks that no stage occurs twice.

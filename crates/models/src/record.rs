@@ -26,6 +26,9 @@ pub struct ModelRecord {
     /// Arrival curve, if known: bursts in bytes or seconds of service, and rates per second.
     #[serde(default)]
     pub buckets: Option<Vec<BucketRecord>>,
+    /// Requests that the device has at once, as its profile states; for the storage stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u32>,
 }
 
 /// Value used for sigma; see [`Sigma`].
@@ -128,6 +131,7 @@ impl ModelRecord {
             states,
             largest: None,
             buckets: None,
+            outstanding: None,
         }
     }
 

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use leeward_calculus::{ArrivalCurve, Packets, RbCurve};
+use leeward_slo::bound::{BoundSettings, Method};
 use leeward_slo::limits::{Compactor, Limiting, Problem};
-use leeward_slo::pack::{Client, PackSettings, Packing, Request, Site};
+use leeward_slo::pack::{Client, Confirm, PackSettings, Packing, Request, Site};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_testing::bench;
 use leeward_testing::golden;
@@ -48,6 +49,7 @@ fn main() {
         None => synthetic(1000),
     };
     programs(&thousand);
+    confirmed(&thousand);
     println!(
         "\n{:>9} {:>5} {:>7} {:>8} {:>8} {:>9} {:>14}",
         "workloads", "fast", "threads", "servers", "refused", "seconds", "released code"
@@ -82,6 +84,25 @@ fn main() {
         let kind = if fast { "fast" } else { "first fit" };
         bench::record(&format!("pack, {count} workloads, {kind}, {threads} threads"), "s", elapsed);
         println!("{count:>9} {fast:>5} {threads:>7} {used:>8} {refused:>8} {elapsed:>9.2} {released:>14}");
+    }
+}
+
+/// Time of a packing whose places bounds confirm, as `leeward slo pack` does by default.
+fn confirmed(workloads: &[Workload]) {
+    println!("\n{:>9} {:>8} {:>8} {:>9}  confirmed by", "workloads", "servers", "refused", "seconds");
+    for (count, method) in [(62, Method::Dnc), (62, Method::Best)] {
+        let confirm = Confirm { method, bounds: BoundSettings::default() };
+        let settings =
+            PackSettings { margin: 0.0, pruning: 0.0, confirm: Some(confirm), ..PackSettings::default() };
+        let mut packing = Packing::new(star(count), settings, "").expect("valid settings");
+        let start = Instant::now();
+        for workload in repeated(workloads, count) {
+            drop(packing.place(&Request { workload: Arc::new(workload), client: None }));
+        }
+        let elapsed = start.elapsed().as_secs_f64();
+        let (used, refused) = (packing.servers_used(), packing.refused().len());
+        bench::record(&format!("pack, {count} workloads, confirmed by {}", method.name()), "s", elapsed);
+        println!("{count:>9} {used:>8} {refused:>8} {elapsed:>9.2}  {}", method.name());
     }
 }
 

@@ -1,10 +1,11 @@
 //! Queues, and the workloads that share them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::ResourceId;
+use leeward_traces::Stage;
 
 use super::workload::Workload;
 
@@ -65,6 +66,16 @@ pub struct System {
 }
 
 impl System {
+    /// Queues of devices: those that the storage stage of a workload crosses.
+    pub fn devices(&self) -> BTreeSet<usize> {
+        let at_storage = |promise: &Promise| -> Vec<usize> {
+            let stages = promise.workload.demands.iter().zip(&promise.route);
+            let storage = stages.filter(|(demand, _)| demand.stage == Stage::Storage);
+            storage.flat_map(|(_, path)| path.iter().copied()).collect()
+        };
+        self.promises.iter().flat_map(at_storage).collect()
+    }
+
     /// For each queue, the number of its group. Queues that share traffic, directly or through other queues, form a
     /// group.
     pub(crate) fn queue_groups(&self) -> Vec<usize> {

@@ -31,14 +31,17 @@ _SPEED_FLAGS = {
     "pod_oversubscription": "--pod-oversubscription",
 }
 _REASONS = {
+    "backbone": "a cluster file has no link that all traffic of a rack shares",
     "block-sizes": "a cluster file cannot hold block sizes",
     "decommissioned": "the node is decommissioned",
     "default-rack": "the topology script does not know the rack of the host",
     "duplicate": "listed more than once",
     "empty-block": "the block has no nodes",
+    "fatpipe": "each flow has the rate of the link for itself; in a cluster file flows share it",
     "label-not-used": "the rack and the pod come from other labels",
     "level-above-pods": "levels above pods count as a core without limits",
     "link-speed": "the speed has no unit",
+    "no-link": "no link of the device is known",
     "no-neighbours": "no port of the device has a neighbour",
     "no-pods": "--no-pods leaves them out",
     "management-port": "an end of the cable is a port for management only",
@@ -46,6 +49,7 @@ _REASONS = {
     "no-rack": "the device names no rack",
     "no-rack-label": "no label names the rack of the node",
     "no-tor": "no link to a ToR",
+    "not-active": "the device is planned, in stock or being removed",
     "not-a-device": "an object that is no device, cable or interface",
     "not-a-node": "an object of another kind",
     "not-an-interface": "an end of the cable is no interface of a device",
@@ -73,7 +77,7 @@ def import_(
     ],
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files of the other system.", show_default=False),
+        typer.Argument(metavar="FILE", help="Files of the other system.", show_default=False),
     ],
     nic: Annotated[
         str | None,

@@ -41,6 +41,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("disks", "policy", *(f"full_block_write_s.{name}" for name in _LATENCIES)),
         *("held_back.free", "held_back.links", "held_back.hosts"),
     ),
+    "device import": ("kind", "size_bytes", "percentile", "seconds"),
     "device profile": ("kind", "size_bytes", "percentile", "seconds"),
     "explain": ("task", *_REASON, "objectives.in_rack", "objectives.balance", "objectives.left"),
     "hotspots": (

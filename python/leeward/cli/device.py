@@ -3,25 +3,23 @@
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leeward._quantities import (
-    bytes_text,
     duration_text,
-    percent_text,
     read_bytes,
     read_seconds,
     read_share,
-    time_text,
-    work_rate_text,
 )
+from leeward.cli import device_import
 from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.device_output import print_device
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
-from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.output import Format, FormatOption, print_data
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   leeward device profile --fio . --dry-run
+  leeward device import examples/slo/fio.json --out imported.json
 """
 PROFILE_EXAMPLES = """\b
 Examples:
@@ -39,6 +38,7 @@ Examples:
 """
 
 app = Commands()
+app.command("import", epilog=device_import.EXAMPLES)(device_import.import_)
 
 MOST_SECONDS = 86_400
 """Longest measurement of a point."""
@@ -46,7 +46,7 @@ MOST_SECONDS = 86_400
 
 @app.callback(epilog=EXAMPLES)
 def device() -> None:
-    """Measure storage devices.
+    """Measure storage devices, or import measurements.
 
     A device file holds the work and the unloaded latency of requests, by kind and size.
     """
@@ -150,7 +150,7 @@ def profile(
     with atomic_file(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
     if not print_data(output, device, "unloaded", COLUMNS["device profile"]):
-        _print(device)
+        print_device(device)
     print_note(f"wrote {out}, and the outputs of fio to {raw}")
 
 
@@ -165,31 +165,6 @@ def _remaining_text(settings: "Settings", done: float) -> str:
     from leeward._fio import jobs
 
     return f"about {duration_text(settings.seconds * len(jobs(settings)) * (1 - done))} left"
-
-
-def _print(device: dict[str, Any]) -> None:
-    rows = device["unloaded"]
-    tails = {(row["kind"], row["size_bytes"], row["percentile"]): row["seconds"] for row in rows}
-    percentiles = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
-    headers = [
-        "KIND",
-        "SIZE",
-        "REQUESTS/S",
-        "BANDWIDTH",
-        *(f"{percent_text(p / 100, None)} UNLOADED" for p in percentiles),
-    ]
-    cells = [
-        [
-            kind,
-            bytes_text(row["size_bytes"], None),
-            f"{row[f'{kind}_iops']:,.0f}",
-            work_rate_text(row["size_bytes"] * row[f"{kind}_iops"], "bytes"),
-            *(time_text(tails.get((kind, row["size_bytes"], p))) for p in percentiles),
-        ]
-        for kind in ("read", "write")
-        for row in device["table"]
-    ]
-    print_table(headers, "<" + ">" * (len(headers) - 1), cells)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

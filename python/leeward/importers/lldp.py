@@ -81,6 +81,8 @@ def place(topology: Topology, view: View, tors: str | None, spines: str | None) 
     for one, other in view.links:
         near.setdefault(one, {})[other] = None
         near.setdefault(other, {})[one] = None
+    alone = view.announcers - view.switches - near.keys()
+    topology.left_out.count("no-link", len(alone), *sorted(alone)[:3])
     switches, top = _roles(view, near, tors, spines)
     if tors is None:
         out_of_band = _out_of_band(near, switches, top)

@@ -39,7 +39,6 @@ _PLAIN = (
     "storage",
     "storage_type",
     "mount",
-    "peer",
     "disk",
 )
 _NAMED = ("host", "router")
@@ -74,6 +73,7 @@ class _Platform:
         self.file = file
         self.graph = graph.Graph()
         self.rates: dict[str, int] = {}
+        self.used: dict[str, tuple[str, str]] = {}
         self.routes: list[xml.Element] = []
 
     def zone(self, zone: xml.Element) -> None:
@@ -88,6 +88,8 @@ class _Platform:
                 self.node(child, child.tag == "host", child.attributes.get("id", ""))
             elif child.tag == "link":
                 self.rates[child.attributes.get("id", "")] = self.rate(child, "bandwidth")
+                if child.attributes.get("sharing_policy", "").upper() == "FATPIPE":
+                    self.topology.left_out.count("fatpipe", 1, child.attributes.get("id", "")[:40])
             elif child.tag in _ROUTES:
                 self.routes.append(child)
             elif child.tag not in _PLAIN:
@@ -113,6 +115,8 @@ class _Platform:
             raise InputError(self.file, cluster.line, None, "topology", message)
         self.node(cluster, False, name)
         rate = self.rate(cluster, "bw")
+        if "bb_bw" in cluster.attributes:
+            self.topology.left_out.count("backbone", 1, f"{name}: {cluster.attributes['bb_bw'][:40]}")
         for part in get("radical", "").split(","):
             match = _PART.fullmatch(part.strip())
             if match is None or int(match[2] or match[1]) - int(match[1]) >= MOST_HOSTS:
@@ -142,6 +146,13 @@ class _Platform:
             )
         one, other = gateways
         pair = (one, other) if one < other else (other, one)
+        # Two such links would have the rate of one twice.
+        if self.used.setdefault(links[0], pair) != pair:
+            link, before = links[0][:40], " and ".join(self.used[links[0]])
+            message = f"link `{link}` joins {one} and {other}, and also {before}: expected one route"
+            error = InputError(self.file, route.line, None, route.tag, message)
+            error.add_note("put a router at the end of a shared link, and give it a route of its own")
+            raise error
         # A route of its own for the way back is the same link.
         if one not in self.graph.links.get(pair, {}):
             self.graph.link(one, other, self.rates[links[0]], route.line)

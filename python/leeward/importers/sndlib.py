@@ -60,6 +60,8 @@ def _xml(topology: Topology, file: str, text: str) -> graph.Graph:
 def _native(topology: Topology, file: str, text: str) -> graph.Graph:
     found = graph.Graph()
     section = None
+    # Blocks within a section of no interest, such as those of ADMISSIBLE_PATHS.
+    depth = 0
     seen = set()
     for number, whole in enumerate(text.splitlines(), 1):
         line = whole.partition("#")[0].strip()
@@ -70,7 +72,11 @@ def _native(topology: Topology, file: str, text: str) -> graph.Graph:
             section = heading[1]
             seen.add(section)
         elif line == ")":
-            section = None
+            if depth == 0:
+                section = None
+            depth = max(depth - 1, 0)
+        elif line.endswith("(") and section not in (None, "NODES", "LINKS"):
+            depth += 1
         elif section == "NODES":
             match = _NODE.match(line)
             if match is None:

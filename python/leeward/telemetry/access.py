@@ -10,10 +10,13 @@ import json
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from math import isnan, nan
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode, urlsplit
+from urllib.request import getproxies
 
 import yaml
 from urllib3.exceptions import HTTPError
@@ -69,7 +72,9 @@ class OAuth2:
 
     def _request(self, now: float) -> tuple[str, float]:
         body = urlencode({"grant_type": "client_credentials"} | self.parameters)
-        pair = base64.b64encode(f"{self.client_id}:{self.client_secret}".encode()).decode()
+        # Both are encoded as in a form (RFC 6749, section 2.3.1).
+        both = f"{quote_plus(self.client_id)}:{quote_plus(self.client_secret)}"
+        pair = base64.b64encode(both.encode()).decode()
         try:
             response = connections(self.url, self.tls, self.proxy, self.server_name).request(
                 "POST",
@@ -90,12 +95,19 @@ class OAuth2:
                 response.close()
         except (HTTPError, OSError) as error:
             raise InputError.about(self.url, f"no token: {root_cause(error)}") from None
+        if status != HTTPStatus.OK:
+            shown = " ".join(text[:120].decode(errors="replace").split())
+            raise InputError.about(self.url, f"no token: the server answers {status}: {shown}")
         try:
             answer = json.loads(text)
-            token, lifetime = str(answer["access_token"]), float(answer.get("expires_in", 60))
+            # Some servers write a number as a text, or null.
+            token, lifetime = answer["access_token"], float(answer.get("expires_in") or 60)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            shown = " ".join(text[:120].decode(errors="replace").split())
-            raise InputError.about(self.url, f"no token: the server answers {status}: {shown}") from None
+            token, lifetime = None, nan
+        # Such an answer may contain a token, which no error may show.
+        if not isinstance(token, str) or isnan(lifetime):
+            message = "it answers 200 without `access_token`, or with an `expires_in` that is no number"
+            raise InputError.about(self.url, f"no token: {message}")
         if not token.isascii() or any(ord(letter) < 33 for letter in token):
             raise InputError.about(self.url, "no token: it has an invalid character")
         return token, now + max(0.0, lifetime - SPARE_S)
@@ -143,7 +155,10 @@ class Access:
         if kind == "Basic":
             headers["authorization"] = base64.b64decode(text).decode().partition(":")[0]
         client = self.oauth2 and (self.oauth2.url, self.oauth2.client_id, self.oauth2.parameters)
-        parts = json.dumps([sorted(headers.items()), client, self.client], sort_keys=True)
+        # The proxy and the name decide which server answers.
+        proxies = self.proxy or getproxies()
+        server = (proxies, self.server_name)
+        parts = json.dumps([sorted(headers.items()), client, self.client, server], sort_keys=True)
         return hashlib.sha256(parts.encode()).hexdigest()[:12]
 
 

@@ -76,7 +76,8 @@ def test_rates_are_the_least_of_the_program(run: Run, tmp_path: Path, seed: int)
     random = numpy.random.default_rng(seed)
     count = int(random.integers(2, 8))
     curves = [random_curve(random) for _ in range(count)]
-    slos = [float(random.choice([0.2, 0.4, 0.8])) for _ in curves]
+    # Every other seed has SLOs that the program often cannot keep.
+    slos = [float(random.choice([0.05, 0.1, 0.2] if seed % 2 else [0.2, 0.4, 0.8])) for _ in curves]
     device = [{"name": "ssd", "read": "1GB/s", "write": "1GB/s"}]
     hosts: list[dict[str, Any]] = [{"name": "client", "devices": []}, {"name": "server", "devices": device}]
     cluster = {"racks": [{"hosts": hosts}], "nic": "10Gbps", "rack_link": "10Gbps", "priorities": 8}
@@ -100,8 +101,8 @@ def test_rates_are_the_least_of_the_program(run: Run, tmp_path: Path, seed: int)
     record = json.loads(result.stdout)
     least = optimum(curves, slos)
     if least is None:
-        # Bounds may allow more than the program, with whole curves.
-        assert record["refused"] or any(one["stages"][0]["own_curve"] for one in record["workloads"])
+        # Bounds may allow more than the program, with whole curves of several buckets.
+        assert record["refused"] or any(len(one["stages"][0]["limits"]) > 1 for one in record["workloads"])
         return
     assert not record["refused"]
     rates = [one["stages"][0]["limits"][0]["rate"] for one in record["workloads"]]

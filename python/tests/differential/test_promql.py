@@ -138,6 +138,7 @@ def test_the_utilization_of_an_interval_is_that_of_rate(tmp_path: Path, backfill
         for start in range(START + 300, END, 300 * 7):
             for way, metric in METRICS.items():
                 rates = promql(address, f"rate({metric}[300s])", start + 300)
+                assert len(rates) == racks
                 for instance, octets in rates.items():
                     share = shares[f"{instance.removeprefix('tor-')}:{way}", 1000 * start]
                     assert abs(share - 8e6 * octets / CAPACITY) <= 1, (instance, way, start)

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use super::connection::Connection;
@@ -15,6 +16,8 @@ use super::parse_address;
 use super::secret::Secret;
 use crate::beginning;
 
+/// Characters that a form encodes.
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*');
 /// Time limit of a request for a token.
 const TIMEOUT: Nanos = Nanos(10 * Nanos::SECOND.0);
 /// Time before the end of a token at which the next one is requested.
@@ -43,7 +46,27 @@ struct Token {
 #[derive(Deserialize)]
 struct TokenAnswer {
     access_token: String,
-    expires_in: Option<f64>,
+    expires_in: Option<Seconds>,
+}
+
+/// Seconds as JSON; some servers write a number as a text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Number(f64),
+    Text(String),
+}
+
+impl TokenAnswer {
+    /// Seconds until the token ends; `None` if the answer has a text that is no number.
+    fn lifetime_s(&self) -> Option<f64> {
+        let seconds = match &self.expires_in {
+            None => LIFETIME_S,
+            Some(Seconds::Number(seconds)) => *seconds,
+            Some(Seconds::Text(text)) => text.parse().ok()?,
+        };
+        (!seconds.is_nan()).then_some(seconds)
+    }
 }
 
 impl Tokens {
@@ -60,6 +83,9 @@ impl Tokens {
         let client_secret =
             Secret::of_field(file, "oauth2.client_secret", client_secret, client_secret_file)?;
         let tls = given.tls_config.unwrap_or_default();
+        // A slash at the end of this path may matter to the server.
+        let slash = if token_url.trim_end().ends_with('/') { "/" } else { "" };
+        let url = format!("{url}{slash}");
         let connection = Connection::read(file, "oauth2.", &url, &tls, given.proxy_url.as_deref())?;
         let mut parameters = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
         if !given.scopes.is_empty() {
@@ -90,7 +116,10 @@ impl Tokens {
     }
 
     fn request(&self, now_ms: i64) -> Result<Token, String> {
-        let pair = STANDARD.encode(format!("{}:{}", self.client_id, self.client_secret.read()?));
+        // Both are encoded as in a form (RFC 6749, section 2.3.1).
+        let encode = |text: &str| utf8_percent_encode(text, FORM).to_string();
+        let secret = self.client_secret.read()?;
+        let pair = STANDARD.encode(format!("{}:{}", encode(&self.client_id), encode(&secret)));
         let request = self.agent.post(&self.connection.url).header("Accept", "application/json");
         let mut request = request.header("Authorization", format!("Basic {pair}"));
         if let Some(host) = self.connection.host() {
@@ -102,11 +131,15 @@ impl Tokens {
         let mut text = Vec::new();
         let read = response.body_mut().as_reader().take(MAX_BYTES).read_to_end(&mut text);
         read.map_err(|error| beginning(&error.to_string(), 200))?;
-        let Ok(TokenAnswer { access_token, expires_in }) = serde_json::from_slice(&text) else {
+        if status != 200 {
             return Err(format!("it answers {status}: {}", beginning(&String::from_utf8_lossy(&text), 120)));
-        };
-        let lifetime_ms = expires_in.unwrap_or(LIFETIME_S).clamp(0.0, 1e9) * 1000.0;
+        }
+        // Such an answer may contain a token, which no error may show.
+        let unknown = || "it answers 200 without `access_token`, or with an `expires_in` that is no number".to_owned();
+        let answer: TokenAnswer = serde_json::from_slice(&text).map_err(|_| unknown())?;
+        let lifetime_s = answer.lifetime_s().ok_or_else(unknown)?;
+        let lifetime_ms = lifetime_s.clamp(0.0, 1e9) * 1000.0;
         let until_ms = now_ms.saturating_add(lifetime_ms as i64 - SPARE_MS);
-        Ok(Token { text: access_token, until_ms })
+        Ok(Token { text: answer.access_token, until_ms })
     }
 }

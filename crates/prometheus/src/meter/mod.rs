@@ -207,7 +207,8 @@ impl Meter {
         let windows = self.windows(&mut steps);
         RoundResult {
             windows,
-            speeds: self.capacities(topology, &port_counts),
+            // Without the ports that others followed.
+            speeds: self.capacities(topology, &self.port_counts()),
             steps,
             ports: self.port_statistics(now),
         }

@@ -95,7 +95,7 @@ pub(super) fn read(
     let promised = drafts.iter().map(|draft| draft.slo);
     let before = others.iter().flat_map(|others| others.entries.iter().map(|entry| entry.workload.slo));
     reader.highest = promised.chain(before).flatten().map(|slo| slo.percentile).max_by(f64::total_cmp);
-    reader.check_outstanding(bounds.as_ref())?;
+    reader.check_outstanding(bounds.as_ref(), &drafts)?;
     let mut entries: Vec<Option<Entry>> = drafts.iter().map(|_| None).collect();
     let mut done = BTreeSet::new();
     for at in 0..drafts.len() {
@@ -158,8 +158,12 @@ impl Reader<'_> {
         if error.file == self.path { error } else { self.invalid(draft, field, error) }
     }
 
-    /// Checks that the setting `outstanding` of bounds differs from no device file in use.
-    fn check_outstanding(&self, bounds: Option<&BoundSettings>) -> Result<(), InputError> {
+    /// Checks that the setting `outstanding` of bounds differs from no device file in use, and from no number of a workload.
+    fn check_outstanding(
+        &self,
+        bounds: Option<&BoundSettings>,
+        drafts: &[Draft<'_>],
+    ) -> Result<(), InputError> {
         let Some(given) = bounds.and_then(|bounds| bounds.outstanding) else { return Ok(()) };
         for (name, device) in &self.devices {
             if let Some(profiled) = device.outstanding.requests().filter(|profiled| *profiled != given) {
@@ -167,6 +171,15 @@ impl Reader<'_> {
                     "{given}, but {name} was measured with {profiled} requests at once: leave it out, or profile the \
                      device with {given}"
                 );
+                return Err(InputError::new(self.path, message).in_field("bounds.outstanding"));
+            }
+        }
+        for draft in drafts {
+            if let Source::Curves(Curves { outstanding: Some(other), .. }) = &draft.source
+                && *other != given
+            {
+                let name = &draft.item.value.name;
+                let message = format!("{given}, but {name} has {other} requests at once: leave one of the two out");
                 return Err(InputError::new(self.path, message).in_field("bounds.outstanding"));
             }
         }
@@ -327,7 +340,6 @@ impl Reader<'_> {
         };
         let mut unloaded = draft.1.value.unloaded.map(|time| time.as_secs_f64());
         let stated = draft.1.value.outstanding.map(NonZeroU32::get);
-        let mut outstanding = stated;
         let mut inputs: Vec<StageInput> = match curves {
             None => Vec::new(),
             Some(CurvesFile::Named(name)) => {
@@ -338,14 +350,6 @@ impl Reader<'_> {
                 let enough =
                     file.unloaded.filter(|&(_, profiled)| profiled >= percentile).map(|(seconds, _)| seconds);
                 unloaded = unloaded.or(enough);
-                if let (Some(stated), Some(profiled)) = (stated, file.outstanding)
-                    && stated != profiled
-                {
-                    let message =
-                        format!("{stated}, but {name} is of a device with {profiled} at once: leave it out");
-                    return Err(self.invalid(draft, "outstanding", message));
-                }
-                outstanding = stated.or(file.outstanding);
                 file.stages
             }
             Some(CurvesFile::Buckets(buckets)) => {
@@ -355,7 +359,12 @@ impl Reader<'_> {
                     let empty = || self.invalid(draft, &field, "an empty list; expected at least one bucket");
                     let curve = curve.ok_or_else(empty)?;
                     let largest = curve.burst();
-                    inputs.push(StageInput { stage, curve: Some((curve, largest)), model: None });
+                    inputs.push(StageInput {
+                        stage,
+                        curve: Some((curve, largest)),
+                        model: None,
+                        outstanding: None,
+                    });
                 }
                 inputs
             }
@@ -369,7 +378,19 @@ impl Reader<'_> {
                 self.invalid(draft, &field, error.message)
             }),
         };
-        for input in model.map(read).transpose()?.unwrap_or_default() {
+        let models = model.map(read).transpose()?.unwrap_or_default();
+        let profiled = inputs.iter().chain(&models).filter_map(|input| input.outstanding);
+        let outstanding = stated.or(profiled.clone().next());
+        for (profiled, stated) in profiled.zip(outstanding.iter().cycle()) {
+            if profiled != *stated {
+                let message = format!(
+                    "{stated}, but its curve or model is of a device with {profiled} at once: leave it out, or use \
+                     files of one device"
+                );
+                return Err(self.invalid(draft, "outstanding", message));
+            }
+        }
+        for input in models {
             match inputs.iter_mut().find(|known| known.stage == input.stage) {
                 Some(known) => known.model = input.model,
                 None => inputs.push(input),

@@ -21,7 +21,8 @@ use super::settings::Confirm;
 /// Relative tolerance for differences between orders of summation.
 const ROUNDING: f64 = 1e-6;
 
-/// The workload at a place, with all workloads that share queues with it, directly or through others.
+/// The workload at a place, with all workloads whose limits may change, and all that share queues with these, directly or
+/// through others.
 struct Neighbourhood {
     /// Placed workloads, in the order of their promises.
     members: Vec<u64>,
@@ -43,7 +44,7 @@ impl Search<'_> {
         if let Ok(fit) = chosen {
             let mut system = around.system.clone();
             for (id, limits) in &fit.limits {
-                let at = around.members.binary_search(id).expect("limits change on the path of the workload");
+                let at = around.members.binary_search(id).expect("limits change in the neighbourhood");
                 system.promises[at].limits.clone_from(limits);
             }
             let new = system.promises.last_mut().expect("the promise of the workload");
@@ -67,6 +68,11 @@ impl Search<'_> {
     fn neighbourhood(&self, place: &Place) -> Neighbourhood {
         let packing = self.packing;
         let mut queues: BTreeSet<usize> = place.route.iter().flatten().copied().collect();
+        if packing.way.is_joint() {
+            // Their limits change together, also where they share no queue with the new workload.
+            let routes = packing.on_server[place.server].iter().flat_map(|id| &packing.placed[id].route);
+            queues.extend(routes.flatten().copied());
+        }
         let mut open: Vec<usize> = queues.iter().copied().collect();
         let mut members = BTreeSet::new();
         while let Some(queue) = open.pop() {
@@ -130,18 +136,19 @@ impl Search<'_> {
             Ok(bounds) => bounds,
             Err(error) => return Some(Unsettled::Refused(error.to_string())),
         };
+        let mut before = crossing(&around.system);
+        before.promises.pop();
+        let mut bounds_before = None;
         let miss = (0..after.promises.len()).rev().find_map(|at| {
             let miss = bounds.miss(at, confirm.method)?;
             let was_missed = at < around.members.len() && {
-                let mut before = crossing(&around.system);
-                before.promises.pop();
-                let before =
-                    Bounds::new(&before, confirm.bounds).map(|mut bounds| bounds.miss(at, confirm.method));
-                match (before, &miss.outcome) {
-                    (Ok(Some(before)), Ok(now)) => {
+                let known = bounds_before.get_or_insert_with(|| Bounds::new(&before, confirm.bounds));
+                let before = known.as_mut().ok();
+                match (before.and_then(|bounds| bounds.miss(at, confirm.method)), &miss.outcome) {
+                    (Some(before), Ok(now)) => {
                         before.outcome.map_or(true, |before| now.seconds <= before.seconds * (1.0 + ROUNDING))
                     }
-                    (Ok(Some(before)), Err(_)) => before.outcome.is_err(),
+                    (Some(before), Err(_)) => before.outcome.is_err(),
                     _ => false,
                 }
             };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
 use leeward_slo::pack::{Client, Confirm, PackSettings, Packing, Request, Requests, Site};
 use leeward_slo::{Promise, System, Workload, priorities};
+use leeward_traces::Stage;
 use proptest::prelude::*;
 
 use crate::support::loads::{self, LINK};
@@ -71,14 +72,24 @@ fn confirms() -> impl Strategy<Value = Confirm> {
     })
 }
 
+/// A workload of all stages or of storage alone, whose device has some number of requests at once.
+fn workload(at: usize) -> impl Strategy<Value = Arc<Workload>> {
+    let any = (loads::workload(format!("w{at}")), any::<bool>(), prop::option::of(1..4_u32));
+    any.prop_map(|(mut workload, is_local, outstanding)| {
+        workload.demands.retain(|demand| !is_local || demand.stage == Stage::Storage);
+        for demand in workload.demands.iter_mut().filter(|demand| demand.stage == Stage::Storage) {
+            demand.outstanding = outstanding;
+        }
+        Arc::new(workload)
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn packing_places_whatever_bounds_allow_and_never_more(
-        workloads in (3..9_usize).prop_flat_map(|count| {
-            (0..count).map(|at| loads::workload(format!("w{at}")).prop_map(Arc::new)).collect::<Vec<_>>()
-        }),
+        workloads in (3..9_usize).prop_flat_map(|count| (0..count).map(workload).collect::<Vec<_>>()),
         limits in prop::sample::select(vec!["compactor", "several", "average"]),
         confirm in confirms(),
     ) {

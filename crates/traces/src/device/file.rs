@@ -34,6 +34,7 @@ struct File {
     disk: Option<DiskFile>,
     #[serde(default)]
     unloaded: Vec<Spanned<UnloadedRow>>,
+    outstanding: Option<u64>,
     #[serde(alias = "readMPL")]
     outstanding_reads: Option<u64>,
     #[serde(alias = "writeMPL")]
@@ -106,6 +107,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
         (Some(_), Some(_)) => return Err(invalid("disk", "expected one of `table` and `disk`, not both")),
     };
     for (field, limit, most) in [
+        ("outstanding", file.outstanding, MOST_REQUESTS),
         ("outstanding_reads", file.outstanding_reads, MOST_REQUESTS),
         ("outstanding_writes", file.outstanding_writes, MOST_REQUESTS),
         ("outstanding_read_bytes", file.outstanding_read_bytes, MOST_BYTES),
@@ -116,6 +118,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
         }
     }
     let outstanding = Outstanding {
+        all: file.outstanding,
         reads: file.outstanding_reads,
         writes: file.outstanding_writes,
         read_bytes: file.outstanding_read_bytes,
@@ -143,7 +146,12 @@ fn check_outstanding(
             KindName::Write => (Kind::Write, "outstanding_writes", outstanding.writes),
         };
         let rate = 1.0 / solid.seconds(kind, row.value.size_bytes);
-        let stated = limit.or(outstanding.requests().map(u64::from)).unwrap_or(1);
+        let (field, stated) = match (outstanding.all, limit) {
+            (Some(all), None) => ("outstanding", all),
+            (Some(all), Some(limit)) if all < limit => ("outstanding", all),
+            (_, Some(limit)) => (field, limit),
+            (None, None) => ("outstanding", outstanding.requests().map_or(1, u64::from)),
+        };
         let needed = rate * row.value.seconds;
         if needed > LITTLE * stated as f64 {
             let message = format!(

@@ -38,6 +38,8 @@ pub enum Service {
 /// keep them, and bounds and replays assume their number of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outstanding {
+    /// Largest number of outstanding requests, reads and writes together.
+    pub all: Option<u64>,
     /// Largest number of outstanding reads.
     pub reads: Option<u64>,
     /// Largest number of outstanding writes.
@@ -62,11 +64,12 @@ pub struct Device {
 }
 
 impl Outstanding {
-    /// Number of requests that the device has at once, reads and writes together; `None` if the profile states none.
+    /// Number of requests that the device has at once, reads and writes together: the limit on all, or else the sum of the
+    /// limits on reads and on writes. `None` if the profile states none.
     pub fn requests(&self) -> Option<u32> {
-        let stated = [self.reads, self.writes].into_iter().flatten();
-        let sum = stated.reduce(u64::saturating_add)?;
-        Some(u32::try_from(sum).unwrap_or(u32::MAX))
+        let sum = [self.reads, self.writes].into_iter().flatten().reduce(u64::saturating_add);
+        let stated = [self.all, sum].into_iter().flatten().min()?;
+        Some(u32::try_from(stated).unwrap_or(u32::MAX))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The dialect of fio's logs of input and output (`write_iolog`), versions 2 and 3.
 //!
-//! Version 2 has lines `file action [offset length]`, and `file wait microseconds` for the time between them. Version 3 (fio
+//! Version 2 has lines `file action [offset length]`, and `file wait microseconds` for the time between them. A log that fio
+//! itself wrote in this version has no times at all, and is an error: all its requests would arrive at once. Version 3 (fio
 //! 3.31 and later) begins each line with the time in microseconds.
 
 use leeward_fabric::Nanos;
@@ -23,13 +24,22 @@ pub(super) fn matches(line: &str) -> bool {
 pub(super) struct Parser {
     pub volume: Option<String>,
     pub has_times: bool,
-    /// Time of the next line of version 2.
-    pub now: Nanos,
+    /// Time of the next line of version 2; `None` before the first `wait`.
+    pub now: Option<Nanos>,
+    /// Number of requests so far.
+    pub count: u64,
 }
 
 impl Parse for Parser {
     fn fields(&self) -> Fields {
         Fields { at: "time", size: "length" }
+    }
+
+    fn fault(&self) -> Option<&'static str> {
+        let without_times = !self.has_times && self.now.is_none() && self.count > 1;
+        without_times.then_some(
+            "no times: a log of version 2 as fio writes it; expected `wait` lines, or a log of fio 3.31 or later",
+        )
     }
 
     fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
@@ -48,8 +58,10 @@ impl Parse for Parser {
         let mut next = |field: &str| {
             words.next().ok_or_else(|| line.error(field, "missing; expected file, action, offset and length"))
         };
-        let at =
-            if self.has_times { fields::ticks(line, "time", next("time")?, MICROSECOND)? } else { self.now };
+        let at = match self.has_times {
+            true => fields::ticks(line, "time", next("time")?, MICROSECOND)?,
+            false => self.now.unwrap_or(Nanos(0)),
+        };
         let (file, action) = (next("file")?, next("action")?);
         match action {
             "read" | "write" => {}
@@ -57,7 +69,7 @@ impl Parse for Parser {
             "sync" | "datasync" | "trim" => return Ok(ParsedLine::Rest(Rest::NoPayload)),
             "wait" if !self.has_times => {
                 let pause = fields::ticks(line, "offset", next("offset")?, MICROSECOND)?;
-                self.now = self.now.plus(pause);
+                self.now = Some(self.now.unwrap_or(Nanos(0)).plus(pause));
                 return Ok(ParsedLine::Rest(Rest::Event));
             }
             other => {
@@ -72,6 +84,11 @@ impl Parse for Parser {
             offset: Some(fields::signed(line, "offset", "bytes", next("offset")?)?),
             size: fields::signed(line, "length", "bytes", next("length")?)?,
         };
+        if let Some(word) = words.next() {
+            let message = format!("`{}`: the line should end before it", excerpt(word));
+            return Err(line.error("end of line", message));
+        }
+        self.count += 1;
         let selected = self.volume.as_ref().is_none_or(|volume| volume == file);
         Ok(if selected { ParsedLine::Request(request) } else { ParsedLine::Rest(Rest::Volume) })
     }

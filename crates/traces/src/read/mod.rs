@@ -88,6 +88,11 @@ trait Parse {
     fn lost(&self) -> u64 {
         0
     }
+
+    /// What is wrong with the whole trace, once its last line is read.
+    fn fault(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// The requests of a trace, in order of time. The stream ends after the first error.
@@ -166,7 +171,9 @@ impl Requests {
                         parse_checked(&mut *self.parser, &line, last, self.largest)?
                     }
                     None if self.last.is_none() => return Err(self.no_requests()),
-                    None => return Ok(None),
+                    None => {
+                        return self.parser.fault().map_or(Ok(None), |fault| Err(self.lines.error(fault)));
+                    }
                 },
             };
             match parsed {

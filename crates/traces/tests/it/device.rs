@@ -197,6 +197,7 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
         ("disk: {seek: [], read_bytes_per_second: 1, write_bytes_per_second: 1}".into(), "d.json: disk.seek: the table is empty; expected at least one row"),
         ("disk: {seek_seconds: 1, read_bytes_per_second: 1, write_bytes_per_second: 0}".into(), "d.json: disk.write_bytes_per_second: 0: expected a rate from 1 to 1e18 bytes a second"),
         ("disk: {seek_seconds: -1, read_bytes_per_second: 1, write_bytes_per_second: 1}".into(), "d.json: disk.seek_seconds: -1: expected seconds from 0 to 1e6"),
+        ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding: 0}".into(), "d.json: outstanding: 0: expected 1 to 1000000"),
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_reads: 0}".into(), "d.json: outstanding_reads: 0: expected 1 to 1000000"),
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_writes: 18446744073709551615}".into(), "d.json: outstanding_writes: 18446744073709551615: expected 1 to 1000000"),
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_read_bytes: 0}".into(), "d.json: outstanding_read_bytes: 0: expected 1 to 1000000000000000"),
@@ -222,13 +223,18 @@ fn a_device_needs_as_many_requests_at_once_as_its_rates_and_latencies_imply() {
         )
     };
     let message = "0.0002 s, but the table has 10000 of these requests per second, which takes at least 2 at once, and \
-        the device has 1: expected `outstanding_reads` to be the number of requests at once for which the table holds";
+        the device has 1: expected `outstanding` to be the number of requests at once for which the table holds";
     assert_eq!(error_of(&text("")), format!("d.json:2:12: unloaded[0].seconds: {message}"));
     assert_eq!(device(&text(", outstanding_reads: 2")).outstanding.requests(), Some(2));
     assert_eq!(
         device(&text(", outstanding_reads: 2, outstanding_writes: 3")).outstanding.requests(),
         Some(5)
     );
+    assert_eq!(device(&text(", outstanding: 2")).outstanding.requests(), Some(2));
+    let all = ", outstanding: 2, outstanding_reads: 2, outstanding_writes: 2";
+    assert_eq!(device(&text(all)).outstanding.requests(), Some(2));
+    let few = ", outstanding: 1, outstanding_reads: 8, outstanding_writes: 8";
+    assert_eq!(error_of(&text(few)), format!("d.json:2:12: unloaded[0].seconds: {message}"));
     assert!(
         error_of(&text(", outstanding_reads: 1, outstanding_writes: 8")).contains("takes at least 2 at once")
     );

@@ -78,6 +78,18 @@ fn public_traces_and_logs_of_fio_are_detected_and_read_in_their_units() {
             1,
         ),
         (Dialect::FioLog, "1, 1000, 0, 512\n", vec![request(999_000, Read, 512, None)], 0),
+        // A fifth column alone is an offset, or since fio 3.20 a priority.
+        (
+            Dialect::FioLog,
+            "1, 1000, 0, 512, 0\n1, 1000, 1, 512, 0x4001\n1, 1000, 0, 512, 8192\n1, 1000, 0, 512, 0, 0x4001\n",
+            vec![
+                request(999_000, Read, 512, None),
+                request(999_000, Written, 512, None),
+                request(999_000, Read, 512, Some(8192)),
+                request(999_000, Read, 512, Some(0)),
+            ],
+            0,
+        ),
         (
             Dialect::FioIolog,
             "fio version 3 iolog\n25 /dev/sda add\n218 /dev/sda open\n224 /dev/sda read 61440 4096\n\
@@ -163,6 +175,14 @@ fn mistakes_in_public_traces_are_reported_with_line_and_field() {
             "fio version 3 iolog\n5 f wait 100\n",
             "t.csv:2: action: `wait`: unknown action; expected read, write, sync, \
             datasync, trim, add, open, close, or wait in version 2",
+        ),
+        (
+            "fio version 3 iolog\n5 f read 0 512 9\n",
+            "t.csv:2: end of line: `9`: the line should end before it",
+        ),
+        (
+            "fio version 2 iolog\nf add\nf open\nf read 0 512\nf write 0 512\nf close\n",
+            "t.csv: no times: a log of version 2 as fio writes it; expected `wait` lines, or a log of fio 3.31 or later",
         ),
         (
             "1, 1000, 0, 512\n1, 1000, 7, 512\n",

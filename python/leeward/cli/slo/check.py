@@ -156,7 +156,7 @@ def _print(record: dict[str, Any]) -> None:
     )
     print_words(_WORDS)
     print_note()
-    at_once = sorted({queue["outstanding"] for queue in record["queues"]} - {1}) or [1]
+    at_once = sorted({queue["outstanding"] for queue in record["queues"] if queue["device"]}) or [1]
     requests = "one request" if at_once == [1] else f"{' or '.join(map(str, at_once))} requests"
     print_note(
         f"replay: over a limit {record['over']}, order {record['order']}, devices take {requests} at once"

@@ -242,7 +242,12 @@ def _print(record: dict[str, Any]) -> None:
     print_note()
     print_note(f"servers: {record['servers_used']} of {record['servers']}")
     print_note(f"margin: {percent_text(record['margin'], None)} above the values in the files")
-    own = [one for one in record["workloads"] if all(stage["own_curve"] for stage in one["stages"])]
+    # Limits are one bucket, so a curve of several was taken whole. A curve of one bucket is its own limit.
+    own = [
+        one
+        for one in record["workloads"]
+        if any(stage["own_curve"] and len(stage["limits"]) > 1 for stage in one["stages"])
+    ]
     if own and record["limits"] != "several":
         print_note(
             f"limits: {len(own)} of {len(record['workloads'])} workloads have their whole curves, where"
