@@ -252,6 +252,46 @@ def test_a_token_server_without_a_token_is_an_error(fake: Any, tmp_path: Path) -
         Server("http://127.0.0.1:1", read_access(tmp_path / "http.yaml")).ask("query", query="up")
 
 
+@pytest.mark.parametrize(
+    ("expires", "lifetime"), [('"3599"', 3589.0), ("null", 50.0), ('"soon"', None), ('"NaN"', None)]
+)
+def test_the_time_of_a_token_may_be_a_text_and_no_error_shows_an_answer(
+    fake: Any, tmp_path: Path, expires: str, lifetime: float | None
+) -> None:
+    seen: list[str] = []
+
+    def token(_: int, request_text: str) -> Answer:
+        seen.append(request_text)
+        return 200, {}, f'{{"access_token": "hush", "expires_in": {expires}}}'.encode()
+
+    client = f"client_id: 'a:b', client_secret: '50%+', token_url: '{fake(token)}/token'"
+    (tmp_path / "http.yaml").write_text(f"oauth2: {{{client}}}")
+    oauth2 = read_access(tmp_path / "http.yaml").oauth2
+    assert oauth2 is not None
+    if lifetime is None:
+        with pytest.raises(InputError, match="an `expires_in` that is no number") as raised:
+            oauth2.header(lambda: 0.0)
+        assert "hush" not in str(raised.value)
+        return
+    assert oauth2.header(lambda: 0.0) == "Bearer hush"
+    assert oauth2.token == ("hush", lifetime)
+    # The client is encoded as in a form.
+    assert base64.b64encode(b"a%3Ab:50%25%2B").decode() in seen[0]
+
+
+def test_the_proxy_and_the_name_of_a_server_are_part_of_the_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def identity(text: str) -> str:
+        (tmp_path / "http.yaml").write_text(text)
+        return read_access(tmp_path / "http.yaml").identity
+
+    texts = ("{}", "proxy_url: 'http://a:1'", "proxy_url: 'http://b:1'", "tls_config: {server_name: a}")
+    found = [identity(text) for text in texts]
+    monkeypatch.setenv("http_proxy", "http://c:1")
+    assert len({*found, identity("{}")}) == len(texts) + 1
+
+
 def test_queries_go_through_the_proxy_of_the_file(fake: Any, tmp_path: Path) -> None:
     seen: list[str] = []
 

@@ -214,7 +214,7 @@ fn tokens_are_requested_and_renewed_when_they_end_or_are_rejected() {
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     file("secret", "hush\n");
     let params = "scopes: [metrics, more], endpoint_params: {audience: prom}";
-    let client = format!("client_id: me, client_secret_file: secret, token_url: '{}/token'", sso.url);
+    let client = format!("client_id: me, client_secret_file: secret, token_url: '{}/token/'", sso.url);
     file("http.yaml", &format!("oauth2: {{{client}, {params}}}\n"));
     let process = Process::run(service(folder.path(), &fake, ", http: http.yaml"));
     process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
@@ -222,7 +222,7 @@ fn tokens_are_requested_and_renewed_when_they_end_or_are_rejected() {
     let request = sso.received();
     // The credentials are `me:hush`.
     for part in [
-        "POST /token",
+        "POST /token/ ",
         "Basic bWU6aHVzaA==",
         "grant_type=client_credentials",
         "scope=metrics",

@@ -116,10 +116,8 @@ impl Tokens {
     }
 
     fn request(&self, now_ms: i64) -> Result<Token, String> {
-        // Both are encoded as in a form (RFC 6749, section 2.3.1).
-        let encode = |text: &str| utf8_percent_encode(text, FORM).to_string();
         let secret = self.client_secret.read()?;
-        let pair = STANDARD.encode(format!("{}:{}", encode(&self.client_id), encode(&secret)));
+        let pair = STANDARD.encode(format!("{}:{}", form_encoded(&self.client_id), form_encoded(&secret)));
         let request = self.agent.post(&self.connection.url).header("Accept", "application/json");
         let mut request = request.header("Authorization", format!("Basic {pair}"));
         if let Some(host) = self.connection.host() {
@@ -134,12 +132,51 @@ impl Tokens {
         if status != 200 {
             return Err(format!("it answers {status}: {}", beginning(&String::from_utf8_lossy(&text), 120)));
         }
+        Token::read(&text, now_ms)
+    }
+}
+
+impl Token {
+    /// Reads the answer of a server of tokens to a request at a time.
+    fn read(answer: &[u8], now_ms: i64) -> Result<Token, String> {
         // Such an answer may contain a token, which no error may show.
-        let unknown = || "it answers 200 without `access_token`, or with an `expires_in` that is no number".to_owned();
-        let answer: TokenAnswer = serde_json::from_slice(&text).map_err(|_| unknown())?;
+        let unknown =
+            || "it answers 200 without `access_token`, or with an `expires_in` that is no number".to_owned();
+        let answer: TokenAnswer = serde_json::from_slice(answer).map_err(|_| unknown())?;
         let lifetime_s = answer.lifetime_s().ok_or_else(unknown)?;
         let lifetime_ms = lifetime_s.clamp(0.0, 1e9) * 1000.0;
         let until_ms = now_ms.saturating_add(lifetime_ms as i64 - SPARE_MS);
         Ok(Token { text: answer.access_token, until_ms })
+    }
+}
+
+/// Text as the name and the secret of a client in basic authorization (RFC 6749, section 2.3.1).
+fn form_encoded(text: &str) -> String {
+    utf8_percent_encode(text, FORM).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_token_is_a_number_or_its_text_and_no_error_shows_an_answer() {
+        let until = |expires: &str| {
+            let answer = format!("{{\"access_token\": \"hush\"{expires}}}");
+            Token::read(answer.as_bytes(), 5).map(|token| token.until_ms)
+        };
+        assert_eq!(until(", \"expires_in\": 3599"), Ok(5 + 3_599_000 - SPARE_MS));
+        assert_eq!(until(", \"expires_in\": \"3599\""), Ok(5 + 3_599_000 - SPARE_MS));
+        assert_eq!(until(", \"expires_in\": null"), until(""));
+        for odd in ["\"soon\"", "\"NaN\"", "[1]", "true"] {
+            let message = until(&format!(", \"expires_in\": {odd}")).expect_err("no number");
+            assert!(message.contains("no number") && !message.contains("hush"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_encoded_as_in_a_form() {
+        assert_eq!(form_encoded("a-b.c_d*"), "a-b.c_d*");
+        assert_eq!(form_encoded("50%+ü:"), "50%25%2B%C3%BC%3A");
     }
 }
