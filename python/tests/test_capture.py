@@ -188,7 +188,7 @@ def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, capture_
         (["."], ".: is a directory; expected a file"),
         (
             ["hosts.csv"],
-            "hosts.csv: first bytes 61646472; expected pcap, pcapng or a file of IPFIX messages",
+            "hosts.csv: first bytes 61646472 (text); expected pcap, pcapng or a file of IPFIX messages",
         ),
         (["two.pcap", "--by", "pod"], "--by: `pod`: expected one of address, host, rack, service"),
         (["two.pcap", "--by", "rack"], "--addresses: required for a matrix by rack: a file with the owner"),

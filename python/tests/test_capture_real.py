@@ -136,18 +136,31 @@ def test_a_tcpdump_of_a_veth_pair_gives_the_sent_packets_and_bytes(tcpdump_file:
     assert result.discards.num_rows == 0
 
 
-@pytest.mark.parametrize("version", [5, 9, 10])
+@pytest.mark.parametrize(
+    ("flags", "protocol"),
+    [
+        ("-v 5", "netflow 5"),
+        ("-v 9", "netflow 9"),
+        ("-v 10", "ipfix"),
+        ("-v 10 -A nano", "ipfix"),
+        ("-v 10 -b", "ipfix"),
+        ("-v psamp", "ipfix"),
+    ],
+)
 def test_softflowd_exports_give_the_sent_packets_and_bytes(
-    ends: tuple[str, str], tcpdump_file: Path, tmp_path: Path, version: int
+    ends: tuple[str, str], tcpdump_file: Path, tmp_path: Path, flags: str, protocol: str
 ) -> None:
     need("softflowd")
     path = tmp_path / "exports.pcap"
     with run_tcpdump(ends[0], "lo", path, "udp port 2055"):
-        collector = ("-n", "127.0.0.1:2055", "-v", str(version))
+        collector = ("-n", "127.0.0.1:2055", *flags.split())
         run("ip", "netns", "exec", ends[0], "softflowd", "-d", "-r", str(tcpdump_file), *collector)
     result = capture(path, size="ip", interval="12h", sampling=1)
     rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in result.total().to_pylist()}
     assert rows == {pair: (count, count * (size + 28)) for pair, (count, size) in SENT.items()}
+    # The packets were sent before softflowd started.
+    times = capture(tcpdump_file, interval="12h").cells["t_s"]
+    assert set(result.cells["t_s"].to_pylist()) == set(times.to_pylist())
     assert {row["reason"] for row in result.discards.to_pylist()} <= {"not-an-export"}
     [source] = result.sources.to_pylist()
-    assert source["protocol"] == {5: "netflow 5", 9: "netflow 9", 10: "ipfix"}[version]
+    assert source["protocol"] == protocol

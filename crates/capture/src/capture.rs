@@ -12,9 +12,9 @@ use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
 use crate::exports::{self, Arrival, Exporter, Exports, Sink, is_port, protocol};
 use crate::flow::Flow;
-use crate::frames::{Frame, Frames, OpenError, Record};
+use crate::frames::{Frame, Frames, OpenError, Record, other_content};
 use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
-use crate::packet::{Datagram, Packet};
+use crate::packet::{Datagram, Packet, cooked};
 use crate::places::Places;
 use crate::settings::{Content, Settings};
 
@@ -105,9 +105,17 @@ impl Capture {
                 OpenError::Broken(error) => error.to_string(),
                 OpenError::Empty => "the file is empty".into(),
                 OpenError::CutOff => "the file ends inside its header: is it truncated?".into(),
-                OpenError::Unknown([a, b, c, d]) => format!(
-                    "first bytes {a:02x}{b:02x}{c:02x}{d:02x}; expected pcap, pcapng or a file of IPFIX messages"
-                ),
+                OpenError::Version(format, major, minor) => {
+                    format!("{format} version {major}.{minor}; expected pcap 2.3 or 2.4, or pcapng 1")
+                }
+                OpenError::Unknown(first) => {
+                    let [a, b, c, d] = first;
+                    let content = other_content(first).map_or(String::new(), |name| format!(" ({name})"));
+                    format!(
+                        "first bytes {a:02x}{b:02x}{c:02x}{d:02x}{content}; \
+                         expected pcap, pcapng or a file of IPFIX messages"
+                    )
+                }
             };
             InputError::new(name, message)
         })?;
@@ -221,7 +229,7 @@ impl Capture {
         if let Some(export) = self.export(&packet) {
             return self.discards.count(Reason::Export, &export, frame.length, || format!("packet {record}"));
         }
-        let lengths = packet.lengths(frame.length);
+        let lengths = packet.lengths(frame.length.saturating_sub(cooked(frame.link_type)));
         let flow = Flow {
             start_ns: frame.time_ns,
             end_ns: frame.time_ns,

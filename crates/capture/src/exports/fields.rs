@@ -161,6 +161,9 @@ pub fn to_number(bytes: &[u8]) -> Option<u64> {
     leading.iter().all(|&byte| byte == 0).then_some(number)
 }
 
+/// Time after which an uptime of 32 bits in milliseconds wraps around, in nanoseconds.
+const UPTIME_WRAP: i64 = (1 << 32) * MILLI;
+
 /// The clock of an exporter, from a datagram's header.
 #[derive(Clone, Copy)]
 pub struct Clock {
@@ -190,12 +193,21 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// The time in nanoseconds since 1970, for an exporter that started at `boot_ns`.
-    pub fn time(self, boot_ns: Option<i64>) -> Option<i64> {
+    /// The time in nanoseconds since 1970, for an exporter that started at `boot_ns` and sent the record at `sent_ns`.
+    pub fn time(self, boot_ns: Option<i64>, sent_ns: i64) -> Option<i64> {
         match self {
             Moment::Unknown => None,
             Moment::At(time) => Some(time),
-            Moment::Uptime(uptime) => boot_ns?.checked_add(i64::try_from(uptime).ok()?.checked_mul(MILLI)?),
+            Moment::Uptime(uptime) => {
+                let time = boot_ns?.checked_add(i64::try_from(uptime).ok()?.checked_mul(MILLI)?)?;
+                if uptime > u64::from(u32::MAX) {
+                    return Some(time);
+                }
+                // An uptime of 32 bits wraps around: of all times, the nearest to the time of sending.
+                let behind = sent_ns.checked_sub(time)?;
+                let wraps = behind.checked_add(behind.signum() * (UPTIME_WRAP / 2))? / UPTIME_WRAP;
+                time.checked_add(wraps * UPTIME_WRAP)
+            }
         }
     }
 }
@@ -228,7 +240,7 @@ fn moment(fields: &Fields<'_>, clock: Clock, times: [u16; 4], up: u16, before: u
         return Moment::At(time);
     }
     if let Some(uptime) = fields.number(up) {
-        let stated = Moment::Uptime(uptime).time(fields.time(field::BOOT_MS, MILLI));
+        let stated = Moment::Uptime(uptime).time(fields.time(field::BOOT_MS, MILLI), clock.sent_ns);
         return stated.or_else(|| clock.at_uptime(uptime)).map_or(Moment::Uptime(uptime), Moment::At);
     }
     let before = fields.time(before, MICRO).and_then(|before| clock.sent_ns.checked_sub(before));

@@ -178,7 +178,7 @@ impl Counter<'_, '_, '_> {
             return self.refuse(Reason::NotPlausible, "bytes", 0);
         };
         let sent = content.sent_ns;
-        let (start_ns, end_ns) = match (content.start.time(boot_ns), content.end.time(boot_ns)) {
+        let (start_ns, end_ns) = match (content.start.time(boot_ns, sent), content.end.time(boot_ns, sent)) {
             (Some(start), Some(end)) if start <= end && end.saturating_sub(start) <= LONGEST_NS => {
                 (start, end)
             }

@@ -49,6 +49,8 @@ pub enum OpenError {
     Empty,
     /// The file ends inside the pcap header.
     CutOff,
+    /// A version of a format that is not known: its name, and the major and minor number.
+    Version(&'static str, u16, u16),
     /// Unknown first bytes.
     Unknown([u8; 4]),
 }
@@ -72,10 +74,19 @@ impl Frames {
         }
         let magic = first(&window);
         let format = match magic {
-            pcapng::MAGIC => Format::PcapNg(pcapng::PcapNg::default()),
+            pcapng::MAGIC => {
+                let version = if window.reach(16)? { pcapng::version(window.bytes()) } else { (1, 0) };
+                if version.0 != 1 {
+                    return Err(OpenError::Version("pcapng", version.0, version.1));
+                }
+                Format::PcapNg(pcapng::PcapNg::default())
+            }
             [0, 10, ..] => Format::Ipfix,
             _ if window.reach(pcap::HEADER)? => {
-                let header = pcap::Pcap::open(window.bytes()).ok_or(OpenError::Unknown(magic))?;
+                let (header, version) = pcap::Pcap::open(window.bytes()).ok_or(OpenError::Unknown(magic))?;
+                if !pcap::VERSIONS.contains(&version) {
+                    return Err(OpenError::Version("pcap", version.0, version.1));
+                }
                 window.pass(pcap::HEADER);
                 Format::Pcap(header)
             }
@@ -112,6 +123,26 @@ impl Frames {
             Format::Ipfix => Ok(ipfix::next(window, discards)?.map(Record::Message)),
         }
     }
+}
+
+/// The content that first bytes announce, if it is of another kind than captures.
+pub fn other_content(first: [u8; 4]) -> Option<&'static str> {
+    Some(match &first {
+        [0, 1, ..] => "messages of NetFlow 1",
+        [0, 5, ..] => "messages of NetFlow 5",
+        [0, 7, ..] => "messages of NetFlow 7",
+        [0, 8, ..] => "messages of NetFlow 8",
+        [0, 9, ..] => "messages of NetFlow 9",
+        [0, 0, 0, 5] => "messages of sFlow 5",
+        [0x0c, 0xa5, ..] | [0xa5, 0x0c, ..] => "a file of nfdump",
+        b"snoo" => "a file of snoop",
+        b"GMBU" | b"RTSS" => "a file of Network Monitor",
+        [0x28, 0xb5, 0x2f, 0xfd] => "zstd",
+        [0xfd, b'7', b'z', b'X'] => "xz",
+        [b'B', b'Z', b'h', b'1'..=b'9'] => "bzip2",
+        text if text.iter().all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) => "text",
+        _ => return None,
+    })
 }
 
 fn first(window: &Window) -> [u8; 4] {

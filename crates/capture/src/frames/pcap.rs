@@ -18,6 +18,9 @@ pub const HEADER: usize = 24;
 /// both byte orders.
 pub const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, 0xa1b2_cd34];
 
+/// Versions of the format. Before 2.3, the two lengths of a packet had the opposite order.
+pub const VERSIONS: [(u16, u16); 2] = [(2, 3), (2, 4)];
+
 type Parse = for<'a> fn(&'a [u8]) -> IResult<&'a [u8], LegacyPcapBlock<'a>, PcapError<&'a [u8]>>;
 
 pub struct Pcap {
@@ -36,8 +39,8 @@ pub struct Pcap {
 const HAS_CHECK_SEQUENCE: u32 = 0x0400_0000;
 
 impl Pcap {
-    /// The format according to the file header; `None` if the header is invalid.
-    pub fn open(bytes: &[u8]) -> Option<Pcap> {
+    /// The format and its version according to the file header; `None` if the header is invalid.
+    pub fn open(bytes: &[u8]) -> Option<(Pcap, (u16, u16))> {
         let (_, header) = parse_pcap_header(bytes).ok()?;
         let (parse, record_header): (Parse, usize) = if header.is_modified_format() {
             (parse_pcap_frame_modified, 24)
@@ -48,14 +51,15 @@ impl Pcap {
         };
         let network = header.network.0 as u32;
         let has_check_sequence = network & HAS_CHECK_SEQUENCE != 0;
-        Some(Pcap {
+        let pcap = Pcap {
             link_type: network & 0xffff,
             check_sequence: if has_check_sequence { u64::from(network >> 28) * 2 } else { 0 },
             record_header,
             big_endian: header.is_bigendian(),
             unit_ns: if header.is_nanosecond_precision() { 1 } else { 1_000 },
             parse,
-        })
+        };
+        Some((pcap, (header.version_major, header.version_minor)))
     }
 
     pub fn next<'a>(
@@ -103,8 +107,7 @@ impl Pcap {
             return Ok(None);
         }
         let header = &window.bytes()[..HEADER];
-        let version = [[2, 0, 4, 0], [0, 2, 0, 4]].iter().any(|version| header[4..8] == *version);
-        Ok(Pcap::open(header).filter(|_| version))
+        Ok(Pcap::open(header).and_then(|(pcap, version)| VERSIONS.contains(&version).then_some(pcap)))
     }
 
     /// Number of captured bytes of the next packet.

@@ -24,6 +24,15 @@ const CHECK_SEQUENCE: OptionCode = OptionCode(13);
 const MOST_INTERFACES: usize = 100_000;
 const NANOS: i128 = 1_000_000_000;
 
+/// Major and minor version of a section, from its first 16 bytes.
+pub fn version(section: &[u8]) -> (u16, u16) {
+    let number = |at: usize| {
+        let two = [section[at], section[at + 1]];
+        if section[8..12] == BIG_ENDIAN { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) }
+    };
+    (number(12), number(14))
+}
+
 #[derive(Default)]
 pub struct PcapNg {
     big_endian: bool,

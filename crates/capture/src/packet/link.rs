@@ -2,6 +2,7 @@
 
 use super::PacketError;
 use crate::discards::Reason;
+use crate::flow::ETHERNET;
 
 /// Link types, as numbered by tcpdump.org.
 pub mod link_type {
@@ -40,6 +41,16 @@ pub mod ether_type {
 const MOST_TAGS: usize = 16;
 /// First bytes of a frame with Cisco's framing: to one receiver, and to all.
 const CISCO: [u8; 2] = [0x0f, 0x8f];
+
+/// Bytes that a header has beyond one of Ethernet, if Linux wrote it in place of the frame's own header. Its length
+/// depends on the version of the capturing program.
+pub fn cooked(link: u32) -> u64 {
+    match link {
+        link_type::LINUX_SLL => 16 - ETHERNET,
+        link_type::LINUX_SLL2 => 20 - ETHERNET,
+        _ => 0,
+    }
+}
 
 /// Removes the link layer: the rest begins with an IP header.
 pub fn strip(link: u32, frame: &[u8]) -> Result<&[u8], PacketError> {

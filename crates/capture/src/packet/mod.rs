@@ -10,7 +10,7 @@ mod tunnel;
 use std::net::IpAddr;
 
 use etherparse::{Ipv6ExtensionSlice, LaxIpSlice, UdpHeaderSlice, ip_number};
-pub use link::link_type;
+pub use link::{cooked, link_type};
 
 use crate::discards::Reason;
 use link::strip;
@@ -113,7 +113,7 @@ impl<'a> Packet<'a> {
         let bytes = strip(link_type, frame)?;
         let link_bytes = (frame.len() - bytes.len()) as u64;
         let packet = Packet::read_ip(bytes, length.saturating_sub(link_bytes))?;
-        let packet = Packet { link_bytes, ..packet };
+        let packet = Packet { link_bytes: link_bytes.saturating_sub(cooked(link_type)), ..packet };
         if tunnels == Tunnels::Inner { tunnel::enter(packet) } else { Ok(packet) }
     }
 

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::support::exports::{BOOT_MS, ipfix, set, v9};
+use crate::support::exports::{BOOT_MS, SENT_MS, ipfix, set, v9};
 use crate::support::files::{Captured, Order, pcap};
 use crate::support::layouts::*;
 use crate::support::{Udp, cells, read, reasons, v4};
@@ -328,6 +328,34 @@ fn a_start_of_the_exporter_applies_to_records_before_it() {
     ];
     let matrix = read(&ipfix(1, &sets), Settings { interval_s: 1, ..settings() });
     assert_eq!((cells(&matrix)[0].0, reasons(&matrix)), ((BOOT_MS / 1000) as i64 + 100, vec![]));
+}
+
+#[test]
+fn an_uptime_of_32_bits_is_the_nearest_to_the_time_of_sending() {
+    let fields = [flow_fields(), vec![spec(22, 4), spec(21, 4)]].concat();
+    let options = [spec(144, 4), spec(160, 8)];
+    let boot = |at: u64| record(&options, &[vec![0; 4], at.to_be_bytes().to_vec()]);
+    let wrap = 1_u64 << 32;
+    // The exporter has run for a minute, for 50 days and for 149; or its packets are of a file from before its start.
+    for (started, uptime) in [
+        (SENT_MS - 60_000, 50_000),
+        (SENT_MS - wrap - 60_000, 50_000),
+        (SENT_MS - 3 * wrap - 60_000, 50_000),
+        (SENT_MS - wrap + 5_000, wrap - 15_000),
+        (SENT_MS, wrap - 10_000),
+    ] {
+        let up = (uptime as u32).to_be_bytes().to_vec();
+        let flow = record(&fields, &[flow_values(1000), vec![up.clone(), up]].concat());
+        let sets = [
+            options_template(true, 301, &options),
+            records(301, &[boot(started)]),
+            template(true, 300, &fields),
+            records(300, &[flow]),
+        ];
+        let matrix = read(&ipfix(1, &sets), Settings { interval_s: 1, ..settings() });
+        let seconds = cells(&matrix)[0].0;
+        assert_eq!((seconds, reasons(&matrix)), (SENT_MS as i64 / 1000 - 10, vec![]), "{started} {uptime}");
+    }
 }
 
 #[test]
