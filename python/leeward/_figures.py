@@ -8,7 +8,7 @@ BASELINE = "against_baseline"
 
 
 def flatten_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures of `Run.summary()` by name; None for times of which none was counted.
+    """Figures of `Run.summary()` by name, without lists; None for times of which none was counted.
 
     Args:
         summary: A summary, in which a time is 0 if none was counted.
@@ -32,6 +32,6 @@ def _flatten(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             result |= _flatten(value, f"{prefix}{name}.")
-        else:
+        elif not isinstance(value, list):
             result[prefix + name] = None if nothing and name != "count" else value
     return result

@@ -214,7 +214,7 @@ class Scenario:
 
     @property
     def kind(self) -> str:
-        """Kind of its runs: `replicas`, tasks of a `cell`, or `apps`."""
+        """Kind of its runs: `replicas`, tasks of a `cell`, `apps` or `coflows`."""
 
     def run(
         self,
@@ -243,7 +243,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """Kind of the run: `replicas`, tasks of a `cell`, or `apps`."""
+        """Kind of the run: `replicas`, tasks of a `cell`, `apps` or `coflows`."""
 
     @property
     def warmup_s(self) -> float:
@@ -302,6 +302,9 @@ class Run:
 
     def apps(self) -> pyarrow.Table:
         """Apps: arrival, placement, end, hosts, bytes sent, moves."""
+
+    def coflows(self) -> pyarrow.Table:
+        """Coflows, in order of arrival: width, bytes, lower bound, completion."""
 
     def migrations(self) -> pyarrow.Table:
         """Migrations of apps, by time: predicted times with and without the move, and its predicted cost."""

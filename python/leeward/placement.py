@@ -14,7 +14,7 @@ from leeward.simulation import name_policy
 
 ALL = 65_535
 """Keeps every candidate."""
-POLICY_KINDS = ("replicas", "tasks", "moves", "admission")
+POLICY_KINDS = ("replicas", "tasks", "moves", "coflows", "admission")
 """Kinds of plug-ins that are policies."""
 
 

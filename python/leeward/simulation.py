@@ -21,7 +21,7 @@ from leeward.errors import MOST_SEED, InputError, names, whole_number
 TABLES = (
     *("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts"),
     *("tasks", "moves", "cell", "reads"),
-    *("apps", "migrations"),
+    *("apps", "migrations", "coflows"),
 )
 """Names of the tables of a run."""
 
@@ -89,7 +89,7 @@ def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
 
     Args:
         policies: Names with settings.
-        kind: Kind of the runs: `replicas`, `cell` or `apps`.
+        kind: Kind of the runs: `replicas`, `cell`, `apps` or `coflows`.
 
     Raises:
         InputError: A policy or a setting is invalid.

@@ -17,6 +17,7 @@ mod capture;
 mod circuits;
 mod cluster;
 mod cluster_tables;
+mod coflow_records;
 mod columns;
 mod contention;
 mod describe;

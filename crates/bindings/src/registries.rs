@@ -16,6 +16,7 @@ pub fn plug_ins(py: Python<'_>) -> PyResult<Py<PyAny>> {
         entries(&replicas::REGISTRY),
         entries(&tasks::REGISTRY),
         entries(&moves::REGISTRY),
+        entries(&leeward_coflows::REGISTRY),
         entries(&admit::REGISTRY),
         entries(&limits::REGISTRY),
         entries(&schedulers::REGISTRY),

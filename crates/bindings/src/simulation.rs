@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::app_records;
+use crate::coflow_records;
 use crate::errors::PyInputError;
 use crate::records::{self, ArrowTable};
 use crate::tables;
@@ -98,7 +99,7 @@ impl Scenario {
         self.inner.ledger.hot
     }
 
-    /// Kind of its runs: `replicas`, tasks of a `cell`, or `apps`.
+    /// Kind of its runs: `replicas`, tasks of a `cell`, `apps` or `coflows`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.inner.kind().name()
@@ -193,7 +194,7 @@ impl Run {
         self.scenario.ledger.hot
     }
 
-    /// Kind of the run: `replicas`, tasks of a `cell`, or `apps`.
+    /// Kind of the run: `replicas`, tasks of a `cell`, `apps` or `coflows`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.scenario.kind().name()
@@ -293,6 +294,11 @@ impl Run {
     /// Apps: arrival, placement, end, hosts, bytes sent, moves.
     fn apps(&self) -> PyResult<ArrowTable> {
         app_records::apps(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
+    /// Coflows, in order of arrival: width, bytes, lower bound, completion.
+    fn coflows(&self) -> PyResult<ArrowTable> {
+        coflow_records::coflows(&self.inner.record)
     }
 
     /// Migrations of apps, by time: predicted times with and without the move, and its predicted cost.

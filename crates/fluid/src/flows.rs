@@ -20,6 +20,11 @@ impl FlowId {
     pub fn to_bits(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
+
+    /// Returns the identifier of a slot and a generation, for networks that share links by other rules.
+    pub fn new(slot: u32, generation: u32) -> FlowId {
+        FlowId { slot, generation }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use leeward_fabric::input::InputError;
 
-use crate::driver::{Progress, RunError, apps, cell, replicas};
+use crate::driver::{Progress, RunError, apps, cell, coflows, replicas};
 use crate::record::Record;
 use crate::scenario::{Arrivals, Kind, PolicySpec, Scenario};
 
@@ -115,6 +115,7 @@ fn run(
         Kind::Replicas => replicas::run,
         Kind::Cell => cell::run,
         Kind::Apps => apps::run,
+        Kind::Coflows => coflows::run,
     };
     let record = simulate(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
     let (policy, provenance) = (task.policy.clone(), arrivals.provenance.clone());

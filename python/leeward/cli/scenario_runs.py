@@ -45,6 +45,17 @@ def warn_of_refusals(rows: Sequence[Mapping[str, Any]]) -> None:
                 print_note(f"hint: {hint}")
 
 
+def note_unfinished(runs: Sequence[Run]) -> None:
+    """Names the coflows that did not end, on stderr."""
+    most = 10
+    for run in runs:
+        coflows = run.summary().get("coflows")
+        if coflows and coflows["unfinished"]:
+            ids = coflows["unfinished_ids"]
+            names = ", ".join(ids[:most]) + (", ..." if len(ids) > most else "")
+            print_note(f"{run.policy}: {len(ids):,} of {coflows['count']:,} coflows did not end: {names}")
+
+
 def summary(runs: list[Run]) -> dict[str, object]:
     """Summaries of the runs, and their comparison with the first run, as JSON."""
     return {

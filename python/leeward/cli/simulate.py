@@ -19,7 +19,7 @@ from leeward.cli.options import (
 )
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import STEPS, progress, simulated_time_text, slow_notice, steps
-from leeward.cli.scenario_runs import read, summary, warn_of_refusals
+from leeward.cli.scenario_runs import note_unfinished, read, summary, warn_of_refusals
 from leeward.report.rows import comparison_rows, glossary
 
 EXAMPLES = """\b
@@ -151,4 +151,5 @@ def show(runs: list[Run], output: Format) -> None:
         headers = ("", *(run.policy for run in runs))
         print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
         print_words(glossary(rows, runs[0].policy))
+    note_unfinished(runs)
     warn_of_refusals(summaries)

@@ -11,9 +11,14 @@ from leeward.report import document
 from leeward.report.document import Html, Picture
 from leeward.report.rows import against, comparison_rows, glossary
 
-OBJECTS = {"replicas": "copies of blocks", "cell": "tasks", "apps": "tasks"}
-"""Objects that runs of a kind place, in words."""
-POLICIES = {"replicas": "replicas", "cell": "tasks", "apps": "tasks"}
+SUBJECTS = {
+    "replicas": "where copies of blocks go",
+    "cell": "where tasks go",
+    "apps": "where tasks go",
+    "coflows": "how coflows share links",
+}
+"""Decisions of the policies of each kind of run, in words."""
+POLICIES = {"replicas": "replicas", "cell": "tasks", "apps": "tasks", "coflows": "coflows"}
 """Kind of the policies of each kind of run: policies of different kinds may share a name."""
 
 
@@ -41,7 +46,7 @@ def page(scenario: Scenario, runs: Sequence[Run]) -> str:
     cells = ([row.quantity, *row.cells] for row in rows)
     return document.document(
         f"{scenario.name}: {' against '.join(names)}",
-        f"{scenario.name}: where {OBJECTS[scenario.kind]} go",
+        f"{scenario.name}: {SUBJECTS[scenario.kind]}",
         [lead, "Every policy saw the same arrivals."],
         [
             document.section("What was simulated", document.paragraph(facts(scenario.cluster)), arrivals),
@@ -68,6 +73,15 @@ def page_pictures(runs: Sequence[Run]) -> list[Picture]:
     )
     balance = "Standard deviation over mean of the loads of all rack downlinks, for every interval."
     busy = "Intervals right of the mark are hot. The vertical axis is logarithmic."
+    if runs[0].kind == "coflows":
+        times = (
+            "Share of coflows that take longer than a time, from their arrival to the end of their last flow:"
+            " lower and further left is better. Both axes are logarithmic."
+        )
+        return [
+            ("The slow coflows", pictures.coflow_times(runs), times),
+            ("How busy rack downlinks get", pictures.hot_links(runs), busy),
+        ][: 2 if len(runs[0].links()) else 1]
     if len(runs[0].apps()):
         times = (
             "Share of apps that take longer than a time, from their arrival on: lower and further left is"

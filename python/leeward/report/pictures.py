@@ -60,6 +60,28 @@ def app_times(runs: Sequence[Run]) -> str:
     return figure(draw)
 
 
+def coflow_times(runs: Sequence[Run]) -> str:
+    """Tail of the completion times of coflows."""
+
+    def draw(axes: "Axes") -> None:
+        for run, style in zip(runs, run_styles(runs), strict=True):
+            coflows = run.coflows()
+            durations = coflows["completion_s"].to_numpy(zero_copy_only=False)
+            is_counted = (coflows["arrived_s"].to_numpy() >= run.warmup_s) & (coflows["flows"].to_numpy() > 0)
+            durations = numpy.sort(durations[is_counted & numpy.isfinite(durations)])
+            longer = 100 * (1 - numpy.arange(len(durations)) / max(len(durations), 1))
+            axes.step(durations, longer, where="post", label=run.policy, **style)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(0.1, 130)
+        plain(axes.xaxis, decades(-3, 6))
+        plain(axes.yaxis, _PERCENT[2:])
+        axes.set_xlabel("coflow completion time, s")
+        axes.set_ylabel("coflows that take longer, %")
+
+    return figure(draw)
+
+
 def gains(runs: Sequence[Run]) -> str:
     """Speed-up of each full block against the first policy."""
 

@@ -11,6 +11,7 @@ from typing import Literal
 from leeward._figures import BASELINE, flatten_comparison, flatten_summary
 from leeward._native import Run
 from leeward._quantities import NONE, percent_text, time_text
+from leeward.placement import policies as policies_of_all_kinds
 
 BLOCKS = "blocks written"
 BLOCK_TIME = "block write time, mean"
@@ -39,7 +40,10 @@ READS = "reads"
 APPS = "apps"
 """Prefix of the figures of apps."""
 
-_PREFIXES = {"cell": TASKS, "apps": APPS}
+COFLOWS = "coflows"
+"""Prefix of the figures of coflows."""
+
+_PREFIXES = {"cell": TASKS, "apps": APPS, "coflows": COFLOWS}
 """Prefix of the figures of each kind of run."""
 
 TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
@@ -74,6 +78,16 @@ _APP_WORDS = {
     "forecast": "run time by the model when the app was placed; of apps that ran undisturbed",
     "across the network": "bytes between tasks on different hosts, of all bytes that tasks sent",
     "Cv": _WORDS["Cv"],
+}
+
+COFLOW_TIME = "coflow completion time, mean"
+_COFLOW_CLASSES = {"SN": "short, narrow", "LN": "long, narrow", "SW": "short, wide", "LW": "long, wide"}
+_COFLOW_WORDS = {
+    "coflow completion time": "from the arrival of a coflow to the end of its last flow",
+    "slowdown": "completion time over the time that the coflow takes alone: the largest quotient, over links,"
+    " of its bytes and the capacity",
+    "short": "the longest flow has less than 5 MiB; narrow: at most 50 flows (Varys section 7)",
+    "hot": _WORDS["hot"],
 }
 
 Show = Callable[..., str]
@@ -112,7 +126,9 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
         figures: Names of all figures, which show the kind of the runs, and whether there are reads.
     """
     if f"{APPS}.count" in figures:
-        return _app_quantities(policies)
+        return _app_quantities(policies, figures)
+    if f"{COFLOWS}.count" in figures and _serve_coflows(policies):
+        return _coflow_quantities(policies, figures)
     cell = f"{TASKS}.count" in figures
     if cell:
         return [
@@ -159,6 +175,7 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
         Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference"),
         Quantity(HOT, "hot_share", percent_text, "difference"),
         Quantity(STORAGE, "rack_storage_cv", number, "difference"),
+        *_background_coflows(figures),
         *(Quantity(words, name, count, only_if_any=True) for words, name in TROUBLES),
     ]
 
@@ -182,7 +199,7 @@ def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     return result
 
 
-def _app_quantities(policies: Sequence[str]) -> list[Quantity]:
+def _app_quantities(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     """Lines of the comparison of apps."""
     result = [
         Quantity("apps that arrived", f"{APPS}.count", count),
@@ -210,8 +227,62 @@ def _app_quantities(policies: Sequence[str]) -> list[Quantity]:
         Quantity("migrations", f"{APPS}.migrations", count, only_if_any=True),
         Quantity("  tasks moved", f"{APPS}.tasks_moved", count, only_if_any=True),
         Quantity("restarted after a failure", f"{APPS}.restarts", count, only_if_any=True),
+        *_background_coflows(figures),
         Quantity(UPLINKS, "rack_uplink_cv", number, "difference", only_if_any=True),
         Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference", only_if_any=True),
+    ]
+
+
+def _serve_coflows(names: Sequence[str]) -> bool:
+    """True for policies under which coflows share links."""
+    known = {policy["name"] for policy in policies_of_all_kinds() if policy["kind"] == "coflows"}
+    return all(name.partition(":")[0] in known for name in names)
+
+
+def _coflow_quantities(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
+    """Lines of the comparison of coflows."""
+    result = [
+        Quantity("coflows that arrived", f"{COFLOWS}.count", count),
+        Quantity("ended", f"{COFLOWS}.finished", count),
+        Quantity("not ended", f"{COFLOWS}.unfinished", count, only_if_any=True),
+        Quantity("coflows within racks, of no time", f"{COFLOWS}.local", count, only_if_any=True),
+        Quantity(COFLOW_TIME, f"{COFLOWS}.completion_s.mean", time_text, "ratio"),
+        Quantity("  median", f"{COFLOWS}.completion_s.p50", time_text, "ratio"),
+        Quantity("  95th percentile", f"{COFLOWS}.completion_s.p95", time_text, "ratio"),
+        Quantity("  99th percentile", f"{COFLOWS}.completion_s.p99", time_text, "ratio"),
+        *(
+            Quantity(f"  {words}, mean", f"{COFLOWS}.classes.{name}.completion_s.mean", time_text, "ratio")
+            for name, words in _COFLOW_CLASSES.items()
+        ),
+        Quantity("slowdown, mean", f"{COFLOWS}.slowdown.mean", times, "ratio"),
+        Quantity("  95th percentile", f"{COFLOWS}.slowdown.p95", times, "ratio"),
+    ]
+    if len(policies) > 1:
+        baseline = policies[0]
+        words = f"time of the same coflows, {against(baseline)}"
+        result.append(Quantity(words, f"{BASELINE}.{COFLOWS}.factor", times))
+        for name, words in _COFLOW_CLASSES.items():
+            figure = f"{BASELINE}.coflow_classes.{name}.factor"
+            result += [Quantity(f"  {words}", figure, times)] if figure in figures else []
+        for words, share in shares(baseline, COFLOWS):
+            result.append(Quantity(words, f"{BASELINE}.{COFLOWS}.{share}", percent_text))
+    return [
+        *result,
+        Quantity(UPLINKS, "rack_uplink_cv", number, "difference", only_if_any=True),
+        Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference", only_if_any=True),
+        Quantity(HOT, "hot_share", percent_text, "difference", only_if_any=True),
+    ]
+
+
+def _background_coflows(figures: Container[str]) -> list[Quantity]:
+    """Lines about the coflows of the background."""
+    if f"{COFLOWS}.count" not in figures:
+        return []
+    return [
+        Quantity("background coflows that arrived", f"{COFLOWS}.count", count),
+        Quantity("  ended", f"{COFLOWS}.finished", count),
+        Quantity("  completion time, mean", f"{COFLOWS}.completion_s.mean", time_text, "ratio"),
+        Quantity("  95th percentile", f"{COFLOWS}.completion_s.p95", time_text, "ratio"),
     ]
 
 
@@ -262,6 +333,8 @@ def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
         return list(_CELL_WORDS.items())
     if any(row.quantity == APP_TIME for row in rows):
         return list(_APP_WORDS.items())
+    if any(row.quantity == COFLOW_TIME for row in rows):
+        return list(_COFLOW_WORDS.items())
     words = list(_WORDS.items())
     if any(against(baseline) in row.quantity for row in rows):
         meaning = (

@@ -34,6 +34,8 @@ COLOURS = {
     "utp-reactive": "#e08e45",
     "utp-proactive": "#5fb3bf",
     "utp": "#00798c",
+    "fair": "#7a7a7a",
+    "sebf": "#a3326b",
 }
 OTHER = "#2f7d32"
 """Colour of a policy that is not listed."""

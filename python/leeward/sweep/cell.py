@@ -23,7 +23,7 @@ SAME_WITHIN = 0.01
 """Two write times within this share of each other count as equal."""
 
 
-ANY = {"replicas": "uniform", "cell": "borg", "apps": "borg"}
+ANY = {"replicas": "uniform", "cell": "borg", "apps": "borg", "coflows": "fair"}
 """A policy of each kind, for runs whose results do not matter."""
 
 
@@ -89,9 +89,9 @@ def writes(run: Run) -> pyarrow.Table:
     """The write times of a run.
 
     Returns:
-        A row for each block, file, job, read and app: `kind`; `number` and `block`, which identify it in
-        every run on the same arrivals; `full`, true for a full block; `counts`, true if it, or its
-        file, began after the warm-up; `time_s`, null without an end.
+        A row for each block, file, job, read, app and coflow: `kind`; `number` and `block`, which identify it
+        in every run on the same arrivals; `full`, true for a full block; `counts`, true if it, or its file,
+        began after the warm-up; `time_s`, null without an end.
     """
     blocks, files, jobs, reads = run.blocks(), run.files(), run.jobs(), run.reads()
     counts_of_file = files["start_s"].to_numpy() >= run.warmup_s
@@ -119,6 +119,13 @@ def writes(run: Run) -> pyarrow.Table:
         none = numpy.zeros(len(apps), dtype=numpy.uint32)
         counts = apps["arrived_s"].to_numpy() >= run.warmup_s
         rows.append(("app", numbers, none, none.astype(bool), counts, _durations(apps, "arrived_s")))
+    coflows = run.coflows()
+    if len(coflows):
+        numbers = numpy.arange(len(coflows), dtype=numpy.uint32)
+        none = numpy.zeros(len(coflows), dtype=numpy.uint32)
+        # A coflow without flows takes no time under any policy.
+        counts = (coflows["arrived_s"].to_numpy() >= run.warmup_s) & (coflows["flows"].to_numpy() > 0)
+        rows.append(("coflow", numbers, none, none.astype(bool), counts, _durations(coflows, "arrived_s")))
     kinds = numpy.concatenate([numpy.repeat(kind, len(numbers)) for kind, numbers, *_ in rows])
     number, block, full, counts, times = (
         numpy.concatenate([row[column] for row in rows]) for column in range(1, 6)
@@ -148,6 +155,8 @@ def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
         parts["reads"] = ("read", None)
     if "app" in ours["kind"].combine_chunks().dictionary.to_pylist():
         parts |= {"apps": ("app", None)}
+    if "coflow" in ours["kind"].combine_chunks().dictionary.to_pylist():
+        parts |= {"coflows": ("coflow", None)}
     comparison: dict[str, Any] = {
         name: _pairs(_select(ours, kind, full), _select(baseline, kind, None))
         for name, (kind, full) in parts.items()

@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use leeward_coflows::Tracker;
 use leeward_engine::Input;
 use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos};
-use leeward_fluid::{FlowId, Network};
+use leeward_fluid::{Finished, FlowId, Network};
 
+use super::carrier::Carrier;
 use super::error::RunError;
 use super::profiles::Profiles;
 use crate::outage::Outages;
@@ -16,18 +18,19 @@ use crate::scenario::{Event, Scenario};
 use crate::telemetry::{Reporters, TimedSamples};
 use crate::workload::Workload;
 
-/// State of a run, apart from the engine and its work. `P` are the pending events of a driver.
-pub(super) struct World<'a, P> {
+/// State of a run, apart from the engine and its work. `P` are the pending events of a driver, and `N` is the network.
+pub(super) struct World<'a, P, N = Network> {
     scenario: &'a Scenario,
     workload: &'a Workload,
     pub fabric: Arc<Fabric>,
-    pub network: Network,
+    pub network: N,
     pub outages: Outages,
     pub reporters: Reporters,
     /// Scratch space for a path.
     pub hops: Vec<Hop>,
     profiles: Profiles,
     links: LinkRecorder,
+    coflows: Tracker,
     /// Events at known times, in order of time and of scheduling.
     pending: BTreeMap<(Nanos, u64), P>,
     sequence: u64,
@@ -40,24 +43,25 @@ pub(super) struct World<'a, P> {
     flows: usize,
 }
 
-impl<'a, P> World<'a, P> {
+impl<'a, P, N: Carrier> World<'a, P, N> {
     /// Creates the state at the start of a run. `event` turns an event of the scenario into a pending one.
     pub fn new(
         scenario: &'a Scenario,
         workload: &'a Workload,
         seed: u64,
         event: fn(Event) -> P,
-    ) -> Result<World<'a, P>, RunError> {
+    ) -> Result<World<'a, P, N>, RunError> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
         let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
         let mut world = World {
-            network: Network::new(&capacities)?.observed(),
+            network: N::with_capacities(&capacities)?,
             outages: Outages::new(fabric.clone(), truth),
             reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
             hops: Vec::new(),
             profiles: Profiles::new(fabric.resource_count()),
             links: LinkRecorder::new(&fabric, scenario.ledger.hot),
+            coflows: Tracker::new(&workload.coflows),
             pending: BTreeMap::new(),
             sequence: 0,
             tick: scenario.telemetry.interval,
@@ -72,6 +76,12 @@ impl<'a, P> World<'a, P> {
             world.schedule(scheduled.at, event(scheduled));
         }
         Ok(world)
+    }
+
+    /// Drops the readings of counters, for a driver without an engine.
+    pub fn without_telemetry(mut self) -> Self {
+        self.tick = Nanos(u64::MAX);
+        self
     }
 
     /// Adds an event at a known time.
@@ -104,6 +114,11 @@ impl<'a, P> World<'a, P> {
         if is_over || now > 2.0 * horizon { None } else { Some(now) }
     }
 
+    /// Returns true if a coflow has not ended.
+    pub fn has_coflows(&self) -> bool {
+        self.coflows.is_open()
+    }
+
     /// Returns the finished share of the run.
     pub fn progress(&self, now: f64) -> f64 {
         (now / self.scenario.horizon.as_secs_f64()).min(1.0)
@@ -117,10 +132,26 @@ impl<'a, P> World<'a, P> {
         to: Endpoint,
         bytes: f64,
     ) -> Result<FlowId, RunError> {
+        self.start_part(now, from, to, bytes, None)
+    }
+
+    /// Starts a flow of a coflow, if any.
+    fn start_part(
+        &mut self,
+        now: f64,
+        from: Endpoint,
+        to: Endpoint,
+        bytes: f64,
+        coflow: Option<u32>,
+    ) -> Result<FlowId, RunError> {
         self.hops.clear();
         self.fabric.path(&[from, to], &mut self.hops);
         let class = class_of(from).zip(class_of(to)).map(|(from, to)| from << 32 | to);
-        Ok(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?)
+        let flow = self.network.start_flow(now, &self.hops, bytes, class, coflow)?;
+        if let Some(coflow) = coflow {
+            self.coflows.start(coflow, flow, &self.hops, bytes, self.outages.truth());
+        }
+        Ok(flow)
     }
 
     /// Applies the rates and starts the flows of the background that are due.
@@ -137,10 +168,16 @@ impl<'a, P> World<'a, P> {
         while let Some(flow) =
             workload.flows.get(self.flows).filter(|flow| flow.start <= now && flow.start < horizon)
         {
-            self.start_flow(now, flow.from, flow.to, flow.bytes.0 as f64)?;
+            self.start_part(now, flow.from, flow.to, flow.bytes.0 as f64, flow.coflow)?;
             self.flows += 1;
         }
         Ok(())
+    }
+
+    /// Records the end of a flow of the background.
+    pub fn finish_background(&mut self, done: Finished, record: &mut Record) {
+        record.flows.0 += 1;
+        self.coflows.finish(done);
     }
 
     /// Applies an event of the scenario. Returns the engine's inputs: announced changes, and recoveries of hosts whose
@@ -190,10 +227,11 @@ impl<'a, P> World<'a, P> {
         }
     }
 
-    /// Completes the record at the end of the run. The record has the number of finished background flows.
+    /// Completes the record at the end of the run: with coflows, and with the numbers of flows of the background.
     pub fn finish(&mut self, record: &mut Record) {
         self.links.finish(record);
         record.flows.1 = self.flows as u64 - record.flows.0;
+        record.coflows = self.coflows.take();
     }
 }
 

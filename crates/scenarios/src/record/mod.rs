@@ -7,6 +7,7 @@ mod reads;
 
 pub use app::{App, Migration};
 pub use cell::{CellInterval, CellTasks, Move, Task};
+pub use leeward_coflows::Coflow;
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
 pub use reads::{Read, SkippedReads};
 
@@ -41,6 +42,8 @@ pub struct Record {
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.
     pub migrations: Vec<Migration>,
+    /// Coflows of the background, in order of arrival.
+    pub coflows: Vec<Coflow>,
     /// Number of background flows that ended within the run, and number of flows that did not.
     pub flows: (u64, u64),
     /// Samples that the ledger rejected.

@@ -1,4 +1,4 @@
-//! Kind of a scenario: the entities that its policies place.
+//! Kind of a scenario: the entities that its policies place or serve.
 
 use leeward_placement::{replicas, tasks};
 use leeward_registry::RegistryError;
@@ -6,7 +6,7 @@ use leeward_registry::RegistryError;
 use super::{PolicySpec, cell_policies};
 use crate::workload::Source;
 
-/// Entities that the policies of a scenario place.
+/// Entities that the policies of a scenario place or serve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Copies of blocks, with background.
@@ -15,6 +15,8 @@ pub enum Kind {
     Cell,
     /// Apps, with background.
     Apps,
+    /// Coflows, with other background.
+    Coflows,
 }
 
 impl Kind {
@@ -26,6 +28,8 @@ impl Kind {
             (Kind::Cell, all().position(|other| !other.makes_tasks()))
         } else if all().any(Source::makes_apps) {
             (Kind::Apps, all().position(|other| !other.makes_apps() && !other.is_background()))
+        } else if all().any(Source::makes_coflows) && all().all(Source::is_background) {
+            (Kind::Coflows, None)
         } else {
             (Kind::Replicas, None)
         };
@@ -50,6 +54,7 @@ impl Kind {
             Kind::Replicas => ["uniform", "sinbad"],
             Kind::Cell => ["borg", "utp"],
             Kind::Apps => ["random", "choreo"],
+            Kind::Coflows => ["fair", "sebf"],
         }
     }
 
@@ -63,20 +68,22 @@ impl Kind {
             Kind::Replicas => replicas::REGISTRY.make(name, settings).map(|_| ()),
             Kind::Cell => cell_policies::make(policy).map(|_| ()),
             Kind::Apps => tasks::REGISTRY.make(name, settings).map(|_| ()),
+            Kind::Coflows => leeward_coflows::REGISTRY.make(name, settings).map(|_| ()),
         }
     }
 
-    /// Name of the kind: `replicas`, `cell` or `apps`.
+    /// Name of the kind: `replicas`, `cell`, `apps` or `coflows`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Replicas => "replicas",
             Kind::Cell => "cell",
             Kind::Apps => "apps",
+            Kind::Coflows => "coflows",
         }
     }
 
     /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<Kind> {
-        [Kind::Replicas, Kind::Cell, Kind::Apps].into_iter().find(|kind| kind.name() == name)
+        [Kind::Replicas, Kind::Cell, Kind::Apps, Kind::Coflows].into_iter().find(|kind| kind.name() == name)
     }
 }

@@ -168,6 +168,10 @@ impl Scenario {
                 "applies to copies of blocks, and this scenario places none; leave it out".into(),
             ));
         }
+        if kind == Kind::Coflows && telemetry.value != Telemetry::default() {
+            let message = "nothing is placed by telemetry: all workloads are background with coflows";
+            return Err(error("telemetry", message.into()).at(telemetry));
+        }
         let migration = match &read.migration {
             Some(read) if kind != Kind::Apps => {
                 let message = "only apps migrate: there is no `app` among the workloads";

@@ -17,9 +17,11 @@
 
 use std::collections::HashMap;
 
+use leeward_coflows::Class;
 use serde::Serialize;
 
-use crate::record::{App, Block, File, Job, Read, Record, WRITE_SHARES};
+use super::coflows::ByClass;
+use crate::record::{App, Block, Coflow, File, Job, Read, Record, WRITE_SHARES};
 
 /// Comparison of a run with a baseline.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -50,6 +52,12 @@ pub struct Comparison {
     /// Apps, from arrival to the last transfer; `None` for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apps: Option<Paired>,
+    /// Coflows with flows, from arrival to the end of the last flow; `None` for runs without coflows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coflows: Option<Paired>,
+    /// Coflows by class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coflow_classes: Option<ByClass<Paired>>,
     /// Largest difference of two times that count as the same, as a share of the baseline's time.
     pub same_within: f64,
 }
@@ -203,6 +211,21 @@ fn read_pairs<'a>(
     })
 }
 
+/// Returns the completion times of the coflows of a class, or of all coflows with flows.
+fn coflow_pairs<'a>(
+    record: &'a Record,
+    baseline: &'a Record,
+    warmup: f64,
+    class: Option<Class>,
+) -> impl Iterator<Item = Pair> + use<'a> {
+    let is_counted = move |coflow: &Coflow| {
+        let own = coflow.class();
+        coflow.arrival.arrive >= warmup && own.is_some() && (class.is_none() || own == class)
+    };
+    let pairs = record.coflows.iter().zip(&baseline.coflows).filter(move |(coflow, _)| is_counted(coflow));
+    pairs.map(|(ours, baseline)| (ours.completion_time(), baseline.completion_time()))
+}
+
 impl Comparison {
     /// Compares a run with a baseline on the same arrivals; `warmup` in seconds.
     pub fn of(record: &Record, baseline: &Record, warmup: f64) -> Comparison {
@@ -238,6 +261,11 @@ impl Comparison {
                 let pairs = record.apps.iter().zip(&baseline.apps);
                 let counted = pairs.filter(|(app, _)| app.arrived >= warmup);
                 Paired::of(counted.map(|(ours, baseline)| (App::duration(ours), App::duration(baseline))))
+            }),
+            coflows: (!record.coflows.is_empty())
+                .then(|| Paired::of(coflow_pairs(record, baseline, warmup, None))),
+            coflow_classes: (!record.coflows.is_empty()).then(|| {
+                ByClass::of(|class| Paired::of(coflow_pairs(record, baseline, warmup, Some(class))))
             }),
             same_within: SAME_WITHIN,
         }

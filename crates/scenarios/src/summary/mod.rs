@@ -1,11 +1,13 @@
 //! Summary of a run, and comparison of two runs on the same arrivals.
 
 mod apps;
+mod coflows;
 mod comparison;
 mod reads;
 mod tasks;
 
 pub use apps::AppSummary;
+pub use coflows::{ByClass, ClassSummary, CoflowSummary};
 pub use comparison::{Comparison, Group, Paired};
 use leeward_fabric::{Fabric, ResourceKind};
 pub use reads::ReadSummary;
@@ -66,6 +68,9 @@ pub struct Summary {
     /// Summary of apps; absent for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apps: Option<AppSummary>,
+    /// Summary of coflows; absent for runs without coflows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coflows: Option<CoflowSummary>,
 }
 
 /// Distribution of durations, in seconds; all zero without durations.
@@ -163,6 +168,7 @@ impl Summary {
             tasks: TaskSummary::of(record, warmup),
             reads: ReadSummary::of(record, warmup),
             apps: AppSummary::of(record, warmup),
+            coflows: CoflowSummary::of(record, warmup),
         }
     }
 }

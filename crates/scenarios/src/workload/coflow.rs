@@ -1,16 +1,16 @@
 //! The trace format of the coflow benchmark: shuffles of a cluster at rack level, as background flows.
 //!
-//! The first line has the number of racks and of coflows. Each further line is a coflow: id, arrival in milliseconds,
-//! the number of mappers and their racks, the number of reducers and `rack:megabytes` for each. Racks count from 0.
-//! Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this form. Sinbad's traces are from the
-//! same cluster.
+//! [`leeward_coflows::trace`] reads the lines. Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's
+//! cluster in this form. Sinbad's traces are from the same cluster.
 //!
 //! A reducer's megabytes (of 2^20 bytes, as the benchmark's own simulator, CoflowSim, counts them) come in equal parts
-//! from all mappers. So each pair of a mapper and a reducer
-//! is one flow, which starts when the coflow arrives. A pair within one rack crosses no link between racks and is
-//! dropped; the provenance has the number of such pairs. The format contains no file writes.
+//! from all mappers. So each pair of a mapper and a reducer is one flow, which starts when the coflow arrives. A pair
+//! within one rack crosses no link between racks and is dropped; the coflow and the provenance have the number of such
+//! pairs. The format contains no file writes.
 
-use leeward_fabric::input::{Clock, InputError, Line, Lines, Text, excerpt};
+use leeward_coflows::Arrival;
+use leeward_coflows::trace::{self, MEGABYTE, Shuffle};
+use leeward_fabric::input::{Clock, InputError, Line, Lines, Text};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
@@ -20,8 +20,6 @@ use serde::{Deserialize, Serialize};
 use super::model::{Flow, Loaded, MOST_RECORDS, Workload};
 use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
 
-/// Bytes of a megabyte of the format (CoflowSim, CoflowBenchmarkTraceProducer).
-const MEGABYTE: f64 = 1_048_576.0;
 const HOSTS: Kind = Kind::named("coflow.hosts");
 
 /// Background flows from a coflow trace.
@@ -80,6 +78,7 @@ impl Coflow {
             cluster,
             seed,
             flows: Vec::new(),
+            coflows: Vec::new(),
             bytes: 0,
             dropped_pairs: 0,
             dropped_bytes: 0,
@@ -108,16 +107,14 @@ impl Coflow {
             builder.dropped_pairs,
             amount(builder.dropped_bytes)
         );
-        Ok(Loaded { workload: Workload { flows: builder.flows, ..Workload::default() }, provenance })
+        let workload = Workload { flows: builder.flows, coflows: builder.coflows, ..Workload::default() };
+        Ok(Loaded { workload, provenance })
     }
 
     /// Reads the numbers of racks and of coflows from the first line.
     fn header(&self, lines: &mut Lines, cluster: &Cluster) -> Result<(u32, u64), InputError> {
         let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
-        let mut words = Fields::of(line);
-        let racks = words.count("racks", "the number of racks")?;
-        let coflows = words.count("coflows", "the number of coflows")?;
-        words.end()?;
+        let (racks, coflows) = trace::header(line)?;
         let rack_count = cluster.fabric.rack_count();
         match u32::try_from(racks) {
             Ok(racks) if racks > 0 && (racks as usize <= rack_count || self.fold) => Ok((racks, coflows)),
@@ -137,6 +134,7 @@ struct FlowBuilder<'a> {
     cluster: &'a Cluster,
     seed: u64,
     flows: Vec<Flow>,
+    coflows: Vec<Arrival>,
     /// Bytes of the generated flows.
     bytes: u128,
     /// Number of pairs within a rack.
@@ -163,6 +161,14 @@ impl FlowBuilder<'_> {
         };
         let mappers: Vec<_> = shuffle.mappers.iter().map(|&rack| endpoint(rack)).collect();
         let parts = mappers.len() as u64;
+        let coflow = Some(self.coflows.len() as u32);
+        let mut arrival = Arrival {
+            id: shuffle.id.clone(),
+            arrive: start,
+            senders: shuffle.mappers.len() as u32,
+            receivers: shuffle.reducers.len() as u32,
+            ..Arrival::default()
+        };
         for &(rack, megabytes) in &shuffle.reducers {
             let (to_rack, to) = endpoint(rack);
             let Some(bytes) = whole_bytes(megabytes * MEGABYTE * self.settings.scale.get()) else {
@@ -174,12 +180,18 @@ impl FlowBuilder<'_> {
                 if from_rack == to_rack {
                     self.dropped_pairs += 1;
                     self.dropped_bytes += u128::from(bytes);
+                    arrival.local_pairs += 1;
+                    arrival.local_bytes += bytes;
                 } else {
                     self.bytes += u128::from(bytes);
-                    self.flows.push(Flow { start, from, to, bytes: Bytes(bytes) });
+                    arrival.flows += 1;
+                    arrival.bytes += bytes;
+                    arrival.longest = arrival.longest.max(bytes);
+                    self.flows.push(Flow { start, from, to, bytes: Bytes(bytes), coflow });
                 }
             }
         }
+        self.coflows.push(arrival);
         Ok(())
     }
 }
@@ -192,7 +204,7 @@ impl FlowBuilder<'_> {
         if gap.0 == 0 {
             return Err(invalid("0s: must be positive".into()));
         }
-        let (gap, count) = (gap.as_secs_f64(), self.flows.len());
+        let (gap, count, coflows) = (gap.as_secs_f64(), self.flows.len(), self.coflows.len());
         let rounds = (horizon / gap).ceil().max(1.0);
         if rounds * count as f64 > MOST_RECORDS as f64 {
             return Err(invalid(format!(
@@ -201,86 +213,25 @@ impl FlowBuilder<'_> {
         }
         for round in 1..if count > 0 { rounds as usize } else { 1 } {
             let delay = round as f64 * gap;
-            let copies = self.flows[..count].iter().map(|flow| Flow { start: flow.start + delay, ..*flow });
+            // Coflows are in order of arrival, so those before the horizon are the first of them.
+            let first = self.coflows.len() as u32;
+            let copies = self.flows[..count].iter().map(|flow| {
+                let coflow = flow.coflow.map(|coflow| first + coflow);
+                Flow { start: flow.start + delay, coflow, ..*flow }
+            });
             let copies: Vec<Flow> = copies.filter(|flow| flow.start < horizon).collect();
+            let arrivals = self.coflows[..coflows].iter().map(|coflow| Arrival {
+                id: format!("{}/{round}", coflow.id),
+                arrive: coflow.arrive + delay,
+                ..coflow.clone()
+            });
+            let arrivals: Vec<Arrival> = arrivals.filter(|coflow| coflow.arrive < horizon).collect();
+            self.coflows.extend(arrivals);
             self.bytes += copies.iter().map(|flow| u128::from(flow.bytes.0)).sum::<u128>();
             self.flows.extend(copies);
         }
         // If the interval is shorter than the repeated part, rounds overlap.
         self.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         Ok(format!(", every {gap} s"))
-    }
-}
-
-/// One line of the trace.
-struct Shuffle {
-    arrival: f64,
-    mappers: Vec<u32>,
-    reducers: Vec<(u32, f64)>,
-}
-
-impl Shuffle {
-    fn parse(line: Line<'_>, racks: u32) -> Result<Shuffle, InputError> {
-        let mut words = Fields::of(line);
-        words.next("id", "the number of the coflow")?;
-        let arrival = words.next("arrival", "the arrival in milliseconds")?;
-        let arrival = line.number("arrival", "the arrival in milliseconds", arrival)? / 1e3;
-        let rack =
-            |field: &str, text: &str| match line.count(field, "a rack", text)? {
-                id if id < u64::from(racks) => Ok(id as u32),
-                id => Err(line
-                    .error(field, format!("rack {id}: the first line announces racks 0 to {}", racks - 1))),
-            };
-        let count = words.count("mappers", "the number of mappers")?;
-        let mut mappers = Vec::new();
-        for _ in 0..count {
-            mappers.push(rack("mappers", words.next("mappers", "the rack of a mapper")?)?);
-        }
-        let count = words.count("reducers", "the number of reducers")?;
-        let mut reducers = Vec::new();
-        for _ in 0..count {
-            let word = words.next("reducers", "`rack:megabytes` of a reducer")?;
-            let Some((id, megabytes)) = word.split_once(':') else {
-                return Err(line.error("reducers", format!("`{}`: expected `rack:megabytes`", excerpt(word))));
-            };
-            reducers.push((rack("reducers", id)?, line.number("reducers", "megabytes", megabytes)?));
-        }
-        words.end()?;
-        if mappers.is_empty() && !reducers.is_empty() {
-            return Err(line.error("mappers", "no mappers, but there are reducers"));
-        }
-        Ok(Shuffle { arrival, mappers, reducers })
-    }
-}
-
-/// The words of a line, in order.
-struct Fields<'a> {
-    line: Line<'a>,
-    words: std::str::SplitAsciiWhitespace<'a>,
-}
-
-impl<'a> Fields<'a> {
-    fn of(line: Line<'a>) -> Self {
-        Fields { line, words: line.text.split_ascii_whitespace() }
-    }
-
-    fn next(&mut self, field: &str, expected: &str) -> Result<&'a str, InputError> {
-        let missing = || self.line.error(field, format!("the line ends here; expected {expected}"));
-        self.words.next().ok_or_else(missing)
-    }
-
-    fn count(&mut self, field: &str, expected: &str) -> Result<u64, InputError> {
-        let word = self.next(field, expected)?;
-        self.line.count(field, expected, word)
-    }
-
-    fn end(&mut self) -> Result<(), InputError> {
-        match self.words.next() {
-            None => Ok(()),
-            Some(word) => {
-                let message = format!("`{}` follows; the line should end here", excerpt(word));
-                Err(self.line.error("end of line", message))
-            }
-        }
     }
 }

@@ -81,7 +81,7 @@ impl Flows {
                 return Err(row.line.error("t_arrival_s", message));
             }
             total += u128::from(bytes);
-            flows.push(Flow { start, from, to, bytes: Bytes(bytes) });
+            flows.push(Flow { start, from, to, bytes: Bytes(bytes), coflow: None });
         }
         let provenance = format!(
             "flows {}: {} of {read} flows ({window}) of {}; {dropped} dropped, from an end to itself",

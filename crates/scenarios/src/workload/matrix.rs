@@ -224,7 +224,7 @@ impl Matrix {
             let bytes = Bytes(until.saturating_sub(assigned));
             assigned = assigned.max(until);
             if bytes.0 > 0 {
-                round.push(Flow { start: 0.0, from: *from, to: *to, bytes });
+                round.push(Flow { start: 0.0, from: *from, to: *to, bytes, coflow: None });
             }
         }
         let gap = self.every.map_or(f64::INFINITY, Nanos::as_secs_f64);

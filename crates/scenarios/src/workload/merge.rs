@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Load, ResourceId};
 
-use super::model::{CellTask, RateChange, Workload};
+use super::model::{CellTask, Flow, RateChange, Workload};
 
 impl Workload {
     /// Adds `other`, so that all items are in order of time. At equal times, existing items come first.
@@ -13,7 +13,12 @@ impl Workload {
     /// link's total load.
     pub fn merge(&mut self, other: Workload) {
         let offset = self.jobs.len() as u32;
-        self.flows.extend(other.flows);
+        let coflows = self.coflows.len() as u32;
+        self.coflows.extend(other.coflows);
+        self.flows.extend(other.flows.into_iter().map(|flow| {
+            let coflow = flow.coflow.map(|coflow| coflow + coflows);
+            Flow { coflow, ..flow }
+        }));
         self.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         self.files.extend(other.files.into_iter().map(|mut file| {
             file.job = file.job.map(|job| job + offset);

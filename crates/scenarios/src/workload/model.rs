@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use leeward_coflows::Arrival;
 use leeward_engine::{Availability, HistorySettings};
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
@@ -21,6 +22,8 @@ pub(crate) const MOST_BLOCKS: u64 = 1 << 24;
 pub struct Workload {
     /// Background transfers, by start.
     pub flows: Vec<Flow>,
+    /// Coflows of the background.
+    pub coflows: Vec<Arrival>,
     /// Background as rates on links, by time.
     pub rates: Vec<RateChange>,
     /// Files to be written, by start.
@@ -106,6 +109,8 @@ pub struct Flow {
     pub to: Endpoint,
     /// Size.
     pub bytes: Bytes,
+    /// Its coflow, by position in [`Workload::coflows`]. All flows of a coflow start at its arrival.
+    pub coflow: Option<u32>,
 }
 
 /// A traffic `rate` that `resource` carries from `at` on, in its native unit. This traffic does not share the capacity

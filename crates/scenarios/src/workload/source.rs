@@ -192,6 +192,11 @@ impl Source {
         matches!(self, Source::App(_))
     }
 
+    /// Returns true if it generates coflows.
+    pub fn makes_coflows(&self) -> bool {
+        matches!(self, Source::Coflow(_))
+    }
+
     /// Returns true if it generates only background.
     pub fn is_background(&self) -> bool {
         matches!(self, Source::Coflow(_) | Source::Flows(_) | Source::Rates(_) | Source::Matrix(_))

@@ -198,6 +198,7 @@ impl JobBuilder<'_> {
                     from: Endpoint::Host(fetch.from),
                     to,
                     bytes: fetch.bytes,
+                    coflow: None,
                 }));
                 continue;
             }

@@ -3,6 +3,7 @@
 mod app_sequence;
 mod apps;
 mod cell;
+mod coflows;
 mod jobs;
 mod reads;
 mod replicas;

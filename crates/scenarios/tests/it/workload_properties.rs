@@ -71,6 +71,7 @@ fn workload() -> impl Strategy<Value = Workload> {
         from: Endpoint::Host(from),
         to: Endpoint::Host(to),
         bytes: Bytes(bytes),
+        coflow: None,
     });
     let rate = (at(), 0u32..4, 0i64..1000);
     let rate =
@@ -263,8 +264,16 @@ proptest! {
         let (from, until) = (from as f64, (from + length) as f64);
         // Hosts are drawn for each coflow by its number, so a window does not change them.
         let expected = whole.flows.iter().filter(|flow| flow.start >= from && flow.start - from < until - from);
-        let expected: Vec<Flow> = expected.map(|flow| Flow { start: flow.start - from, ..*flow }).collect();
+        // The coflows of a window count from its first one.
+        let before = whole.coflows.iter().filter(|coflow| coflow.arrive < from).count() as u32;
+        let expected: Vec<Flow> = expected
+            .map(|flow| Flow { start: flow.start - from, coflow: flow.coflow.map(|at| at - before), ..*flow })
+            .collect();
         prop_assert_eq!(part.flows, expected);
+        for (at, coflow) in (0..).zip(&part.coflows) {
+            let same = &whole.coflows[(before + at) as usize];
+            prop_assert_eq!((&coflow.id, coflow.bytes, coflow.flows), (&same.id, same.bytes, same.flows));
+        }
     }
 
     #[test]
@@ -272,6 +281,7 @@ proptest! {
         let mut merged = a.clone();
         merged.merge(b.clone());
         prop_assert_eq!(merged.flows.len(), a.flows.len() + b.flows.len());
+        prop_assert_eq!(merged.coflows.len(), a.coflows.len() + b.coflows.len());
         prop_assert!(merged.flows.is_sorted_by_key(|flow| flow.start));
         prop_assert!(merged.rates.is_sorted_by_key(|change| change.at));
         prop_assert!(merged.files.is_sorted_by_key(|file| file.start));

@@ -134,7 +134,7 @@ impl Driver<'_> {
     pub(super) fn finish_flow(&mut self, done: Finished) -> Result<(), RunError> {
         self.count(done.flow, 0.0);
         let Some(FlowPurpose { app, part, .. }) = self.purposes.remove(&done.flow) else {
-            self.record.flows.0 += 1;
+            self.world.finish_background(done, &mut self.record);
             return Ok(());
         };
         let running = self.running.get_mut(&app).expect("every flow belongs to a running app");

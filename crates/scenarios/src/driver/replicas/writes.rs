@@ -141,7 +141,7 @@ impl Driver<'_> {
             Some(FlowPurpose::Block(block)) => self.finish_block_flow(block, done),
             Some(FlowPurpose::Fetch(file)) => self.finish_fetch(file, done),
             Some(FlowPurpose::Read(read)) => self.finish_transfer(read, done),
-            None => self.record.flows.0 += 1,
+            None => self.world.finish_background(done, &mut self.record),
         }
     }
 

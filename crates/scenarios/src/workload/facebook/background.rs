@@ -283,7 +283,7 @@ impl Run<'_> {
         let mut send = |start: f64, from: usize, to: usize, bytes: f64| {
             let (from, to) = (self.sites[from].endpoint, self.sites[to].endpoint);
             if from != to && (0.0..self.horizon).contains(&start) && bytes >= 1.0 {
-                flows.push(Flow { start, from, to, bytes: Bytes(bytes.round() as u64) });
+                flows.push(Flow { start, from, to, bytes: Bytes(bytes.round() as u64), coflow: None });
             }
         };
         let all_sites: Vec<usize> = (0..self.sites.len()).collect();
