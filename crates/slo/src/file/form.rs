@@ -6,11 +6,11 @@ use std::num::NonZeroU32;
 use leeward_calculus::mmpp::{FitSettings, SizeModel};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{Spanned, one_line};
+use leeward_models::{BucketsFile, Share};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::by_stage::{BucketsFile, Share};
 use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
 use crate::bound::BoundSettings;
 

@@ -8,7 +8,6 @@
 //! `docs/reference/slo-file.md` describes the format.
 
 mod admission;
-mod by_stage;
 mod checks;
 mod demands;
 mod form;
@@ -26,8 +25,6 @@ use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
 
 pub use admission::{AdmissionPolicy, Admitted, Order, Priorities, WorkloadAdmission};
-pub use by_stage::Share;
-pub use by_stage::{BucketsFile, ByStage, DeviceBucket, LinkBucket};
 pub use form::{
     Congestion, FitFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
 };

@@ -2,13 +2,11 @@
 
 use std::fmt;
 
-use leeward_models::ModelRecord;
+use leeward_models::{BucketsFile, ByStage, ModelRecord};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-
-use super::by_stage::{BucketsFile, ByStage};
 
 /// A priority for all stages, or one for each.
 #[derive(Clone, PartialEq, Debug)]

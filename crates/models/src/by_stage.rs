@@ -1,4 +1,4 @@
-//! Values by stage, token buckets, and shares in percent.
+//! Values by stage, token buckets, and shares in percent, as SLO files have them.
 
 use std::fmt;
 
@@ -112,7 +112,7 @@ pub struct DeviceBucket {
 
 impl BucketsFile {
     /// Arrival curves by stage, in bytes or seconds; `None` for a list without buckets.
-    pub(super) fn curves(&self) -> Vec<(Stage, Option<ArrivalCurve>)> {
+    pub fn curves(&self) -> Vec<(Stage, Option<ArrivalCurve>)> {
         // Units are finite and not negative.
         let link =
             |bucket: &LinkBucket| TokenBucket::new(bucket.rate.bytes_per_second(), bucket.burst.0 as f64);
@@ -135,7 +135,7 @@ impl BucketsFile {
 
 impl ByStage<u32> {
     /// Value of a stage.
-    pub(super) fn at(&self, stage: Stage) -> Option<u32> {
+    pub fn at(&self, stage: Stage) -> Option<u32> {
         match stage {
             Stage::NetworkIn => self.network_in,
             Stage::Storage => self.storage,
