@@ -114,7 +114,13 @@ pub struct Misfit {
 }
 
 impl Model {
-    pub fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit, curve: &RbCurve, outstanding: Option<u32>) -> Model {
+    pub fn of(
+        stage: Stage,
+        settings: &FitSettings,
+        fit: &mmpp::Fit,
+        curve: &RbCurve,
+        outstanding: Option<u32>,
+    ) -> Model {
         let (model, misfit) = (&fit.model, fit.deviation);
         let record = ModelRecord { outstanding, ..ModelRecord::of(stage, model, settings.sigma) };
         Model {

@@ -6,12 +6,12 @@ use std::num::NonZeroU32;
 use leeward_calculus::mmpp::{FitSettings, SizeModel};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{Spanned, one_line};
-use leeward_models::{BucketsFile, Share};
+use leeward_models::{BucketsFile, CurvesFile, ModelsFile, Share};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
+use super::priority::PriorityFile;
 use crate::bound::BoundSettings;
 
 /// Default margin added to requests, for load that a trace did not show. With a smaller margin, a few workloads miss

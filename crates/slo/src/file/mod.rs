@@ -11,9 +11,9 @@ mod admission;
 mod checks;
 mod demands;
 mod form;
+mod priority;
 mod read;
 mod routes;
-mod scalars;
 mod traces;
 
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub use admission::{AdmissionPolicy, Admitted, Order, Priorities, WorkloadAdmiss
 pub use form::{
     Congestion, FitFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
 };
+pub use priority::PriorityFile;
 pub use routes::{Routes, Server};
-pub use scalars::{CurvesFile, ModelsFile, PriorityFile};
 
 use super::admit::Arrival;
 use super::bound::{BoundSettings, Bounds, attainable};

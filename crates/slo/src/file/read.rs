@@ -7,14 +7,14 @@ use std::sync::Arc;
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt};
 use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
-use leeward_models::StageInput;
+use leeward_models::{CurvesFile, ModelsFile, StageInput};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
 use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
+use super::priority::PriorityFile;
 use super::routes::Server;
-use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
 use super::traces::Trace;
 use super::{Entry, Open, Traced, Workloads};
 use crate::bound::BoundSettings;
@@ -179,7 +179,8 @@ impl Reader<'_> {
                 && *other != given
             {
                 let name = &draft.item.value.name;
-                let message = format!("{given}, but {name} has {other} requests at once: leave one of the two out");
+                let message =
+                    format!("{given}, but {name} has {other} requests at once: leave one of the two out");
                 return Err(InputError::new(self.path, message).in_field("bounds.outstanding"));
             }
         }

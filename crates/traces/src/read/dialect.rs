@@ -162,7 +162,9 @@ impl Dialect {
             Dialect::Tencent => Box::new(tencent::Parser { volume }),
             Dialect::Systor => Box::new(systor::Parser { volume }),
             Dialect::FioLog => Box::new(fio_log::Parser),
-            Dialect::FioIolog => Box::new(fio_iolog::Parser { volume, has_times: false, now: None, count: 0 }),
+            Dialect::FioIolog => {
+                Box::new(fio_iolog::Parser { volume, has_times: false, now: None, count: 0 })
+            }
             Dialect::Twitter => Box::new(twitter::Parser),
             Dialect::Azure => Box::new(azure::Parser),
         };
