@@ -206,6 +206,7 @@ impl SloWorkloads {
                 "queue": queue.name,
                 "unit": if device == Some(true) { "s" } else { "bytes" },
                 "capacity": queue.capacity,
+                "latency_s": queue.latency,
                 "promised_rate": promised_rates[at],
             })
         };

@@ -159,7 +159,8 @@ impl<'a> Run<'a> {
             |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.workloads.path, error));
         let fabric = &self.cluster.fabric;
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &self.clients);
-        let site = site.map_err(|error| invalid(&error))?;
+        let latency = |resource| self.workloads.latencies.of(fabric, resource);
+        let site = site.map_err(|error| invalid(&error))?.with_latencies(latency);
         let settings = PackSettings { levels: classes.longest(), ..self.base.clone() };
         let mut packing = Packing::new(site, settings, self.limit_settings).map_err(PyInputError)?;
         let ledger = Ledger::new(fabric.clone(), &self.cluster.capacities, LedgerSettings::default());

@@ -111,7 +111,12 @@ fn generate(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload
     let sides = (0..hosts).map(|at| format!("c{at}")).chain((0..servers).map(|at| format!("s{at}")));
     let queues = sides
         .flat_map(|host| {
-            ["in", "out"].map(|way| Queue { name: format!("{host}-{way}"), rate: LINK, in_service: 0.0 })
+            ["in", "out"].map(|way| Queue {
+                name: format!("{host}-{way}"),
+                rate: LINK,
+                in_service: 0.0,
+                latency: 0.0,
+            })
         })
         .collect();
     let workloads = (0..count)

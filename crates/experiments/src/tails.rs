@@ -87,6 +87,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Exp
         name: index.to_string(),
         rate: queue.capacity,
         in_service: 0.0,
+        latency: queue.latency,
     };
     let queues: Vec<snc::Queue> = system.queues.iter().enumerate().map(queue).collect();
     let mut workloads = Vec::with_capacity(system.promises.len());

@@ -5,7 +5,8 @@
 //! Source (arrivals, work by stage) --> [limiter] network-in links --> [limiter] device --> [limiter] network-out links --> Report
 //! ```
 //!
-//! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work per second,
+//! **Servers** hand each request or packet on a latency after its service ([`Server::latency`]), 0 by default. **Links** serve
+//! one whole request, or one whole packet, at a time. **Devices** serve one second of work per second,
 //! one request after another. After its service, a request also waits for the latency of the device; other requests are
 //! served meanwhile. At an idle device, a request takes its work plus the latency. Any number of requests together take
 //! no more device time than the sum of their work. A device accepts requests up to its caps, keeps them in order and

@@ -85,7 +85,7 @@ impl Plan {
             .zip(&ranks)
             .map(|(server, ranks)| {
                 let waiting = RequestQueue::new(server.order, ranks.len(), &weights, &objectives);
-                Serving::new(server.capacity, waiting, server.device)
+                Serving::new(server, waiting)
             })
             .collect();
         Ok(Plan { servers, hops, hop_ranges, limiters, limiter_owners })
@@ -144,6 +144,9 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
     let capacity = server.capacity;
     if !(1e-9..=1e18).contains(&capacity) {
         return reject(format!("capacity {capacity}: expected 1e-9 to 1e18 units of work per second"));
+    }
+    if server.latency.0 > LONGEST {
+        return reject(format!("a latency of {}: expected at most 11 days", server.latency));
     }
     match (&server.device, server.order) {
         (None, Scheduling::Shares | Scheduling::Cake(_) | Scheduling::Deadline) => {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::live::{DEMOTED, List, NONE, Pool};
 use super::scheduling::RequestQueue;
-use super::setup::{Batch, Device, StartCaps};
+use super::setup::{Batch, Device, Server, StartCaps};
 
 /// A running link or device.
 #[derive(Clone, Debug)]
@@ -28,6 +28,11 @@ pub(super) struct Serving {
     pub(super) slot: u32,
     pub(super) is_dirty: bool,
     pub(super) device: Option<DeviceState>,
+    /// Latency in nanoseconds.
+    pub(super) latency: u64,
+    /// Requests and packets in their latency, in order of its end; and the slot of the first.
+    pub(super) leaving: VecDeque<(u64, u32)>,
+    pub(super) leave_slot: u32,
     /// Nanoseconds of service.
     pub(super) busy: u64,
     /// Nanoseconds without service although requests waited, because of a device's caps.
@@ -118,9 +123,9 @@ impl DeviceState {
 }
 
 impl Serving {
-    pub(super) fn new(capacity: f64, waiting: RequestQueue, device: Option<Device>) -> Serving {
+    pub(super) fn new(server: &Server, waiting: RequestQueue) -> Serving {
         Serving {
-            nanos: 1e9 / capacity,
+            nanos: 1e9 / server.capacity,
             waiting,
             demoted: List::EMPTY,
             over: VecDeque::new(),
@@ -129,7 +134,10 @@ impl Serving {
             service_work: 0.0,
             slot: NONE,
             is_dirty: false,
-            device: device.map(DeviceState::new),
+            device: server.device.map(DeviceState::new),
+            latency: server.latency.0,
+            leaving: VecDeque::new(),
+            leave_slot: NONE,
             busy: 0,
             starved: 0,
             starved_since: None,

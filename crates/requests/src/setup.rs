@@ -56,6 +56,9 @@ pub struct Server {
     pub name: String,
     /// Work per second: bytes on a link, seconds of service at a device (1 for one device).
     pub capacity: f64,
+    /// Time for which every request or packet stays after its service, and after the latency of a device. The server is
+    /// free meanwhile, and the request occupies no place of a device.
+    pub latency: Nanos,
     /// Service order.
     pub order: Scheduling,
     /// Device caps; `None` for a link, which serves one request or packet at a time.
@@ -65,12 +68,13 @@ pub struct Server {
 impl Server {
     /// Creates a link with strict priorities; capacity in bytes per second.
     pub fn link(name: &str, capacity: f64) -> Server {
-        Server { name: name.into(), capacity, order: Scheduling::Priority, device: None }
+        let (name, latency) = (name.into(), Nanos(0));
+        Server { name, capacity, latency, order: Scheduling::Priority, device: None }
     }
 
     /// Creates one device with strict priorities.
     pub fn device(name: &str, device: Device) -> Server {
-        Server { name: name.into(), capacity: 1.0, order: Scheduling::Priority, device: Some(device) }
+        Server { device: Some(device), ..Server::link(name, 1.0) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Conversion of a system of promises into a simulated setup.
 
+use leeward_fabric::Nanos;
 use leeward_slo::bound::BoundSettings;
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
@@ -11,6 +12,9 @@ impl Setup {
     /// Builds the setup that enforces the promises of a system: promises in the same order, and queues with the same
     /// indices. Queues of a storage stage become devices that have as many requests at once as bounds with these settings
     /// assume, and other queues become links. Limits hold requests on networks and demote them at devices, as the thesis' enforcers do.
+    ///
+    /// A request leaves a queue by the queue's latency after its service: bounds allow that, and also a queue that stands
+    /// still for its latency when work arrives.
     ///
     /// A promise's profiled tail ([`leeward_slo::Demand::unloaded`]) is a bound on a request's time in addition to its
     /// work. Here this time is the device's latency, which should not exceed the tail.
@@ -42,7 +46,8 @@ impl Setup {
                     return Err(RequestsError::Server { server: queue.name.clone(), problem });
                 }
                 let server = Server::link(&queue.name, queue.capacity);
-                Ok(Server { device: storage.then(|| Device::ssd(at_once)), ..server })
+                let latency = Nanos::from_secs_f64(queue.latency);
+                Ok(Server { latency, device: storage.then(|| Device::ssd(at_once)), ..server })
             },
         );
         Ok(Setup::new(servers.collect::<Result<_, _>>()?, workloads))

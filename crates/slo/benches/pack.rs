@@ -110,7 +110,8 @@ fn confirmed(workloads: &[Workload]) {
 fn programs(workloads: &[Workload]) {
     println!("{:>9} {:>12}", "workloads", "program");
     for count in [5, 10, 50] {
-        let queue = |name: &str, capacity| Queue { name: name.to_owned(), capacity, resource: None };
+        let queue =
+            |name: &str, capacity| Queue { name: name.to_owned(), capacity, latency: 0.0, resource: None };
         let queues = vec![queue("c-out", 1.25e9), queue("ssd", 20.0), queue("s-out", 1.25e9)];
         let promise = |workload: &Workload| Promise {
             workload: Arc::new(workload.clone()),

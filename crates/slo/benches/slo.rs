@@ -148,6 +148,7 @@ fn system(count: usize) -> System {
             queues.extend((0..hosts).map(|at| Queue {
                 name: format!("{kind}{at}-{way}"),
                 capacity: LINK,
+                latency: 0.0,
                 resource: None,
             }));
         }

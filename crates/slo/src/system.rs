@@ -9,7 +9,8 @@ use leeward_traces::Stage;
 
 use super::workload::Workload;
 
-/// A queue with strict priorities and a constant service rate.
+/// A rate-latency queue with strict priorities: in any t seconds with backlog, it serves at least `capacity` times
+/// (t - `latency`), and never more than `capacity` times t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Queue {
     /// Name of the queue, for messages.
@@ -17,6 +18,9 @@ pub struct Queue {
     /// Work per second: bytes per second on a link, seconds of service per second at a device (1 for one
     /// device).
     pub capacity: f64,
+    /// Latency in seconds, in addition to the waiting and the service of requests: time for which the queue may stand
+    /// still while it has work, and for which work may stay after its service, together.
+    pub latency: f64,
     /// Link or device of the cluster; `None` for a queue outside the cluster.
     pub resource: Option<ResourceId>,
 }

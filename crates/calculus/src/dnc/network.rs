@@ -30,10 +30,16 @@ pub enum Packets {
     Whole,
 }
 
-/// Queues of constant rate with strict priorities, and flows that cross them without a cycle.
+/// Rate-latency queues with strict priorities, and flows that cross them without a cycle.
+///
+/// A queue of capacity C and latency T serves at least C (t - T) in any t seconds with backlog, and never more than
+/// C t; its work may arrive at the next queue another T later. The latency is 0 without
+/// [`Network::with_latencies`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Network {
     pub(super) capacities: Vec<f64>,
+    /// Latency of each queue, in seconds.
+    pub(super) latencies: Vec<f64>,
     pub(super) flows: Vec<Flow>,
     pub(super) packets: Packets,
     /// Flows of each queue: (flow, index of the hop on its path).
@@ -52,6 +58,22 @@ pub enum NetworkError {
         queue: usize,
         /// The rejected capacity.
         capacity: f64,
+    },
+    /// An invalid latency.
+    #[error("queue {queue} of latency {} s: must be finite and not negative", format_number(*.latency))]
+    Latency {
+        /// Index of the queue.
+        queue: usize,
+        /// The rejected latency, in seconds.
+        latency: f64,
+    },
+    /// A number of latencies that differs from the number of queues.
+    #[error("{latencies} latencies for {queues} queues: must be one for each")]
+    Latencies {
+        /// Number of latencies.
+        latencies: usize,
+        /// Number of queues.
+        queues: usize,
     },
     /// A flow without queues.
     #[error("flow {flow} has no path: it must cross at least one queue")]
@@ -127,7 +149,26 @@ impl Network {
         }
         let order = queue_order(queues, flows.iter().map(|flow| flow.path.as_slice()))
             .map_err(|queue| NetworkError::Cycle { queue })?;
-        Ok(Network { capacities, flows, packets, passing, order })
+        let latencies = vec![0.0; queues];
+        Ok(Network { capacities, latencies, flows, packets, passing, order })
+    }
+
+    /// The same network with a latency for each queue, in seconds.
+    ///
+    /// # Errors
+    /// The first invalid latency, or a number of latencies that differs from the number of queues.
+    pub fn with_latencies(mut self, latencies: Vec<f64>) -> Result<Network, NetworkError> {
+        if latencies.len() != self.capacities.len() {
+            let (latencies, queues) = (latencies.len(), self.capacities.len());
+            return Err(NetworkError::Latencies { latencies, queues });
+        }
+        for (queue, &latency) in latencies.iter().enumerate() {
+            if !latency.is_finite() || latency < 0.0 {
+                return Err(NetworkError::Latency { queue, latency });
+            }
+        }
+        self.latencies = latencies;
+        Ok(self)
     }
 
     /// Service of a queue for all flows of `priority` and higher priorities together. `passes_on` is true for flows
@@ -145,18 +186,20 @@ impl Network {
             Packets::Whole if passes_on => largest(|flow, own| flow > own) + largest(|flow, own| flow <= own),
             Packets::Whole => largest(|flow, own| flow > own),
         };
-        let latency = (late / capacity).min(f64::MAX);
+        let latency = (late / capacity + self.latencies[queue]).min(f64::MAX);
         RateLatency::new(capacity, latency).expect("a capacity is finite and above 0").into()
     }
 
     /// Limit on the arrivals of some flows together by the link behind a queue: the link's rate, and a burst of the
-    /// largest packet of these flows, which arrives whole.
+    /// largest packet of these flows, which arrives whole, and of the work within the queue's latency. Work may leave up
+    /// to the latency after its service, and late work and punctual work may arrive together.
     pub(super) fn link(&self, queue: usize, flows: impl Iterator<Item = usize>) -> TokenBucket {
         let packet = match self.packets {
             Packets::Fluid => 0.0,
             Packets::Whole => flows.map(|flow| self.flows[flow].packet).fold(0.0, f64::max),
         };
-        TokenBucket::raw(self.capacities[queue], packet)
+        let capacity = self.capacities[queue];
+        TokenBucket::raw(capacity, (packet + capacity * self.latencies[queue]).min(f64::MAX))
     }
 
     /// Long-run work per second of the flows of `priority` and higher priorities at a queue.

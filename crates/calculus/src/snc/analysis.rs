@@ -56,12 +56,13 @@ fn first_arrivals(plan: &Plan, arena: &mut Expressions, flow: usize) -> ArrivalI
     arena.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
 }
 
-/// A server with the queue's rate that first serves `whole` work, for packets that are served whole. If busy periods
-/// begin within steps, the server also starts later, by `steps` steps of service.
+/// A server with the queue's rate that first serves `whole` work, for packets that are served whole, and the work of the
+/// queue's latency. If busy periods begin within steps, the server also starts later, by `steps` steps of service.
 fn server(plan: &Plan, arena: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
     let lost = if plan.within_steps { plan.rates[queue] * arena.step * steps } else { 0.0 };
+    let late = plan.rates[queue] * plan.latencies[queue];
     arena
-        .server_after(plan.rates[queue], (whole + lost).min(f64::MAX))
+        .server_after(plan.rates[queue], (whole + lost + late).min(f64::MAX))
         .expect("a rate of the network was checked, and packets are finite")
 }
 

@@ -62,6 +62,14 @@ pub enum NetworkError {
         /// The rejected amount.
         work: f64,
     },
+    /// An invalid latency.
+    #[error("queue {queue}: a latency of {} s: must be finite and not negative", format_number(*.latency))]
+    Latency {
+        /// Name of the queue.
+        queue: String,
+        /// The rejected latency, in seconds.
+        latency: f64,
+    },
     /// An invalid packet.
     #[error("workload {workload}, stage {stage}: a packet of {}: must be finite and not negative", format_number(*.packet))]
     Packet {

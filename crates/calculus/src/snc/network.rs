@@ -19,6 +19,8 @@ pub struct Queue {
     /// Work of any origin that may be in service when a request of any priority arrives; 0 if the [`Stage::packet`]s
     /// account for all of it.
     pub in_service: f64,
+    /// Latency, in seconds: in any t seconds with backlog, the queue serves at least `rate` (t - `latency`).
+    pub latency: f64,
 }
 
 /// One pass of a workload through the network, for example requests on their way in, or responses on their way out.
@@ -83,6 +85,9 @@ impl Network {
         if let Some(queue) = queues.iter().find(|queue| !is_work(queue.in_service)) {
             return Err(NetworkError::InService { queue: queue.name.clone(), work: queue.in_service });
         }
+        if let Some(queue) = queues.iter().find(|queue| !is_work(queue.latency)) {
+            return Err(NetworkError::Latency { queue: queue.name.clone(), latency: queue.latency });
+        }
         for workload in workloads {
             let name = || workload.name.clone();
             if !(workload.percentile > 0.0 && workload.percentile < 100.0) {
@@ -101,6 +106,7 @@ impl Network {
                     flows: Vec::new(),
                     rates: queues.iter().map(|queue| queue.rate).collect(),
                     in_service: queues.iter().map(|queue| queue.in_service).collect(),
+                    latencies: queues.iter().map(|queue| queue.latency).collect(),
                     within_steps: false,
                     passing: vec![Vec::new(); queues.len()],
                 },

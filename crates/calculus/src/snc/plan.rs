@@ -22,6 +22,8 @@ pub(super) struct Plan {
     pub(super) rates: Vec<f64>,
     /// Work already in service at each queue.
     pub(super) in_service: Vec<f64>,
+    /// Latency of each queue, in seconds.
+    pub(super) latencies: Vec<f64>,
     /// True if requests arrive, and busy periods begin, within steps.
     pub(super) within_steps: bool,
     /// Flows of each queue.

@@ -247,6 +247,78 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn no_bound_falls_when_a_latency_rises_and_a_latency_of_0_changes_nothing(
+        flows in bipartite(),
+        latencies in prop::collection::vec(prop_oneof![Just(0.0), 0.0..2.0f64], 4),
+        more in (0usize..4, 0.0..2.0f64),
+    ) {
+        let mut longer = latencies.clone();
+        longer[more.0] += more.1;
+        for packets in [Packets::Fluid, Packets::Whole] {
+            let of = |latencies: &[f64]| network(&flows, packets).with_latencies(latencies.to_vec()).unwrap();
+            prop_assert_eq!(of(&[0.0; 4]), network(&flows, packets));
+            let (before, after) = (of(&latencies), of(&longer));
+            for (before, after) in [(before.aggregate(), after.aggregate()), (before.hop_by_hop(), after.hop_by_hop())] {
+                for (before, after) in before.into_iter().zip(after) {
+                    prop_assert!(after.unwrap() >= before.unwrap() * (1.0 - 1e-9));
+                }
+            }
+            let (before, after) = (InOrder::new(before), InOrder::new(after));
+            for flow in &flows {
+                let [before, after] = [&before, &after].map(|all| all.tandem(&flow.path, flow.priority).unwrap());
+                let [before, after] = [before, after].map(|tandem| {
+                    (tandem.total_flow().unwrap().iter().sum::<f64>(), tandem.separated_flow()[0].unwrap())
+                });
+                prop_assert!(after.0 >= before.0 * (1.0 - 1e-9), "{:?} {:?}", before, after);
+                prop_assert!(after.1 >= before.1 * (1.0 - 1e-9), "{:?} {:?}", before, after);
+            }
+        }
+    }
+}
+
+/// Le Boudec and Thiran, *Network Calculus*, sections 1.4 and 6.2.
+#[test]
+fn rate_latency_queues_have_the_delays_and_outputs_of_the_book() {
+    let flow = |rate, burst, priority, path: &[usize]| Flow {
+        arrivals: bucket(rate, burst).into(),
+        priority,
+        path: path.to_vec(),
+        packet: 0.0,
+    };
+    let of = |flows: &[Flow], latencies: &[f64]| {
+        let capacities = [10.0, 8.0][..latencies.len()].to_vec();
+        let network = Network::new(capacities, flows.to_vec(), Packets::Fluid).unwrap();
+        network.with_latencies(latencies.to_vec()).unwrap()
+    };
+    // One queue: the delay is T + b / R, and the output has a burst of b + r T.
+    let (rate, latency, arrivals) = (10.0, 0.25, bucket(2.0, 5.0));
+    let service = ServiceCurve::from(piece(rate, latency));
+    assert_eq!(service.delay(&arrivals.into()), Ok(0.75));
+    assert_eq!(service.output(&arrivals.into()).unwrap().buckets(), [bucket(2.0, 5.5)]);
+    let alone = of(&[flow(2.0, 5.0, 0, &[0])], &[latency]);
+    assert_eq!(alone.hop_by_hop(), [Ok(0.75)]);
+    assert_eq!(alone.aggregate(), [Ok(0.75)]);
+    // Two queues: the burst counts once, at the lower rate; hop by hop it counts twice, and has grown.
+    let path = of(&[flow(2.0, 5.0, 0, &[0, 1])], &[0.25, 0.5]);
+    let once = 0.25 + 0.5 + 5.0 / 8.0;
+    assert!(near(path.aggregate()[0].unwrap(), once));
+    assert!(near(path.hop_by_hop()[0].unwrap(), 0.75 + 0.5 + 5.5 / 8.0));
+    let tandem = InOrder::new(path).tandem(&[0, 1], 0).unwrap();
+    assert!(near(tandem.separated_flow()[0].unwrap(), once));
+    // In order of arrival, flows of one priority have one delay; a lower priority has (B + R T) / (R - r).
+    let shared = of(&[flow(2.0, 5.0, 0, &[0]), flow(1.0, 3.0, 0, &[0]), flow(1.0, 2.0, 1, &[0])], &[0.25]);
+    let expected = [0.25 + 0.8, 0.25 + 0.8, (10.0 + 2.5) / 7.0];
+    for (bound, expected) in shared.aggregate().into_iter().zip(expected) {
+        assert!(near(bound.unwrap(), expected), "{bound:?} {expected}");
+    }
+    // Work may leave up to the latency after its service: the link behind a queue brings C (t + T).
+    let together = of(&[flow(2.0, 5.0, 0, &[0, 1]), flow(3.0, 5.0, 0, &[0, 1])], &[0.25, 0.5]);
+    let tandem = InOrder::new(together).tandem(&[0, 1], 0).unwrap();
+    assert_eq!(tandem.servers[0].link, Some(bucket(10.0, 2.5)));
+}
+
 #[test]
 fn a_tandem_with_cross_traffic_matches_the_hand_calculation() {
     let flow = |rate, burst, priority, path: &[usize]| Flow {
@@ -339,6 +411,14 @@ fn an_invalid_network_is_rejected_with_a_reason() {
             &[flow(&[0], packet)],
             &format!("flow 0 has packets of {shown}: must be from 0 to its burst, 2"),
         );
+    }
+    for (latencies, error) in [
+        (vec![0.0, -1.0], "queue 1 of latency -1 s: must be finite and not negative"),
+        (vec![f64::INFINITY, 0.0], "queue 0 of latency inf s: must be finite and not negative"),
+        (vec![0.0], "1 latencies for 2 queues: must be one for each"),
+    ] {
+        let network = Network::new(vec![1.0; 2], vec![flow(&[0, 1], 0.0)], Packets::Whole).unwrap();
+        assert_eq!(network.with_latencies(latencies).unwrap_err().to_string(), error);
     }
     let none: Result<Network, NetworkError> = Network::new(vec![], vec![], Packets::Fluid);
     assert_eq!(none.unwrap().aggregate(), []);

@@ -12,15 +12,25 @@ struct Packet {
     sent: f64,
 }
 
+/// A queue: capacity in work per second, the time for which it stands still when work arrives at an empty queue, and the
+/// longest time for which work stays after its service.
+#[derive(Clone, Copy)]
+struct Queue {
+    capacity: f64,
+    stands: f64,
+    keeps: f64,
+}
+
 /// Serves packets by priority, and by arrival within a priority. Returns (departure of the last bit, packet) in order
 /// of departure.
-fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool) -> Vec<(f64, Packet)> {
+fn serve(mut packets: Vec<Packet>, queue: Queue, flows: &[Flow], preempts: bool) -> Vec<(f64, Packet)> {
     packets.sort_by(|a, b| a.at.total_cmp(&b.at));
-    let (mut clock, mut next, mut departures) = (0.0f64, 0, Vec::new());
+    let Queue { capacity, stands, keeps } = queue;
+    let (mut clock, mut next, mut departures) = (0.0f64, 0, Vec::<(f64, Packet)>::new());
     let mut waiting: Vec<(Packet, f64)> = Vec::new();
     while next < packets.len() || !waiting.is_empty() {
-        if waiting.is_empty() {
-            clock = clock.max(packets[next].at);
+        if waiting.is_empty() && packets[next].at > clock {
+            clock = packets[next].at + stands;
         }
         while next < packets.len() && packets[next].at <= clock {
             waiting.push((packets[next], packets[next].size));
@@ -36,7 +46,10 @@ fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool
             }
             _ => {
                 clock = until;
-                departures.push((until, waiting.remove(best).0));
+                // Every other group of eight packets stays as long as it may, so late packets leave with punctual ones.
+                let leaves = until + if departures.len() / 8 % 2 == 0 { keeps } else { 0.0 };
+                let last = departures.last().map_or(0.0, |&(last, _)| last);
+                departures.push((leaves.max(last), waiting.remove(best).0));
             }
         }
     }
@@ -44,15 +57,15 @@ fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool
 }
 
 /// The largest delay of each flow. Queues are numbered in an order that all paths follow.
-fn replay(capacities: &[f64], flows: &[Flow], sent: &[Vec<(f64, f64)>], preempts: bool) -> Vec<f64> {
-    let mut at: Vec<Vec<Packet>> = vec![Vec::new(); capacities.len()];
+fn replay(queues: &[Queue], flows: &[Flow], sent: &[Vec<(f64, f64)>], preempts: bool) -> Vec<f64> {
+    let mut at: Vec<Vec<Packet>> = vec![Vec::new(); queues.len()];
     for (flow, packets) in sent.iter().enumerate() {
         let first = flows[flow].path[0];
         at[first].extend(packets.iter().map(|&(sent, size)| Packet { at: sent, size, flow, sent }));
     }
     let mut delays = vec![0.0f64; flows.len()];
-    for queue in 0..capacities.len() {
-        for (end, packet) in serve(std::mem::take(&mut at[queue]), capacities[queue], flows, preempts) {
+    for queue in 0..queues.len() {
+        for (end, packet) in serve(std::mem::take(&mut at[queue]), queues[queue], flows, preempts) {
             let path = &flows[packet.flow].path;
             match path.iter().position(|&hop| hop == queue).and_then(|hop| path.get(hop + 1)) {
                 Some(&next) => at[next].push(Packet { at: end, ..packet }),
@@ -92,6 +105,11 @@ struct Case {
 }
 
 const CAPACITIES: [f64; 4] = [10.0, 8.0, 9.0, 10.0];
+const LATENCIES: [f64; 4] = [0.3, 0.05, 1.0, 0.4];
+
+/// Queues without latency, queues that stand still at first, queues that keep work after its service, and queues that do
+/// both for half of their latency.
+const QUEUES: [(f64, f64); 4] = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5)];
 
 /// Flows with one or two buckets over `paths`, with a total of up to nine tenths of the smallest capacity, and their
 /// packets.
@@ -122,8 +140,21 @@ fn cases(paths: Vec<Vec<usize>>) -> impl Strategy<Value = Case> {
 }
 
 fn check_bounds(case: &Case, packets: Packets, preempts: bool) -> Result<(), TestCaseError> {
+    QUEUES.into_iter().try_for_each(|shares| check_queues(case, packets, preempts, shares))
+}
+
+fn check_queues(
+    case: &Case,
+    packets: Packets,
+    preempts: bool,
+    (stands, keeps): (f64, f64),
+) -> Result<(), TestCaseError> {
     let network = Network::new(CAPACITIES.to_vec(), case.flows.clone(), packets).unwrap();
-    let delays = replay(&CAPACITIES, &case.flows, &case.sent, preempts);
+    let network =
+        network.with_latencies(LATENCIES.map(|latency| latency * (stands + keeps)).to_vec()).unwrap();
+    let queue = |(capacity, latency)| Queue { capacity, stands: stands * latency, keeps: keeps * latency };
+    let queues: Vec<Queue> = CAPACITIES.into_iter().zip(LATENCIES).map(queue).collect();
+    let delays = replay(&queues, &case.flows, &case.sent, preempts);
     for bounds in [network.aggregate(), network.hop_by_hop()] {
         for (delay, bound) in delays.iter().zip(bounds) {
             let bound = bound.unwrap();
@@ -181,6 +212,8 @@ proptest! {
     }
 }
 
+const PLAIN: Queue = Queue { capacity: 10.0, stands: 0.0, keeps: 0.0 };
+
 #[test]
 fn a_simultaneous_burst_attains_the_bound_of_the_first_priority() {
     let flow = |burst, priority| Flow {
@@ -194,7 +227,7 @@ fn a_simultaneous_burst_attains_the_bound_of_the_first_priority() {
         .iter()
         .map(|flow| greedy(flow, 0.0, &vec![(1.0, 0.0); (flow.arrivals.burst() / 0.5) as usize]))
         .collect();
-    let delays = replay(&[10.0], &flows, &sent, true);
+    let delays = replay(&[PLAIN], &flows, &sent, true);
     let workloads: Vec<(u32, TokenBucket)> =
         flows.iter().map(|flow| (flow.priority, flow.arrivals.buckets()[0])).collect();
     let bound = stage_delay(10.0, &workloads, 0).unwrap();
@@ -214,7 +247,7 @@ fn a_packet_in_service_delays_higher_priorities() {
         packet: burst,
     };
     let flows = vec![flow(1.0, 0), flow(5.0, 1)];
-    let delays = replay(&[10.0], &flows, &[vec![(1e-9, 1.0)], vec![(0.0, 5.0)]], false);
+    let delays = replay(&[PLAIN], &flows, &[vec![(1e-9, 1.0)], vec![(0.0, 5.0)]], false);
     let bound = |packets| Network::new(vec![10.0], flows.clone(), packets).unwrap().aggregate()[0].unwrap();
     assert_eq!((bound(Packets::Fluid), bound(Packets::Whole)), (0.1, 0.6));
     assert!(delays[0] > 0.59 && delays[0] <= 0.6);

@@ -221,7 +221,9 @@ fn bipartite(
 ) -> (Vec<Queue>, Vec<Workload>) {
     let queue = |side: &str, at: usize| format!("{side}{at}");
     let queues = (0..3)
-        .flat_map(|at| ["s", "v"].map(|side| Queue { name: queue(side, at), rate, in_service: 0.0 }))
+        .flat_map(|at| {
+            ["s", "v"].map(|side| Queue { name: queue(side, at), rate, in_service: 0.0, latency: 0.0 })
+        })
         .collect();
     let workload = |at: usize, model: &Mmpp| {
         let (first, second, priority, follows) = places[at];
@@ -269,8 +271,12 @@ fn a_workload_without_work_waits_only_for_others() {
 fn empty_servers_in_sequence_are_the_slowest_of_them() {
     let model = bursty(0.05, 0.4, 0.1);
     let alone = seconds(bound_beside(&model, &[], &[0], 0.5, 99.0));
-    let queues =
-        [("a", 0.5), ("b", 0.7)].map(|(name, rate)| Queue { name: name.into(), rate, in_service: 0.0 });
+    let queues = [("a", 0.5), ("b", 0.7)].map(|(name, rate)| Queue {
+        name: name.into(),
+        rate,
+        in_service: 0.0,
+        latency: 0.0,
+    });
     for path in [["a", "b"], ["b", "a"]] {
         let stage = Stage { queues: path.map(String::from).to_vec(), arrivals: model.clone(), packet: 0.0 };
         let workload = Workload {

@@ -93,8 +93,10 @@ fn check_bound(name: &str, bound: f64, run: impl Fn(&mut ChaCha8Rng) -> f64) {
 
 /// The tightest bound of the last flow, which has the lowest priority.
 fn bound(queues: &[(&str, f64)], flows: &[(&[&str], &Mmpp)]) -> f64 {
-    let queues: Vec<Queue> =
-        queues.iter().map(|&(name, rate)| Queue { name: name.into(), rate, in_service: 0.0 }).collect();
+    let queues: Vec<Queue> = queues
+        .iter()
+        .map(|&(name, rate)| Queue { name: name.into(), rate, in_service: 0.0, latency: 0.0 })
+        .collect();
     let workloads: Vec<Workload> = flows
         .iter()
         .enumerate()
@@ -212,7 +214,8 @@ fn rare_requests_stay_below_their_bound_by_request() {
         stages: vec![stage(&rare)],
     };
     let mut network =
-        Network::new(&[Queue { name: "q".into(), rate, in_service: 0.0 }], &[workload]).unwrap();
+        Network::new(&[Queue { name: "q".into(), rate, in_service: 0.0, latency: 0.0 }], &[workload])
+            .unwrap();
     let over_time = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
     network.set_by_request(true);
     let by_request = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();

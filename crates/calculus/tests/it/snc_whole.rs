@@ -15,7 +15,7 @@ fn bursty() -> Mmpp {
 }
 
 fn queue(name: &str, rate: f64, in_service: f64) -> Queue {
-    Queue { name: name.into(), rate, in_service }
+    Queue { name: name.into(), rate, in_service, latency: 0.0 }
 }
 
 fn workload(name: &str, priority: u32, path: &[&str], packet: f64) -> Workload {
@@ -96,6 +96,27 @@ fn moments_within_steps_delay_by_two_steps_per_queue() {
 }
 
 #[test]
+fn a_latency_delays_at_every_queue_of_a_path() {
+    let late = |name: &str, rate, latency| Queue { latency, ..queue(name, rate, 0.0) };
+    let own = [workload("own", 0, &["a", "b", "c"], 1.0), workload("other", 1, &["b"], 2.0)];
+    let bound = |latencies| {
+        let [a, b, c]: [f64; 3] = latencies;
+        first(&[late("a", 0.5, a), late("b", 2.0, b), late("c", 0.8, c)], &own, true)
+    };
+    later(bound([3.0, 0.5, 2.0]), bound([0.0; 3]), 5.5);
+    // Behind a higher priority, the queue also has to make up for the latency at what is left of its rate.
+    let pair = [workload("own", 1, &["a"], 0.0), workload("other", 0, &["a"], 0.0)];
+    let behind = |latency| first(&[late("a", 0.8, latency)], &pair, false);
+    assert!(behind(5.0) > behind(0.0) + 5.0, "{} {}", behind(5.0), behind(0.0));
+    // The output during the latency is the arrivals in that time, not work at the rate of the queue.
+    let queues = |before, after| [late("b", 1.0, before), late("v", 1.0, after)];
+    let cross = [workload("own", 0, &["v"], 0.0), workload("other", 0, &["b", "v"], 0.0)];
+    let (none, before, after) = (queues(0.0, 0.0), queues(5.0, 0.0), queues(0.0, 5.0));
+    let [none, before, after] = [none, before, after].map(|queues| first(&queues, &cross, false));
+    assert!(none < before && before < after, "{none} {before} {after}");
+}
+
+#[test]
 fn invalid_work_is_rejected_by_name() {
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         let own = workload("own", 0, &["a"], 0.0);
@@ -105,6 +126,9 @@ fn invalid_work_is_rejected_by_name() {
         let error = Network::new(&[queue("a", 1.0, 0.0)], &[workload("own", 0, &["a"], wrong)]).unwrap_err();
         assert!(matches!(error, NetworkError::Packet { .. }));
         assert!(error.to_string().starts_with("workload own, stage 0: a packet of "), "{error}");
+        let slow = Queue { latency: wrong, ..queue("a", 1.0, 0.0) };
+        let error = Network::new(&[slow], &[workload("own", 0, &["a"], 0.0)]).unwrap_err();
+        assert!(error.to_string().starts_with("queue a: a latency of "), "{error}");
     }
 }
 

@@ -170,9 +170,9 @@ impl<W: Observer> Engine<'_, W> {
         // A link splits requests into packets; without packets, one packet holds the whole request.
         if live.left > 0.0 {
             if hop.packets && !hop.is_last {
-                let packet = Live { is_packet: true, left: sent, hop: live.hop + 1, ..*live };
+                let packet = Live { is_packet: true, left: sent, ..*live };
                 let packet = self.pool.add(packet);
-                self.enter(packet)?;
+                self.leave_later(index, packet)?;
             }
             self.plan.servers[index].put_back(&mut self.pool, id);
             self.wake(index as u32);
@@ -181,7 +181,7 @@ impl<W: Observer> Engine<'_, W> {
         server.served += u64::from(!live.is_packet);
         live.left = if hop.packets { sent } else { live.work[hop.stage as usize] };
         self.wake(index as u32);
-        self.leave(id)
+        self.leave_later(index, id)
     }
 
     /// The first of a device's reads or writes ends its latency.
@@ -192,6 +192,29 @@ impl<W: Observer> Engine<'_, W> {
         self.clock.set(device.return_slots[way], next);
         device.done(&self.pool, id);
         self.wake(index as u32);
+        self.leave_later(index, id)
+    }
+
+    /// A request or packet leaves its hop after the latency of the server.
+    fn leave_later(&mut self, index: usize, id: u32) -> Result<(), RequestsError> {
+        let server = &mut self.plan.servers[index];
+        if server.latency == 0 {
+            return self.leave(id);
+        }
+        let time = self.now.saturating_add(server.latency);
+        if server.leaving.is_empty() {
+            self.clock.set(server.leave_slot, time);
+        }
+        server.leaving.push_back((time, id));
+        Ok(())
+    }
+
+    /// The first request or packet in the latency of a server leaves.
+    pub(super) fn leaves(&mut self, index: usize) -> Result<(), RequestsError> {
+        let server = &mut self.plan.servers[index];
+        let Some((_, id)) = server.leaving.pop_front() else { return Ok(()) };
+        let next = server.leaving.front().map_or(NEVER, |&(time, _)| time);
+        self.clock.set(server.leave_slot, next);
         self.leave(id)
     }
 

@@ -1,8 +1,8 @@
 //! Main loop of a run, in whole nanoseconds.
 //!
 //! The engine handles all simultaneous events before it starts any service, so that a server chooses among all present
-//! requests. Simultaneous events are handled in this order: servers, device latencies, limiters, weight controllers,
-//! arrivals. Events of the same kind are handled in order of their index.
+//! requests. Simultaneous events are handled in this order: servers, device latencies, latencies of servers, limiters,
+//! weight controllers, arrivals. Events of the same kind are handled in order of their index.
 
 mod hops;
 mod senders;
@@ -27,6 +27,8 @@ enum Event {
     Served(u32),
     /// The latency of a read (0) or write (1) of a device ends.
     Returned(u32, u8),
+    /// The latency of a server ends for its first request or packet.
+    Leaves(u32),
     /// The first request behind a limiter passes.
     Passes(u32),
     /// A weight controller acts.
@@ -110,6 +112,11 @@ impl<'a, W: Observer> Engine<'a, W> {
                 device.return_slots = [0, 1].map(|way| slot(Event::Returned(index as u32, way)));
             }
         }
+        for (index, server) in self.plan.servers.iter_mut().enumerate() {
+            if server.latency > 0 {
+                server.leave_slot = slot(Event::Leaves(index as u32));
+            }
+        }
         for (index, limiter) in self.plan.limiters.iter_mut().enumerate() {
             limiter.slot = slot(Event::Passes(index as u32));
         }
@@ -132,7 +139,8 @@ impl<'a, W: Observer> Engine<'a, W> {
         }
         // Groups of the clock: servers with their latencies, limiters, and the sources that act on their own.
         let limiters = self.plan.limiters.len();
-        let is_served = |event: &&Event| matches!(event, Event::Served(_) | Event::Returned(..));
+        let is_served =
+            |event: &&Event| matches!(event, Event::Served(_) | Event::Returned(..) | Event::Leaves(_));
         let servers = self.events.iter().filter(is_served).count();
         self.clock = Clock::new(&[servers, limiters, self.events.len() - servers - limiters]);
     }
@@ -189,6 +197,7 @@ impl<'a, W: Observer> Engine<'a, W> {
                 return Ok(Some(server));
             }
             Event::Returned(server, way) => self.returned(server as usize, way as usize)?,
+            Event::Leaves(server) => self.leaves(server as usize)?,
             Event::Passes(limiter) => self.passes(limiter as usize)?,
             Event::Acts(controller) => {
                 let controller = &mut self.controllers[controller as usize];

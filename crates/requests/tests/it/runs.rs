@@ -82,15 +82,17 @@ fn systems() -> impl Strategy<Value = (Setup, Sends)> {
     let packet = prop::option::of((1u32..7).prop_map(f64::from));
     let link_order = || prop_oneof![3 => Just(Scheduling::Priority), 1 => Just(Scheduling::Fifo)];
     let rows = prop::collection::vec(workload, 1..5);
-    (rows, device(), order(), (link_order(), link_order()), packet).prop_map(
-        |(rows, device, order, links, packet)| {
+    let latencies = prop_oneof![Just([0; 4]), [0u64..9, 0..9, 0..9, 0..9]];
+    (rows, device(), order(), (link_order(), link_order()), packet, latencies).prop_map(
+        |(rows, device, order, links, packet, latencies)| {
             let link = |name, order| Server { order, ..Server::link(name, UNIT) };
-            let servers = vec![
+            let mut servers = vec![
                 link("a", links.0),
                 link("b", links.1),
                 Server { capacity: UNIT, order, ..Server::device("c", device) },
                 link("d", Scheduling::Priority),
             ];
+            servers.iter_mut().zip(latencies).for_each(|(server, latency)| server.latency = Nanos(latency));
             let (mut workloads, mut all) = (Vec::new(), Vec::new());
             for (index, ((a, b, mut c), slo, (mut arrivals, closed))) in rows.into_iter().enumerate() {
                 if a.route.is_empty() && b.route.is_empty() && c.route.is_empty() {
@@ -313,6 +315,7 @@ fn invalid_setups_are_rejected_by_name() {
         (with_workload(vec![Server { capacity: 0.0, ..ssd().remove(0) }], plain()), arrivals(&[])),
         (with_workload(vec![Server { capacity: f64::NAN, ..ssd().remove(0) }], plain()), arrivals(&[])),
         (with_workload(vec![Server::device("d", Device::ssd(0))], plain()), arrivals(&[])),
+        (with_workload(vec![Server { latency: Nanos(u64::MAX), ..ssd().remove(0) }], plain()), arrivals(&[])),
         (with_workload(vec![link], plain()), arrivals(&[])),
         (with_workload(ssd(), slo(100.0, 1.0)), arrivals(&[])),
         (with_workload(ssd(), slo(99.0, f64::NAN)), arrivals(&[])),
@@ -477,7 +480,7 @@ mod of_system {
     use super::*;
 
     fn queue(name: &str, capacity: f64) -> Queue {
-        Queue { name: name.into(), capacity, resource: None }
+        Queue { name: name.into(), capacity, latency: 0.0, resource: None }
     }
 
     fn promise(name: &str, rows: &[(Stage, usize, f64)]) -> Promise {
@@ -515,6 +518,14 @@ mod of_system {
         let arrival = Arrival { work: [1e3, 1e-3, 2e3], ..read(0, 0.0) };
         let report = run(&setup, vec![Source::open([arrival])]).unwrap();
         assert_eq!(report.workloads[0].latency.largest(), Nanos(4_000_000));
+        // A latency comes once, after the service; the next request is served meanwhile.
+        let mut slower = system.clone();
+        slower.queues[1].latency = 5e-3;
+        let setup = Setup::of_system(&slower, BoundSettings::default()).unwrap();
+        let two = [Arrival { work: [0.0, 1e-3, 0.0], ..read(0, 0.0) }; 2];
+        let late = run(&setup, vec![Source::open(two)]).unwrap();
+        assert_eq!(late.workloads[0].latency.largest(), Nanos(7_000_000));
+        assert_eq!((late.servers[1].busy, late.servers[1].starved), (Nanos(2_000_000), Nanos(0)));
         assert_eq!(
             report.workloads[0].stages.map(|(_, largest)| largest.0),
             [1_000_000, 1_000_000, 2_000_000]

@@ -60,13 +60,25 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
     prop::collection::vec(draw, 1..6)
 }
 
+/// Latencies of queues, in seconds. Half of all systems have none.
+fn latencies() -> impl Strategy<Value = Vec<f64>> {
+    let some = prop::collection::vec(prop_oneof![Just(0.0), 0.0..0.05f64], 10);
+    prop_oneof![Just(vec![0.0; 10]), some]
+}
+
+fn set_latencies(system: &mut System, latencies: &[f64]) {
+    for (queue, latency) in system.queues.iter_mut().zip(latencies) {
+        queue.latency = *latency;
+    }
+}
+
 /// Two clients, and two servers with one device each, with a load of up to nine tenths. Requests come as early as
 /// curves allow.
 fn random_system(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     let names = ["c0-out", "c1-out", "s0-in", "s1-in", "d0", "d1", "s0-out", "s1-out", "c0-in", "c1-in"];
     let queue = |name: &&str| {
         let capacity = if name.starts_with('d') { 1.0 } else { CAPACITY };
-        Queue { name: (*name).to_owned(), capacity, resource: None }
+        Queue { name: (*name).to_owned(), capacity, latency: 0.0, resource: None }
     };
     let share = 0.9 / draws.len() as f64;
     let (mut promises, mut sent) = (Vec::new(), Vec::new());
@@ -139,6 +151,7 @@ fn links(draws: &[Draw], paths: &[&[usize]], priorities: u32) -> (System, Vec<Op
     let queue = |at: usize| Queue {
         name: format!("l{at}"),
         capacity: [1.0, 0.9, 0.95, 1.1][at] * CAPACITY,
+        latency: 0.0,
         resource: None,
     };
     let share = 0.9 * 0.9 * CAPACITY / draws.len() as f64;
@@ -196,8 +209,10 @@ proptest! {
         draws in draws(),
         line in any::<bool>(),
         priorities in 1u32..4,
+        latencies in latencies(),
     ) {
-        let (system, sent) = links(&draws, if line { &LINE } else { &DIAMOND }, priorities);
+        let (mut system, sent) = links(&draws, if line { &LINE } else { &DIAMOND }, priorities);
+        set_latencies(&mut system, &latencies);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings::default();
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
@@ -213,8 +228,10 @@ proptest! {
     fn no_replayed_request_exceeds_its_deterministic_bound(
         draws in draws(),
         outstanding in prop_oneof![2 => Just(1u32), 1 => 2u32..9],
+        latencies in latencies(),
     ) {
-        let (system, sent) = random_system(&draws);
+        let (mut system, sent) = random_system(&draws);
+        set_latencies(&mut system, &latencies);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings { outstanding: Some(outstanding), ..BoundSettings::default() };
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
@@ -235,8 +252,10 @@ proptest! {
     fn deterministic_bounds_hold_for_frames_and_limits_below_a_request(
         draws in draws(),
         frame in prop::sample::select(vec![9000.0, 65536.0]),
+        latencies in latencies(),
     ) {
-        let (system, sent) = random_system(&draws);
+        let (mut system, sent) = random_system(&draws);
+        set_latencies(&mut system, &latencies);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings { unit: Unit::Frames, frame, ..BoundSettings::default() };
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
@@ -277,7 +296,10 @@ fn burst(at: u64, work: f64, count: usize) -> Option<Arc<[Arrival]>> {
 }
 
 fn device(promises: Vec<Promise>) -> System {
-    System { queues: vec![Queue { name: "disk".to_owned(), capacity: 1.0, resource: None }], promises }
+    System {
+        queues: vec![Queue { name: "disk".to_owned(), capacity: 1.0, latency: 0.0, resource: None }],
+        promises,
+    }
 }
 
 #[test]

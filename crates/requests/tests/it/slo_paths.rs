@@ -52,7 +52,8 @@ fn draw_requests(rates: [f64; 2], seed: u64) -> Arc<[Arrival]> {
 
 /// Workloads with priorities and routes over links of 1 MB/s, each with its own rates.
 fn system(flows: &[(u32, &[usize], [f64; 2])], links: usize) -> System {
-    let queues = (0..links).map(|at| Queue { name: format!("l{at}"), capacity: 1e6, resource: None });
+    let queues =
+        (0..links).map(|at| Queue { name: format!("l{at}"), capacity: 1e6, latency: 0.0, resource: None });
     let promises = flows.iter().enumerate().map(|(at, &(priority, route, rates))| {
         // Limits that never delay.
         let mean = MEAN * (rates[0] + rates[1]) / 2.0;

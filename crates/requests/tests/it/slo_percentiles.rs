@@ -99,8 +99,10 @@ impl Draw {
 
 /// Replays the draws over the four links. The run is long enough that even the rarest workload sends enough requests
 /// for a 99th percentile.
-fn replay_draws(draws: &[Draw], unit: Unit) -> Vec<BoundCheck> {
-    let queues = (0..4).map(|at| Queue { name: format!("l{at}"), capacity: CAPACITY, resource: None });
+fn replay_draws(draws: &[Draw], unit: Unit, latencies: &[f64]) -> Vec<BoundCheck> {
+    let queue =
+        |(at, &latency)| Queue { name: format!("l{at}"), capacity: CAPACITY, latency, resource: None };
+    let queues = latencies.iter().enumerate().map(queue);
     let promises = draws.iter().enumerate().map(|(at, draw)| draw.promise(at));
     let system = System { queues: queues.collect(), promises: promises.collect() };
     let seconds = REQUESTS / draws.iter().map(Draw::per_second).fold(f64::INFINITY, f64::min);
@@ -116,8 +118,8 @@ fn replay_draws(draws: &[Draw], unit: Unit) -> Vec<BoundCheck> {
     replay.run().unwrap().workloads
 }
 
-fn all_within(draws: &[Draw], unit: Unit) -> Result<(), TestCaseError> {
-    for (check, draw) in replay_draws(draws, unit).into_iter().zip(draws) {
+fn all_within(draws: &[Draw], unit: Unit, latencies: &[f64]) -> Result<(), TestCaseError> {
+    for (check, draw) in replay_draws(draws, unit, latencies).into_iter().zip(draws) {
         if draw.promised {
             prop_assert!(check.bound.is_ok(), "{:?}", check.bound);
             prop_assert!(
@@ -139,13 +141,14 @@ proptest! {
     fn percentiles_of_whole_requests_over_links_meet_stochastic_bounds(
         draws in prop::collection::vec(draw(&[1e3, 2e4, 2e5]), 1..7),
         unit in prop_oneof![2 => Just(Unit::Requests), 1 => Just(Unit::Frames)],
+        latencies in prop_oneof![Just(vec![0.0; 4]), prop::collection::vec(0.0..0.05f64, 4)],
     ) {
-        all_within(&draws, unit)?;
+        all_within(&draws, unit, &latencies)?;
     }
 
     #[test]
     fn percentiles_of_requests_below_one_step_meet_stochastic_bounds(draws in prop::collection::vec(draw(&[30.0, 70.0, 200.0]), 1..4)) {
-        all_within(&draws, Unit::Requests)?;
+        all_within(&draws, Unit::Requests, &[0.0; 4])?;
     }
 }
 
@@ -153,7 +156,7 @@ proptest! {
 /// assumptions.
 fn replay_first(unit: Unit, first: Draw, other: Option<Draw>) -> (f64, f64, Vec<Assumption>) {
     let draws: Vec<Draw> = std::iter::once(first).chain(other).collect();
-    let check = replay_draws(&draws, unit).swap_remove(0);
+    let check = replay_draws(&draws, unit, &[0.0; 4]).swap_remove(0);
     (check.bound.unwrap().seconds, check.measured.unwrap().tail.as_secs_f64(), check.violated)
 }
 

@@ -90,7 +90,7 @@ fn system(percentile: f64, unloaded: f64) -> System {
         limits: vec![arrivals],
     };
     System {
-        queues: vec![Queue { name: "disk".into(), capacity: 1.0, resource: None }],
+        queues: vec![Queue { name: "disk".into(), capacity: 1.0, latency: 0.0, resource: None }],
         promises: vec![promise],
     }
 }

@@ -18,6 +18,14 @@ pub enum SystemError {
         /// Capacity of the queue, in work per second.
         capacity: f64,
     },
+    /// An invalid latency.
+    #[error("queue {queue}: latency {} s: must be finite and not negative", format_number(*.latency))]
+    Latency {
+        /// Name of the queue.
+        queue: String,
+        /// Latency of the queue, in seconds.
+        latency: f64,
+    },
     /// Two workloads have the same name.
     #[error("workload {workload}: two workloads have this name")]
     Twice {
@@ -75,6 +83,10 @@ pub(super) fn check(system: &System) -> Result<(), SystemError> {
         if !(queue.capacity.is_finite() && queue.capacity > 0.0) {
             let (queue, capacity) = (queue.name.clone(), queue.capacity);
             return Err(SystemError::Capacity { queue, capacity });
+        }
+        if !(queue.latency.is_finite() && queue.latency >= 0.0) {
+            let (queue, latency) = (queue.name.clone(), queue.latency);
+            return Err(SystemError::Latency { queue, latency });
         }
     }
     let mut names = BTreeSet::new();

@@ -6,6 +6,7 @@ use leeward_calculus::{
 
 use super::components::Parts;
 use super::{Unbounded, Unit};
+use crate::Queue;
 
 /// Reason why a part has no bound, with the index of the queue.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,7 @@ pub(super) fn delays(parts: &Parts<'_>, component: usize) -> Vec<Result<f64, Fau
 /// With one bucket per part and fluid service, this is SLO equation 5.1.
 fn single_queue_delays(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, Fault>> {
     let ids = &parts.components[component];
-    let capacity = parts.system.queues[queue].capacity;
+    let &Queue { capacity, latency, .. } = &parts.system.queues[queue];
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|&at| parts.parts[ids[at]].priority);
     // `blocking[i]` is the largest packet of the parts in `order[i..]`, or of the work in service if that is larger.
@@ -57,8 +58,8 @@ fn single_queue_delays(parts: &Parts<'_>, component: usize, queue: usize) -> Vec
         done += class.len();
         let own = class.iter().fold(ArrivalCurve::zero(), |sum, &at| sum.plus(&parts.limits(ids[at])));
         let all = before.plus(&own);
-        let latency = (blocking[done] / capacity).min(f64::MAX);
-        let service = RateLatency::new(capacity, latency).expect("a capacity is finite and above 0");
+        let late = (blocking[done] / capacity + latency).min(f64::MAX);
+        let service = RateLatency::new(capacity, late).expect("a capacity is finite and above 0");
         let left = leeward_calculus::ServiceCurve::from(service).leftover(&before);
         let delay = left.and_then(|left| left.delay(&own));
         let delay =
@@ -115,8 +116,10 @@ pub(super) fn network(
         }
     }
     let packets = if parts.settings.unit == Unit::Fluid { Packets::Fluid } else { Packets::Whole };
-    let capacities = queues.iter().map(|&queue| parts.system.queues[queue].capacity).collect();
-    Network::new(capacities, flows, packets).map_err(|error| match error {
+    let of = |number: fn(&Queue) -> f64| queues.iter().map(|&at| number(&parts.system.queues[at])).collect();
+    let network = Network::new(of(|queue| queue.capacity), flows, packets);
+    let network = network.and_then(|network| network.with_latencies(of(|queue| queue.latency)));
+    network.map_err(|error| match error {
         NetworkError::Cycle { queue } => Fault::Cycle(queues[queue]),
         error => unreachable!("the system was validated: {error}"),
     })

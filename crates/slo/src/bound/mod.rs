@@ -197,7 +197,8 @@ impl<'s> Bounds<'s> {
     }
 
     /// Stage at which the largest request of a promise takes longest without other load, and the latency at this stage.
-    /// The slowest queue serves the request as a whole, while the other queues forward it; the unloaded tail follows.
+    /// The slowest queue serves the request as a whole, while the other queues forward it; the latencies of all queues and
+    /// the unloaded tail follow.
     /// Stages are not summed: a request that is the largest at one stage (a write to a server) may be small at the
     /// next.
     ///
@@ -210,7 +211,8 @@ impl<'s> Bounds<'s> {
             let slowest = capacities().fold(f64::INFINITY, f64::min);
             let packet = self.settings.packet(demand);
             let forwarded: f64 = capacities().map(|capacity| packet / capacity).sum();
-            let seconds = demand.unloaded + (demand.largest - packet) / slowest + forwarded;
+            let late: f64 = route.iter().map(|&queue| self.parts.system.queues[queue].latency).sum();
+            let seconds = demand.unloaded + (demand.largest - packet) / slowest + forwarded + late;
             Alone { stage: demand.stage, seconds }
         });
         stages.max_by(|a, b| a.seconds.total_cmp(&b.seconds))

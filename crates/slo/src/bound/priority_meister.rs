@@ -13,7 +13,7 @@
 //!             R' of each flow at each busy period: work served by out, counted from in of the flow's first queue
 //! flow        R <= R', where R is R' of the busy period before, and 0 at the flow's first queue
 //! limits      R' <= rate (out - in of the flow's first queue) + burst, for each bucket of each flow but the workload
-//! work        sum of (R' - R) = capacity (out - in), minus the loss by whole packets and requests
+//! work        sum of (R' - R) = capacity (out - in), minus the loss by latencies and whole requests
 //! workload    R' at the root = y <= rate s + burst, for each of its buckets
 //!
 //! maximise    out of the root - in of the workload's first queue - s
@@ -42,6 +42,7 @@ use leeward_solver::{Limits, Program, SolverError, Variable};
 
 use super::components::{Part, Parts};
 use super::{BoundSettings, Unbounded, Unit};
+use crate::Queue;
 
 /// Largest number of busy periods of a program.
 const MOST_PERIODS: usize = 4096;
@@ -103,8 +104,8 @@ impl<'p, 's> Before<'p, 's> {
             }
             others = others.plus(&flow.arrivals);
         }
-        let capacity = self.parts.system.queues[queue].capacity;
-        let lag = (self.lag(queue, false) / capacity).min(f64::MAX);
+        let &Queue { capacity, latency, .. } = &self.parts.system.queues[queue];
+        let lag = (self.held(queue, false) / capacity + latency).min(f64::MAX);
         let service = RateLatency::new(capacity, lag).expect("a capacity is finite and above 0");
         let left = ServiceCurve::from(service).leftover(&others);
         left.and_then(|left| left.delay(&self.flows[0].arrivals)).map_err(|_| self.overload(queue))
@@ -278,8 +279,14 @@ impl<'p, 's> Before<'p, 's> {
             .find(|&other| periods[other].leads_to == Some(at) && periods[other].queue == before)
     }
 
-    /// Work by which a queue's service lags: the unit in service at the start, and the incomplete unit at the end.
+    /// Work by which a queue's service lags: the work of its latency, and what it holds back as a whole.
     fn lag(&self, queue: usize, passes_on: bool) -> f64 {
+        let &Queue { capacity, latency, .. } = &self.parts.system.queues[queue];
+        self.held(queue, passes_on) + capacity * latency
+    }
+
+    /// Work that is served as a whole: the unit in service at the start, and the incomplete unit at the end.
+    fn held(&self, queue: usize, passes_on: bool) -> f64 {
         if self.parts.settings.unit == Unit::Fluid {
             return 0.0;
         }

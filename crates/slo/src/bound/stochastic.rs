@@ -121,6 +121,7 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
                 name: queue.to_string(),
                 rate: parts.system.queues[queue].capacity,
                 in_service: packets.fold(parts.in_service(component, queue), f64::max),
+                latency: parts.system.queues[queue].latency,
             }
         })
         .collect();

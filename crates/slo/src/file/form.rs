@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use leeward_calculus::mmpp::{FitSettings, SizeModel};
-use leeward_fabric::Nanos;
 use leeward_fabric::input::{Spanned, one_line};
+use leeward_fabric::{Nanos, ResourceKind};
 use leeward_models::{BucketsFile, CurvesFile, ModelsFile, Share};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
@@ -53,6 +53,9 @@ pub struct WorkloadsFile {
     /// Links of a path that count as queues. Default `everywhere`; for arrivals beside existing workloads, the existing
     /// value.
     pub congestion: Option<Congestion>,
+    /// Latencies of links and devices, in addition to waiting and service. Default 0; for arrivals beside existing
+    /// workloads, the existing values.
+    pub latency: Option<LatencyFile>,
     /// Number of priorities that networks distinguish, if priorities follow SLOs. Default 7; for arrivals beside
     /// existing workloads, the existing value.
     pub levels: Option<u32>,
@@ -155,6 +158,19 @@ impl From<StageName> for Stage {
     }
 }
 
+/// Latencies of links and devices. A queue of capacity C and latency T serves at least C (t - T) in any t seconds with
+/// backlog.
+#[derive(Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LatencyFile {
+    /// Latency of each link that counts as a queue. Default 0s.
+    pub links: Nanos,
+    /// Latency of each device, in addition to its latency without queueing. Default 0s.
+    pub devices: Nanos,
+    /// Latencies of single links and devices by name, such as `r0:uplink`. They replace `links` and `devices`.
+    pub queues: BTreeMap<String, Nanos>,
+}
+
 /// Links on the path between two hosts that count as queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -174,6 +190,13 @@ impl Congestion {
             Congestion::Hosts => "hosts",
             Congestion::Everywhere => "everywhere",
         }
+    }
+
+    /// True if links or devices of this kind count as queues.
+    pub(super) fn counts(self, kind: ResourceKind) -> bool {
+        let ends =
+            [ResourceKind::HostEgress, ResourceKind::HostIngress, ResourceKind::Pair, ResourceKind::Device];
+        self == Congestion::Everywhere || ends.contains(&kind)
     }
 }
 

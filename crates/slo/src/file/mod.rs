@@ -11,6 +11,7 @@ mod admission;
 mod checks;
 mod demands;
 mod form;
+mod latencies;
 mod priority;
 mod read;
 mod routes;
@@ -26,8 +27,9 @@ use leeward_traces::{NetworkWork, Stage};
 
 pub use admission::{AdmissionPolicy, Admitted, Order, Priorities, WorkloadAdmission};
 pub use form::{
-    Congestion, FitFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
+    Congestion, FitFile, LatencyFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
 };
+pub use latencies::Latencies;
 pub use priority::PriorityFile;
 pub use routes::{Routes, Server};
 
@@ -54,6 +56,8 @@ pub struct Workloads {
     pub buckets: usize,
     /// Links that count as queues.
     pub congestion: Congestion,
+    /// Latencies of links and devices.
+    pub latencies: Latencies,
     /// Number of priorities that networks distinguish.
     pub levels: u32,
     /// Settings of bounds.
@@ -187,7 +191,7 @@ impl Workloads {
     /// [`InputError`] for a workload without a server, without a path, or with an SLO below its unloaded
     /// latency.
     pub fn system(&self, cluster: &Cluster) -> Result<PlacedSystem, InputError> {
-        let mut routes = Routes::new(cluster, self.congestion, Vec::new());
+        let mut routes = Routes::new(cluster, self.congestion, &self.latencies, Vec::new());
         let mut promises = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             attainable(&entry.workload).map_err(|error| self.invalid(entry, "slo.latency", error))?;
@@ -210,7 +214,8 @@ impl Workloads {
     /// [`InputError`] for a workload without a server or a path, for a workload with priorities or limits (the
     /// admission policy sets them), and for an existing name at another place.
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
-        let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
+        let queues = std::mem::take(&mut system.queues);
+        let mut routes = Routes::new(cluster, self.congestion, &self.latencies, queues);
         let arrival = |entry: &Entry| {
             let message = "expected none: the admission policy sets it";
             if entry.priorities.is_some() {

@@ -13,6 +13,7 @@ use leeward_traces::device::Device;
 
 use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
+use super::latencies::Latencies;
 use super::priority::PriorityFile;
 use super::routes::Server;
 use super::traces::Trace;
@@ -76,6 +77,10 @@ pub(super) fn read(
     check_names(path, &file, others)?;
     let congestion =
         shared(path, "congestion", file.congestion, others.map(|others| (others, others.congestion)))?;
+    let counted = congestion.unwrap_or_default();
+    let given = file.latency.as_ref().map(|given| Latencies::new(given, path, &cluster.fabric, counted));
+    let existing = others.map(|others| (others, others.latencies.clone()));
+    let latencies = shared(path, "latency", given.transpose()?, existing)?;
     let levels = shared(path, "levels", file.levels, others.map(|others| (others, others.levels)))?;
     let bounds = shared(path, "bounds", file.bounds, others.map(|others| (others, others.bounds)))?;
     let mut reader = Reader {
@@ -131,7 +136,8 @@ pub(super) fn read(
         entries,
         margin: file.margin.0,
         buckets: file.buckets,
-        congestion: congestion.unwrap_or_default(),
+        congestion: counted,
+        latencies: latencies.unwrap_or_default(),
         levels: levels.unwrap_or(LEVELS),
         bounds: bounds.unwrap_or_default(),
         network: settings.network,

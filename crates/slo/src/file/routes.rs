@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::{BITS_PER_BYTE, Cluster, Endpoint, Fabric, Hop, HostId, ResourceId, ResourceKind};
+use leeward_fabric::{BITS_PER_BYTE, Cluster, Endpoint, Fabric, Hop, HostId, ResourceId};
 use leeward_traces::Stage;
 
 use super::form::Congestion;
+use super::latencies::Latencies;
 use crate::Queue;
 
 /// A device of a server.
@@ -31,16 +32,22 @@ impl Server {
 pub struct Routes<'c> {
     cluster: &'c Cluster,
     congestion: Congestion,
+    latencies: &'c Latencies,
     queues: Vec<Queue>,
     by_resource: BTreeMap<ResourceId, usize>,
 }
 
 impl<'c> Routes<'c> {
     /// Starts with existing queues; a queue without a resource belongs to no path.
-    pub fn new(cluster: &'c Cluster, congestion: Congestion, queues: Vec<Queue>) -> Routes<'c> {
+    pub fn new(
+        cluster: &'c Cluster,
+        congestion: Congestion,
+        latencies: &'c Latencies,
+        queues: Vec<Queue>,
+    ) -> Routes<'c> {
         let numbered = queues.iter().enumerate();
         let by_resource = numbered.filter_map(|(at, queue)| Some((queue.resource?, at))).collect();
-        Routes { cluster, congestion, queues, by_resource }
+        Routes { cluster, congestion, latencies, queues, by_resource }
     }
 
     /// The queues, in the order of first use.
@@ -73,10 +80,7 @@ impl<'c> Routes<'c> {
         fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut hops);
         let mut route = Vec::with_capacity(hops.len());
         for hop in hops {
-            let between = |kind| {
-                !matches!(kind, ResourceKind::HostEgress | ResourceKind::HostIngress | ResourceKind::Pair)
-            };
-            if self.congestion == Congestion::Hosts && between(fabric.kind(hop.resource)) {
+            if !self.congestion.counts(fabric.kind(hop.resource)) {
                 continue;
             }
             if hop.work != BITS_PER_BYTE {
@@ -94,9 +98,10 @@ impl<'c> Routes<'c> {
 
     fn queue(&mut self, resource: ResourceId, capacity: f64) -> usize {
         let (queues, fabric) = (&mut self.queues, &self.cluster.fabric);
+        let latency = self.latencies.of(fabric, resource);
         *self.by_resource.entry(resource).or_insert_with(|| {
             let name = fabric.resource_name(resource);
-            queues.push(Queue { name, capacity, resource: Some(resource) });
+            queues.push(Queue { name, capacity, latency, resource: Some(resource) });
             queues.len() - 1
         })
     }

@@ -3,17 +3,17 @@
 //! At a queue of capacity C a workload of priority p waits at most
 //!
 //! ```text
-//! (sum of b of priorities up to and including p) / (C - sum of r of the priorities before p)
+//! (C T + sum of b of priorities up to and including p) / (C - sum of r of the priorities before p)
 //! ```
 //!
-//! where b is the burst of a workload *at that queue*. Behind a queue with a delay of up to d, a workload of bucket (r,
+//! where T is the latency of the queue, and b the burst of a workload *at that queue*. Behind a queue with a delay of up to d, a workload of bucket (r,
 //! b) arrives like a workload of bucket (r, b + r d). The reason: work that leaves within t seconds arrived within t +
 //! d. The thesis' optimiser uses b at the limiter and checks only each flow's first queue, as the released code does.
 //! So limits that pass this check may fail the check of the thesis, and the reverse. For limits of several buckets, the
 //! sums are sums of curves, and the same argument holds.
 //!
-//! A queue adds no delay if all its traffic comes from one queue with at most its own capacity. Fluid that left at the
-//! lower rate forms no further backlog.
+//! A queue adds no delay if all its traffic comes from one queue with at most its own capacity, and neither has a latency.
+//! Fluid that left at the lower rate forms no further backlog.
 
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
@@ -22,7 +22,7 @@ use leeward_fabric::input::format_number;
 use leeward_traces::Stage;
 
 use super::super::format;
-use super::super::system::{Promise, System};
+use super::super::system::{Promise, Queue, System};
 use super::super::workload::Demand;
 
 /// Reason for which a workload has no bound.
@@ -66,6 +66,14 @@ pub enum SystemError {
         queue: String,
         /// Capacity given.
         capacity: f64,
+    },
+    /// A queue has an invalid latency.
+    #[error("queue `{queue}` of latency {} s: must be finite and not negative", format_number(*.latency))]
+    Latency {
+        /// Name of the queue.
+        queue: String,
+        /// Latency given, in seconds.
+        latency: f64,
     },
     /// A promise has more or fewer routes, priorities or limits than its workload has demands.
     #[error(
@@ -127,7 +135,7 @@ pub(crate) struct QueueFlow<'a> {
     pub late: f64,
     /// Work of the largest request.
     pub largest: f64,
-    /// The previous queue, by index, with its capacity; `None` at the first queue.
+    /// The previous queue, by index, with the largest rate of its output; `None` at the first queue.
     pub from: Option<(usize, f64)>,
 }
 
@@ -150,19 +158,29 @@ impl QueueFlow<'_> {
     }
 }
 
-/// True if a queue cannot have a backlog of fluid: all its traffic comes from one queue with at most its capacity.
-pub(crate) fn passes_through(capacity: f64, mut from: impl Iterator<Item = Option<(usize, f64)>>) -> bool {
-    let Some(Some((queue, upstream))) = from.next() else { return false };
-    upstream <= capacity && from.all(|other| other.is_some_and(|(other, _)| other == queue))
+/// A queue as the source of traffic of another: its index, with the largest rate of its output. After a latency, late and
+/// punctual work may leave together.
+pub(crate) fn source(system: &System, queue: usize) -> (usize, f64) {
+    let of = &system.queues[queue];
+    (queue, if of.latency > 0.0 { f64::INFINITY } else { of.capacity })
+}
+
+/// True if a queue cannot have a backlog of fluid: it has no latency, and all its traffic comes from one queue with at
+/// most its capacity.
+pub(crate) fn passes_through(queue: &Queue, mut from: impl Iterator<Item = Option<(usize, f64)>>) -> bool {
+    let Some(Some((first, upstream))) = from.next() else { return false };
+    queue.latency == 0.0
+        && upstream <= queue.capacity
+        && from.all(|other| other.is_some_and(|(other, _)| other == first))
 }
 
 /// Delay of each flow at a queue, in the order of `flows`.
 pub(crate) fn at_queue(
-    capacity: f64,
+    queue: &Queue,
     packets: Packets,
     flows: &[QueueFlow<'_>],
 ) -> Vec<Result<f64, Overload>> {
-    if packets == Packets::Fluid && passes_through(capacity, flows.iter().map(|flow| flow.from)) {
+    if packets == Packets::Fluid && passes_through(queue, flows.iter().map(|flow| flow.from)) {
         // This queue can serve everything that the previous queue can. An overload counts at the previous queue.
         return vec![Ok(0.0); flows.len()];
     }
@@ -181,7 +199,7 @@ pub(crate) fn at_queue(
     for (class, block) in
         order.chunk_by(|&a, &b| flows[a].level == flows[b].level).zip(blocks.into_iter().rev())
     {
-        let delay = sums.serve(capacity, packets, block, class.iter().map(|&flow| &flows[flow]));
+        let delay = sums.serve(queue, packets, block, class.iter().map(|&flow| &flows[flow]));
         for &flow in class {
             delays[flow] = delay;
         }
@@ -201,11 +219,12 @@ impl Sums {
     /// Delay of the next class. Adds the class to the sums.
     fn serve<'a>(
         &mut self,
-        capacity: f64,
+        queue: &Queue,
         packets: Packets,
         block: f64,
         class: impl Iterator<Item = &'a QueueFlow<'a>>,
     ) -> Result<f64, Overload> {
+        let &Queue { capacity, latency, .. } = queue;
         match self {
             Sums::Buckets(rates, bursts) => {
                 let (mut rate, mut burst) = (0.0, 0.0);
@@ -218,16 +237,16 @@ impl Sums {
                 let overload = Overload { load: *rates + rate, service: capacity };
                 *rates += rate;
                 *bursts += burst;
-                let delay = (*bursts + block) / served;
+                let delay = (*bursts + block + capacity * latency) / served;
                 let bounded = rate <= served && served > 0.0 && delay.is_finite();
                 if bounded { Ok(delay) } else { Err(overload) }
             }
             Sums::Curves(before) => {
                 let own = class.fold(ArrivalCurve::zero(), |own, flow| own.plus(&flow.curve(packets)));
                 let overload = Overload { load: before.rate() + own.rate(), service: capacity };
-                let link: ServiceCurve = RateLatency::new(capacity, (block / capacity).min(f64::MAX))
-                    .expect("a capacity is finite and above 0")
-                    .into();
+                let late = (block / capacity + latency).min(f64::MAX);
+                let link: ServiceCurve =
+                    RateLatency::new(capacity, late).expect("a capacity is finite and above 0").into();
                 let delay = link.leftover(before).and_then(|left| left.delay(&own));
                 *before = before.plus(&own);
                 delay.map_err(|_| overload)
@@ -313,7 +332,7 @@ pub(crate) fn hops(
                                 limits: &of.limits[demand],
                                 late,
                                 largest: of.workload.demands[demand].largest,
-                                from: from.map(|queue| (queue, system.queues[queue].capacity)),
+                                from: from.map(|queue| source(system, queue)),
                             }
                         })
                         .collect();
@@ -322,8 +341,7 @@ pub(crate) fn hops(
                         queue: system.queues[queue].name.clone(),
                         overload,
                     };
-                    let results =
-                        at_queue(system.queues[queue].capacity, packets, &flows).into_iter().zip(here);
+                    let results = at_queue(&system.queues[queue], packets, &flows).into_iter().zip(here);
                     results.map(|(delay, flow)| delay.map_err(|overload| named(overload, flow))).collect()
                 }
             };
@@ -361,6 +379,9 @@ fn validate(system: &System) -> Result<(), SystemError> {
     for queue in &system.queues {
         if !queue.capacity.is_finite() || queue.capacity <= 0.0 {
             return Err(SystemError::Capacity { queue: queue.name.clone(), capacity: queue.capacity });
+        }
+        if !queue.latency.is_finite() || queue.latency < 0.0 {
+            return Err(SystemError::Latency { queue: queue.name.clone(), latency: queue.latency });
         }
     }
     for promise in &system.promises {

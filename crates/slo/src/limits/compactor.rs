@@ -5,12 +5,12 @@
 //! minimise   sum of r
 //! such that  (r, b) of each workload and stage on or above its r-b curve
 //!            sum of r <= C                                                          at each queue
-//!            sum over queues of (sum of b up to and including p) / C + R SLO <= SLO   for each workload, of priority p
+//!            sum over queues of T + (sum of b up to and including p) / C + R SLO <= SLO   for each workload, of priority p
 //!            (sum of r before p) / C <= R                                           at each of its queues
 //! ```
 //!
 //! The last two rows are stricter than equation 5.1. At each queue they count R: the largest share that higher
-//! priorities take, over all queues of the workload. Limits within these rows keep the SLO, but not all limits that
+//! priorities take, over all queues of the workload. T is the latency of a queue. Limits within these rows keep the SLO, but not all limits that
 //! keep the SLO are within them. As in the thesis, rates and bursts are in units of the capacity. If a stage crosses
 //! queues of different capacities, the objective uses the capacity of the first queue.
 //!

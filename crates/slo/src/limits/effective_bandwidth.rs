@@ -1,8 +1,8 @@
 //! Limits `effective-bandwidth`: no burst, and the least rate that delays no request beyond the stage's share
 //! of the SLO (SLO section 5.3.1).
 //!
-//! For one stage this rate is the supremum of alpha(t) / (t + D), with D the SLO minus the profiled tails. The thesis
-//! does not say how to split D over several stages. Here the split minimises the largest rate as a share of its stage's
+//! For one stage this rate is the supremum of alpha(t) / (t + D), with D the SLO minus the profiled tails and the latencies
+//! of queues. The thesis does not say how to split D over several stages. Here the split minimises the largest rate as a share of its stage's
 //! capacity; alternatively, the parts are equal.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
@@ -95,10 +95,13 @@ impl Limiting for EffectiveBandwidth {
             let workload = || free.workload.name.clone();
             let slo = free.workload.slo.ok_or_else(|| NoLimits::BestEffort { workload: workload() })?;
             // Uses twice the margin of the check, because rates that use up the whole SLO would fail it.
-            let budget = free.budget().unwrap_or(slo.latency) - 2.0 * ROUNDING * slo.latency;
+            let late: f64 = free.route.iter().flatten().map(|&queue| problem.queues[queue].latency).sum();
+            let budget = free.budget().unwrap_or(slo.latency) - 2.0 * ROUNDING * slo.latency - late;
             let alone = |why: &str| NoLimits::Alone { workload: workload(), why: why.to_owned() };
             if budget <= 0.0 {
-                return Err(alone("the profiled tails alone take all of its SLO"));
+                return Err(alone(
+                    "the profiled tails and the latencies of queues alone take all of its SLO",
+                ));
             }
             // Without queues on the path, any rate fits.
             let least = |path: &Vec<usize>| {

@@ -4,7 +4,7 @@ use leeward_calculus::{ArrivalCurve, Packets, TokenBucket};
 
 use super::super::system::System;
 use super::super::workload::Workload;
-use super::check::{Hops, KnownDelay, QueueFlow, before_queues, for_each_hop, passes_through};
+use super::check::{Hops, KnownDelay, QueueFlow, before_queues, for_each_hop, passes_through, source};
 
 /// Workloads with free limits, and the traffic that shares queues with them.
 pub struct Problem<'a> {
@@ -18,6 +18,8 @@ pub struct Problem<'a> {
 pub(crate) struct Shared<'a> {
     pub name: &'a str,
     pub capacity: f64,
+    /// Latency in seconds.
+    pub latency: f64,
     /// True if the queue itself never has a backlog.
     pub idle: bool,
     /// Fixed traffic: (priority, bucket at this queue, largest request).
@@ -72,6 +74,7 @@ impl<'a> Problem<'a> {
             .map(|queue| Shared {
                 name: &queue.name,
                 capacity: queue.capacity,
+                latency: queue.latency,
                 idle: false,
                 fixed: Vec::new(),
             })
@@ -94,7 +97,7 @@ impl<'a> Problem<'a> {
                         continue;
                     }
                     let before = hop.checked_sub(1).map(|hop| path[hop]);
-                    from[queue].push(before.map(|before| (before, system.queues[before].capacity)));
+                    from[queue].push(before.map(|before| source(system, before)));
                     at.push((level, queue));
                     if !is_free {
                         let flow = QueueFlow { level, limits, late: late(demand, hop), largest, from: None };
@@ -127,7 +130,7 @@ impl<'a> Problem<'a> {
             }
         }
         for ((shared, from), queue) in queues.iter_mut().zip(from).zip(&system.queues) {
-            shared.idle = packets == Packets::Fluid && passes_through(queue.capacity, from.into_iter());
+            shared.idle = packets == Packets::Fluid && passes_through(queue, from.into_iter());
         }
         // Restore the caller's order.
         chosen.sort_by_key(|(index, _)| free.iter().position(|promise| promise == index));

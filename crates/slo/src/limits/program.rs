@@ -152,7 +152,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
                 shared.fixed.iter().filter(|traffic| delays(traffic)).map(|(_, b, _)| b.burst()).sum();
             let rate: f64 =
                 shared.fixed.iter().filter(|(other, ..)| *other < level).map(|(_, b, _)| b.rate()).sum();
-            let burst = burst + self.block(level, queue);
+            let burst = burst + self.block(level, queue) + shared.capacity * shared.latency;
             if ours.clone().all(|(other, ..)| other > level) {
                 // Only fixed traffic delays the workload here.
                 budget -= burst / (shared.capacity - rate).max(0.0);

@@ -49,7 +49,7 @@ impl Search<'_> {
         let mut alone: Option<(Unsettled, Place)> = None;
         let mut unsettled: Option<(Unsettled, Place)> = None;
         let mut clients = 0;
-        // Of several idle servers with equal capacities, only the first needs a trial.
+        // Of several idle servers with equal capacities and latencies, only the first needs a trial.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
         let batch = match packing.settings.threads {
             1 => 1,
@@ -192,15 +192,18 @@ impl Search<'_> {
         Place { server, device, client, route }
     }
 
-    /// True if the place differs from all places tried before. Two places of empty queues with equal capacities are the
-    /// same.
+    /// True if the place differs from all places tried before. Two places of empty queues with equal capacities and
+    /// latencies are the same.
     fn is_new(&self, place: &Place, known: &mut BTreeSet<Vec<u64>>) -> bool {
         let mut queues = place.route.iter().flatten();
         if queues.clone().any(|&queue| !self.packing.at_queue[queue].is_empty()) {
             return true;
         }
-        let capacity = |&queue: &usize| self.packing.site.queues()[queue].capacity.to_bits();
-        let mut key: Vec<u64> = queues.by_ref().map(capacity).collect();
+        let numbers = |&queue: &usize| {
+            let queue = &self.packing.site.queues()[queue];
+            [queue.capacity.to_bits(), queue.latency.to_bits()]
+        };
+        let mut key: Vec<u64> = queues.by_ref().flat_map(numbers).collect();
         key.extend(place.route.iter().map(|path| path.len() as u64));
         known.insert(key)
     }

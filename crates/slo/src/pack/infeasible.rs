@@ -1,13 +1,15 @@
 //! Quick test that a workload cannot keep its SLO at a device, without a linear program.
 //!
 //! For one priority p at one device, equation 5.1 says: the sum of b up to and including p, plus D times the sum of r
-//! before p, is at most C D, where C is the capacity. D is the part of the SLO that is available to the device. A
-//! greedy choice finds the smallest such sum over all (r, b) on the curves with rates that fit the device. It gives
-//! rate first to the curve where rate reduces the sum most. If even the smallest sum exceeds C D, the sum of any other
-//! choice exceeds it too. The linear program also has this row, so it would have no solution. Other stages of the SLO
-//! count with their smallest bursts.
+//! before p, is at most C (D - T), where C is the capacity and T the latency. D is the part of the SLO that is available
+//! to the device. A greedy choice finds the smallest such sum over all (r, b) on the curves with rates that fit the
+//! device. It gives rate first to the curve where rate reduces the sum most. If even the smallest sum exceeds C (D - T),
+//! the sum of any other choice exceeds it too. The linear program also has this row, so it would have no solution. Other
+//! stages of the SLO count with their smallest bursts.
 
 use leeward_calculus::ArrivalCurve;
+
+use super::super::system::Queue;
 
 /// A workload at a device.
 pub(super) struct DeviceFlow<'a> {
@@ -19,7 +21,8 @@ pub(super) struct DeviceFlow<'a> {
 
 /// Index of a workload with an SLO that cannot be kept together with the higher priorities under any limits. The result
 /// is the tightest workload of the first priority with such a violation. `None` if the test finds no violation.
-pub(super) fn find_infeasible(capacity: f64, flows: &[DeviceFlow<'_>]) -> Option<usize> {
+pub(super) fn find_infeasible(queue: &Queue, flows: &[DeviceFlow<'_>]) -> Option<usize> {
+    let &Queue { capacity, latency, .. } = queue;
     let least: f64 = flows.iter().map(|flow| flow.arrivals.rate()).sum();
     let mut levels: Vec<u64> = flows.iter().map(|flow| flow.level).collect();
     levels.sort_unstable();
@@ -49,7 +52,8 @@ pub(super) fn find_infeasible(capacity: f64, flows: &[DeviceFlow<'_>]) -> Option
             free_rate -= given;
         }
         // A relative tolerance prevents rounding from excluding a feasible place.
-        (budget <= 0.0 || sum > capacity * budget * (1.0 + 1e-9) + 1e-12).then_some(tightest)
+        let served = capacity * (budget - latency);
+        (budget <= latency || sum > served * (1.0 + 1e-9) + 1e-12).then_some(tightest)
     })
 }
 
@@ -64,13 +68,16 @@ mod tests {
         let bucket = |rate, burst| TokenBucket::new(rate, burst).unwrap();
         // b falls from 1.0 at r = 0.1 to 0.1 at r = 0.5.
         let curve = ArrivalCurve::new(&[bucket(0.5, 0.1), bucket(0.1, 1.0)]).unwrap();
+        let device = |latency| Queue { name: String::new(), capacity: 1.0, latency, resource: None };
         let flow = |level, budget| DeviceFlow { level, arrivals: &curve, budget };
-        assert_eq!(find_infeasible(1.0, &[flow(0, 0.2), flow(0, 0.2)]), None);
-        assert_eq!(find_infeasible(1.0, &[flow(0, 0.2), flow(0, 0.19)]), Some(1));
+        assert_eq!(find_infeasible(&device(0.0), &[flow(0, 0.2), flow(0, 0.2)]), None);
+        assert_eq!(find_infeasible(&device(0.0), &[flow(0, 0.2), flow(0, 0.19)]), Some(1));
+        assert_eq!(find_infeasible(&device(0.1), &[flow(0, 0.3), flow(0, 0.3)]), None);
+        assert_eq!(find_infeasible(&device(0.1), &[flow(0, 0.3), flow(0, 0.29)]), Some(1));
         // After one higher priority, the device needs 0.2 + 0.5 D, and D must be at least this sum.
-        assert_eq!(find_infeasible(1.0, &[flow(0, 0.2), flow(1, 0.5)]), None);
-        assert_eq!(find_infeasible(1.0, &[flow(1, 0.39), flow(0, 0.2)]), Some(0));
+        assert_eq!(find_infeasible(&device(0.0), &[flow(0, 0.2), flow(1, 0.5)]), None);
+        assert_eq!(find_infeasible(&device(0.0), &[flow(1, 0.39), flow(0, 0.2)]), Some(0));
         // A third workload's rate leaves the first two too little, independently of its own needs.
-        assert_eq!(find_infeasible(1.0, &[flow(1, 0.3), flow(0, 0.2), flow(0, 0.2)]), Some(1));
+        assert_eq!(find_infeasible(&device(0.0), &[flow(1, 0.3), flow(0, 0.2), flow(0, 0.2)]), Some(1));
     }
 }

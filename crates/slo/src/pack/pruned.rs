@@ -85,7 +85,7 @@ impl Search<'_> {
             }
             flows.push(self.flow(&self.workload, self.level, &place.route, at, place));
             owners.push((None, self.workload.demands[at].stage));
-            if let Some(flow) = find_infeasible(packing.site.queues()[queue].capacity, &flows) {
+            if let Some(flow) = find_infeasible(&packing.site.queues()[queue], &flows) {
                 let (workload, stage) = owners[flow];
                 return Some(Exclusion::Bursts { queue, workload, stage });
             }
@@ -119,7 +119,8 @@ impl Search<'_> {
             if self.level <= level {
                 bursts += burst(&self.workload, &place.route);
             }
-            budget -= bursts / packing.site.queues()[first].capacity;
+            let queue = &packing.site.queues()[first];
+            budget -= bursts / queue.capacity + queue.latency;
         }
         DeviceFlow { level, arrivals: &workload.demands[stage].arrivals, budget }
     }

@@ -79,7 +79,7 @@ impl Site {
         }
         let mut queues = Vec::new();
         let mut queue = |name: String, capacity: f64| {
-            queues.push(Queue { name, capacity, resource: None });
+            queues.push(Queue { name, capacity, latency: 0.0, resource: None });
             queues.len() - 1
         };
         let mut links =
@@ -112,6 +112,7 @@ impl Site {
         let queue = |resource: ResourceId| Queue {
             name: fabric.resource_name(resource),
             capacity: in_work(&fabric, resource, capacities.get(resource).0 as f64),
+            latency: 0.0,
             resource: Some(resource),
         };
         let queues = fabric.all_resources().map(queue).collect();
@@ -134,6 +135,15 @@ impl Site {
         let names = clients.iter().map(client).collect();
         let paths = Paths::Fabric { fabric, clients: clients.to_vec(), servers: hosts };
         Ok(Site { queues, clients: names, servers, paths })
+    }
+
+    /// Sets the latency of each link and device, in seconds; initially 0. Queues without a resource stay at 0.
+    #[must_use]
+    pub fn with_latencies(mut self, latency: impl Fn(ResourceId) -> f64) -> Site {
+        for queue in &mut self.queues {
+            queue.latency = queue.resource.map_or(0.0, &latency);
+        }
+        self
     }
 
     /// Adds hosts without a device as servers, for existing workloads. No volume is placed on them.

@@ -14,7 +14,7 @@ use leeward_traces::Stage;
 use proptest::prelude::*;
 
 fn queue(name: &str, capacity: f64) -> Queue {
-    Queue { name: name.to_owned(), capacity, resource: None }
+    Queue { name: name.to_owned(), capacity, latency: 0.0, resource: None }
 }
 
 /// Workloads of two clients on one server, with priorities by SLO and limits to be chosen.

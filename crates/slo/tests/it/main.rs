@@ -12,6 +12,7 @@ mod slo_bounds;
 mod slo_capacities;
 mod slo_file;
 mod slo_golden;
+mod slo_latencies;
 mod slo_plp;
 mod slo_priorities;
 mod slo_replay;

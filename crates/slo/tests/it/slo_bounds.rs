@@ -172,7 +172,7 @@ proptest! {
             of.map(|(of, _)| of.largest + of.unloaded * system.queues[at].capacity).fold(0.0, f64::max)
         };
         let queues: Vec<snc::Queue> = (system.queues.iter().enumerate())
-            .map(|(at, queue)| snc::Queue { name: queue.name.clone(), rate: queue.capacity, in_service: inside(at) })
+            .map(|(at, queue)| snc::Queue { name: queue.name.clone(), rate: queue.capacity, in_service: inside(at), latency: 0.0 })
             .collect();
         let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| snc_workload(&system, promise)).collect();
         let mut network = snc::Network::new(&queues, &workloads).unwrap();

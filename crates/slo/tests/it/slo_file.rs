@@ -131,23 +131,32 @@ fn a_client_on_its_server_crosses_no_link_and_needs_only_storage() {
 #[test]
 fn arriving_workloads_adopt_the_existing_settings_or_are_rejected() {
     let cluster = cluster(CLUSTER);
-    let existing =
-        read(&format!("congestion: hosts\nlevels: 3\nbounds: {{unit: fluid}}\n{}", one(GOOD))).unwrap();
+    let existing = read(&format!(
+        "congestion: hosts\nlevels: 3\nlatency: {{links: 5us}}\nbounds: {{unit: fluid}}\n{}",
+        one(GOOD)
+    ))
+    .unwrap();
     let open = |name: &str| Text::from_bytes(name, trace());
     let read_arrivals = |head: &str| {
         let text = format!("{head}{}", one(GOOD)).replace("name: a", "name: b");
         Workloads::from_text("new.yaml", &text, &cluster, &files(), &open, Some(&existing))
     };
-    for head in ["", "congestion: hosts\nlevels: 3\nbounds: {unit: fluid}\n"] {
+    for head in ["", "congestion: hosts\nlevels: 3\nlatency: {links: 5us}\nbounds: {unit: fluid}\n"] {
         let with = read_arrivals(head).unwrap();
         assert_eq!((with.congestion, with.levels, with.bounds), (Congestion::Hosts, 3, existing.bounds));
         let mut system = existing.system(&cluster).unwrap().system;
         let arrivals = with.arrivals(&cluster, &mut system).unwrap();
         assert_eq!(arrivals[0].route, system.promises[0].route);
+        assert!(
+            system.queues.iter().all(|queue| queue.latency == if queue.capacity > 1.0 { 5e-6 } else { 0.0 })
+        );
     }
-    for (head, field) in
-        [("congestion: everywhere\n", "congestion"), ("levels: 7\n", "levels"), ("bounds: {}\n", "bounds")]
-    {
+    for (head, field) in [
+        ("congestion: everywhere\n", "congestion"),
+        ("levels: 7\n", "levels"),
+        ("latency: {links: 6us}\n", "latency"),
+        ("bounds: {}\n", "bounds"),
+    ] {
         let found = read_arrivals(head).unwrap_err().to_string();
         let expected = format!(
             "new.yaml: {field}: differs from the value in w.yaml, which applies to all: leave it out"
@@ -168,6 +177,43 @@ fn with_host_congestion_rack_links_are_no_queues() {
     assert_eq!(everywhere.promises[0].route[0].len(), 4);
     assert!(bounds(&everywhere, Method::Snc, hosts.bounds)[0].is_ok());
     assert!(bounds(&everywhere, Method::Dnc, hosts.bounds)[0].is_ok());
+}
+
+#[test]
+fn latencies_are_of_all_links_or_devices_or_of_one_by_name() {
+    let system = |head: &str| {
+        read(&format!("{head}\n{}", one(GOOD))).unwrap().system(&cluster(CLUSTER)).unwrap().system
+    };
+    let of = |head: &str| {
+        system(head)
+            .queues
+            .into_iter()
+            .map(|queue| (queue.name, queue.latency))
+            .filter(|(_, latency)| *latency > 0.0)
+    };
+    let named = |head: &str| of(head).collect::<Vec<_>>();
+    let only = |name: &str, latency: f64| vec![(name.to_owned(), latency)];
+    assert_eq!(named("latency: {}"), []);
+    assert_eq!(system("latency: {links: 0s}"), system(""));
+    assert_eq!(named("latency: {devices: 20us}"), only("r1h1:ssd0", 20e-6));
+    assert_eq!(named("latency: {queues: {'r0:uplink': 50us}}"), only("r0:uplink", 50e-6));
+    assert_eq!(of("latency: {links: 5us}").count(), 8);
+    let rest = named("latency: {links: 5us, devices: 1ms, queues: {'r0:uplink': 0s, 'r1h1:ssd0': 2ms}}");
+    assert_eq!(rest.len(), 8);
+    assert!(
+        rest.contains(&("r1h1:ssd0".to_owned(), 2e-3)) && rest.iter().all(|(name, _)| name != "r0:uplink")
+    );
+
+    // A path of four links and back, with and without a latency of 5 us on each.
+    let seconds = |head: &str, method| {
+        let workloads = read(&format!("{head}\n{}", one(GOOD))).unwrap();
+        let placed = workloads.system(&cluster(CLUSTER)).unwrap();
+        bounds(&placed.system, method, workloads.bounds)[0].as_ref().unwrap().seconds
+    };
+    for method in Method::ALL {
+        let added = seconds("latency: {links: 5us}", method) - seconds("", method);
+        assert!((40e-6..42e-6).contains(&added), "{method:?}: {added}");
+    }
 }
 
 #[test]
@@ -403,6 +449,17 @@ fn each_mistake_is_one_line_with_its_place() {
         (
             format!("congestion: racks\n{}", one(GOOD)),
             "congestion: `racks`: expected one of hosts, everywhere",
+        ),
+        (format!("latency: 5us\n{}", one(GOOD)), "latency: "),
+        (format!("latency: {{links: -5us}}\n{}", one(GOOD)), "latency.links: "),
+        (format!("latency: {{rack: 5us}}\n{}", one(GOOD)), "latency.rack: unknown field"),
+        (
+            format!("latency: {{queues: {{'r9:uplink': 5us}}}}\n{}", one(GOOD)),
+            "w.yaml: latency.queues.r9:uplink: `r9:uplink`: the cluster has no such link or device",
+        ),
+        (
+            format!("congestion: hosts\nlatency: {{queues: {{'r0:uplink': 5us}}}}\n{}", one(GOOD)),
+            "`r0:uplink`: with `congestion: hosts`, this link is no queue: leave it out",
         ),
         (format!("bounds: {{frame: -1}}\n{}", one(GOOD)), "bounds: settings of bounds: frame -1"),
         (
@@ -656,7 +713,7 @@ proptest! {
         ],
     ) {
         let good = format!(
-            "margin: 10%\ncongestion: hosts\nbuckets: 4\nfit: {{states: 3}}\nbounds: {{unit: fluid}}\n{}  \
+            "margin: 10%\ncongestion: hosts\nlatency: {{links: 5us, queues: {{r0h0:egress: 1us}}}}\nbuckets: 4\nfit: {{states: 3}}\nbounds: {{unit: fluid}}\n{}  \
              - {{name: b, client: r0h1, server: r1h1, slo: {{percentile: 99, latency: 1s}}, depends_on: [a],\n     \
              curves: {{storage: [{{rate: 5%, burst: 8ms}}]}}, limits: {{storage: [{{rate: 9%, burst: 8ms}}]}}}}\n",
             one(GOOD)

@@ -108,6 +108,10 @@ def print_settings(record: dict[str, Any]) -> None:
         print_note(f"margin: {percent_text(arriving, None)} for arriving workloads")
     where = {"everywhere": "all links of a path", "hosts": "only the links of hosts, as set in the file"}
     print_note(f"congestion: {where[record['congestion']]}")
+    latencies = [queue["latency_s"] for queue in record["queues"] if queue["latency_s"]]
+    if latencies:
+        most = time_text(max(latencies))
+        print_note(f"latency: {len(latencies)} of {len(record['queues'])} queues have one, at most {most}")
     order = {
         "by-slo": "the tightest SLO first",
         "file": "as in the file",

@@ -61,6 +61,7 @@ pub fn network(input: &Value) -> Network {
             name: text(&queue["name"]),
             rate: queue["bandwidth"].as_f64().unwrap(),
             in_service: 0.0,
+            latency: 0.0,
         })
         .collect();
     let clients = list(&input["clients"]);

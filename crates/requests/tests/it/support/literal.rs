@@ -38,6 +38,7 @@ struct Place {
     serves: Option<(u64, u64, Item)>,
     started: Vec<Item>,
     returning: [Vec<(u64, Item)>; 2],
+    leaving: Vec<(u64, Item)>,
     /// Started and not finished requests, in order of start: the item, and the number of requests and bytes started so
     /// far, including it.
     under_way: Vec<(Item, u64, u64)>,
@@ -128,9 +129,16 @@ impl<'a> Literal<'a> {
                 if self.places[server].returning[way].first().is_some_and(|&(time, _)| time <= self.now) {
                     let (_, item) = self.places[server].returning[way].remove(0);
                     self.places[server].under_way.retain(|(started, ..)| started.number != item.number);
-                    self.leave(item);
+                    self.leave_later(server, item);
                     return true;
                 }
+            }
+        }
+        for server in 0..self.places.len() {
+            if self.places[server].leaving.first().is_some_and(|&(time, _)| time <= self.now) {
+                let (_, item) = self.places[server].leaving.remove(0);
+                self.leave(item);
+                return true;
             }
         }
         for workload in 0..self.setup.workloads.len() {
@@ -376,8 +384,7 @@ impl<'a> Literal<'a> {
         item.left -= sent;
         if item.left > 0 {
             if packets && item.step + 1 < route.len() {
-                let step = item.step + 1;
-                self.enter(Item { is_packet: true, left: sent, step, ..item });
+                self.leave_later(server, Item { is_packet: true, left: sent, ..item });
             }
             if item.level == DEMOTED {
                 self.places[server].demoted.push(item);
@@ -387,7 +394,14 @@ impl<'a> Literal<'a> {
             return;
         }
         item.left = if packets { sent } else { item.arrival.work[item.stage] as u64 };
-        self.leave(item);
+        self.leave_later(server, item);
+    }
+
+    fn leave_later(&mut self, server: usize, item: Item) {
+        match self.setup.servers[server].latency.0 {
+            0 => self.leave(item),
+            latency => self.places[server].leaving.push((self.now + latency, item)),
+        }
     }
 
     fn leave(&mut self, mut item: Item) {

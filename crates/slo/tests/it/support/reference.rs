@@ -23,6 +23,7 @@ pub fn system(input: &Value) -> System {
         .map(|queue| Queue {
             name: text(&queue["name"]).to_owned(),
             capacity: number(&queue["bandwidth"]),
+            latency: 0.0,
             resource: None,
         })
         .collect();

@@ -14,7 +14,7 @@ pub fn curve(buckets: &[(f64, f64)]) -> ArrivalCurve {
 }
 
 pub fn queue(name: &str, capacity: f64) -> Queue {
-    Queue { name: name.to_owned(), capacity, resource: None }
+    Queue { name: name.to_owned(), capacity, latency: 0.0, resource: None }
 }
 
 pub fn demand(stage: Stage, arrivals: ArrivalCurve, largest: f64) -> Demand {
