@@ -29,6 +29,8 @@ pub struct TraceStatistics {
     pub passed_over: u64,
     pub left_out: Vec<LeftOut>,
     pub lost_events: u64,
+    /// Requests whose size had a fraction of a byte, which was rounded up.
+    pub rounded: u64,
     /// Requests that were before the one above them.
     pub moved: u64,
     /// Longest time by which one was before the latest of those above it.

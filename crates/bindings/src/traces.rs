@@ -129,6 +129,7 @@ impl Trace {
                 passed_over: tally.rest(Rest::NoPayload),
                 left_out: LeftOut::of(&tally),
                 lost_events: tally.lost,
+                rounded: tally.rounded,
                 moved: tally.moved,
                 disorder_s: tally.disorder.as_secs_f64(),
                 seconds: summary.seconds,

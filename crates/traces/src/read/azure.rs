@@ -58,12 +58,8 @@ impl Parse for Parser {
             (false, false) => return Ok(ParsedLine::Rest(Rest::NoPayload)),
         };
         // Some copies have sizes with a decimal point.
-        let size = size.strip_suffix(".0").unwrap_or(size);
-        Ok(ParsedLine::Request(Request {
-            at: fields::ticks(line, "Timestamp", at, MILLISECOND)?,
-            kind,
-            size: fields::signed(line, "BlobBytes", "bytes", size)?,
-            offset: None,
-        }))
+        let at = fields::ticks(line, "Timestamp", at, MILLISECOND)?;
+        let (size, is_rounded) = fields::size(line, "BlobBytes", size)?;
+        Ok(ParsedLine::of(Request { at, kind, size, offset: None }, is_rounded))
     }
 }

@@ -83,6 +83,19 @@ pub(super) fn signed(line: &Line<'_>, field: &str, unit: &str, text: &str) -> Re
     line.count(field, unit, text)
 }
 
+/// A number of bytes, and whether it had a fraction. A fraction is rounded up.
+pub(super) fn size(line: &Line<'_>, field: &str, text: &str) -> Result<(u64, bool), InputError> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split_once('.') {
+        Some((whole, fraction)) if digits(whole) && digits(fraction) => {
+            let has_fraction = fraction.bytes().any(|digit| digit != b'0');
+            let bytes = signed(line, field, "bytes", whole)?.checked_add(u64::from(has_fraction));
+            Ok((bytes.ok_or_else(|| too_large(line, field, text))?, has_fraction))
+        }
+        _ => Ok((signed(line, field, "bytes", text)?, false)),
+    }
+}
+
 /// A number of sectors, in bytes.
 pub(super) fn sectors(line: &Line<'_>, field: &str, text: &str) -> Result<u64, InputError> {
     let count = signed(line, field, "sectors of 512 bytes", text)?;

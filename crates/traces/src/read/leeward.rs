@@ -64,14 +64,18 @@ impl Parse for Parser {
             return Err(line.error("columns", message));
         }
         let [at, kind, size, offset] = row;
-        Ok(ParsedLine::Request(Request {
-            at: fields::seconds(line, "seconds", at)?,
-            kind: fields::kind(line, "kind", kind, &["read", "r"], &["write", "w"])?,
-            size: fields::signed(line, "size", "bytes", size)?,
+        let at = fields::seconds(line, "seconds", at)?;
+        let kind = fields::kind(line, "kind", kind, &["read", "r"], &["write", "w"])?;
+        let (size, is_rounded) = fields::size(line, "size", size)?;
+        let request = Request {
+            at,
+            kind,
+            size,
             offset: match offset {
                 "" => None,
                 text => Some(fields::signed(line, "offset", "bytes", text)?),
             },
-        }))
+        };
+        Ok(ParsedLine::of(request, is_rounded))
     }
 }

@@ -66,8 +66,16 @@ impl Default for ReadSettings {
 enum ParsedLine {
     /// A request.
     Request(Request),
+    /// A request whose size had a fraction of a byte.
+    Rounded(Request),
     /// A line without a request of this workload.
     Rest(Rest),
+}
+
+impl ParsedLine {
+    fn of(request: Request, is_rounded: bool) -> ParsedLine {
+        if is_rounded { ParsedLine::Rounded(request) } else { ParsedLine::Request(request) }
+    }
 }
 
 /// Names of a dialect's fields, for errors.
@@ -177,7 +185,8 @@ impl Requests {
                 },
             };
             match parsed {
-                ParsedLine::Request(request) => {
+                ParsedLine::Request(request) | ParsedLine::Rounded(request) => {
+                    self.tally.rounded += u64::from(matches!(parsed, ParsedLine::Rounded(_)));
                     self.last = Some(request.at);
                     self.tally.requests += 1;
                     return Ok(Some(request));
@@ -243,7 +252,7 @@ fn parse_checked(
     largest: u64,
 ) -> Result<ParsedLine, InputError> {
     let parsed = parser.line(line)?;
-    let ParsedLine::Request(request) = parsed else { return Ok(parsed) };
+    let (ParsedLine::Request(request) | ParsedLine::Rounded(request)) = parsed else { return Ok(parsed) };
     let fields = parser.fields();
     if let Some(last) = last.filter(|&last| request.at < last) {
         let (at, last) = (fields::exact(request.at), fields::exact(last));
@@ -262,5 +271,5 @@ fn parse_checked(
     if request.offset.is_some_and(|offset| offset.checked_add(request.size).is_none()) {
         return Err(line.error("offset", "the request ends beyond any volume; expected an offset in bytes"));
     }
-    Ok(ParsedLine::Request(request))
+    Ok(parsed)
 }

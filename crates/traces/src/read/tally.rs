@@ -56,6 +56,8 @@ pub struct Tally {
     pub(super) rest: [u64; Rest::ALL.len()],
     /// Events that the tracer says it lost. The trace is then incomplete.
     pub lost: u64,
+    /// Requests whose size had a fraction of a byte, which was rounded up.
+    pub rounded: u64,
     /// Requests that were before the one above them, if they are sorted.
     pub moved: u64,
     /// Longest time by which a request was before the latest of those above it, if they are sorted.

@@ -207,6 +207,26 @@ fn requests_of_0_bytes_are_counted() {
     assert_eq!(error_of("seconds,kind,size\n1,read,0\n"), "t.csv: no requests; expected at least one");
 }
 
+#[test]
+fn a_fraction_of_a_byte_is_rounded_up_and_counted() {
+    let (requests, tally) =
+        read("seconds,kind,size\n1,read,4096.5\n2,write,512.0\n3,write,0.25\n4,read,0.0\n").unwrap();
+    let sizes: Vec<u64> = requests.iter().map(|request| request.size).collect();
+    assert_eq!((sizes, tally.rounded, tally.rest(Rest::Empty)), (vec![4097, 512, 1], 2, 1));
+    for (size, message) in [
+        ("-4.5", "`-4.5`: not a whole number from 0; expected bytes"),
+        ("4.", "`4.`: not a whole number from 0; expected bytes"),
+        (".5", "`.5`: not a whole number from 0; expected bytes"),
+        ("4.5e3", "`4.5e3`: not a whole number from 0; expected bytes"),
+        ("18446744073709551615.5", "`18446744073709551615.5`: out of range"),
+    ] {
+        assert_eq!(
+            error_of(&format!("seconds,kind,size\n1,read,{size}\n")),
+            format!("t.csv:2: size: {message}")
+        );
+    }
+}
+
 /// A trace in a dialect. Times are whole seconds, sizes and offsets whole sectors.
 fn write(dialect: Dialect, requests: &[Request]) -> String {
     let mut text = match dialect {

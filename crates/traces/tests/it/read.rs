@@ -193,8 +193,8 @@ fn each_mistake_is_reported_with_its_line_its_field_and_the_expected_value() {
         ("seconds,kind,size\nnan,read,1\n", "t.csv:2: seconds: `nan`: not a finite number; expected seconds"),
         ("seconds,kind,size\n1,read,-4\n", "t.csv:2: size: `-4`: must not be negative; expected bytes"),
         (
-            "seconds,kind,size\n1,read,4.5\n",
-            "t.csv:2: size: `4.5`: not a whole number from 0; expected bytes",
+            "seconds,kind,size\n1,read,4.x\n",
+            "t.csv:2: size: `4.x`: not a whole number from 0; expected bytes",
         ),
         (
             "seconds,kind,size\n1,read,1073741825\n",

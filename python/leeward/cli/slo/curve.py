@@ -232,6 +232,8 @@ def _left_out(statistics: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("lines that are no request", ", ".join(left)))
     if lost := statistics["lost_events"]:
         rows.append(("EVENTS LOST by the tracer", f"{lost:,}: the trace is incomplete"))
+    if rounded := statistics["rounded"]:
+        rows.append(("sizes with a fraction of a byte", f"{rounded:,}, rounded up"))
     if moved := statistics["moved"]:
         disorder = time_text(statistics["disorder_s"])
         requests = "1 request" if moved == 1 else f"{moved:,} requests"
