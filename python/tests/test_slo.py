@@ -1,11 +1,13 @@
 """Files of workloads: bounds, priorities and admission, from Python and on the command line."""
 
 import json
+import math
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pyarrow
 import pytest
 from pyarrow import csv, parquet
@@ -393,6 +395,44 @@ def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: R
         assert one["seen"]["worst_s"] <= one["bound_s"]
         assert one["broken"] == []
     assert json.loads(result.stdout)["workloads"][1]["seen"]["worst_s"] > 0.04
+
+
+def md1_tail(load: float, service: float, share: float) -> float:
+    """Latency that this share of requests does not exceed in M/D/1, in seconds (Erlang, 1909)."""
+
+    def within(wait: float) -> float:
+        whole = int(wait / service)
+        terms = []
+        for jobs in range(whole + 1):
+            early = load / service * (jobs * service - wait)
+            terms.append((-1) ** jobs * abs(early) ** jobs / math.factorial(jobs) * math.exp(-early))
+        return (1 - load) * math.fsum(terms)
+
+    low, high = 0.0, 20 * service
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < share else (low, middle)
+    return high + service
+
+
+def test_a_poisson_stream_has_a_stochastic_bound_near_that_of_erlang(run: Run, tmp_path: Path) -> None:
+    expected = md1_tail(0.3, 1e-3, 0.999)
+    assert expected == pytest.approx(4.03e-3, rel=0.01)
+    times = numpy.cumsum(numpy.random.default_rng(7).exponential(1 / 300, 30_000))
+    lines = "".join(f"{time:.9f},read,4096\n" for time in times)
+    (tmp_path / "t.csv").write_text(f"seconds,kind,size\n{lines}")
+    (tmp_path / "d.json").write_text(
+        '{"table": [{"size_bytes": 4096, "read_iops": 1000, "write_iops": 1000}]}'
+    )
+    (tmp_path / "w.yaml").write_text(
+        "{device: d.json, margin: 0%, stages: [storage], workloads: [{name: w, client: r0h0, server: r0h7, "
+        "slo: {percentile: 99.9, latency: 1s}, trace: t.csv}]}"
+    )
+    cluster = str(EXAMPLES / "cluster.yaml")
+    result = run("slo", "bound", "w.yaml", "--cluster", cluster, "--method", "snc", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    bound = json.loads(result.stdout)["workloads"][0]["bound_s"]
+    assert expected <= bound <= 1.7 * expected
 
 
 def test_commands_assume_the_same_numbers(run: Run, tmp_path: Path) -> None:

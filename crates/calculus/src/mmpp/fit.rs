@@ -1,27 +1,21 @@
 //! A model of a trace: Zhu's thesis, section 4.2.4, after the LAMBDA algorithm of Heyman and Lucantoni.
 //!
 //! Requests are counted per interval. An interval belongs to the state with the rate that fits its count. The chain has
-//! the transitions of the intervals, and each state has the sizes of the requests in its intervals.
+//! the transitions of the intervals, and each state has the sizes of the requests in its intervals. Requests that come as
+//! a Poisson process are one state (not in the thesis).
 
 use super::fit_error::FitError;
 use super::fit_settings::{Chain, FitSettings, SizeModel};
 use super::intervals::Intervals;
 use super::levels::Levels;
 use super::model::Mmpp;
+use super::poisson::is_poisson;
+use super::request::{Request, merge};
 use super::sizes::Sizes;
 use super::state::{Requests, State};
 
 /// Maximum number of intervals of a trace.
 const MOST_INTERVALS: f64 = 1e7;
-
-/// One request of a trace.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Request {
-    /// Seconds from the start of the trace.
-    pub at: f64,
-    /// Work of the request.
-    pub work: f64,
-}
 
 /// Errors of the model: the model's value over the trace's value, minus 1. Zero is a perfect fit; a negative error
 /// means that the model's value is too small. Means of a trace are over the time from its start to its last request.
@@ -51,13 +45,17 @@ pub struct Fit {
 /// Fails if the trace is empty or invalid, if a setting is out of range, or if the result is no valid model.
 pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
     check(trace, settings)?;
-    let requests = merge(trace, settings.batch);
+    let is_poisson = settings.chain == Chain::Closed && is_poisson(trace, settings);
+    let requests = merge(trace, if is_poisson { 0.0 } else { settings.batch });
     let last = trace[trace.len() - 1].at;
     let intervals = Intervals::new(last, settings.interval, settings.chain);
     let counts = intervals.sums(requests.iter().map(|request| (request.at, 1.0)));
     let low = counts.iter().copied().fold(f64::INFINITY, f64::min);
     let high = counts.iter().copied().fold(0.0, f64::max);
-    let mut levels = Levels::new(low, high, settings.states, settings.deviations);
+    let mut levels = match is_poisson {
+        true => Levels { rates: vec![requests.len() as f64 / intervals.in_trace()], deviations: 0.0 },
+        false => Levels::new(low, high, settings.states, settings.deviations),
+    };
     let mut state_of: Vec<usize> = counts.iter().map(|&count| levels.state_of(count)).collect();
     if settings.chain == Chain::Closed {
         close(&mut levels, &mut state_of, &counts, &intervals);
@@ -125,18 +123,6 @@ fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
     } else {
         Ok(())
     }
-}
-
-/// Merges the requests of each batch into one request, at the time of the first.
-fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
-    let mut merged: Vec<Request> = Vec::new();
-    for &request in trace {
-        match merged.last_mut() {
-            Some(first) if request.at - first.at < batch => first.work += request.work,
-            _ => merged.push(request),
-        }
-    }
-    merged
 }
 
 /// Drops levels without intervals, and raises the others to the mean of their intervals. A level with only idle

@@ -19,14 +19,17 @@ mod intervals;
 mod levels;
 mod model;
 mod perron;
+mod poisson;
+mod request;
 mod sizes;
 mod state;
 
 pub use bound::Bound;
 pub use error::{MAX_STATES, ModelError};
-pub use fit::{Fit, FitDeviation, Request, fit, fit_nanos};
+pub use fit::{Fit, FitDeviation, fit, fit_nanos};
 pub use fit_error::FitError;
 pub use fit_settings::{Chain, FitSettings, SizeModel};
 pub use model::{Mmpp, Sigma};
+pub use request::Request;
 pub use sizes::Sizes;
 pub use state::{Requests, State};

@@ -197,6 +197,53 @@ fn a_constant_rate_is_one_state_at_that_rate() {
     assert!((0.0..0.03).contains(&fitted.deviation.work));
 }
 
+/// Numbers in 0..1 that look random.
+fn uniform(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Requests of 1 ms, at exponential times with a mean of 3 ms times `stretch` of the time so far, in groups.
+fn stream(seed: u64, count: usize, group: usize, stretch: impl Fn(f64) -> f64) -> Vec<Request> {
+    let (mut draw, mut at) = (uniform(seed), 0.0);
+    let mut next = |index: usize| {
+        if index > 0 && index.is_multiple_of(group) {
+            at -= (1.0 - draw()).ln() * 3e-3 * stretch(at) * group as f64;
+        }
+        Request { at, work: 1e-3 }
+    };
+    (0..count).map(&mut next).collect()
+}
+
+#[test]
+fn a_poisson_process_is_one_state_at_its_rate_without_batches() {
+    let one_state = |trace: &[Request]| {
+        let model = fit(trace, &FitSettings::default()).expect("a model").model;
+        let end = trace[trace.len() - 1].at;
+        let mean = trace.len() as f64 / end * model.step();
+        let [state] = model.states() else { return false };
+        assert!((state.requests.mean() / mean - 1.0).abs() < 1e-9);
+        assert_eq!(state.sizes.mean(), 1e-3);
+        true
+    };
+    let found: Vec<bool> = (1..=20).map(|seed| one_state(&stream(seed, 30_000, 1, |_| 1.0))).collect();
+    // Of four deviations at each of some ten time scales, chance gives about one in a thousand.
+    assert_eq!(found, [true; 20]);
+    // Rates that change fast or slowly, and requests in pairs: batches are merged.
+    let is_batched = |stretch: fn(f64) -> f64, group: usize| {
+        let model = fit(&stream(1, 30_000, group, stretch), &FitSettings::default()).expect("a model").model;
+        model.states().iter().any(|state| state.sizes.mean() > 1.01e-3)
+    };
+    assert!(is_batched(|at| if (at / 0.4).fract() < 0.5 { 1.3 } else { 0.7 }, 1));
+    assert!(is_batched(|at| if (at / 20.0).fract() < 0.5 { 1.1 } else { 0.9 }, 1));
+    assert!(is_batched(|_| 1.0, 2));
+}
+
 #[test]
 fn intervals_longer_than_the_trace_preserve_its_rate() {
     let (_, trace) = hard().swap_remove(0);
