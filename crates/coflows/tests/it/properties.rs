@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use crate::plain::{self, Flow};
 
-/// Senders have links 0 to 2, and receivers links 3 to 5.
-const LINKS: usize = 6;
+/// Senders have links 0 to 2, and receivers links 3 to 5. Link 6 is between them, on some paths.
+const LINKS: usize = 7;
+const CORE: usize = 6;
 
 pub fn hops(links: &[usize]) -> Vec<Hop> {
     links.iter().map(|&link| Hop { resource: ResourceId(link as u32), work: 1.0 }).collect()
@@ -99,13 +100,13 @@ pub fn run(mut network: impl Calls, capacities: &[f64], flows: &[Flow]) -> Vec<f
 
 /// Random flows of up to five coflows, which arrive at up to three times. Each coflow arrives as a whole.
 fn flows() -> impl Strategy<Value = Vec<Flow>> {
-    let part = (0u32..5, 0usize..3, 3usize..LINKS, 1.0..20.0f64);
+    let part = (0u32..5, 0usize..3, 3..CORE, any::<bool>(), 1.0..20.0f64);
     let starts = prop::collection::vec(prop::sample::select(vec![0.0, 1.5, 4.0]), 5);
     (prop::collection::vec(part, 1..16), starts).prop_map(|(parts, starts)| {
-        let flow = |(coflow, from, to, bytes)| Flow {
+        let flow = |(coflow, from, to, crosses, bytes): (u32, usize, usize, bool, f64)| Flow {
             coflow,
             start: starts[coflow as usize],
-            links: vec![from, to],
+            links: if crosses { vec![from, CORE, to] } else { vec![from, to] },
             bytes,
         };
         parts.into_iter().map(flow).collect()
