@@ -135,6 +135,18 @@ def test_native_histograms_are_no_counters(fake: Any, tmp_path: Path, values: di
         read_loads(tmp_path, fake(queried({"resultType": "matrix", "result": [series]})))
 
 
+def test_a_query_that_is_rejected_as_post_is_sent_as_get(fake: Any, tmp_path: Path) -> None:
+    def answer(_: int, request_text: str) -> Answer:
+        address, rest = request_text.split(maxsplit=1)
+        if "label/" in address:
+            return loads(request_text)
+        if "?" not in address:
+            return 405, {}, b"Method Not Allowed"
+        return loads(f"{address.partition('?')[0]} {address.partition('?')[2]} {rest}")
+
+    assert bits(read_loads(tmp_path, fake(answer))) == WHOLE
+
+
 def refusal(kind: str, text: str) -> bytes:
     return json.dumps({"status": "error", "errorType": kind, "error": text}).encode()
 
@@ -153,6 +165,7 @@ def refusal(kind: str, text: str) -> bytes:
         (400, b'{"status": "error", "error": {"code": 7}}', "400: {'code': 7}"),
         (400, b'{"status": "error", "err', '400: {"status": "error", "err'),
         (418, b"", "the server answers 418"),
+        (405, b"Method Not Allowed", "405: Method Not Allowed"),
         (200, refusal("execution", "no such query"), "does not answer as Prometheus would"),
     ],
 )

@@ -69,14 +69,21 @@ impl Client {
     pub fn query(&self, query: &str, at_ms: i64) -> Result<QueryReply, QueryError> {
         let invalid = |reason: String| QueryError { reason, retry_after: None, ends_round: false };
         let unavailable = |reason: String| QueryError { reason, retry_after: None, ends_round: true };
-        let mut request = self.agent.post(&self.url);
-        for (name, value) in self.access.headers(at_ms).map_err(unavailable)? {
-            request = request.header(name, value);
-        }
+        let headers = self.access.headers(at_ms).map_err(unavailable)?;
         let time = format!("{}.{:03}", at_ms.div_euclid(1000), at_ms.rem_euclid(1000));
         let timeout = format!("{}ms", self.timeout.0 / 1_000_000);
         let form = [("query", query), ("time", time.as_str()), ("timeout", timeout.as_str())];
-        let mut response = request.send_form(form).map_err(|error| unavailable(self.describe(&error)))?;
+        let post = headers
+            .iter()
+            .fold(self.agent.post(&self.url), |request, (name, value)| request.header(name, value));
+        let mut response = post.send_form(form).map_err(|error| unavailable(self.describe(&error)))?;
+        // Proxies that only permit to read may reject POST.
+        if response.status() == 405 {
+            let get = headers
+                .iter()
+                .fold(self.agent.get(&self.url), |request, (name, value)| request.header(name, value));
+            response = get.query_pairs(form).call().map_err(|error| unavailable(self.describe(&error)))?;
+        }
         let header = |name: &str| response.headers().get(name).and_then(|text| text.to_str().ok());
         let retry_after = header("retry-after").and_then(|seconds| seconds.parse::<u32>().ok());
         let retry_after = retry_after.map(|seconds| Nanos(u64::from(seconds) * Nanos::SECOND.0));
@@ -146,5 +153,54 @@ fn describe_status(status: u16, text: &[u8]) -> String {
     match beginning(&message, 200) {
         message if message.is_empty() => format!("it answers {status}{hint}"),
         message => format!("it answers {status}: {message}{hint}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_query_that_is_rejected_as_post_is_sent_as_get() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let server = thread::spawn(move || {
+            let mut requests = vec![];
+            for stream in listener.incoming().take(2) {
+                let mut stream = stream.expect("a connection");
+                let mut request = String::new();
+                // The last field of either request is the timeout; the body of a POST may arrive later.
+                while !request.contains("timeout=") || !request.contains("\r\n\r\n") {
+                    let mut text = [0; 4096];
+                    let length = stream.read(&mut text).expect("a request");
+                    request.push_str(&String::from_utf8_lossy(&text[..length]));
+                }
+                let (status, body) = if request.starts_with("GET") {
+                    (200, r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#)
+                } else {
+                    (405, "Method Not Allowed")
+                };
+                let length = body.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 {status} x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+                )
+                .expect("an answer");
+                requests.push(request.lines().next().unwrap_or_default().to_owned());
+            }
+            requests
+        });
+        let client =
+            Client::new(format!("http://{address}"), None, Nanos(5 * Nanos::SECOND.0)).expect("a client");
+        let reply =
+            client.query("up{a=\"b\"}[60000ms]", 1_500).map_err(|error| error.reason).expect("an answer");
+        assert_eq!(reply.answer.series, []);
+        let requests = server.join().expect("two requests");
+        assert!(requests[0].starts_with("POST /api/v1/query "), "{requests:?}");
+        assert!(requests[1].starts_with("GET /api/v1/query?query=up%7Ba%3D%22b%22%7D"), "{requests:?}");
     }
 }

@@ -81,16 +81,22 @@ class Server:
             TooMuchError: The answer would be too large, or take too long.
         """
         start, waits = self.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
+        # Selectors may exceed the length of an address; only GET answers names of labels and the version.
+        method = "GET" if path.startswith(("label/", "status/")) else "POST"
         while True:
             wait = next(waits)
             try:
-                response = self._request(path, urlencode(parameters, doseq=True))
+                response = self._request(method, path, urlencode(parameters, doseq=True))
                 try:
                     if 200 <= response.status < 300:
                         return self._answer(response)
                     status, (text, kind) = response.status, _beginning(response)
                 finally:
                     response.close()
+                # Proxies that only permit to read may reject POST.
+                if status == 405 and method == "POST":
+                    method = "GET"
+                    continue
                 # Prometheus' own limit of a query; a retry would not make the same query shorter.
                 if kind == "timeout":
                     raise self._too_much(text)
@@ -115,14 +121,13 @@ class Server:
     def _connections(self) -> PoolManager:
         return connections(self.url, self.access.tls, self.access.proxy, self.access.server_name)
 
-    def _request(self, path: str, query: str) -> BaseHTTPResponse:
+    def _request(self, method: str, path: str, query: str) -> BaseHTTPResponse:
         """The response to one request; a redirect is not followed, since a password must not go elsewhere."""
         url, headers = f"{self.url}/api/v1/{path}", self.access.all_headers(self.clock)
-        # Selectors may exceed the length of an address; only GET answers names of labels and the version.
-        if path.startswith(("label/", "status/")):
-            method, url, body = "GET", f"{url}?{query}", None
+        if method == "GET":
+            url, body = f"{url}?{query}", None
         else:
-            method, body = "POST", query.encode()
+            body = query.encode()
             headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
         return self._connections.request(
             method,
@@ -195,7 +200,7 @@ class Server:
     def _version(self) -> str | None:
         """Version of the server, or None if it names none."""
         try:
-            response = self._request("status/buildinfo", "")
+            response = self._request("GET", "status/buildinfo", "")
             try:
                 data = self._answer(response).data if response.status == 200 else None
             finally:
