@@ -6,6 +6,7 @@
 //! coflow      Arrival, Coflow: completion time, lower bound, slowdown, class
 //! tracker     flows of a run that start and end -> Coflows
 //! sebf        a network that serves coflows by smallest effective bottleneck first, with the calls of fluid's Network
+//! carrier     the calls of both networks
 //! discipline  registry of the disciplines that coflows are compared under
 //! ```
 //!
@@ -13,12 +14,14 @@
 //! switch whose ports are the only links. Here a coflow loads all links of its flows' paths, so the bottleneck may
 //! also be a link of a host or a pod.
 
+mod carrier;
 mod coflow;
 mod discipline;
 mod sebf;
 pub mod trace;
 mod tracker;
 
+pub use carrier::Carrier;
 pub use coflow::{Arrival, Class, Coflow, NARROW, SHORT};
 pub use discipline::{Discipline, REGISTRY};
 pub use sebf::Sebf;

@@ -6,11 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use leeward_coflows::{Discipline, REGISTRY, Sebf};
+use leeward_coflows::{Carrier, Discipline, REGISTRY, Sebf};
 use leeward_fabric::Nanos;
 use leeward_fluid::Network;
 
-use super::carrier::Carrier;
 use super::error::{Progress, RunError};
 use super::world::World;
 use crate::record::{Host, Record};

@@ -2,7 +2,6 @@
 
 mod app_sequence;
 pub(crate) mod apps;
-mod carrier;
 pub(crate) mod cell;
 pub(crate) mod coflows;
 mod error;

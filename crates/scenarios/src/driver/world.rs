@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leeward_coflows::Tracker;
+use leeward_coflows::{Carrier, Tracker};
 use leeward_engine::Input;
 use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_fluid::{Finished, FlowId, Network};
 
-use super::carrier::Carrier;
 use super::error::RunError;
 use super::profiles::Profiles;
 use crate::outage::Outages;
