@@ -105,7 +105,11 @@ def test_a_sweep_compares_coflows_as_a_run_does(scenario: Path) -> None:
     assert [cell["coflows.completion_s.mean"] for cell in cells] == [
         run.summary()["coflows"]["completion_s"]["mean"] for run in (fair, sebf)
     ]
-    assert cells[1]["against_baseline.coflows.factor"] == sebf.compare(fair)["coflows"]["factor"]
+    compared = sebf.compare(fair)
+    assert cells[1]["against_baseline.coflows.factor"] == compared["coflows"]["factor"]
+    for name, of_class in compared["coflow_classes"].items():
+        assert cells[1][f"against_baseline.coflow_classes.{name}.factor"] == of_class["factor"]
+        assert cells[1][f"against_baseline.coflow_classes.{name}.count"] == of_class["count"]
 
 
 def test_coflows_beside_placements_are_reported_too(run: Run, scenario: Path) -> None:

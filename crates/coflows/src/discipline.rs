@@ -27,7 +27,7 @@ pub const REGISTRY: Registry<Discipline> = Registry {
         Registration {
             name: "sebf",
             aliases: &[],
-            summary: "the coflow that could end first goes first, and its flows end together; others use what it leaves",
+            summary: "coflows in the order of their earliest possible end, each with the least rates that it takes; what is left goes out in this order too",
             source: "Varys (SIGCOMM 2014) section 5.3: SEBF, MADD and work conservation",
             schema: schema::<NoSettings>,
             make: |text| settings::<NoSettings>("sebf", text).map(|_| Box::new(Discipline::Sebf)),

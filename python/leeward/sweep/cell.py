@@ -23,6 +23,8 @@ SAME_WITHIN = 0.01
 """Two write times within this share of each other count as equal."""
 
 
+COFLOW_CLASSES = ("SN", "LN", "SW", "LW")
+"""Classes of coflows, as `Run.coflows` names them."""
 ANY = {"replicas": "uniform", "cell": "borg", "apps": "borg", "coflows": "fair"}
 """A policy of each kind, for runs whose results do not matter."""
 
@@ -122,10 +124,14 @@ def writes(run: Run) -> pyarrow.Table:
     coflows = run.coflows()
     if len(coflows):
         numbers = numpy.arange(len(coflows), dtype=numpy.uint32)
-        none = numpy.zeros(len(coflows), dtype=numpy.uint32)
+        # The number of the class stands for that of a block. A coflow without flows has no class.
+        known = {name: number for number, name in enumerate(COFLOW_CLASSES)}
+        classes = [known.get(name, len(known)) for name in coflows["class"].to_pylist()]
+        block = numpy.array(classes, dtype=numpy.uint32)
+        none = numpy.zeros(len(coflows), dtype=bool)
         # A coflow without flows takes no time under any policy.
         counts = (coflows["arrived_s"].to_numpy() >= run.warmup_s) & (coflows["flows"].to_numpy() > 0)
-        rows.append(("coflow", numbers, none, none.astype(bool), counts, _durations(coflows, "arrived_s")))
+        rows.append(("coflow", numbers, block, none, counts, _durations(coflows, "arrived_s")))
     kinds = numpy.concatenate([numpy.repeat(kind, len(numbers)) for kind, numbers, *_ in rows])
     number, block, full, counts, times = (
         numpy.concatenate([row[column] for row in rows]) for column in range(1, 6)
@@ -155,12 +161,19 @@ def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
         parts["reads"] = ("read", None)
     if "app" in ours["kind"].combine_chunks().dictionary.to_pylist():
         parts |= {"apps": ("app", None)}
-    if "coflow" in ours["kind"].combine_chunks().dictionary.to_pylist():
-        parts |= {"coflows": ("coflow", None)}
     comparison: dict[str, Any] = {
         name: _pairs(_select(ours, kind, full), _select(baseline, kind, None))
         for name, (kind, full) in parts.items()
     }
+    if "coflow" in ours["kind"].combine_chunks().dictionary.to_pylist():
+        mine, theirs = _select(ours, "coflow", None), _select(baseline, "coflow", None)
+        comparison["coflows"] = _pairs(mine, theirs)
+        # The key ends in the number of the class.
+        classes = mine["key"] & numpy.uint64(0xFFFFFFFF)
+        comparison["coflow_classes"] = {
+            name: _pairs({part: values[classes == number] for part, values in mine.items()}, theirs)
+            for number, name in enumerate(COFLOW_CLASSES)
+        }
     return comparison | {"same_within": SAME_WITHIN}
 
 

@@ -1,5 +1,9 @@
 //! Whether the requests of a trace come as a Poisson process: then one state without batches is the model. Several states
 //! would be fitted to the noise of the counts, and a batch would bring forward requests that do not come together.
+//!
+//! At each time scale, windows must have the variance of a Poisson process, and none may have more than such a process brings
+//! in the heaviest of so many windows. Both hold for numbers of requests and for their work: sizes that are large at some
+//! times are no independent sizes.
 
 use super::fit_settings::FitSettings;
 use super::request::{Request, merge};
@@ -8,11 +12,15 @@ use super::request::{Request, merge};
 const LEAST_REQUESTS: usize = 1000;
 /// Least number of windows at a time scale.
 const LEAST_WINDOWS: usize = 32;
+/// Least mean number of requests of a window at the shortest time scale.
+const LEAST_COUNT: f64 = 0.25;
 /// Standard deviations within which a statistic is that of a Poisson process.
 const DEVIATIONS: f64 = 4.0;
+/// Least probability of the heaviest window, by an upper bound.
+const RARE: f64 = 1e-3;
 
-/// True if neither the number of batches nor the dispersion of counts, at any time scale from an interval to a part of the
-/// trace, differs from that of a Poisson process by more than chance.
+/// True if neither the number of batches, nor numbers and work of requests at any time scale, differ from those of a Poisson
+/// process by more than chance.
 pub(super) fn is_poisson(trace: &[Request], settings: &FitSettings) -> bool {
     let end = trace[trace.len() - 1].at;
     if trace.len() < LEAST_REQUESTS || end <= 0.0 {
@@ -26,27 +34,62 @@ pub(super) fn is_poisson(trace: &[Request], settings: &FitSettings) -> bool {
     if settings.batch > 0.0 && (batches - expected).abs() > DEVIATIONS * variance.sqrt() + 1.0 {
         return false;
     }
-    let mut window = settings.interval;
+    let (counts, work) =
+        (Weights::new(trace, end, |_| 1.0), Weights::new(trace, end, |request| request.work));
+    let mut window = settings.batch.max(LEAST_COUNT * gap);
     while end / window >= LEAST_WINDOWS as f64 {
-        if !is_dispersed_as_poisson(trace, window, (end / window) as usize) {
+        let windows = (end / window) as usize;
+        if !(counts.are_poisson(trace, window, windows) && work.are_poisson(trace, window, windows)) {
             return false;
         }
         window *= 2.0;
     }
-    window > settings.interval
+    true
 }
 
-/// True if the counts of `windows` windows have a variance over mean that is 1 but for chance.
-fn is_dispersed_as_poisson(trace: &[Request], window: f64, windows: usize) -> bool {
-    let mut counts = vec![0.0; windows];
-    for request in trace {
-        if let Some(count) = counts.get_mut((request.at / window) as usize) {
-            *count += 1.0;
-        }
+/// Weights of requests, and their moments.
+struct Weights<W> {
+    of: W,
+    /// Sums of the weights to the first, second and fourth power, per second.
+    moments: [f64; 3],
+    largest: f64,
+}
+
+impl<W: Fn(&Request) -> f64> Weights<W> {
+    fn new(trace: &[Request], end: f64, of: W) -> Weights<W> {
+        let sum = |power| trace.iter().map(|request| of(request).powi(power)).sum::<f64>() / end;
+        let moments = [sum(1), sum(2), sum(4)];
+        let largest = trace.iter().map(&of).fold(0.0, f64::max);
+        Weights { of, moments, largest }
     }
-    let mean = counts.iter().sum::<f64>() / windows as f64;
-    let free = (windows - 1) as f64;
-    // The dispersion, of chi-square distribution for large means, and its variance for any mean.
-    let dispersion = counts.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>() / mean;
-    mean > 0.0 && (dispersion - free).abs() <= DEVIATIONS * (free * (2.0 + 1.0 / mean)).sqrt()
+
+    /// True if the sums of windows are those of a compound Poisson process but for chance.
+    fn are_poisson(&self, trace: &[Request], window: f64, windows: usize) -> bool {
+        let mut sums = vec![0.0; windows];
+        for request in trace {
+            if let Some(sum) = sums.get_mut((request.at / window) as usize) {
+                *sum += (self.of)(request);
+            }
+        }
+        let [mean, variance, fourth] = self.moments.map(|moment| moment * window);
+        if variance <= 0.0 {
+            // Requests without work.
+            return true;
+        }
+        let free = (windows - 1) as f64;
+        let dispersion = sums.iter().map(|sum| (sum - mean) * (sum - mean)).sum::<f64>() / variance;
+        // The fourth cumulant of a sum is the fourth moment of the weights.
+        let deviation = (free * (2.0 + fourth / (variance * variance))).sqrt();
+        // Windows of twice the length begin at each window, so that none divides a burst into halves.
+        let pairs = sums.windows(2).map(|pair| pair[0] + pair[1]).fold(0.0, f64::max);
+        let rare = |excess: f64, variance: f64| {
+            // Bennett's inequality: P(sum - mean >= t) <= exp(-variance / b^2 h(b t / variance)) for weights of at most b.
+            let step = (self.largest * excess / variance).max(0.0);
+            let exponent = variance / (self.largest * self.largest) * ((1.0 + step) * step.ln_1p() - step);
+            windows as f64 * (-exponent).exp() < RARE
+        };
+        (dispersion - free).abs() <= DEVIATIONS * deviation
+            && !rare(sums.iter().copied().fold(0.0, f64::max) - mean, variance)
+            && !rare(pairs - 2.0 * mean, 2.0 * variance)
+    }
 }

@@ -222,26 +222,47 @@ fn stream(seed: u64, count: usize, group: usize, stretch: impl Fn(f64) -> f64) -
 
 #[test]
 fn a_poisson_process_is_one_state_at_its_rate_without_batches() {
-    let one_state = |trace: &[Request]| {
-        let model = fit(trace, &FitSettings::default()).expect("a model").model;
-        let end = trace[trace.len() - 1].at;
-        let mean = trace.len() as f64 / end * model.step();
-        let [state] = model.states() else { return false };
-        assert!((state.requests.mean() / mean - 1.0).abs() < 1e-9);
-        assert_eq!(state.sizes.mean(), 1e-3);
-        true
+    for seed in 1..=20 {
+        let trace = stream(seed, 30_000, 1, |_| 1.0);
+        let model = fit(&trace, &FitSettings::default()).expect("a model").model;
+        let mean = trace.len() as f64 / trace[trace.len() - 1].at * model.step();
+        let [state] = model.states() else { panic!("seed {seed}: {} states", model.states().len()) };
+        assert!((state.requests.mean() / mean - 1.0).abs() < 1e-9, "seed {seed}");
+        assert!((state.sizes.mean() / 1e-3 - 1.0).abs() < 1e-9, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_is_no_poisson_process_keeps_its_batches() {
+    let keeps = |trace: &[Request]| {
+        let batched = fit(trace, &FitSettings::default()).expect("a model").model;
+        let apart = fit(trace, &FitSettings { batch: 0.0, ..FitSettings::default() }).expect("a model").model;
+        let mean = |model: &Mmpp| model.states().iter().map(|state| state.sizes.mean()).fold(0.0, f64::max);
+        mean(&batched) > mean(&apart)
     };
-    let found: Vec<bool> = (1..=20).map(|seed| one_state(&stream(seed, 30_000, 1, |_| 1.0))).collect();
-    // Of four deviations at each of some ten time scales, chance gives about one in a thousand.
-    assert_eq!(found, [true; 20]);
-    // Rates that change fast or slowly, and requests in pairs: batches are merged.
-    let is_batched = |stretch: fn(f64) -> f64, group: usize| {
-        let model = fit(&stream(1, 30_000, group, stretch), &FitSettings::default()).expect("a model").model;
-        model.states().iter().any(|state| state.sizes.mean() > 1.01e-3)
-    };
-    assert!(is_batched(|at| if (at / 0.4).fract() < 0.5 { 1.3 } else { 0.7 }, 1));
-    assert!(is_batched(|at| if (at / 20.0).fract() < 0.5 { 1.1 } else { 0.9 }, 1));
-    assert!(is_batched(|_| 1.0, 2));
+    // Rates that change fast or slowly, and requests in pairs.
+    assert!(keeps(&stream(1, 30_000, 1, |at| if (at / 0.4).fract() < 0.5 { 1.3 } else { 0.7 })));
+    assert!(keeps(&stream(1, 30_000, 1, |at| if (at / 20.0).fract() < 0.5 { 1.1 } else { 0.9 })));
+    assert!(keeps(&stream(1, 30_000, 2, |_| 1.0)));
+    for seed in 1..=5 {
+        let poisson = stream(seed, 300_000, 1, |_| 1.0);
+        assert!(!keeps(&poisson), "seed {seed}");
+        // Bursts of one second, or of ten milliseconds, which the variance of all windows does not show.
+        for (count, seconds) in [(300, 2.0), (200, 1.0), (30, 0.01)] {
+            let mut trace = poisson.clone();
+            let burst = (0..count)
+                .map(|at| Request { at: 400.0 + seconds * f64::from(at) / f64::from(count), work: 1e-3 });
+            trace.extend(burst);
+            trace.sort_by(|one, other| one.at.total_cmp(&other.at));
+            assert!(keeps(&trace), "seed {seed}, {count} in {seconds} s");
+        }
+        // Sizes that are large during half a second of every hundred.
+        let mut trace = poisson;
+        for request in trace.iter_mut().filter(|request| request.at % 100.0 < 0.5) {
+            request.work *= 8.0;
+        }
+        assert!(keeps(&trace), "seed {seed}");
+    }
 }
 
 #[test]

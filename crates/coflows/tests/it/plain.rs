@@ -10,9 +10,24 @@ pub struct Flow {
     pub bytes: f64,
 }
 
-/// Returns the end of each flow under a rule that gives rates. The rule receives the bytes left of each flow (negative
-/// for flows that are not active), the present rates, and whether a flow started or a coflow ended.
-fn simulate(flows: &[Flow], mut rule: impl FnMut(&[f64], &mut Vec<f64>, bool)) -> Vec<f64> {
+/// A change of the capacity of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    pub at: f64,
+    pub link: usize,
+    pub capacity: f64,
+}
+
+/// Returns the end of each flow under a rule that gives rates. The rule receives the capacities, the bytes left of each
+/// flow (negative for flows that are not active), the present rates, and whether a flow started, a coflow ended or a
+/// capacity changed.
+fn simulate(
+    capacities: &[f64],
+    flows: &[Flow],
+    mut change: Option<Change>,
+    mut rule: impl FnMut(&[f64], &[f64], &mut Vec<f64>, bool),
+) -> Vec<f64> {
+    let mut capacities = capacities.to_vec();
     let mut left = vec![-1.0; flows.len()];
     let mut rates = vec![0.0; flows.len()];
     let mut ends = vec![f64::INFINITY; flows.len()];
@@ -21,7 +36,8 @@ fn simulate(flows: &[Flow], mut rule: impl FnMut(&[f64], &mut Vec<f64>, bool)) -
     loop {
         let starts = (0..flows.len()).filter(|&f| !started[f]).map(|f| flows[f].start);
         let completions = (0..flows.len()).filter(|&f| left[f] >= 0.0).map(|f| now + left[f] / rates[f]);
-        let next = starts.chain(completions).fold(f64::INFINITY, f64::min);
+        let changes = change.iter().map(|change| change.at);
+        let next = starts.chain(completions).chain(changes).fold(f64::INFINITY, f64::min);
         if next == f64::INFINITY {
             return ends;
         }
@@ -37,22 +53,25 @@ fn simulate(flows: &[Flow], mut rule: impl FnMut(&[f64], &mut Vec<f64>, bool)) -
             }
         }
         now = next;
+        if let Some(Change { link, capacity, .. }) = change.take_if(|change| change.at <= now) {
+            (capacities[link], decision) = (capacity, true);
+        }
         for f in 0..flows.len() {
             if !started[f] && flows[f].start <= now {
                 (started[f], left[f], decision) = (true, flows[f].bytes, true);
             }
         }
         if decision || event {
-            rule(&left, &mut rates, decision);
+            rule(&capacities, &left, &mut rates, decision);
         }
     }
 }
 
 /// Returns the ends under smallest effective bottleneck first.
-pub fn sebf(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
+pub fn sebf(capacities: &[f64], flows: &[Flow], change: Option<Change>) -> Vec<f64> {
     // Flows in the order of the last decision.
     let mut order: Vec<usize> = Vec::new();
-    simulate(flows, |left, rates, decision| {
+    simulate(capacities, flows, change, |capacities, left, rates, decision| {
         let on = |f: usize, link: usize| flows[f].links.contains(&link);
         let free = |rates: &[f64], link: usize| {
             let used: f64 = (0..flows.len()).filter(|&f| on(f, link)).map(|f| rates[f]).sum();
@@ -95,8 +114,8 @@ pub fn sebf(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
 }
 
 /// Returns the ends under max-min fair rates, by raising all rates together.
-pub fn fair(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
-    simulate(flows, |left, rates, _| {
+pub fn fair(capacities: &[f64], flows: &[Flow], change: Option<Change>) -> Vec<f64> {
+    simulate(capacities, flows, change, |capacities, left, rates, _| {
         rates.fill(0.0);
         let mut rising: Vec<usize> = (0..flows.len()).filter(|&f| left[f] >= 0.0).collect();
         let mut free = capacities.to_vec();

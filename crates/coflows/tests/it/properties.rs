@@ -5,7 +5,7 @@ use leeward_fabric::{Capacities, Hop, Load, ResourceId};
 use leeward_fluid::{Finished, FlowId, Network};
 use proptest::prelude::*;
 
-use crate::plain::{self, Flow};
+use crate::plain::{self, Change, Flow};
 
 /// Senders have links 0 to 2, and receivers links 3 to 5. Link 6 is between them, on some paths.
 const LINKS: usize = 7;
@@ -22,6 +22,7 @@ pub trait Calls {
     fn advance(&mut self, to: f64, finished: &mut Vec<Finished>);
     fn rate(&mut self, flow: FlowId) -> Option<f64>;
     fn carried(&self, link: usize) -> f64;
+    fn change(&mut self, change: Change);
 }
 
 impl Calls for Sebf {
@@ -39,6 +40,9 @@ impl Calls for Sebf {
     }
     fn carried(&self, link: usize) -> f64 {
         self.carried(ResourceId(link as u32))
+    }
+    fn change(&mut self, Change { at, link, capacity }: Change) {
+        self.set_capacity(at, ResourceId(link as u32), capacity).unwrap();
     }
 }
 
@@ -58,11 +62,25 @@ impl Calls for Network {
     fn carried(&self, link: usize) -> f64 {
         self.carried(ResourceId(link as u32), self.now())
     }
+    fn change(&mut self, Change { at, link, capacity }: Change) {
+        self.set_capacity(at, ResourceId(link as u32), capacity).unwrap();
+    }
 }
 
 /// Runs flows to their ends, and returns the end of each. Checks at each event that no link has more load than
 /// capacity, and at the end that each link has carried all bytes.
-pub fn run(mut network: impl Calls, capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
+pub fn run(network: impl Calls, capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
+    run_with(network, capacities, flows, None)
+}
+
+/// The same with a change of a capacity.
+fn run_with(
+    mut network: impl Calls,
+    capacities: &[f64],
+    flows: &[Flow],
+    mut change: Option<Change>,
+) -> Vec<f64> {
+    let mut capacities = capacities.to_vec();
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|&a, &b| flows[a].start.total_cmp(&flows[b].start));
     let mut order = order.into_iter().peekable();
@@ -71,7 +89,8 @@ pub fn run(mut network: impl Calls, capacities: &[f64], flows: &[Flow]) -> Vec<f
     let mut finished = Vec::new();
     loop {
         let start = order.peek().map_or(f64::INFINITY, |&f| flows[f].start);
-        let now = network.next().unwrap_or(f64::INFINITY).min(start);
+        let changes = change.map_or(f64::INFINITY, |change| change.at);
+        let now = network.next().unwrap_or(f64::INFINITY).min(start).min(changes);
         if now == f64::INFINITY {
             break;
         }
@@ -79,6 +98,10 @@ pub fn run(mut network: impl Calls, capacities: &[f64], flows: &[Flow]) -> Vec<f
         for Finished { flow, at } in finished.drain(..) {
             let place = ids.iter().position(|(id, _)| *id == flow).expect("an active flow ends");
             ends[ids.remove(place).1] = at;
+        }
+        if let Some(change) = change.take_if(|change| change.at <= now) {
+            network.change(change);
+            capacities[change.link] = change.capacity;
         }
         while let Some(f) = order.next_if(|&f| flows[f].start <= now) {
             let Flow { links, bytes, coflow, .. } = &flows[f];
@@ -149,7 +172,7 @@ proptest! {
     #[test]
     fn sebf_ends_flows_when_the_plain_simulator_does(capacities in capacities(), flows in flows()) {
         let ends = run(Sebf::new(&capacities).unwrap(), &capacities, &flows);
-        let expected = plain::sebf(&capacities, &flows);
+        let expected = plain::sebf(&capacities, &flows, None);
         prop_assert!(ends.iter().zip(&expected).all(|(a, b)| close(*a, *b)), "{ends:?} {expected:?}");
     }
 
@@ -157,7 +180,7 @@ proptest! {
     fn fair_sharing_ends_flows_when_the_plain_simulator_does(capacities in capacities(), flows in flows()) {
         let network = Network::new(&capacities).unwrap().observed();
         let ends = run(network, &capacities, &flows);
-        let expected = plain::fair(&capacities, &flows);
+        let expected = plain::fair(&capacities, &flows, None);
         prop_assert!(ends.iter().zip(&expected).all(|(a, b)| close(*a, *b)), "{ends:?} {expected:?}");
     }
 
@@ -186,20 +209,35 @@ proptest! {
     }
 
     #[test]
+    fn both_networks_agree_with_the_plain_simulators_when_a_capacity_changes(
+        capacities in capacities(),
+        flows in flows(),
+        at in 0.5..6.0f64,
+        link in 0..LINKS,
+        capacity in 0.5..8.0f64,
+    ) {
+        let change = Some(Change { at, link, capacity });
+        let ends = run_with(Sebf::new(&capacities).unwrap(), &capacities, &flows, change);
+        for (end, expected) in ends.iter().zip(plain::sebf(&capacities, &flows, change)) {
+            prop_assert!(close(*end, expected), "sebf: {end} and {expected}");
+        }
+        let ends = run_with(Network::new(&capacities).unwrap().observed(), &capacities, &flows, change);
+        for (end, expected) in ends.iter().zip(plain::fair(&capacities, &flows, change)) {
+            prop_assert!(close(*end, expected), "fair: {end} and {expected}");
+        }
+    }
+
+    #[test]
     fn the_order_of_simultaneous_starts_has_no_effect(
         capacities in capacities(),
-        (flows, shuffled) in flows().prop_flat_map(|flows| {
-            (Just(flows.clone()), Just(flows.into_iter().enumerate().collect::<Vec<_>>()).prop_shuffle())
-        }),
+        (flows, shuffled) in flows().prop_flat_map(|flows| (Just(flows.clone()), Just(flows).prop_shuffle())),
     ) {
         let ends = run(Sebf::new(&capacities).unwrap(), &capacities, &flows);
-        let (places, shuffled): (Vec<usize>, Vec<Flow>) = shuffled.into_iter().unzip();
         let others = run(Sebf::new(&capacities).unwrap(), &capacities, &shuffled);
         let end_of = |ends: &[f64], flows: &[Flow], coflow: u32| {
             let own = ends.iter().zip(flows).filter(|(_, flow)| flow.coflow == coflow);
             own.map(|(end, _)| *end).fold(0.0, f64::max)
         };
-        prop_assert_eq!(places.len(), flows.len());
         for coflow in 0..5 {
             let (a, b) = (end_of(&ends, &flows, coflow), end_of(&others, &shuffled, coflow));
             prop_assert!(close(a, b), "coflow {}: {} and {}", coflow, a, b);

@@ -16,6 +16,9 @@ use crate::record::{Host, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
 use crate::workload::Workload;
 
+/// Steps after which progress is reported at the latest.
+const STEPS: u64 = 1000;
+
 /// Runs one discipline of a scenario on its coflows. `progress` regularly receives the finished share of the run; it
 /// returns false to stop the run.
 ///
@@ -44,7 +47,7 @@ fn simulate<N: Carrier>(
     let hosts = vec![Host::default(); scenario.cluster.fabric.host_count()];
     let mut record = Record { hosts, ..Record::default() };
     let mut finished = Vec::new();
-    let mut reported = 0.0;
+    let (mut reported, mut steps) = (0.0, 0_u64);
     while let Some(now) = world.next_step(f64::INFINITY, f64::INFINITY, world.has_coflows()) {
         world.network.advance(now, &mut finished)?;
         for done in finished.drain(..) {
@@ -57,7 +60,9 @@ fn simulate<N: Carrier>(
         world.end_interval(now, &mut record);
         world.start_background(now)?;
         let share = world.progress(now);
-        if share >= reported {
+        steps += 1;
+        // After the horizon the share stays at 1, and the run can still be stopped.
+        if share >= reported || steps.is_multiple_of(STEPS) {
             reported = share + 0.001;
             if !progress(share) {
                 return Err(RunError::Stopped);

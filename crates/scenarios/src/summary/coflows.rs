@@ -82,7 +82,7 @@ impl CoflowSummary {
             unfinished_ids: unfinished().map(|coflow| coflow.arrival.id.clone()).collect(),
             local: counted().count() as u64 - count,
             local_pairs: counted().map(|coflow| u64::from(coflow.arrival.local_pairs)).sum(),
-            local_bytes: counted().map(|coflow| coflow.arrival.local_bytes).sum(),
+            local_bytes: counted().map(|coflow| coflow.arrival.local_bytes).fold(0, u64::saturating_add),
             completion_s: Times::of(with_flows().filter_map(Coflow::completion_time)),
             slowdown: Times::of(with_flows().filter_map(Coflow::slowdown)),
             classes: ByClass::of(|class| {

@@ -174,6 +174,10 @@ impl FlowBuilder<'_> {
             let Some(bytes) = whole_bytes(megabytes * MEGABYTE * self.settings.scale.get()) else {
                 return Err(line.error("reducers", format!("{megabytes:e} MB: too much for one reducer")));
             };
+            // Sums of several reducers stay below the limit of one.
+            if whole_bytes((arrival.bytes + arrival.local_bytes) as f64 + bytes as f64).is_none() {
+                return Err(line.error("reducers", "too many bytes for one coflow"));
+            }
             for (part, &(from_rack, from)) in (0..).zip(&mappers) {
                 // Parts differ by at most one byte and add up to the whole.
                 let bytes = bytes / parts + u64::from(part < bytes % parts);
@@ -206,12 +210,12 @@ impl FlowBuilder<'_> {
         }
         let (gap, count, coflows) = (gap.as_secs_f64(), self.flows.len(), self.coflows.len());
         let rounds = (horizon / gap).ceil().max(1.0);
-        if rounds * count as f64 > MOST_RECORDS as f64 {
+        if rounds * count.max(coflows) as f64 > MOST_RECORDS as f64 {
             return Err(invalid(format!(
-                "more than {MOST_RECORDS} flows; set a longer time or a shorter `duration`"
+                "more than {MOST_RECORDS} flows or coflows; set a longer time or a shorter `duration`"
             )));
         }
-        for round in 1..if count > 0 { rounds as usize } else { 1 } {
+        for round in 1..if coflows > 0 { rounds as usize } else { 1 } {
             let delay = round as f64 * gap;
             // Coflows are in order of arrival, so those before the horizon are the first of them.
             let first = self.coflows.len() as u32;

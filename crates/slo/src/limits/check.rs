@@ -6,14 +6,14 @@
 //! (C T + sum of b of priorities up to and including p) / (C - sum of r of the priorities before p)
 //! ```
 //!
-//! where T is the latency of the queue, and b the burst of a workload *at that queue*. Behind a queue with a delay of up to d, a workload of bucket (r,
-//! b) arrives like a workload of bucket (r, b + r d). The reason: work that leaves within t seconds arrived within t +
-//! d. The thesis' optimiser uses b at the limiter and checks only each flow's first queue, as the released code does.
-//! So limits that pass this check may fail the check of the thesis, and the reverse. For limits of several buckets, the
-//! sums are sums of curves, and the same argument holds.
+//! where T is the latency of the queue, and b the burst of a workload *at that queue*. Behind a queue with a delay of
+//! up to d, a workload of bucket (r, b) arrives like a workload of bucket (r, b + r d). The reason: work that leaves
+//! within t seconds arrived within t + d. The thesis' optimiser uses b at the limiter and checks only each flow's first
+//! queue, as the released code does. So limits that pass this check may fail the check of the thesis, and the reverse.
+//! For limits of several buckets, the sums are sums of curves, and the same argument holds.
 //!
-//! A queue adds no delay if all its traffic comes from one queue with at most its own capacity, and neither has a latency.
-//! Fluid that left at the lower rate forms no further backlog.
+//! A queue adds no delay if all its traffic comes from one queue with at most its own capacity, and neither has a
+//! latency. Fluid that left at the lower rate forms no further backlog.
 
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
@@ -158,8 +158,8 @@ impl QueueFlow<'_> {
     }
 }
 
-/// A queue as the source of traffic of another: its index, with the largest rate of its output. After a latency, late and
-/// punctual work may leave together.
+/// A queue as the source of traffic of another: its index, with the largest rate of its output. After a latency, late
+/// and punctual work may leave together.
 pub(crate) fn source(system: &System, queue: usize) -> (usize, f64) {
     let of = &system.queues[queue];
     (queue, if of.latency > 0.0 { f64::INFINITY } else { of.capacity })

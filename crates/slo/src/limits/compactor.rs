@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The last two rows are stricter than equation 5.1. At each queue they count R: the largest share that higher
-//! priorities take, over all queues of the workload. T is the latency of a queue. Limits within these rows keep the SLO, but not all limits that
-//! keep the SLO are within them. As in the thesis, rates and bursts are in units of the capacity. If a stage crosses
-//! queues of different capacities, the objective uses the capacity of the first queue.
+//! priorities take, over all queues of the workload. T is the latency of a queue. Limits within these rows keep the
+//! SLO, but not all limits that keep the SLO are within them. As in the thesis, rates and bursts are in units of the
+//! capacity. If a stage crosses queues of different capacities, the objective uses the capacity of the first queue.
 //!
 //! | | thesis, released code | here |
 //! | --- | --- | --- |

@@ -1,9 +1,9 @@
 //! Limits `effective-bandwidth`: no burst, and the least rate that delays no request beyond the stage's share
 //! of the SLO (SLO section 5.3.1).
 //!
-//! For one stage this rate is the supremum of alpha(t) / (t + D), with D the SLO minus the profiled tails and the latencies
-//! of queues. The thesis does not say how to split D over several stages. Here the split minimises the largest rate as a share of its stage's
-//! capacity; alternatively, the parts are equal.
+//! For one stage this rate is the supremum of alpha(t) / (t + D), with D the SLO minus the profiled tails and the
+//! latencies of queues. The thesis does not say how to split D over several stages. Here the split minimises the largest
+//! rate as a share of its stage's capacity; alternatively, the parts are equal.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_registry::{Registration, schema, settings};
