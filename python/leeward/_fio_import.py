@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice")
 SEQUENTIAL = ("read", "write", "rw", "readwrite")
 SEVERAL_SIZES = ("bssplit", "bsrange", "blocksize_range")
 LIMITS = ("rate", "rate_iops", "thinktime", "rate_process")
+_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
+"""Begin of a JSON object at the begin of a line."""
 LITTLE = (0.5, 1.5)
 """Least and greatest ratio of the requests that the device had at once to those that the load asked for."""
 
@@ -38,7 +41,7 @@ class LogUnit(StrEnum):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A load that is no point of the profile, and why."""
+    """A load that is no point of the profile, with the reason."""
 
     origin: str
     reason: str
@@ -78,7 +81,7 @@ def import_profile(files: Sequence[Path], name: str, log_unit: LogUnit = LogUnit
     for file in files:
         text = _text(file)
         if LOG_LINE.match(text):
-            found: list[Point | LeftOut | str] = [_log_point(file, text, log_unit, notes)]
+            found: list[Point | LeftOut] = [_log_point(file, text, log_unit, notes)]
         else:
             found = list(_json_points(file, text, versions, notes))
         points += [point for point in found if isinstance(point, Point)]
@@ -174,7 +177,7 @@ def _json_points(file: Path, text: str, versions: list[str], notes: list[str]) -
             # Jobs of one group ran at the same time.
             for _, group in groupby(jobs, key=lambda job: job.get("groupid", 0)):
                 yield _job_point(file, list(group), shared, notes)
-        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             unknown = f"{version}: its output is not as known from fio 2 and 3"
             message = f"{unknown}: {type(error).__name__} {error}"[:300]
             raise InputError(str(file), line, None, None, message) from None
@@ -184,7 +187,7 @@ def _documents(file: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """JSON objects of a text with the lines where they begin. Lines between them are notes of fio."""
     decoder = json.JSONDecoder()
     position, any_found = 0, False
-    while begin := re.compile(r"^\s*\{", re.MULTILINE).search(text, position):
+    while begin := _OBJECT.search(text, position):
         start = begin.end() - 1
         line = text.count("\n", 0, start) + 1
         try:
@@ -219,7 +222,7 @@ def _job_point(
 def _why_not(
     group: list[dict[str, Any]], sides: list[tuple[str, dict[str, Any]]], options: list[dict[str, Any]]
 ) -> str | None:
-    """Why jobs that ran together are no point of a profile."""
+    """Reason for which jobs that ran together are no point of a profile; None if they are one."""
     errors = [job["error"] for job in group if job.get("error")]
     sizes = {_size(figures) for _, figures in sides}
     sequential = any(given.get("rw", given.get("readwrite")) in SEQUENTIAL for given in options)
@@ -251,6 +254,8 @@ def _size(figures: dict[str, Any]) -> int | None:
 def _depth(sides: list[tuple[str, dict[str, Any]]], options: list[dict[str, Any]]) -> int | str:
     """Requests at once, or why the measurement is not one at saturation."""
     at_once = sum(figures["iops"] * seconds for _, figures in sides if (seconds := _mean(figures)))
+    if not isfinite(at_once):
+        raise ValueError("a number is not finite")
     if not any(options):
         unknown = "neither options nor mean latencies: requests at once unknown"
         return max(round(at_once), 1) if at_once else unknown

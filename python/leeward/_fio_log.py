@@ -14,7 +14,7 @@ from pathlib import Path
 from leeward._fio_points import KINDS, PERCENTILES, Measured
 from leeward.errors import InputError
 
-LOG_LINE = re.compile(r"\s*\d+,\s*-?\d+,\s*[0-2],\s*\d+(,\s*\w+){0,2}\s*(\n|$)")
+LOG_LINE = re.compile(r"\s*\d{1,19},\s*\d{1,19},\s*[0-2],\s*\d{1,19}(,\s*\w+){0,2}\s*(\n|$)", re.ASCII)
 OTHER_LOG = re.compile(r"_(bw|iops|slat)(\.\d+)?\.log$")
 SHORTEST = 0.1
 """Least length of a log in seconds; its times have a resolution of 1 ms."""
@@ -22,7 +22,7 @@ SHORTEST = 0.1
 
 @dataclass(frozen=True)
 class Log:
-    """What a log shows.
+    """Requests and latencies of a log.
 
     Attributes:
         sizes: Sizes of requests, in bytes.

@@ -10,6 +10,7 @@ device serves in any measured mix. Latency without queueing is measured with one
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 KINDS = ("read", "write")
@@ -26,7 +27,7 @@ Before 3.11, percentiles of the whole latency are in `clat_ns`. Before 3.0, time
 
 @dataclass(frozen=True)
 class Measured:
-    """What one load showed of its reads, or of its writes.
+    """Rate and latencies of the reads, or of the writes, of one load.
 
     Attributes:
         iops: Requests per second.
@@ -62,7 +63,10 @@ def measured(figures: dict[str, Any]) -> Measured:
     Raises:
         KeyError, TypeError, ValueError: The output has not the fields of a known version.
     """
-    return Measured(float(figures["iops"]), int(figures["total_ios"]), percentiles(figures))
+    found = Measured(float(figures["iops"]), int(figures["total_ios"]), percentiles(figures))
+    if not all(isfinite(number) for number in (found.iops, *found.tail.values())):
+        raise ValueError("a number is not finite")
+    return found
 
 
 def percentiles(figures: dict[str, Any]) -> dict[float, float]:

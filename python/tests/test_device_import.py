@@ -1,6 +1,7 @@
 """Profiles of devices from existing outputs of fio: forms of several versions, logs, and what is left out."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -197,6 +198,11 @@ def test_percentiles_without_submission_are_a_doubt(tmp_path: Path) -> None:
         ('{"fio version": "fio-5.0", "jobs": [7]}', "fio-5.0: its output is not as known from fio 2 and 3"),
         ("job: (g=0): rw=randread\n", "expected the JSON output of fio or a log of latency, found neither"),
         ("", "expected the JSON output of fio or a log of latency, found neither"),
+        (
+            "0, 5, 0, 4096\n5, -5, 0, 4096\n",
+            "fio.json:2: `5, -5, 0, 4096`: expected time, latency, 0 to 2, size",
+        ),
+        (f"0, 5, 0, 4096\n5, {'9' * 5000}, 0, 4096\n", "expected time, latency, 0 to 2, size"),
         ("0, 5, 0, 4096\n5, 5, zero\n", "fio.json:2: `5, 5, zero`: expected time, latency, 0 to 2, size"),
         ("0, 5, 0, 4096\n9, 5, 0, 0\n", "fio.json:2: a line without a size is an average (log_avg_msec)"),
         ("0, 5, 0, 4096\n9, 5, 0, 4096\n", "0.009 s are too short for a profile"),
@@ -207,6 +213,14 @@ def test_an_unknown_form_is_an_error_with_its_place(text: str, message: str, tmp
     with pytest.raises(InputError) as raised:
         import_profile([path], "d")
     assert message in str(raised.value).replace(f"{tmp_path}/", "")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "1" + 400 * "0", '"fast"', "null"])
+@pytest.mark.parametrize("field", ["iops", "mean", "50.000000"])
+def test_a_number_that_is_none_is_an_error_with_the_version(number: str, field: str, tmp_path: Path) -> None:
+    text = re.sub(rf'("{field}": )[\d.]+', rf"\g<1>{number}", json.dumps(output("fio-3.33")))
+    with pytest.raises(InputError, match=r"fio-3.33: its output is not as known from fio 2 and 3"):
+        import_profile([write(tmp_path, text)], "d")
 
 
 def log(latencies: np.ndarray, direction: int, depth: int, unit: float, columns: str) -> str:

@@ -285,6 +285,13 @@ def test_netbox_without_cables_has_racks_of_devices(tmp_path: Path) -> None:
     assert shape(topology) == {"k0": ["n0", "n1"], "k1": ["n2", "n3"]}
 
 
+def test_devices_of_netbox_without_ids_are_known_by_name(tmp_path: Path) -> None:
+    results = json.loads(devices(*NETBOX))["results"]
+    nameless = json.dumps([{key: value for key, value in one.items() if key != "id"} for one in results])
+    topology = imported(tmp_path, Format.NETBOX, nameless, cables(*CABLES))
+    assert shape(topology) == {"leaf0": ["n0", "n1"], "leaf1": ["n2", "n3"]}
+
+
 def test_hosts_of_netbox_without_a_link_are_named(tmp_path: Path) -> None:
     topology = imported(tmp_path, Format.NETBOX, devices(*NETBOX), cables(*CABLES[1:]))
     assert shape(topology) == {"leaf0": ["n1"], "leaf1": ["n2", "n3"]}

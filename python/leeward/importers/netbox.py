@@ -166,7 +166,7 @@ def _role(device: dict[str, Any]) -> str:
 
 
 def _is_host(role: str) -> bool | None:
-    """Whether a role is that of hosts, by its last known word; None if no word is known."""
+    """True for a role of hosts, false for one of switches, by its last known word; None without one."""
     for word in (role, *reversed(re.split(r"[^a-z]+", role))):
         # A plural is of the same kind.
         known = {word, word.removesuffix("s"), word.removesuffix("es")} & (HOST_WORDS | SWITCH_WORDS)
@@ -213,7 +213,8 @@ class _Names:
         self._by_name: dict[str, str] = {}
 
     def add(self, device: dict[str, Any], valid: str) -> str:
-        self._by_id[str(device.get("id", ""))] = valid
+        if device.get("id") is not None:
+            self._by_id[str(device["id"])] = valid
         # A name of two sites says nothing.
         name = _name(device)
         self._by_name[name] = "" if name in self._by_name else valid
@@ -221,9 +222,8 @@ class _Names:
 
     def of(self, device: Any) -> str:
         """Valid name of the device at an interface; empty if unknown."""
-        if isinstance(device, dict) and str(device.get("id", "")) in self._by_id:
-            return self._by_id[str(device["id"])]
-        return self._by_name.get(_shown(device), "")
+        identity = str(device.get("id")) if isinstance(device, dict) else ""
+        return self._by_id.get(identity) or self._by_name.get(_shown(device), "")
 
 
 def _shown(device: Any) -> str:

@@ -1,5 +1,5 @@
-//! Whether the requests of a trace come as a Poisson process: then one state without batches is the model. Several states
-//! would be fitted to the noise of the counts, and a batch would bring forward requests that do not come together.
+//! Test of a trace for a Poisson process. The model of such a trace is one state without batches: several states would be
+//! fitted to the noise of the counts, and a batch would bring forward requests that do not come together.
 //!
 //! At each time scale, windows must have the variance of a Poisson process, and the heaviest of them may not have more
 //! than such a process brings. Both hold for numbers of requests and for their work: sizes that are large at some times

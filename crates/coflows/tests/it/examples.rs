@@ -12,7 +12,7 @@ fn flow(coflow: u32, links: &[usize], bytes: f64) -> Flow {
 }
 
 /// The ends of coflows 0 and 1 on links of one byte per second.
-fn ends(network: impl crate::properties::Calls, links: usize, flows: &[Flow]) -> [f64; 2] {
+fn ends(network: impl crate::properties::Rates, links: usize, flows: &[Flow]) -> [f64; 2] {
     let ends = run(network, &vec![1.0; links], flows);
     [0, 1].map(|coflow| {
         let own = ends.iter().zip(flows).filter(|(_, flow)| flow.coflow == coflow);

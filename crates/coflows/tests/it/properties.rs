@@ -1,6 +1,6 @@
 //! Properties of the disciplines on random coflows.
 
-use leeward_coflows::{Arrival, Coflow, Sebf, Tracker};
+use leeward_coflows::{Arrival, Carrier, Coflow, Sebf, Tracker};
 use leeward_fabric::{Capacities, Hop, Load, ResourceId};
 use leeward_fluid::{Finished, FlowId, Network};
 use proptest::prelude::*;
@@ -15,67 +15,32 @@ pub fn hops(links: &[usize]) -> Vec<Hop> {
     links.iter().map(|&link| Hop { resource: ResourceId(link as u32), work: 1.0 }).collect()
 }
 
-/// A network of either discipline, with the calls of both.
-pub trait Calls {
-    fn start(&mut self, at: f64, hops: &[Hop], bytes: f64, coflow: u32) -> FlowId;
-    fn next(&mut self) -> Option<f64>;
-    fn advance(&mut self, to: f64, finished: &mut Vec<Finished>);
-    fn rate(&mut self, flow: FlowId) -> Option<f64>;
-    fn carried(&self, link: usize) -> f64;
-    fn change(&mut self, change: Change);
+/// A network of either discipline that tells the rate of a flow.
+pub trait Rates: Carrier {
+    fn rate_of(&mut self, flow: FlowId) -> Option<f64>;
 }
 
-impl Calls for Sebf {
-    fn start(&mut self, at: f64, hops: &[Hop], bytes: f64, coflow: u32) -> FlowId {
-        self.start(at, hops, bytes, Some(coflow)).unwrap()
-    }
-    fn next(&mut self) -> Option<f64> {
-        self.next_completion()
-    }
-    fn advance(&mut self, to: f64, finished: &mut Vec<Finished>) {
-        self.advance(to, finished).unwrap();
-    }
-    fn rate(&mut self, flow: FlowId) -> Option<f64> {
+impl Rates for Sebf {
+    fn rate_of(&mut self, flow: FlowId) -> Option<f64> {
         self.rate(flow)
-    }
-    fn carried(&self, link: usize) -> f64 {
-        self.carried(ResourceId(link as u32))
-    }
-    fn change(&mut self, Change { at, link, capacity }: Change) {
-        self.set_capacity(at, ResourceId(link as u32), capacity).unwrap();
     }
 }
 
-impl Calls for Network {
-    fn start(&mut self, at: f64, hops: &[Hop], bytes: f64, _: u32) -> FlowId {
-        self.start(at, hops, bytes, 1.0, f64::INFINITY, None).unwrap()
-    }
-    fn next(&mut self) -> Option<f64> {
-        self.next_completion()
-    }
-    fn advance(&mut self, to: f64, finished: &mut Vec<Finished>) {
-        self.advance(to, finished).unwrap();
-    }
-    fn rate(&mut self, flow: FlowId) -> Option<f64> {
+impl Rates for Network {
+    fn rate_of(&mut self, flow: FlowId) -> Option<f64> {
         self.rate(flow)
-    }
-    fn carried(&self, link: usize) -> f64 {
-        self.carried(ResourceId(link as u32), self.now())
-    }
-    fn change(&mut self, Change { at, link, capacity }: Change) {
-        self.set_capacity(at, ResourceId(link as u32), capacity).unwrap();
     }
 }
 
 /// Runs flows to their ends, and returns the end of each. Checks at each event that no link has more load than
 /// capacity, and at the end that each link has carried all bytes.
-pub fn run(network: impl Calls, capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
+pub fn run(network: impl Rates, capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
     run_with(network, capacities, flows, None)
 }
 
 /// The same with a change of a capacity.
 fn run_with(
-    mut network: impl Calls,
+    mut network: impl Rates,
     capacities: &[f64],
     flows: &[Flow],
     mut change: Option<Change>,
@@ -87,35 +52,38 @@ fn run_with(
     let mut ids: Vec<(FlowId, usize)> = Vec::new();
     let mut ends = vec![f64::NAN; flows.len()];
     let mut finished = Vec::new();
+    let mut last = 0.0;
     loop {
         let start = order.peek().map_or(f64::INFINITY, |&f| flows[f].start);
         let changes = change.map_or(f64::INFINITY, |change| change.at);
-        let now = network.next().unwrap_or(f64::INFINITY).min(start).min(changes);
+        let now = network.next_completion().unwrap_or(f64::INFINITY).min(start).min(changes);
         if now == f64::INFINITY {
             break;
         }
-        network.advance(now, &mut finished);
+        last = now;
+        network.advance(now, &mut finished).unwrap();
         for Finished { flow, at } in finished.drain(..) {
             let place = ids.iter().position(|(id, _)| *id == flow).expect("an active flow ends");
             ends[ids.remove(place).1] = at;
         }
         if let Some(change) = change.take_if(|change| change.at <= now) {
-            network.change(change);
+            let link = ResourceId(change.link as u32);
+            network.set_capacity(now, link, change.capacity).unwrap();
             capacities[change.link] = change.capacity;
         }
         while let Some(f) = order.next_if(|&f| flows[f].start <= now) {
             let Flow { links, bytes, coflow, .. } = &flows[f];
-            ids.push((network.start(now, &hops(links), *bytes, *coflow), f));
+            ids.push((network.start_flow(now, &hops(links), *bytes, None, Some(*coflow)).unwrap(), f));
         }
         for (link, &capacity) in capacities.iter().enumerate() {
             let on_link = ids.iter().filter(|(_, f)| flows[*f].links.contains(&link));
-            let load: f64 = on_link.map(|(id, _)| network.rate(*id).unwrap_or(0.0)).sum();
+            let load: f64 = on_link.map(|(id, _)| network.rate_of(*id).unwrap_or(0.0)).sum();
             assert!(load <= capacity * (1.0 + 1e-9), "link {link} has {load} of {capacity}");
         }
     }
     for link in 0..capacities.len() {
         let bytes: f64 = flows.iter().filter(|flow| flow.links.contains(&link)).map(|flow| flow.bytes).sum();
-        let carried = network.carried(link);
+        let carried = network.carried(ResourceId(link as u32), last);
         assert!((carried - bytes).abs() <= 1e-9 * bytes, "link {link} carried {carried} of {bytes}");
     }
     ends

@@ -44,8 +44,10 @@ impl Search<'_> {
         if let Ok(fit) = chosen {
             let mut system = around.system.clone();
             for (id, limits) in &fit.limits {
-                let at = around.members.binary_search(id).expect("limits change in the neighbourhood");
-                system.promises[at].limits.clone_from(limits);
+                // A workload that crosses no queue is no member, and disturbs none.
+                if let Ok(at) = around.members.binary_search(id) {
+                    system.promises[at].limits.clone_from(limits);
+                }
             }
             let new = system.promises.last_mut().expect("the promise of the workload");
             new.limits.clone_from(&fit.new.limits);

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use leeward_calculus::ArrivalCurve;
+use leeward_fabric::HostId;
 use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
 use leeward_slo::pack::{Client, Confirm, PackSettings, Packing, Request, Requests, Site};
-use leeward_slo::{Promise, System, Workload, priorities};
+use leeward_slo::{Promise, Slo, System, Workload, priorities};
+use leeward_testing::clusters::cluster;
 use leeward_traces::Stage;
 use proptest::prelude::*;
 
@@ -70,6 +73,29 @@ fn confirms() -> impl Strategy<Value = Confirm> {
         method,
         bounds: BoundSettings { unit, ..BoundSettings::default() },
     })
+}
+
+#[test]
+fn a_workload_that_crosses_no_queue_is_packed_beside_others() {
+    let cluster = cluster(
+        "{racks: 1, hosts_per_rack: 2, nic: 1Gbps, rack_link: 1Gbps, devices: [{name: d, read: 1GB/s, write: 1GB/s}]}",
+    );
+    let site = Site::of_fabric(cluster.fabric, &cluster.capacities, &[HostId(0)]).expect("a valid site");
+    let confirm = Confirm { method: Method::Dnc, bounds: BoundSettings::default() };
+    let mut packing = Packing::new(site, settings("compactor", confirm), "").expect("valid settings");
+    let mut place = |name: &str, stage: Stage| {
+        let demand =
+            loads::demand(stage, ArrivalCurve::new(&[loads::bucket(0.01, 0.001)]).expect("a bucket"), 0.0);
+        let slo = Some(Slo { percentile: 99.9, latency: 1.0 });
+        let workload =
+            Workload { name: name.to_owned(), slo, demands: vec![demand], dependencies: Vec::new() };
+        let request = Request { workload: Arc::new(workload), client: Some(0) };
+        packing.place(&request).map(|(server, _)| server).map_err(|error| error.to_string())
+    };
+    // The client is the first server, so the first workload stays within its host.
+    assert_eq!(place("local", Stage::NetworkIn), Ok(0));
+    assert_eq!(place("stored", Stage::Storage), Ok(0));
+    assert_eq!(place("again", Stage::Storage), Ok(0));
 }
 
 /// A workload of all stages or of storage alone, whose device has some number of requests at once.

@@ -97,7 +97,7 @@ trait Parse {
         0
     }
 
-    /// What is wrong with the whole trace, once its last line is read.
+    /// Fault of the whole trace, known after its last line.
     fn fault(&self) -> Option<&'static str> {
         None
     }
