@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use leeward_engine::{CommittedDecision, Engine, Input, Output};
+use leeward_engine::{CommittedDecision, Engine, Input, Output, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
@@ -93,7 +93,7 @@ fn decide(
         now = until;
         engine.report(now, &samples, &mut outputs);
     }
-    if let Some(answer) = engine.place_replicas(now, 0, request, &mut outputs) {
+    if let Some(answer) = engine.place_replicas(now, 0, request, Ruling::default(), &mut outputs) {
         return Ok(answer);
     }
     // A policy that collects requests decides at the end of its interval.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use leeward_engine::{Engine, Input, Policies};
+use leeward_engine::{Engine, Input, Policies, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings};
@@ -42,7 +42,7 @@ impl Scheduler {
     fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, PyInputError> {
         let app = App::from_text("app", app, &Files::default()).map_err(PyInputError)?;
         let request = AppRequest { id: number, job: JobId(job), ..app.request };
-        let placed = self.engine().place_app(Nanos(0), request, &mut Vec::new());
+        let placed = self.engine().place_app(Nanos(0), request, Ruling::default(), &mut Vec::new());
         let hosts = placed.ok().map(|placed| placed.decision.choice);
         let name = |host| self.fabric.host_name(host).to_owned();
         Ok(hosts.map(|hosts| hosts.into_iter().map(name).collect()))

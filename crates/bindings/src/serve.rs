@@ -19,6 +19,8 @@ pub struct ServiceArguments {
     policy: Option<String>,
     task_policy: Option<String>,
     moves: Option<String>,
+    mode: Option<String>,
+    off_file: Option<String>,
     interval: Option<String>,
     seed: Option<u64>,
     store: Option<String>,
@@ -33,7 +35,7 @@ impl From<ServiceArguments> for Flags {
     fn from(given: ServiceArguments) -> Flags {
         let ServiceArguments { config, cluster, listen, policy, task_policy, moves, interval, seed, .. } =
             given;
-        let ServiceArguments { store, durable, tokens, prometheus, map, http, .. } = given;
+        let ServiceArguments { mode, off_file, store, durable, tokens, prometheus, map, http, .. } = given;
         let telemetry = Flags { prometheus, map, http, ..Flags::default() };
         Flags {
             config,
@@ -42,6 +44,8 @@ impl From<ServiceArguments> for Flags {
             policy,
             task_policy,
             moves,
+            mode,
+            off_file,
             interval,
             seed,
             store,

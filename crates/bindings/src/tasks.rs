@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use leeward_engine::{CommittedDecision, Engine, Policies};
+use leeward_engine::{CommittedDecision, Engine, Policies, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_loads};
@@ -215,7 +215,7 @@ fn place_app(
     now: Nanos,
     request: AppRequest,
 ) -> Result<CommittedDecision<Assignment>, Refusal> {
-    engine.place_app(now, request, &mut Vec::new())
+    engine.place_app(now, request, Ruling::default(), &mut Vec::new())
 }
 
 /// State for predicting when an app's transfers end: the network before the placement.

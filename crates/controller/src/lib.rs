@@ -5,9 +5,11 @@
 //! measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
 mod access;
+mod configured;
 mod http;
 mod log;
 mod observability;
+mod off_switch;
 mod polling;
 mod probes;
 mod reload;
@@ -18,11 +20,12 @@ mod start;
 pub use access::{
     Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, tls_config,
 };
+pub use configured::Configured;
 pub use log::{is_json, log_end};
-pub use reload::{Reload, Reloaded};
+pub use reload::{Reload, ReloadError, Reloadable, Reloaded};
 pub use service::{RunError, Service};
 pub use settings::{
-    Flags, Format, Level, LimitSettings, LogSettings, PolicySettings, ProbeSettings, Settings,
-    TelemetrySettings, TlsSettings,
+    DefaultPolicies, Flags, Format, LedgerOptions, Level, LimitSettings, LogSettings, PolicySettings,
+    ProbeSettings, Settings, TelemetrySettings, TlsSettings,
 };
 pub use start::{Ready, StartError};

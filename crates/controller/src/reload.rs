@@ -1,31 +1,44 @@
-//! Reload of settings while the service runs: tokens, certificate, rate limits, Prometheus polling, and log
-//! level.
+//! Reload of settings while the service runs: policies, modes, estimates of loads, tokens, certificate, rate limits,
+//! Prometheus polling, and log level.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use leeward_fabric::input::{InputError, read_text};
-use leeward_prometheus::Telemetry;
+use leeward_prometheus::{Plan, Telemetry};
+use leeward_service::{CallError, Handle, LeaderState, SetFileModes, Unavailable};
 use rustls::ServerConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::access::{Access, Tokens, tls_config};
+use crate::configured::{ChosenPolicies, Configured};
 use crate::log;
 use crate::settings::{Flags, Settings};
 
 /// Reloadable parts, and their sources.
 pub struct Reload {
     /// Command-line flags, with the path of the settings file.
-    pub flags: Flags,
+    flags: Flags,
     /// Settings at the start of the service.
-    pub started: Settings,
+    started: Settings,
+    parts: Reloadable,
+    /// Settings of the last reload.
+    last: Mutex<Settings>,
+    /// Handle of the coordinator, once there is one.
+    handle: OnceLock<Handle>,
+}
+
+/// Parts of a service that a reload changes.
+pub struct Reloadable {
     /// Tokens and rate limits.
     pub access: Arc<Access>,
     /// TLS configuration.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
     /// Prometheus polling.
     pub telemetry: Arc<Telemetry>,
+    /// Policies, estimates of loads and modes.
+    pub configured: Arc<ArcSwap<Configured>>,
 }
 
 /// Result of a reload.
@@ -35,61 +48,163 @@ pub struct Reloaded {
     pub config: Option<String>,
     /// Names of the settings that the reload applied.
     pub reloaded: Vec<&'static str>,
+    /// Names of the applied settings whose values differ from those before.
+    pub changed: Vec<&'static str>,
     /// Names of the settings that changed since the start and need a restart.
     pub restart: Vec<&'static str>,
 }
 
 impl Reload {
-    /// Reads all files again, then applies the settings that can change. An error leaves everything unchanged.
+    /// A reload of the settings of a service that starts with `started`.
+    pub fn new(flags: Flags, started: Settings, parts: Reloadable) -> Reload {
+        let last = Mutex::new(started.clone());
+        Reload { flags, started, parts, last, handle: OnceLock::new() }
+    }
+
+    /// Sets the handle of the coordinator.
+    pub fn attach(&self, handle: Handle) {
+        // A service opens its coordinator once.
+        let _ = self.handle.set(handle);
+    }
+
+    /// Reloads the settings, gives the coordinator its part, and logs the result.
+    ///
+    /// # Errors
+    /// [`ReloadError`] for invalid files, and if the service is about to end.
+    pub async fn run(self: Arc<Reload>) -> Result<Reloaded, ReloadError> {
+        let reload = self.clone();
+        // Reading files may block.
+        let reloaded = tokio::task::spawn_blocking(move || reload.reload()).await;
+        let reloaded = reloaded.map_err(|_| ReloadError::Ended)?;
+        if reloaded.is_ok() {
+            self.configure().await.ok_or(ReloadError::Ended)?;
+        }
+        log_result(&reloaded);
+        reloaded.map_err(ReloadError::Input)
+    }
+
+    /// Gives the coordinator the policies, estimates of loads and modes. `None` if the service ends.
+    async fn configure(&self) -> Option<()> {
+        let handle = self.handle.get()?;
+        let configured = self.parts.configured.load_full();
+        loop {
+            let fabric = handle.last_snapshot().fabric.clone();
+            let leads = matches!(*handle.leader_state().borrow(), LeaderState::Leader);
+            match handle.call(configured.configuration(leads), fabric.clone()).await {
+                // The cluster changed meanwhile.
+                Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
+                    handle.snapshot().await.ok()?;
+                }
+                Err(CallError::Unavailable(Unavailable::Stopped)) => return None,
+                Err(error) => {
+                    tracing::error!(?error, "reload: the coordinator keeps its policies");
+                    return Some(());
+                }
+                // Only the leader stores modes. A follower takes them from its file when it becomes the leader.
+                Ok(()) => {
+                    let _ = handle.call(SetFileModes(configured.modes), fabric).await;
+                    return Some(());
+                }
+            }
+        }
+    }
+
+    /// Reads all files again, and says what a reload would do.
+    ///
+    /// # Errors
+    /// [`ReloadError`] for invalid files.
+    pub async fn dry_run(self: Arc<Reload>) -> Result<Reloaded, ReloadError> {
+        let read = tokio::task::spawn_blocking(move || Ok(self.read()?.reloaded(&self)));
+        read.await.map_err(|_| ReloadError::Ended)?.map_err(ReloadError::Input)
+    }
+
+    /// Reads all files again, then applies the settings that can change, except those of the coordinator. An error
+    /// leaves everything unchanged.
     ///
     /// # Errors
     /// Returns an [`InputError`] with file, line and field.
-    pub fn reload(&self) -> Result<Reloaded, InputError> {
+    fn reload(&self) -> Result<Reloaded, InputError> {
+        let new = self.read()?;
+        let reloaded = new.reloaded(self);
+        let NewSettings { settings, configured, tokens, certificate, plan } = new;
+        self.parts.configured.store(Arc::new(configured));
+        if let Some(tokens) = tokens {
+            self.parts.access.set_tokens(tokens);
+        }
+        if let (Some(tls), Some(certificate)) = (&self.parts.tls, certificate) {
+            tls.store(certificate);
+        }
+        self.parts.telemetry.set(plan);
+        // The log level changes before the rate limit. A client that observes the new limit can rely on the new level.
+        log::set_level(settings.log.level);
+        self.parts.access.set_rate(settings.limits.requests_per_s);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        Ok(reloaded)
+    }
+
+    /// Reads all files again.
+    fn read(&self) -> Result<NewSettings, InputError> {
         let settings = self.flags.settings()?;
-        let tokens = settings.tokens.as_ref().filter(|_| self.access.is_closed());
+        let policies = ChosenPolicies::new(&self.flags, &settings)?;
+        let configured = policies.configured(&self.flags, &settings, self.started.interval)?;
+        let tokens = settings.tokens.as_ref().filter(|_| self.parts.access.is_closed());
         let tokens = tokens.map(|file| Tokens::from_text(file, &read_text(file)?)).transpose()?;
-        let certificate = match (&settings.tls, &self.tls) {
-            (Some(settings), Some(tls)) => Some((tls, tls_config(settings)?)),
+        let certificate = match (&settings.tls, &self.parts.tls) {
+            (Some(settings), Some(_)) => Some(tls_config(settings)?),
             _ => None,
         };
         let plan = settings.plan(&self.flags, self.started.interval)?;
-        let mut reloaded = vec!["limits.requests_per_s", "log.level"];
-        if let Some(tokens) = tokens {
-            self.access.set_tokens(tokens);
-            reloaded.push("tokens");
-        }
-        if let Some((tls, certificate)) = certificate {
-            tls.store(certificate);
-            reloaded.push("tls");
-        }
-        if plan.is_some() || self.started.telemetry.prometheus.is_some() {
-            reloaded.push("telemetry");
-        }
-        self.telemetry.set(plan);
-        // The log level changes before the rate limit. A client that observes the new limit can rely on the new level.
-        log::set_level(settings.log.level);
-        self.access.set_rate(settings.limits.requests_per_s);
-        Ok(Reloaded { config: self.flags.config.clone(), reloaded, restart: self.started.fixed(&settings) })
+        Ok(NewSettings { settings, configured, tokens, certificate, plan })
     }
+}
 
-    /// Reloads the settings and logs the result.
-    ///
-    /// # Errors
-    /// Returns an [`InputError`] with file, line and field.
-    pub fn reload_and_log(&self) -> Result<Reloaded, InputError> {
-        let reloaded = self.reload();
-        match &reloaded {
-            Ok(Reloaded { config, reloaded, restart }) if restart.is_empty() => {
-                tracing::info!(config, reloaded = reloaded.join(" "), "settings reloaded");
-            }
-            Ok(Reloaded { config, reloaded, restart }) => tracing::warn!(
-                config,
-                reloaded = reloaded.join(" "),
-                restart = restart.join(" "),
-                "settings reloaded; some changes need a restart"
-            ),
-            Err(error) => tracing::error!(%error, "reload failed; settings unchanged"),
+/// Settings of a reload, read and checked.
+struct NewSettings {
+    settings: Settings,
+    configured: Configured,
+    tokens: Option<Tokens>,
+    certificate: Option<Arc<ServerConfig>>,
+    plan: Option<Plan>,
+}
+
+impl NewSettings {
+    /// Description of the reload.
+    fn reloaded(&self, reload: &Reload) -> Reloaded {
+        let NewSettings { settings, tokens, certificate, plan, .. } = self;
+        let mut reloaded = vec!["policies", "modes", "ledger", "limits.requests_per_s", "log.level"];
+        let parts = [
+            ("tokens", tokens.is_some()),
+            ("tls", certificate.is_some()),
+            ("telemetry", plan.is_some() || reload.started.telemetry.prometheus.is_some()),
+        ];
+        reloaded.extend(parts.into_iter().filter_map(|(name, applies)| applies.then_some(name)));
+        let last = reload.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (changed, restart) = (last.changed(settings), reload.started.fixed(settings));
+        Reloaded { config: reload.flags.config.clone(), reloaded, changed, restart }
+    }
+}
+
+/// Reason for which a reload failed.
+#[derive(Debug)]
+pub enum ReloadError {
+    /// Invalid files; nothing changed.
+    Input(InputError),
+    /// The service ends.
+    Ended,
+}
+
+/// Logs the result of a reload.
+fn log_result(reloaded: &Result<Reloaded, InputError>) {
+    match reloaded {
+        Ok(Reloaded { config, changed, restart, .. }) if restart.is_empty() => {
+            tracing::info!(config, changed = changed.join(" "), "settings reloaded");
         }
-        reloaded
+        Ok(Reloaded { config, changed, restart, .. }) => tracing::warn!(
+            config,
+            changed = changed.join(" "),
+            restart = restart.join(" "),
+            "settings reloaded; some changes need a restart"
+        ),
+        Err(error) => tracing::error!(%error, "reload failed; settings unchanged"),
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +17,11 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use leeward_engine::{Engine, Policies};
+use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
-use leeward_placement::Explain;
+use leeward_ledger::{LedgerSettings, SettingsError};
 use leeward_prometheus::{Telemetry, poll};
-use leeward_records::Clock;
+use leeward_records::{Clock, Modes};
 use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
 use leeward_store::Store;
 use rustls::ServerConfig;
@@ -33,15 +33,15 @@ use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Connection, Peer, UnauthenticatedConnections};
+use crate::configured::Configured;
 use crate::http::{About, AppState, Board, Bodies, description, routes};
 use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
+use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
 use crate::probes::Probes;
-use crate::reload::Reload;
+use crate::reload::{Reload, Reloadable};
 use crate::settings::ProbeSettings;
 
-/// Number of candidates per level whose reasons a decision keeps, besides the chosen candidates.
-const EXPLAIN: Explain = Explain::Top(8);
 /// Time limit for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
 
@@ -74,8 +74,10 @@ pub struct Service {
     pub access: Arc<Access>,
     /// TLS configuration; plain HTTP without it. A change applies to new connections.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
-    /// Admission policies for workloads. Default `dnc` and `compactor`.
-    pub admission_policies: AdmissionPolicies,
+    /// Settings that a reload may change.
+    pub configured: Arc<ArcSwap<Configured>>,
+    /// File whose existence turns every mode off; `None` for no such file.
+    pub off_file: Option<PathBuf>,
     /// Reload of settings; `None` if there is nothing to reload.
     pub reload: Option<Arc<Reload>>,
     /// Polling of Prometheus; off by default.
@@ -91,14 +93,10 @@ pub struct Service {
     /// process 1,024 open files.
     pub connections: usize,
     cluster: NewCluster,
-    make: MakeEngine,
-    labels: PolicyLabels,
+    seed: u64,
     interval: Nanos,
     store: Box<dyn Store>,
 }
-
-/// Makes an engine for a cluster without state. The flag is true for a leader and false for a follower.
-type MakeEngine = Box<dyn Fn(&Cluster, bool) -> Engine + Send>;
 
 /// Reason why a service failed to start or ended unexpectedly.
 #[derive(Debug)]
@@ -119,23 +117,28 @@ impl Service {
     /// A [`SettingsError`] for invalid ledger settings.
     pub fn new(
         cluster: NewCluster,
-        policies: impl Fn() -> Policies + Send + 'static,
+        policies: impl Fn() -> Policies + Send + Sync + 'static,
         labels: PolicyLabels,
         settings: LedgerSettings,
         seed: u64,
         store: Box<dyn Store>,
     ) -> Result<Service, SettingsError> {
         settings.check()?;
-        let interval = settings.interval;
-        let make = move |cluster: &Cluster, leads: bool| {
-            let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings.clone());
-            let mut policies = policies();
-            // Followers receive moves from the leader.
-            policies.moves = policies.moves.filter(|_| leads);
-            Engine::new(ledger.expect("the settings were checked"), policies, seed, EXPLAIN)
+        let configured = Configured {
+            policies: Box::new(policies),
+            labels,
+            admission: AdmissionPolicies::default(),
+            ledger: settings,
+            modes: Modes::default(),
         };
+        Ok(Service::with(cluster, configured, seed, store))
+    }
+
+    /// Creates a service for a cluster without state, on the machine's clock, with checked settings.
+    pub fn with(cluster: NewCluster, configured: Configured, seed: u64, store: Box<dyn Store>) -> Service {
+        let interval = configured.ledger.interval;
         let (limits, clock, patience) = (Limits::default(), Clock::system(), Duration::from_secs(90));
-        Ok(Service {
+        Service {
             limits,
             clock,
             patience,
@@ -145,18 +148,28 @@ impl Service {
             streams: 64,
             access: Arc::new(Access::new(None, None)),
             tls: None,
-            admission_policies: AdmissionPolicies::default(),
+            configured: Arc::new(ArcSwap::from_pointee(configured)),
+            off_file: None,
             reload: None,
             telemetry: Arc::new(Telemetry::new(None)),
             advertise: None,
             demo: false,
             probes: ProbeSettings::default(),
             cluster,
-            make: Box::new(make),
-            labels,
+            seed,
             interval,
             store,
-        })
+        }
+    }
+
+    /// Parts that a reload changes.
+    pub fn reloadable(&self) -> Reloadable {
+        Reloadable {
+            access: self.access.clone(),
+            tls: self.tls.clone(),
+            telemetry: self.telemetry.clone(),
+            configured: self.configured.clone(),
+        }
     }
 
     /// Listens on `address` and serves until SIGINT or SIGTERM. `listening` gets the bound address, with the
@@ -206,6 +219,7 @@ impl Service {
         let mut actor = tokio::spawn(actor);
         let open = GracefulShutdown::new();
         let (handle, events, metrics) = (app.handle.clone(), app.events.clone(), app.metrics.clone());
+        let switching = app.switch.clone().follow(handle.clone());
         let watching = watch(handle.clone(), events.clone());
         let polling = {
             let (telemetry, clock) = (app.telemetry.clone(), app.clock.clone());
@@ -227,6 +241,7 @@ impl Service {
             never = polling => match never {},
             never = ticking => match never {},
             never = checking => match never {},
+            never = switching => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
             // The actor runs as long as a handle exists, so its end means a failure.
@@ -250,20 +265,21 @@ impl Service {
 
     /// Opens the store. Other services learn the address `url`, unless the settings advertise another one.
     async fn open_store(self, url: &str) -> io::Result<OpenService> {
-        let Service { limits, clock, patience, cluster, make, labels, interval, store, .. } = self;
-        let Service { body, bodies, streams, access, reload, telemetry, admission_policies, .. } = self;
+        let Service { limits, clock, patience, cluster, configured, seed, interval, store, .. } = self;
+        let Service { body, bodies, streams, access, reload, telemetry, .. } = self;
         let address: Arc<str> = self.advertise.map_or_else(|| url.into(), Into::into);
-        let about = About {
-            labels: labels.clone(),
-            admission_policies: admission_policies.clone(),
-            since: clock.text(clock.now()),
-            interval,
-            address: address.clone(),
+        let about = About { since: clock.text(clock.now()), interval, address: address.clone() };
+        let switch = Arc::new(OffSwitch::new(self.off_file));
+        let coordinator = {
+            let (configured, switch) = (configured.clone(), switch.clone());
+            Box::new(move |cluster: &Cluster, leads: bool| {
+                let configured = configured.load();
+                let engine = configured.engine(cluster, leads, seed);
+                Coordinator::new(engine, configured.labels.clone(), limits)
+                    .with_admission(configured.admission.clone())
+                    .with_modes(configured.modes, switch.is_on())
+            })
         };
-        let coordinator = Box::new(move |cluster: &Cluster, leads: bool| {
-            Coordinator::new(make(cluster, leads), labels.clone(), limits)
-                .with_admission(admission_policies.clone())
-        });
         // Events are numbered from the start time in microseconds, so the numbers of an earlier run are
         // lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
@@ -273,8 +289,13 @@ impl Service {
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let (handle, actor) = handle.map_err(unreadable)?;
         let probes = Probes::new(self.probes, interval, clock.now());
+        if let Some(reload) = &reload {
+            reload.attach(handle.clone());
+        }
         let app = AppState {
             handle,
+            configured,
+            switch,
             clock,
             about,
             metrics,
@@ -305,7 +326,7 @@ async fn reload_on(mut hangups: Signal, reload: Option<Arc<Reload>>) {
     while hangups.recv().await.is_some() {
         if let Some(reload) = reload.clone() {
             // The result is logged.
-            let _ = tokio::task::spawn_blocking(move || reload.reload_and_log()).await;
+            let _ = reload.run().await;
         }
     }
 }

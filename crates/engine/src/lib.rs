@@ -19,6 +19,7 @@ mod snapshot;
 pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
 pub use message::{
-    Advice, Availability, CommittedDecision, Input, Output, Rates, Reevaluation, ReplicasAnswer,
+    Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates,
+    Reevaluation, ReplicasAnswer, Ruling,
 };
 pub use snapshot::{EngineSnapshot, SnapshotScope};

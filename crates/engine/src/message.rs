@@ -4,7 +4,7 @@ use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::EntryId;
 use leeward_placement::replicas::Chain;
 use leeward_placement::tasks::{Assignment, TaskId};
-use leeward_placement::{Decision, JobId, Refusal};
+use leeward_placement::{Decision, JobId, PathLoad, Refusal};
 
 /// An input of the engine.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub enum Input<'a> {
     TaskRestarted(TaskId),
     /// The move of a task was cancelled: it still runs on this host.
     MoveCancelled(TaskId, HostId),
+    /// New rule for moves.
+    MoveRule(MoveRule),
     /// The requested wake-up time has come.
     Wake,
 }
@@ -58,6 +60,58 @@ pub struct Rates {
     pub ingress_bps: u64,
 }
 
+/// Policy that decides a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Decider {
+    /// The engine's policy for the kind of request.
+    #[default]
+    Own,
+    /// The default policy: the one of the system that asks, such as HDFS's.
+    Default,
+}
+
+impl Decider {
+    /// The other policy of the kind.
+    pub fn other(self) -> Decider {
+        match self {
+            Decider::Own => Decider::Default,
+            Decider::Default => Decider::Own,
+        }
+    }
+}
+
+/// Way to decide a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ruling {
+    /// Policy whose choice is committed.
+    pub by: Decider,
+    /// True if the other policy chooses too, for a comparison.
+    pub compare: bool,
+}
+
+/// Rule for moves of tasks out of hot racks, if there is a policy for moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MoveRule {
+    /// No moves.
+    Off,
+    /// Moves are chosen and not made ([`Output::MovesConsidered`]).
+    Shadow,
+    /// Moves out of a share of the racks, drawn by hash, in hundredths of a percent.
+    Canary(u16),
+    /// Moves out of all hot racks.
+    #[default]
+    On,
+}
+
+/// Choices of both policies for a request, on one view of the network.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Comparison<C> {
+    /// Load on the links of the committed choice.
+    pub committed: PathLoad,
+    /// Choice of the other policy with the load on its links, or its refusal.
+    pub other: Result<(C, PathLoad), Refusal>,
+}
+
 /// Placement of a block's copies, or the reason for a refusal.
 pub type ReplicasAnswer = Result<CommittedDecision<Chain>, Refusal>;
 
@@ -70,6 +124,8 @@ pub enum Output {
     ReplicasPlaced(u64, ReplicasAnswer),
     /// Tasks to move, in this order. The ledger already contains the moves.
     MovesAdvised(Vec<Advice>),
+    /// Moves that the policy chose under [`MoveRule::Shadow`]. Nothing moved.
+    MovesConsidered(Vec<Advice>),
     /// Time at which to call again, if nothing happens before.
     WakeAt(Nanos),
 }
@@ -94,6 +150,8 @@ pub struct CommittedDecision<C> {
     pub decision: Decision<C>,
     /// Entries committed for it; release them when its work ends.
     pub entries: Vec<EntryId>,
+    /// Comparison with the other policy, if it was requested and there is one.
+    pub comparison: Option<Comparison<C>>,
 }
 
 /// Outcome of the re-placement of an app. Times are predictions in seconds, infinite if a link has no

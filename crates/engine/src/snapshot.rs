@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
-use leeward_ledger::{Epoch, Owner, Scratch, Snapshot};
-use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, Assignment, HostRating, Peer, TaskPolicy};
-use leeward_placement::{Context, Decision, Explain, JobId, Policy, Pool, Refusal, Request};
+use leeward_ledger::{Entry, Epoch, Owner, Scratch, Snapshot};
+use leeward_placement::replicas::{self, Chain, ReplicaRequest};
+use leeward_placement::tasks::{self, AppRequest, Assignment, HostRating, Peer};
+use leeward_placement::{Context, Decision, Explain, JobId, PathLoad, Policy, Pool, Refusal, Request};
 
 use crate::Engine;
+use crate::engine::TaskPolicies;
+use crate::message::{Comparison, Decider, Ruling};
 
 /// Scope of a snapshot, to omit unneeded data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,12 +22,12 @@ pub struct SnapshotScope {
     pub without: Option<Owner>,
 }
 
-/// Snapshot of ledger, hosts and the policy for tasks. Clones share it.
+/// Snapshot of ledger, hosts and the policies for tasks. Clones share it.
 #[derive(Clone)]
 pub struct EngineSnapshot {
     ledger: Arc<Snapshot>,
     pool: Arc<Pool>,
-    tasks: Option<Arc<dyn TaskPolicy>>,
+    tasks: TaskPolicies,
     without: Option<Owner>,
     seed: u64,
     explain: Explain,
@@ -37,7 +39,7 @@ impl Engine {
         EngineSnapshot {
             ledger: self.ledger().snapshot(self.now(), without.as_ref()),
             pool: Arc::new(self.pool().of_job(job.unwrap_or(JobId::NONE))),
-            tasks: self.tasks().cloned(),
+            tasks: self.tasks().clone(),
             without,
             seed: self.seed(),
             explain: self.explain(),
@@ -74,14 +76,55 @@ impl EngineSnapshot {
         links.into_iter().map(|link| view.measured_until(link)).min()
     }
 
-    /// Places the tasks of an app by the engine's policy and their stated demands, for
+    /// Places the tasks of an app by a policy of the engine and their stated demands, for
     /// [`crate::Engine::commit_decision`].
     ///
     /// # Errors
     /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks.
-    pub fn place(&self, request: &AppRequest) -> Result<Decision<Assignment>, Refusal> {
-        let Some(policy) = &self.tasks else { return Err(Refusal::NoPolicy { kind: AppRequest::KIND }) };
-        self.decide(policy.as_ref(), request, &self.pool)
+    pub fn place(
+        &self,
+        request: &AppRequest,
+        Ruling { by, compare }: Ruling,
+    ) -> Result<(Decision<Assignment>, Option<Comparison<Assignment>>), Refusal> {
+        let Some(policy) = self.tasks.get(by) else {
+            return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
+        };
+        let decision = self.decide(policy.as_ref(), request, &self.pool)?;
+        let comparison = compare.then(|| self.compare(by, request, &decision.choice)).flatten();
+        Ok((decision, comparison))
+    }
+
+    /// Compares the chosen hosts of an app with the choice of the other policy. `None` without another policy.
+    pub fn compare(
+        &self,
+        by: Decider,
+        request: &AppRequest,
+        chosen: &Assignment,
+    ) -> Option<Comparison<Assignment>> {
+        let policy = self.tasks.get(by.other())?;
+        let other = self.decide(policy.as_ref(), request, &self.pool);
+        let other = other.map(|decision| {
+            let load = self.load_of_tasks(request, &decision.choice);
+            (decision.choice, load)
+        });
+        Some(Comparison { committed: self.load_of_tasks(request, chosen), other })
+    }
+
+    /// Load on the links of an app's traffic, if its tasks were on these hosts.
+    pub fn load_of_tasks(&self, request: &AppRequest, hosts: &[HostId]) -> PathLoad {
+        self.load_of(&tasks::traffic(self.fabric(), request, hosts, self.at()))
+    }
+
+    /// Load on the links of a block's traffic, if its copies were on these hosts.
+    pub fn load_of_replicas(&self, request: &ReplicaRequest, hosts: &[HostId]) -> PathLoad {
+        self.load_of(&replicas::traffic(self.fabric(), request, hosts, self.at()))
+    }
+
+    fn load_of(&self, traffic: &[Entry]) -> PathLoad {
+        let mut scratch = Scratch::default();
+        let view = &mut self.ledger.view(&mut scratch);
+        self.without.iter().for_each(|own| view.without(own));
+        PathLoad::of(view, traffic)
     }
 
     /// Places the copies of a block by a policy, as if they were not on `hosts` yet: their storage there does not
@@ -128,7 +171,7 @@ impl EngineSnapshot {
         let mut scratch = Scratch::default();
         let view = &mut self.ledger.view(&mut scratch);
         let (pool, seed, explain) = (&*self.pool, self.seed, self.explain);
-        self.tasks.as_ref()?.score_hosts(request, peers, hosts, &Context { view, pool, seed, explain })
+        self.tasks.own.as_ref()?.score_hosts(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
     fn decide<Q: Request>(

@@ -30,7 +30,12 @@ pub fn request(bytes: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let reply = runtime.block_on(async {
         let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
-        let labels = PolicyLabels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
+        let labels = PolicyLabels {
+            replicas: "uniform".into(),
+            tasks: "leeward".into(),
+            moves: None,
+            ..PolicyLabels::default()
+        };
         let policies = || Policies {
             replicas: replicas::REGISTRY.make("uniform", "").ok(),
             tasks: tasks::REGISTRY.make("leeward", "").ok(),

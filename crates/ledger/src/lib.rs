@@ -29,6 +29,7 @@ mod entry;
 mod epoch;
 mod ledger;
 mod loads;
+mod new_settings;
 mod numbers;
 mod pending;
 mod sample;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_engine::{Engine, Input, Output};
+use leeward_engine::{Engine, Input, Output, Ruling};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
@@ -103,7 +103,13 @@ impl Placer {
     /// Returns the reason if the policy finds no placement.
     pub fn place_block(&mut self, now: Nanos, number: usize, block: &Block) -> Result<Vec<Place>, String> {
         let request = request(number, block, self.replicas, self.hosts_per_rack);
-        let answer = self.engine.place_replicas(now.plus(self.every), number as u64, request, &mut self.out);
+        let answer = self.engine.place_replicas(
+            now.plus(self.every),
+            number as u64,
+            request,
+            Ruling::default(),
+            &mut self.out,
+        );
         let placed =
             answer.expect("a policy without batching answers at once").map_err(|error| error.to_string())?;
         self.engine.handle(now.plus(self.every), Input::Started(&placed.entries), &mut self.out);

@@ -17,6 +17,7 @@ mod decision;
 mod estimate;
 mod job;
 pub mod moves;
+mod path_load;
 mod policy;
 mod pool;
 mod reason;
@@ -29,6 +30,7 @@ pub use decision::{
     Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
 pub use job::JobId;
+pub use path_load::PathLoad;
 pub use policy::{Context, Explain, Policy, Request};
 pub use pool::Pool;
 pub use reason::Reason;

@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::decision::DecisionRecord;
 use crate::ids::{ClusterVersion, DecisionId};
 use crate::migration::Migration;
+use crate::modes::ModesState;
 
 /// A change that must survive once it is acknowledged.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +30,10 @@ pub enum Change {
     JobOver(String),
     /// The cluster has a new version.
     Cluster(Version),
+    /// The modes changed.
+    Modes(ModesState),
+    /// A comparison of a decision is known.
+    Compared(Arc<DecisionRecord>),
     /// A decision releases its resources: its work ended, or telemetry shows all of its load.
     Ended {
         /// Id of the decision.
@@ -71,6 +76,8 @@ pub struct State {
     pub next: DecisionId,
     /// Recent decisions, and all older ones that hold resources, in the order of the decisions.
     pub decisions: Vec<(DecisionRecord, Vec<StoredEntry>)>,
+    /// Modes that were set last; `None` if they were never stored.
+    pub modes: Option<ModesState>,
     /// Unanswered moves, and recent answered ones, in order.
     pub migrations: Vec<Migration>,
     /// Budgets of jobs.

@@ -1,17 +1,20 @@
 //! Decisions with the names of hosts and links, as stored and shown. Ids are valid for one fabric only, and records
 //! outlive the fabric.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
+use leeward_engine::Comparison;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{EntryId, Epoch};
-use leeward_placement::{Decision, Note, Reason, Verdict};
+use leeward_placement::{Decision, Note, PathLoad, Reason, Verdict};
 use leeward_slo::online::{Grant, GrantedStage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::ids::DecisionId;
+use crate::modes::Mode;
 use crate::spec::{PlacementSpec, names};
 
 /// A decision with its request and its current state.
@@ -36,12 +39,13 @@ pub struct DecisionRecord {
 impl DecisionRecord {
     /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        let DecisionDetails { spec, hosts, why, promise, .. } = &self.details;
+        let DecisionDetails { spec, hosts, why, promise, beside, .. } = &self.details;
         let promise = promise.as_ref().map_or(0, |promise| {
             let stage = |stage: &GrantedStage| 256 + names(&stage.queues) + 64 * stage.limits.len();
             512 + promise.stages.iter().map(stage).sum::<usize>()
         });
-        1_024 + names(hosts) + 512 * why.len() + spec.bytes() + promise
+        let beside = beside.as_ref().map_or(0, |beside| 512 + names(&beside.hosts));
+        1_024 + names(hosts) + 512 * why.len() + spec.bytes() + promise + beside
     }
 
     /// Age of the oldest telemetry used.
@@ -58,6 +62,15 @@ pub struct DecisionDetails {
     pub spec: PlacementSpec,
     /// Policy with its settings.
     pub policy: Arc<str>,
+    /// Mode of the kind of request at the time of the decision.
+    #[serde(default)]
+    pub mode: Mode,
+    /// True if the default policy decided.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_default: bool,
+    /// Choice of the other policy; `None` if there was no comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// Names of hosts: in the order of a replica chain, or of the tasks.
     pub hosts: Vec<String>,
     /// Bottleneck, with the policy's rating; `None` if the policy ignored load.
@@ -76,6 +89,116 @@ pub struct DecisionDetails {
     pub promise: Option<Grant>,
 }
 
+/// Choice of the policy that did not decide, for comparison. Both loads are of the network before the decision.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Beside {
+    /// The other policy, with its settings.
+    pub policy: String,
+    /// Names of the hosts that it chose; empty if it refused the request.
+    pub hosts: Vec<String>,
+    /// Reason for which it refused the request.
+    pub refused: Option<String>,
+    /// Load on the links of its choice; null if it refused the request, and for guarantees.
+    pub load: Option<LinkLoad>,
+    /// Load on the links of the decision; null for guarantees.
+    pub decided: Option<LinkLoad>,
+}
+
+/// Load on the links that the traffic of a choice crosses.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LinkLoad {
+    /// The fullest link; null if no crossed link has a known load.
+    pub link: Option<String>,
+    /// Utilization of the fullest link as a share of its capacity. It includes the streams of the choice, but not
+    /// transfers that use the rate they get.
+    pub utilization: Option<f64>,
+    /// Number of crossed links that are hot.
+    pub hot: u32,
+    /// Number of crossed links whose load is unknown.
+    pub unknown: u32,
+    /// Rate of the slowest transfer of the choice, in bit/s; null without transfers.
+    pub rate_bps: Option<i64>,
+}
+
+impl LinkLoad {
+    /// Converts a load with ids of a fabric to names.
+    pub fn of(fabric: &Fabric, load: &PathLoad) -> LinkLoad {
+        LinkLoad {
+            link: load.fullest.map(|(link, _)| fabric.resource_name(link)),
+            // A link without capacity has an infinite utilization, which JSON cannot express.
+            utilization: load.fullest.map(|(_, utilization)| utilization.min(1e6)),
+            hot: load.hot,
+            unknown: load.unknown,
+            rate_bps: load.rate.map(|rate| rate.0),
+        }
+    }
+}
+
+/// Effect of Leeward's choice, compared with the choice of the default policy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// It crosses fewer hot links, or as many and its fullest link is less loaded.
+    Better,
+    /// It loads its links alike.
+    Same,
+    /// It crosses more hot links, or as many and its fullest link is more loaded.
+    Worse,
+    /// The load of a crossed link was unknown, or the decision is about a guarantee.
+    Unknown,
+    /// One of the policies refused the request.
+    Refused,
+}
+
+impl Effect {
+    /// The effect as a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Effect::Better => "better",
+            Effect::Same => "same",
+            Effect::Worse => "worse",
+            Effect::Unknown => "unknown",
+            Effect::Refused => "refused",
+        }
+    }
+}
+
+impl DecisionDetails {
+    /// Effect of Leeward's choice; `None` without a comparison.
+    pub fn effect(&self) -> Option<Effect> {
+        let beside = self.beside.as_ref()?;
+        if beside.refused.is_some() {
+            return Some(Effect::Refused);
+        }
+        let (Some(other), Some(decided)) = (&beside.load, &beside.decided) else {
+            return Some(Effect::Unknown);
+        };
+        let (own, default) = if self.by_default { (other, decided) } else { (decided, other) };
+        if own.unknown > 0 || default.unknown > 0 {
+            return Some(Effect::Unknown);
+        }
+        let fullest = |load: &LinkLoad| load.utilization.unwrap_or(0.0);
+        let order = own.hot.cmp(&default.hot).then(fullest(own).total_cmp(&fullest(default)));
+        Some(match order {
+            Ordering::Less => Effect::Better,
+            Ordering::Equal => Effect::Same,
+            Ordering::Greater => Effect::Worse,
+        })
+    }
+}
+
+impl Beside {
+    /// Converts a comparison with ids of a fabric to names. `policy` is the label of the other policy.
+    pub fn of(fabric: &Fabric, policy: &str, comparison: &Comparison<Vec<HostId>>) -> Beside {
+        let name = |&host: &HostId| fabric.host_name(host).to_owned();
+        let (hosts, load, refused) = match &comparison.other {
+            Ok((hosts, load)) => (hosts.iter().map(name).collect(), Some(LinkLoad::of(fabric, load)), None),
+            Err(refusal) => (Vec::new(), None, Some(refusal.to_string())),
+        };
+        let decided = Some(LinkLoad::of(fabric, &comparison.committed));
+        Beside { policy: policy.to_owned(), hosts, refused, load, decided }
+    }
+}
+
 /// Bottleneck of a decision.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
@@ -91,6 +214,9 @@ impl DecisionDetails {
         DecisionDetails {
             spec,
             policy: "".into(),
+            mode: Mode::On,
+            by_default: false,
+            beside: None,
             hosts: Vec::new(),
             limit: None,
             epoch: Epoch::default(),
@@ -118,6 +244,9 @@ impl DecisionDetails {
         DecisionDetails {
             spec,
             policy: policy.clone(),
+            mode: Mode::On,
+            by_default: false,
+            beside: None,
             hosts: hosts.iter().map(|&host| fabric.host_name(host).to_owned()).collect(),
             limit,
             epoch: decision.basis.epoch,
@@ -140,5 +269,35 @@ mod plain {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
         Ok(Option::deserialize(deserializer)?.map(Nanos))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::ReplicasSpec;
+
+    fn load(hot: u32, utilization: f64) -> Option<LinkLoad> {
+        let link = Some("r0/up".to_owned());
+        Some(LinkLoad { link, utilization: Some(utilization), hot, unknown: 0, rate_bps: None })
+    }
+
+    #[test]
+    fn the_effect_is_that_of_leeward_whoever_decided() {
+        let effect = |by_default, load: Option<LinkLoad>, decided, refused| {
+            let beside = Beside { policy: "uniform".to_owned(), hosts: Vec::new(), refused, load, decided };
+            let details = DecisionDetails::empty(PlacementSpec::Replicas(ReplicasSpec::default()));
+            DecisionDetails { by_default, beside: Some(beside), ..details }.effect().map(Effect::word)
+        };
+        assert_eq!(effect(false, load(2, 0.9), load(1, 0.95), None), Some("better"));
+        assert_eq!(effect(true, load(2, 0.9), load(1, 0.95), None), Some("worse"));
+        assert_eq!(effect(true, load(1, 0.8), load(1, 0.9), None), Some("better"));
+        assert_eq!(effect(true, load(1, 0.8), load(1, 0.8), None), Some("same"));
+        let unknown = load(0, 0.1).map(|load| LinkLoad { unknown: 1, ..load });
+        assert_eq!(effect(true, unknown, load(1, 0.8), None), Some("unknown"));
+        assert_eq!(effect(false, None, load(1, 0.8), Some("no room".to_owned())), Some("refused"));
+        assert_eq!(effect(false, None, None, None), Some("unknown"));
+        let without = DecisionDetails::empty(PlacementSpec::Replicas(ReplicasSpec::default()));
+        assert_eq!(without.effect(), None);
     }
 }

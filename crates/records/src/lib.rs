@@ -7,15 +7,17 @@ mod clock;
 mod decision;
 mod ids;
 mod migration;
+mod modes;
 pub mod schema;
 mod spec;
 
 pub use self::caller::Caller;
 pub use self::change::{Change, Origin, State, StoredEntry, Version};
 pub use self::clock::{Clock, ClockReadings};
-pub use self::decision::{DecisionDetails, DecisionRecord, Limit};
+pub use self::decision::{Beside, DecisionDetails, DecisionRecord, Effect, Limit, LinkLoad};
 pub use self::ids::{ClusterVersion, DecisionId};
 pub use self::migration::{Migration, MigrationState};
+pub use self::modes::{Canary, CanaryBy, Mode, Modes, ModesState};
 pub use self::spec::{
     Classes, PlacementSpec, Rate, ReplicasSpec, TaskSpec, TasksSpec, TransferSpec, WorkloadSpec,
 };

@@ -42,6 +42,8 @@ pub enum MigrationState {
     Refused,
     /// No answer came in time, or the task ended first. The move of a task that still runs is undone.
     Expired,
+    /// The policy chose the move while moves were in shadow mode. Nobody was advised, and the task stayed.
+    Considered,
 }
 
 impl MigrationState {
@@ -52,12 +54,13 @@ impl MigrationState {
             MigrationState::Done => "done",
             MigrationState::Refused => "refused",
             MigrationState::Expired => "expired",
+            MigrationState::Considered => "considered",
         }
     }
 
     /// Parses a state's word.
     pub fn of(word: &str) -> Option<MigrationState> {
-        let all = [Self::Advised, Self::Done, Self::Refused, Self::Expired];
+        let all = [Self::Advised, Self::Done, Self::Refused, Self::Expired, Self::Considered];
         all.into_iter().find(|state| state.word() == word)
     }
 }

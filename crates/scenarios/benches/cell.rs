@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use leeward_engine::{Engine, Policies};
+use leeward_engine::{Engine, Policies, Ruling};
 use leeward_fabric::{Bytes, Cpus, DomainId, Load, Nanos, ResourceId};
 use leeward_ledger::{LedgerSettings, Sample};
 use leeward_placement::tasks::{self, AppRequest, Task, TaskPolicy, Traffic};
@@ -100,7 +100,7 @@ fn place(engine: &mut Engine, first: u64, count: u64) -> Vec<f64> {
         .map(|id| {
             let request = request(id);
             let start = Instant::now();
-            let placed = engine.place_app(INTERVAL, request, &mut outputs);
+            let placed = engine.place_app(INTERVAL, request, Ruling::default(), &mut outputs);
             let micros = start.elapsed().as_secs_f64() * 1e6;
             assert!(placed.is_ok(), "there is room for every task");
             outputs.clear();

@@ -15,16 +15,17 @@ mod actor;
 mod core;
 
 pub use self::actor::{
-    Access, AnswerMigration, Changed, Channels, Closed, GetDecision, GetHolding, GetRack, GetWorkload,
-    Handle, HistoryBuckets, LeaderState, ListWorkloads, Maker, Method, NewCluster, OpenError, Operation,
-    Release, ReplyTo, STEP, SetJob, StoreLookup, VersionConflict, WhatIf,
+    Access, AnswerDryRun, AnswerMigration, Changed, Channels, Closed, DryRun, GetDecision, GetHolding,
+    GetModes, GetRack, GetWorkload, Handle, HistoryBuckets, LeaderState, ListWorkloads, Maker, Method,
+    NewCluster, OpenError, Operation, Release, ReplyTo, STEP, SetFileModes, SetJob, SetKillSwitch,
+    StoreLookup, VersionConflict, WhatIf,
 };
 pub use self::core::{
-    Addresses, AdmissionPolicies, Answer, AnswerError, CallError, Completion, Coordinator, Counts,
-    DecisionError, DecisionLookup, DecisionQuery, DeviceState, HostReport, HostState, InvalidReport,
-    InvalidReportReason, Job, JobResult, Limits, LinkState, MigrationAnswer, MigrationQuery, NetworkSnapshot,
-    NoWorkload, PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue, RackContent, Rated, Reading,
-    ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests, ReservationState, Score,
-    ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryState, TooManyJobs, UNKNOWN, Unavailable,
-    WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
+    Addresses, AdmissionPolicies, Answer, AnswerError, CallError, Completion, Configuration, Coordinator,
+    Counts, DecisionError, DecisionLookup, DecisionQuery, DeviceState, HostReport, HostState, InvalidReport,
+    InvalidReportReason, Job, JobResult, Limits, LinkState, MigrationAnswer, MigrationQuery, ModeChange,
+    ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue,
+    RackContent, Rated, Reading, ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests,
+    ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryState, TooManyJobs,
+    UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };

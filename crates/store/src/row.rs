@@ -7,8 +7,8 @@ use std::sync::Arc;
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
 use leeward_records::{
-    Caller, ClusterVersion, DecisionId, DecisionRecord, Migration, MigrationState, Origin, StoredEntry,
-    Version,
+    Caller, ClusterVersion, DecisionId, DecisionRecord, Migration, MigrationState, ModesState, Origin,
+    StoredEntry, Version,
 };
 
 use super::StoreError;
@@ -195,6 +195,24 @@ pub fn read_migration(row: &dyn ResultRow) -> Result<Migration, StoreError> {
         state: row.plain(9)?.and_then(|word| MigrationState::of(&word)).unwrap_or_default(),
         reason: row.text(10)?,
     })
+}
+
+/// Value of the row `modes` of the table `service`.
+///
+/// # Errors
+/// [`StoreError`] if the modes cannot be serialized.
+pub fn modes(modes: &ModesState) -> Result<Cell<'static>, StoreError> {
+    let value = serde_json::to_string(modes).map_err(|error| unreadable("service", 0, &error))?;
+    Ok(Cell::Plain(value.into()))
+}
+
+/// Modes, from the row `modes` of the table `service`.
+///
+/// # Errors
+/// [`StoreError::Row`] for an invalid row.
+pub fn read_modes(row: &dyn ResultRow) -> Result<ModesState, StoreError> {
+    let value = row.plain(0)?.unwrap_or_default();
+    serde_json::from_str(&value).map_err(|error| unreadable("service", 0, &error))
 }
 
 /// Row of `jobs`.

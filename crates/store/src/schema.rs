@@ -63,6 +63,12 @@ CREATE TABLE commits (
     "
 CREATE INDEX decisions_by_key ON decisions (id, request_key) WHERE request_key IS NOT NULL;
 ",
+    "
+CREATE TABLE service (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+",
 ];
 
 /// Id of the last decision; null without decisions.
@@ -90,6 +96,13 @@ ORDER BY 4";
 
 /// Budgets of jobs.
 pub const JOBS: &str = "SELECT name, down, evictions_per_hour FROM jobs ORDER BY name";
+
+/// Modes that were set last.
+pub const MODES: &str = "SELECT value FROM service WHERE name = 'modes'";
+
+/// Stores the modes.
+pub const UPSERT_MODES: &str = "
+INSERT INTO service (name, value) VALUES ('modes', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
 /// Unanswered moves, and the most recent answered ones.
 pub const MIGRATIONS: &str = "

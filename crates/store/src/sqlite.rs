@@ -164,6 +164,7 @@ impl Store for Sqlite {
             next: DecisionId(last.map_or(0, |last| row::unsigned(last) + 1)),
             decisions: rows(&reading, DECISIONS, &[decisions], row::read_decision)?,
             migrations: rows(&reading, schema::MIGRATIONS, &[], row::read_migration)?,
+            modes: rows(&reading, schema::MODES, &[], row::read_modes)?.pop(),
             jobs: rows(&reading, schema::JOBS, &[], row::read_job)?,
             callers: rows(&reading, schema::CALLERS, &[keys], row::read_caller)?
                 .into_iter()
@@ -250,6 +251,10 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
         Change::JobOver(name) => execute(schema::DELETE_JOB, &[Cell::text(name)]),
         Change::Job(name, availability) => execute(schema::UPSERT_JOB, &row::job(name, availability)),
         Change::Cluster(version) => execute(schema::INSERT_CLUSTER, &row::version(version)),
+        Change::Modes(modes) => execute(schema::UPSERT_MODES, &[row::modes(modes)?]),
+        Change::Compared(record) => {
+            execute(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])
+        }
         Change::Ended { id, released } => {
             execute(schema::DELETE_COMMITMENT, &[number(id.0)])?;
             match released {

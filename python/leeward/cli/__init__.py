@@ -26,6 +26,7 @@ from leeward.cli import (
     impact,
     matrix,
     migrate,
+    mode,
     place,
     plan,
     plugins,
@@ -48,7 +49,7 @@ from leeward.errors import InputError
 SECTIONS = (
     ("See the network", (hotspots, impact, plan, export, top)),
     ("Measure it", (probe, agent, matrix, device)),
-    ("Place work", (place, migrate, serve, explain, token)),
+    ("Place work", (place, migrate, serve, mode, explain, token)),
     ("Keep promises", (slo, circuits)),
     ("Try a change first", (demo, simulate)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),

@@ -55,6 +55,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *(f"{name}{end}" for name in _SCORES for end in ("", "_low", "_high")),
     ),
     "migrate": ("task", "from", "to", "link"),
+    "mode": ("kind", "mode", "set", "settings"),
     "place replicas": ("copy", "host"),
     "place tasks": ("task", "host"),
     "plan": (

@@ -20,11 +20,13 @@ Examples:
   leeward serve --cluster c.yaml --policy sinbad:remote_racks=2 --moves utp --durable power
   leeward serve --config leeward.yaml --listen 0.0.0.0:7600 --tokens tokens
   leeward serve --cluster c.yaml --prometheus http://prom:9090 --map snmp.yaml --interval 15s
+  leeward serve --cluster c.yaml --mode shadow --off-file /run/leeward/off
   leeward serve --config leeward.yaml --check-config
   curl localhost:7600/v1/status
 
 The service runs until it is interrupted (Ctrl-C) or terminated, and then finishes requests in progress. On
-SIGHUP it reloads tokens, certificate, rate limits, Prometheus settings and log level.
+SIGHUP it reloads policies, modes, estimates of loads, tokens, certificate, rate limits, Prometheus settings
+and log level.
 """
 
 
@@ -52,6 +54,15 @@ def serve(
     moves: Annotated[
         str | None, option("POLICY", "Policy for moves of tasks from hot racks.", "none")
     ] = None,
+    mode: Annotated[
+        str | None,
+        option(
+            "MODE",
+            "Mode of all kinds of decisions: off, shadow, on, or a canary such as canary:10% or canary:10%:client.",
+            "on",
+        ),
+    ] = None,
+    off_file: Annotated[str | None, option("FILE", "File whose existence turns every mode off.")] = None,
     interval: Annotated[str | None, option("DURATION", "Time between reports of a link.", "1s")] = None,
     seed: Annotated[
         int | None,
@@ -112,6 +123,8 @@ def serve(
         "policy": policy,
         "task_policy": task_policy,
         "moves": moves,
+        "mode": mode,
+        "off_file": off_file,
         "interval": interval,
         "seed": seed,
         "store": store,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from leeward.client import events
-from leeward.client.http import Answer, part
+from leeward.client.http import Answer, dry_run_query, part
 from leeward.client.placements import PlacementMethods
 from leeward.client.probes import ProbeMethods
 from leeward.client.types import (
@@ -19,6 +19,7 @@ from leeward.client.types import (
     Link,
     LinkPage,
     Migration,
+    ModesInForce,
     Rack,
     RackPage,
     Reloaded,
@@ -227,9 +228,37 @@ class Client(PlacementMethods, ProbeMethods):
         """Version and counts of the service."""
         return cast(Status, self._get("/v1/status"))
 
-    def reload(self) -> Reloaded:
-        """Makes the service read its settings again."""
-        return cast(Reloaded, self._http.ask("POST", "/v1/reload").body)
+    def reload(self, *, dry_run: bool = False) -> Reloaded:
+        """Makes the service read its settings again; with `dry_run`, only says what would change."""
+        return cast(Reloaded, self._http.ask("POST", "/v1/reload", dry_run_query(dry_run)).body)
+
+    def modes(self) -> ModesInForce:
+        """Who decides requests of each kind."""
+        return cast(ModesInForce, self._get("/v1/modes"))
+
+    def set_modes(
+        self,
+        all_kinds: str | None = None,
+        *,
+        reason: str | None = None,
+        dry_run: bool = False,
+        **modes: str,
+    ) -> ModesInForce:
+        """Changes who decides requests of each kind, at once and until the next change.
+
+        Args:
+            all_kinds: Mode of all kinds that `modes` does not name: `off`, `shadow`, `on`, or a canary such
+                as `canary:10%` or `canary:10%:client`.
+            reason: Reason of the change, for those who read the modes later.
+            dry_run: True to check the change without making it.
+            **modes: Mode of a kind: `replicas`, `tasks`, `moves`, `workload` or `volumes`.
+
+        Raises:
+            ProblemError: A mode is invalid, or the service refuses.
+        """
+        body = {"all": all_kinds, "reason": reason, **modes}
+        body = {name: value for name, value in body.items() if value is not None}
+        return cast(ModesInForce, self._http.ask("PATCH", "/v1/modes", dry_run_query(dry_run), body).body)
 
     def demo(self) -> dict[str, Any]:
         """Comparison of a demo."""

@@ -224,6 +224,11 @@ def part(name: str) -> str:
     return quote(name, safe="")
 
 
+def dry_run_query(dry_run: bool) -> dict[str, bool] | None:
+    """Query of a request that commits: none, unless the request is a dry run."""
+    return {"dry_run": True} if dry_run else None
+
+
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 

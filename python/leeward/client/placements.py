@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
 from leeward.client.base import ClientBase
-from leeward.client.http import part
+from leeward.client.http import dry_run_query, part
 from leeward.client.types import Decision
 from leeward.errors import names
 
@@ -20,6 +20,8 @@ class PlacementOptions(TypedDict, total=False):
     """Number of the request, above those of earlier requests."""
     key: str | None
     """Unique key of the request; by default a new one, if the request has no number."""
+    dry_run: bool
+    """True to decide without a commit: nothing is placed, and the key may be used again."""
 
 
 class PlacementMethods(ClientBase):
@@ -131,6 +133,7 @@ class PlacementMethods(ClientBase):
         client: str | None = None,
         sequence: int | None = None,
         key: str | None = None,
+        dry_run: bool = False,
     ) -> Decision:
         body = {name: value for name, value in (body | {"lasts": lasts}).items() if value is not None}
         if client is not None or sequence is not None:
@@ -138,11 +141,15 @@ class PlacementMethods(ClientBase):
         elif key is None:
             key = self._new_key()
         headers = None if key is None else {"idempotency-key": key}
-        return cast(Decision, self._http.ask("POST", path, None, body, headers).body)
+        return cast(Decision, self._http.ask("POST", path, dry_run_query(dry_run), body, headers).body)
 
-    def release(self, decision: str) -> Decision:
-        """Ends the work of a decision, which stops counting. A second release changes nothing."""
-        return cast(Decision, self._http.ask("DELETE", f"/v1/commitments/{part(decision)}").body)
+    def release(self, decision: str, *, dry_run: bool = False) -> Decision:
+        """Ends the work of a decision, which stops counting. A second release changes nothing.
+
+        With `dry_run`, returns the decision and ends nothing.
+        """
+        path = f"/v1/commitments/{part(decision)}"
+        return cast(Decision, self._http.ask("DELETE", path, dry_run_query(dry_run)).body)
 
     def decision(self, decision: str) -> Decision:
         """A stored decision."""

@@ -25,6 +25,26 @@ class Reason(TypedDict):
     objectives: NotRequired[dict[str, Any]]
 
 
+class LinkLoad(TypedDict):
+    """Load on the links that the traffic of a choice crosses."""
+
+    link: str | None
+    utilization: float | None
+    hot: int
+    unknown: int
+    rate_bps: int | None
+
+
+class Beside(TypedDict):
+    """Choice of the policy that did not decide, and the loads on the links of both choices."""
+
+    policy: str
+    hosts: list[str]
+    refused: str | None
+    load: LinkLoad | None
+    decided: LinkLoad | None
+
+
 class Decision(TypedDict):
     """Placement of work, with reasons."""
 
@@ -46,6 +66,10 @@ class Decision(TypedDict):
     key: str | None
     expires: str | None
     released: str | None
+    mode: str
+    by_default: bool
+    beside: Beside | None
+    dry_run: NotRequired[bool]
 
 
 class Link(TypedDict):
@@ -290,11 +314,25 @@ class Status(TypedDict):
     demo: dict[str, Any] | None
 
 
+class ModesInForce(TypedDict):
+    """Who decides requests of each kind: modes by kind, and their last change."""
+
+    in_force: dict[str, str]
+    set: dict[str, str]
+    settings: dict[str, str]
+    changed: str
+    by: str
+    reason: str | None
+    off_file: str | None
+    off_file_exists: bool
+
+
 class Reloaded(TypedDict):
     """Outcome of a reload of settings."""
 
     config: str | None
     reloaded: list[str]
+    changed: list[str]
     restart: list[str]
 
 

@@ -13,12 +13,13 @@ Examples:
   leewardd --config /etc/leeward/leeward.yaml
   leewardd --cluster c.yaml --prometheus http://prom:9090 --map snmp.yaml --interval 15s
   leewardd --config leeward.toml --listen 0.0.0.0:7600 --tokens tokens
+  leewardd --cluster c.yaml --mode shadow --off-file /run/leeward/off
   leewardd --config leeward.toml --check-config
   leewardd token new --name namenode --role place --tokens tokens
   leewardd token new --name r0h1 --role report --host r0h1 --tokens tokens
 
 The service runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests in progress.
-SIGHUP reloads tokens, certificate, rate limits, Prometheus polling and log level.
+SIGHUP reloads policies, modes, estimates of loads, tokens, certificate, rate limits, polling and log level.
 
 Exit codes: 0 stopped by a signal; 1 failure at run time; 2 invalid arguments or settings.";
 
@@ -52,6 +53,12 @@ struct Options {
     /// Policy for moves of tasks from hot racks [default: none].
     #[arg(long, value_name = "POLICY")]
     moves: Option<String>,
+    /// Mode of all kinds of decisions: off, shadow, canary:SHARE[:PROPERTY] or on [default: on].
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// File whose existence turns every mode off.
+    #[arg(long, value_name = "FILE")]
+    off_file: Option<String>,
     /// Time between two reports of a link [default: 1s].
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
@@ -133,6 +140,8 @@ fn serve(options: Options) -> ExitCode {
         policy: options.policy,
         task_policy: options.task_policy,
         moves: options.moves,
+        mode: options.mode,
+        off_file: options.off_file,
         interval: options.interval,
         seed: options.seed,
         store: options.store,

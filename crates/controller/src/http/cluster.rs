@@ -91,19 +91,38 @@ pub async fn change(
     Ok(version)
 }
 
+/// Checks a change of the cluster without making it. Returns the version that it would have.
+async fn dry_run(app: &AppState, cluster: Value, after: Option<ClusterVersion>) -> ApiResult {
+    let guard = app.reading.lock().await;
+    let read = tokio::task::spawn_blocking(move || parse_cluster(&cluster)).await;
+    drop(guard);
+    let (_, text) = read.map_err(|_| Problem::broken())??;
+    let current = app.handle.cluster();
+    if after.is_some_and(|after| after != current.number) {
+        return Err(VersionConflict(current.number).problem(&app.clock));
+    }
+    let number = if *text == *current.text { current.number } else { current.number.next() };
+    Ok(response(&Version { number, at: app.clock.now(), origin: Origin::Request, text }))
+}
+
 pub async fn put(
     State(app): SharedState,
     Extension(principal): Extension<Principal>,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
     headers: HeaderMap,
     Body(Distinct(cluster)): Body<Distinct>,
 ) -> ApiResult {
     let after = if_match(&headers)?;
+    if query.dry_run {
+        return dry_run(&app, cluster, after).await;
+    }
     Ok(response(&change(&app, &principal.client, cluster, after).await?))
 }
 
 pub async fn patch(
     State(app): SharedState,
     Extension(principal): Extension<Principal>,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
     headers: HeaderMap,
     Body(Distinct(fields)): Body<Distinct>,
 ) -> ApiResult {
@@ -111,6 +130,9 @@ pub async fn patch(
     let version = app.handle.cluster();
     let mut cluster = serde_json::from_str(&version.text).map_err(|_| Problem::broken())?;
     merge(&mut cluster, fields);
+    if query.dry_run {
+        return dry_run(&app, cluster, after).await;
+    }
     // The patch applies to this version, even if another client changes the cluster meanwhile.
     Ok(response(&change(&app, &principal.client, cluster, after.or(Some(version.number))).await?))
 }

@@ -8,13 +8,14 @@ use axum::response::IntoResponse;
 use leeward_ledger::Epoch;
 use leeward_placement::Reason;
 use leeward_records::schema::{Id, Name, Time};
-use leeward_records::{Caller, Clock, DecisionId, DecisionRecord, Limit, PlacementSpec};
+use leeward_records::{Beside, Caller, Clock, DecisionId, DecisionRecord, Limit, Mode, PlacementSpec};
 use leeward_service::{DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Grant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
+use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Kind;
@@ -66,6 +67,17 @@ pub struct Decision<'a> {
     /// End of the decision's work; null before its end.
     #[schemars(with = "Option<Time>")]
     released: Option<String>,
+    /// Mode of the kind of request at the decision.
+    mode: Mode,
+    /// True if the default policy decided.
+    by_default: bool,
+    /// Choice of the other policy, Leeward's or the default one, on the same view of the network. In a what-if, the
+    /// decision that was made. Null if there was no comparison.
+    beside: Option<&'a Beside>,
+    /// True in the answer to a dry run: nothing was committed, and `id` is the id that the next decision will have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    dry_run: bool,
 }
 
 impl<'a> Decision<'a> {
@@ -95,7 +107,16 @@ impl<'a> Decision<'a> {
             key,
             expires: record.expires.map(|at| clock.text(at)),
             released: record.released.map(|at| clock.text(at)),
+            mode: details.mode,
+            by_default: details.by_default,
+            beside: details.beside.as_ref(),
+            dry_run: false,
         }
+    }
+
+    /// The decision as the answer to a dry run.
+    pub fn in_dry_run(self) -> Decision<'a> {
+        Decision { dry_run: true, ..self }
     }
 }
 
@@ -133,8 +154,16 @@ pub async fn decision(State(app): SharedState, Params(Path(id)): NamePath) -> Ap
     Ok(Json(Decision::of(&record, &app.clock)).into_response())
 }
 
-pub async fn release(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
+pub async fn release(
+    State(app): SharedState,
+    Params(Path(id)): NamePath,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
+) -> ApiResult {
     let id = number(&id)?;
+    if query.dry_run {
+        let record = app.call(|_| Ok(GetDecision(id))).await?;
+        return Ok(Json(Decision::of(&record, &app.clock).in_dry_run()).into_response());
+    }
     let record = app.call(|_| Ok(Release(id))).await?;
     Ok(Json(Decision::of(&record, &app.clock)).into_response())
 }

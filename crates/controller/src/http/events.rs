@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use hyper::body::Frame;
 use leeward_records::schema::{Id, Time};
+use leeward_records::{Modes, ModesState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -67,6 +68,17 @@ pub struct LeaderEvent {
     leader: Option<String>,
 }
 
+/// The modes changed.
+#[derive(Serialize, JsonSchema)]
+pub struct ModesEvent {
+    /// Modes that were set.
+    set: Modes,
+    /// Who set them.
+    by: String,
+    /// Reason of the change.
+    reason: Option<String>,
+}
+
 /// Events after the requested one are no longer available.
 #[derive(Serialize, JsonSchema)]
 pub struct MissedEvent {
@@ -84,6 +96,7 @@ pub struct Described {
     hotspot: HotspotEvent,
     cluster: ClusterEvent,
     leader: LeaderEvent,
+    modes: ModesEvent,
     missed: MissedEvent,
 }
 
@@ -112,6 +125,10 @@ fn render(app: &AppState, record: &EventRecord) -> Bytes {
         Event::Leader(leader_state) => {
             let (role, leader) = app.about.leader(leader_state);
             event("leader", record.id, &LeaderEvent { role, leader })
+        }
+        Event::Modes(ModesState { modes: set, by, reason, .. }) => {
+            let (by, reason) = (by.clone(), reason.clone());
+            event("modes", record.id, &ModesEvent { set: *set, by, reason })
         }
     }
 }

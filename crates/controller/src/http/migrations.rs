@@ -148,9 +148,14 @@ impl AnswerBody {
 pub async fn answer(
     State(app): SharedState,
     Params(Path(id)): NamePath,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
     Body(body): Body<AnswerBody>,
 ) -> ApiResult {
-    let migration = app.call(|_| body.operation(&id)).await?;
+    let migration = if query.dry_run {
+        app.call(|_| Ok(AnswerDryRun(body.operation(&id)?))).await?
+    } else {
+        app.call(|_| body.operation(&id)).await?
+    };
     Ok(Json(Migration::of(&app, migration)).into_response())
 }
 
@@ -181,13 +186,25 @@ impl JobBody {
 pub async fn set_job_limit(
     State(app): SharedState,
     Params(Path(name)): NamePath,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
     Body(body): Body<JobBody>,
 ) -> ApiResult {
-    app.call(|_| body.operation(&name)).await?;
+    set_limit(&app, &body, &name, query).await
+}
+
+/// Sets the budget of a job, unless the request is a dry run.
+async fn set_limit(app: &AppState, body: &JobBody, name: &str, query: DryRunQuery) -> ApiResult {
+    let operation = body.operation(name)?;
+    if !query.dry_run {
+        app.call(|_| Ok(operation.clone())).await?;
+    }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub async fn remove_job_limit(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
-    app.call(|_| JobBody::default().operation(&name)).await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+pub async fn remove_job_limit(
+    State(app): SharedState,
+    Params(Path(name)): NamePath,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
+) -> ApiResult {
+    set_limit(&app, &JobBody::default(), &name, query).await
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use leeward_fabric::input::InputError;
@@ -11,7 +11,7 @@ use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::App;
 use leeward_records::schema::{AppForm, Name, WorkloadForm};
 use leeward_records::{Caller, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
-use leeward_service::{Placed, Placement};
+use leeward_service::{DryRun, PlaceError, Placed, Placement, WhatIfResult};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -21,8 +21,9 @@ use serde_json::Value;
 use super::body::Body;
 use super::decisions::Decision;
 use super::distinct;
-use super::problem::Problem;
-use super::state::{ApiResult, SharedState};
+use super::dry_run::DryRunQuery;
+use super::problem::{IntoProblem, Problem};
+use super::state::{ApiResult, AppState, Params, SharedState};
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
@@ -269,12 +270,34 @@ fn inside(field: &str, error: InputError) -> Problem {
     error.under(field).into()
 }
 
+/// Decides a request without a commit.
+async fn dry_run(app: &AppState, placement: Placement) -> ApiResult {
+    if placement.lasts == Some(Nanos(0)) {
+        return Err(Problem::field("lasts", "0s: expected more than nothing"));
+    }
+    let WhatIfResult { record, refusal } = app.call(|_| Ok(DryRun(placement.clone()))).await?;
+    match refusal {
+        Some(refusal) => Err(PlaceError::Rejected(refusal).problem(&app.clock)),
+        None => {
+            match record.details.hosts.is_empty() {
+                true => Err(PlaceError::SloRejected(record.details.note.clone().unwrap_or_default())
+                    .problem(&app.clock)),
+                false => Ok(Json(Decision::of(&record, &app.clock).in_dry_run()).into_response()),
+            }
+        }
+    }
+}
+
 /// Places a request and returns the decision. Rejects a repeated request if the first request was of another kind.
 pub async fn place<B: PlacementBody>(
     State(app): SharedState,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
     headers: HeaderMap,
     Body(body): Body<B>,
 ) -> ApiResult {
+    if query.dry_run {
+        return dry_run(&app, body.placement(&headers)?).await;
+    }
     let placed = match body.placement(&headers) {
         Ok(Placement { lasts: Some(Nanos(0)), .. }) => {
             Err(Problem::field("lasts", "0s: expected more than nothing"))

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use leeward_placement::{moves, replicas, tasks};
-use leeward_registry::{Registration, Registry};
+use leeward_registry::{PolicySpec, Registration, Registry};
 use leeward_slo::{admit, limits};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub struct Policy {
     label: String,
     /// True if this service uses the policy.
     decides: bool,
+    /// True if it is the default policy, which decides in the modes `off` and `shadow`.
+    is_default: bool,
     /// Summary in one sentence.
     summary: &'static str,
     /// Source: paper and section.
@@ -42,25 +44,31 @@ pub struct Policy {
 }
 
 impl Policy {
-    fn of<T: ?Sized>(registration: &Registration<T>, label: Option<&str>) -> Policy {
+    fn of<T: ?Sized>(registration: &Registration<T>, [own, default]: [Option<&str>; 2]) -> Policy {
         let Registration { name, summary, source, .. } = *registration;
-        let own = label.filter(|label| label.split(':').next() == Some(name));
-        Policy { name, label: own.unwrap_or(name).to_owned(), decides: own.is_some(), summary, source }
+        let names = |label: &&str| label.split(':').next() == Some(name);
+        let (own, default) = (own.filter(names), default.filter(names));
+        let label = own.or(default).unwrap_or(name).to_owned();
+        Policy { name, label, decides: own.is_some(), is_default: default.is_some(), summary, source }
     }
 }
 
-fn all<T: ?Sized>(registry: &Registry<T>, label: Option<&str>) -> Vec<Policy> {
-    registry.iter().map(|registration| Policy::of(registration, label)).collect()
+fn all<T: ?Sized>(registry: &Registry<T>, labels: [Option<&str>; 2]) -> Vec<Policy> {
+    registry.iter().map(|registration| Policy::of(registration, labels)).collect()
 }
 
 pub async fn list(State(app): SharedState) -> ApiResult {
-    let (labels, admission_policies) = (&app.about.labels, &app.about.admission_policies);
-    let admission = Some(admission_policies.admission.label.as_str());
-    let volumes = Some(admission_policies.volumes.label.as_str());
+    let configured = app.configured.load();
+    let (labels, policies) = (&configured.labels, &configured.admission);
+    let label = |policy: &'_ PolicySpec| Some(policy.label.clone());
+    let [admission, default_admission] = [label(&policies.admission), label(&policies.default_admission)];
+    let [volumes, default_volumes] = [label(&policies.volumes), label(&policies.default_volumes)];
+    let admission = [admission.as_deref(), default_admission.as_deref()];
+    let volumes = [volumes.as_deref(), default_volumes.as_deref()];
     let policies = Policies {
-        replicas: all(&replicas::REGISTRY, Some(&labels.replicas)),
-        tasks: all(&tasks::REGISTRY, Some(&labels.tasks)),
-        moves: all(&moves::REGISTRY, labels.moves.as_deref()),
+        replicas: all(&replicas::REGISTRY, [Some(&labels.replicas), labels.default_replicas.as_deref()]),
+        tasks: all(&tasks::REGISTRY, [Some(&labels.tasks), labels.default_tasks.as_deref()]),
+        moves: all(&moves::REGISTRY, [labels.moves.as_deref(), None]),
         workload: admit::without_own_rates().map(|one| Policy::of(one, admission)).collect(),
         volumes: all(&limits::REGISTRY, volumes),
     };

@@ -1,15 +1,20 @@
 //! Reload of settings.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::response::IntoResponse;
 
+use super::dry_run::DryRunQuery;
 use super::problem::Problem;
-use super::state::{ApiResult, SharedState};
+use super::state::{ApiResult, Params, SharedState};
+use crate::reload::ReloadError;
 
-pub async fn reload(State(app): SharedState) -> ApiResult {
+pub async fn reload(State(app): SharedState, Params(Query(query)): Params<Query<DryRunQuery>>) -> ApiResult {
     let Some(reload) = app.reload.clone() else { return Err(Problem::no_settings()) };
-    // Reading files may block.
-    let reloaded = tokio::task::spawn_blocking(move || reload.reload_and_log()).await;
-    Ok(Json(reloaded.map_err(|_| Problem::broken())??).into_response())
+    let reloaded = if query.dry_run { reload.dry_run().await } else { reload.run().await };
+    match reloaded {
+        Ok(reloaded) => Ok(Json(reloaded).into_response()),
+        Err(ReloadError::Input(error)) => Err(error.into()),
+        Err(ReloadError::Ended) => Err(Problem::broken()),
+    }
 }

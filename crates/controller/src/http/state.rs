@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
@@ -10,26 +11,22 @@ use axum::response::Response;
 use leeward_fabric::{Fabric, Nanos};
 use leeward_prometheus::Telemetry;
 use leeward_records::Clock;
-use leeward_service::{
-    AdmissionPolicies, CallError, Handle, LeaderState, Operation, PolicyLabels, Unavailable,
-};
+use leeward_service::{CallError, Handle, LeaderState, Operation, Unavailable};
 use tokio::sync::Mutex;
 
 use super::board::Board;
 use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
 use crate::access::Access;
+use crate::configured::Configured;
 use crate::observability::{Events, Metrics};
+use crate::off_switch::OffSwitch;
 use crate::probes::Probes;
 use crate::reload::Reload;
 
 /// Static information about the service.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// Policies with their settings.
-    pub labels: PolicyLabels,
-    /// Policies for workloads with guaranteed SLOs.
-    pub admission_policies: AdmissionPolicies,
     /// Start of the service.
     pub since: String,
     /// Time between two reports of a link.
@@ -65,6 +62,10 @@ pub struct AppState {
     pub events: Arc<Events>,
     /// Tokens and rate limits.
     pub access: Arc<Access>,
+    /// Settings in force that a reload may change.
+    pub configured: Arc<ArcSwap<Configured>>,
+    /// The off switch.
+    pub switch: Arc<OffSwitch>,
     /// Reload of settings; `None` without settings.
     pub reload: Option<Arc<Reload>>,
     /// State of Prometheus polling.

@@ -8,9 +8,9 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use leeward_ledger::Epoch;
 use leeward_prometheus::{State as Polling, TelemetryStatus};
-use leeward_records::Clock;
 use leeward_records::schema::Time;
-use leeward_service::LeaderState;
+use leeward_records::{Clock, Modes};
+use leeward_service::{GetModes, LeaderState};
 use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::board;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, SharedState};
+use crate::configured::Configured;
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
 /// snapshot every second.
@@ -49,6 +50,8 @@ pub struct Status {
     cluster_version: String,
     /// Policies with their settings.
     policies: Policies,
+    /// Modes in force: who decides requests of each kind.
+    modes: Modes,
     /// Start of the service.
     #[schemars(with = "Time")]
     since: String,
@@ -155,6 +158,41 @@ pub struct Policies {
     workload: String,
     /// Policy for volumes that need a place.
     volumes: String,
+    /// Policies that decide in the modes `off` and `shadow`.
+    defaults: Defaults,
+}
+
+/// Default policies with their settings.
+#[derive(Serialize, JsonSchema)]
+pub struct Defaults {
+    /// Policy for copies of blocks; null without one.
+    replicas: Option<String>,
+    /// Policy for tasks; null without one.
+    tasks: Option<String>,
+    /// Policy for workloads whose volumes have a host.
+    workload: String,
+    /// Policy for volumes that need a place.
+    volumes: String,
+}
+
+impl Policies {
+    fn of(configured: &Configured) -> Policies {
+        let (labels, admission) = (&configured.labels, &configured.admission);
+        let text = |label: &Option<std::sync::Arc<str>>| label.as_ref().map(|label| label.to_string());
+        Policies {
+            replicas: labels.replicas.to_string(),
+            tasks: labels.tasks.to_string(),
+            moves: text(&labels.moves),
+            workload: admission.admission.label.clone(),
+            volumes: admission.volumes.label.clone(),
+            defaults: Defaults {
+                replicas: text(&labels.default_replicas),
+                tasks: text(&labels.default_tasks),
+                workload: admission.default_admission.label.clone(),
+                volumes: admission.default_volumes.label.clone(),
+            },
+        }
+    }
 }
 
 pub async fn status(State(app): SharedState) -> ApiResult {
@@ -176,13 +214,8 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         durability: store.durability(),
         cluster: snapshot.fabric.name().to_owned(),
         cluster_version: snapshot.version.to_string(),
-        policies: Policies {
-            replicas: about.labels.replicas.to_string(),
-            tasks: about.labels.tasks.to_string(),
-            moves: about.labels.moves.as_ref().map(|moves| moves.to_string()),
-            workload: about.admission_policies.admission.label.clone(),
-            volumes: about.admission_policies.volumes.label.clone(),
-        },
+        policies: Policies::of(&app.configured.load()),
+        modes: app.call(|_| Ok(GetModes)).await?.in_force,
         since: about.since.clone(),
         time: app.clock.text(snapshot.at),
         clock_behind_s: app.clock_behind().as_secs_f64(),

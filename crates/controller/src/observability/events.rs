@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Bytes;
 use leeward_fabric::Nanos;
-use leeward_records::{ClusterVersion, DecisionRecord};
+use leeward_records::{ClusterVersion, DecisionRecord, ModesState};
 use leeward_service::{LeaderState, NetworkSnapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -28,6 +28,8 @@ pub enum Event {
     Cluster(ClusterVersion),
     /// The leader changed.
     Leader(LeaderState),
+    /// The modes changed.
+    Modes(ModesState),
 }
 
 /// A link that became hot, or cooled down. The event holds values instead of a snapshot, because thousands of snapshots
@@ -62,7 +64,7 @@ impl EventRecord {
         match &self.data {
             Event::Decision(record) => 2 * record.bytes(),
             // Only one snapshot is kept, and the other events are small.
-            Event::Racks(_) | Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) => 0,
+            Event::Racks(_) | Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) | Event::Modes(_) => 0,
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leeward_fabric::Nanos;
 use leeward_prometheus::{Ports, Steps};
+use leeward_records::{DecisionDetails, Modes};
 use leeward_service::NetworkSnapshot;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -43,6 +44,19 @@ struct Kind {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Compared {
+    kind: &'static str,
+    effect: &'static str,
+    decided_by: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct KindMode {
+    kind: &'static str,
+    mode: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct Outcome {
     outcome: &'static str,
 }
@@ -66,6 +80,8 @@ fn seconds() -> Histogram {
 pub struct Metrics {
     registry: Registry,
     placements: Family<Placed, Counter>,
+    comparisons: Family<Compared, Counter>,
+    modes: Family<KindMode, Gauge>,
     refusals: Family<Kind, Counter>,
     requests: Family<Answered, Counter>,
     request_seconds: Family<Request, Histogram, fn() -> Histogram>,
@@ -104,6 +120,12 @@ impl Metrics {
         registry.register("build", "The program", build);
         Metrics {
             placements: family(&mut registry, "placements", "Placement requests, by outcome"),
+            comparisons: family(
+                &mut registry,
+                "comparisons",
+                "Decisions compared with the choice of the other policy, by the effect of Leeward's choice",
+            ),
+            modes: family(&mut registry, "modes", "1 for the mode that was set last, by kind of decision"),
             refusals: family(&mut registry, "refusals", "Replies with a problem document, by type"),
             requests: family(&mut registry, "requests", "Requests with a reply"),
             request_seconds: register(
@@ -189,6 +211,22 @@ impl Metrics {
     /// Counts a placement request by its result.
     pub fn placement(&self, kind: &'static str, outcome: &'static str) {
         self.placements.get_or_create(&Placed { kind, outcome }).inc();
+    }
+
+    /// Counts the comparison of a decision, if it has one.
+    pub fn compared(&self, details: &DecisionDetails) {
+        let Some(effect) = details.effect() else { return };
+        let decided_by = if details.by_default { "default" } else { "leeward" };
+        let labels = Compared { kind: details.spec.kind(), effect: effect.word(), decided_by };
+        self.comparisons.get_or_create(&labels).inc();
+    }
+
+    /// Sets the modes.
+    pub fn modes(&self, modes: &Modes) {
+        self.modes.clear();
+        for (kind, mode) in modes.by_kind() {
+            self.modes.get_or_create(&KindMode { kind, mode: mode.to_string() }).set(1);
+        }
     }
 
     /// Counts an accepted report.

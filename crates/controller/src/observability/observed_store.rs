@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leeward_records::{Change, ClusterVersion, DecisionId, DecisionRecord, State};
+use leeward_records::{Change, ClusterVersion, DecisionId, DecisionRecord, Modes, ModesState, State};
 use leeward_store::{Kind, Leadership, Store, StoreError, Updates};
 
 use super::{Event, Events, Metrics};
@@ -19,19 +19,33 @@ pub struct ObservedStore {
     failed: bool,
     /// Last stored or loaded version of the cluster; 0 before the first.
     version: ClusterVersion,
+    /// Last stored or loaded modes.
+    modes: Option<Modes>,
 }
 
 impl ObservedStore {
     /// Wraps a store.
     pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> ObservedStore {
-        ObservedStore { store, metrics, events, failed: false, version: ClusterVersion::default() }
+        ObservedStore {
+            store,
+            metrics,
+            events,
+            failed: false,
+            version: ClusterVersion::default(),
+            modes: None,
+        }
     }
 
     /// Publishes stored changes, of this service or of the leader.
     fn publish(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Decided(record, _) => self.events.publish(Event::Decision(record.clone())),
+                Change::Decided(record, _) => {
+                    self.metrics.compared(&record.details);
+                    self.events.publish(Event::Decision(record.clone()));
+                }
+                Change::Compared(record) => self.metrics.compared(&record.details),
+                Change::Modes(state) => self.publish_modes(state),
                 Change::Cluster(version) => {
                     tracing::info!(version = version.number.0, origin = ?version.origin, "cluster replaced");
                     self.version = version.number;
@@ -44,6 +58,17 @@ impl ObservedStore {
                 | Change::JobOver(_) => {}
             }
         }
+    }
+
+    /// Logs and publishes new modes.
+    fn publish_modes(&mut self, state: &ModesState) {
+        let ModesState { modes, by, reason, .. } = state;
+        let before = self.modes.replace(*modes);
+        for (kind, old, new) in before.iter().flat_map(|before| before.differences(modes)) {
+            tracing::warn!(kind, %old, %new, by, reason, "mode changed");
+        }
+        self.metrics.modes(modes);
+        self.events.publish(Event::Modes(state.clone()));
     }
 
     /// Logs the first failure of the store, and its recovery.
@@ -78,6 +103,10 @@ impl Store for ObservedStore {
             && !std::mem::replace(&mut self.failed, true)
         {
             tracing::error!(%error, "read from the store failed");
+        }
+        if let Ok(State { modes: Some(state), .. }) = &loaded {
+            self.modes = Some(state.modes);
+            self.metrics.modes(&state.modes);
         }
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
             // Another service changed the cluster.

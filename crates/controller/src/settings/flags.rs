@@ -1,6 +1,7 @@
 //! Command-line flags of a service, which override its settings file.
 
 use leeward_fabric::input::{InputError, excerpt, read_text};
+use leeward_records::{Mode, Modes};
 use leeward_store::Durability;
 
 use super::{LimitSettings, Settings};
@@ -20,6 +21,10 @@ pub struct Flags {
     pub task_policy: Option<String>,
     /// `--moves`.
     pub moves: Option<String>,
+    /// `--mode`: the mode of all kinds.
+    pub mode: Option<String>,
+    /// `--off-file`.
+    pub off_file: Option<String>,
     /// `--interval`.
     pub interval: Option<String>,
     /// `--seed`.
@@ -57,6 +62,11 @@ impl Flags {
         flag(&self.policy, &mut settings.policies.replicas);
         flag(&self.task_policy, &mut settings.policies.tasks);
         settings.policies.moves = self.moves.clone().or(settings.policies.moves);
+        if let Some(mode) = &self.mode {
+            let mode: Mode = mode.parse().map_err(|message: String| InputError::new("--mode", message))?;
+            settings.modes = Modes { moves: mode.by_rack(), ..Modes::all(mode) };
+        }
+        settings.off_file = self.off_file.clone().or(settings.off_file);
         settings.cluster = self.cluster.clone().or(settings.cluster);
         settings.store = self.store.clone().or(settings.store);
         settings.tokens = self.tokens.clone().or(settings.tokens);
@@ -93,6 +103,8 @@ impl Flags {
             "policies.replicas" => ("--policy", self.policy.is_some()),
             "policies.tasks" => ("--task-policy", self.task_policy.is_some()),
             "policies.moves" => ("--moves", self.moves.is_some()),
+            field if field.starts_with("modes.") => ("--mode", self.mode.is_some()),
+            "off_file" => ("--off-file", self.off_file.is_some()),
             "interval" => ("--interval", self.interval.is_some()),
             "store" => ("--store", self.store.is_some()),
             "tokens" => ("--tokens", self.tokens.is_some()),

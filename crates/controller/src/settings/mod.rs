@@ -2,6 +2,7 @@
 //! precedence. Every field but the cluster has a default.
 
 mod flags;
+mod ledger;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,12 +10,14 @@ use std::path::Path;
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use leeward_fabric::{Bytes, Nanos};
 use leeward_prometheus::{Plan, PrometheusSettings};
+use leeward_records::Modes;
 use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use self::flags::Flags;
+pub use self::ledger::LedgerOptions;
 
 /// Settings of a service.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +28,14 @@ pub struct Settings {
     /// Address and port to listen on; port 0 picks a free one. If other machines can reach the address, `tokens` is
     /// required.
     pub listen: String,
-    /// Policies.
+    /// Policies. A reload applies changes.
     pub policies: PolicySettings,
+    /// Who decides requests of each kind. A reload applies changes, and so does `leeward mode`.
+    pub modes: Modes,
+    /// While this file exists, every mode is `off`. The service looks for it four times a second.
+    pub off_file: Option<String>,
+    /// Estimates of loads. A reload applies changes.
+    pub ledger: LedgerOptions,
     /// Time between two reports of a link.
     pub interval: Nanos,
     /// Seed of tie-breaking.
@@ -75,6 +84,22 @@ pub struct PolicySettings {
     pub tasks: String,
     /// Moves of tasks from hot racks. Without this field, the service advises no moves.
     pub moves: Option<String>,
+    /// Admission of workloads whose volumes have a host.
+    pub workload: String,
+    /// Choice of limits for workloads whose volumes need a place.
+    pub volumes: String,
+    /// Policies that decide in the modes `off` and `shadow`, and outside a canary.
+    pub defaults: DefaultPolicies,
+}
+
+/// Default policies: those of the system that asks, without knowledge of the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DefaultPolicies {
+    /// Placement of copies of blocks.
+    pub replicas: String,
+    /// Placement of tasks.
+    pub tasks: String,
     /// Admission of workloads whose volumes have a host.
     pub workload: String,
     /// Choice of limits for workloads whose volumes need a place.
@@ -159,6 +184,9 @@ impl Default for Settings {
             cluster: None,
             listen: "127.0.0.1:7600".to_owned(),
             policies: PolicySettings::default(),
+            modes: Modes::default(),
+            off_file: None,
+            ledger: LedgerOptions::default(),
             interval: Nanos::SECOND,
             seed: 1,
             advertise: None,
@@ -184,6 +212,19 @@ impl Default for PolicySettings {
             moves: None,
             workload: policy("dnc"),
             volumes: policy("compactor"),
+            defaults: DefaultPolicies::default(),
+        }
+    }
+}
+
+impl Default for DefaultPolicies {
+    fn default() -> Self {
+        let policy = str::to_owned;
+        DefaultPolicies {
+            replicas: policy("uniform"),
+            tasks: policy("borg"),
+            workload: policy("none"),
+            volumes: policy("average"),
         }
     }
 }
@@ -222,13 +263,28 @@ impl Settings {
         settings.map(|settings| Plan::new(settings, interval, &invalid)).transpose()
     }
 
+    /// Names of the fields that differ and that a reload applies.
+    pub fn changed(&self, other: &Settings) -> Vec<&'static str> {
+        let differs = [
+            ("policies", self.policies != other.policies),
+            ("modes", self.modes != other.modes),
+            ("ledger", self.ledger != other.ledger),
+            ("limits.requests_per_s", self.limits.requests_per_s != other.limits.requests_per_s),
+            ("tokens", self.tokens != other.tokens),
+            ("tls", self.tls != other.tls),
+            ("telemetry", self.telemetry != other.telemetry),
+            ("log.level", self.log.level != other.log.level),
+        ];
+        differs.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
+    }
+
     /// Names of the fields that differ and need a restart to change.
     pub fn fixed(&self, other: &Settings) -> Vec<&'static str> {
         let (limits, new_limits) = (&self.limits, &other.limits);
         let differs = [
             ("cluster", self.cluster != other.cluster),
             ("listen", self.listen != other.listen),
-            ("policies", self.policies != other.policies),
+            ("off_file", self.off_file != other.off_file),
             ("interval", self.interval != other.interval),
             ("seed", self.seed != other.seed),
             ("advertise", self.advertise != other.advertise),

@@ -1,23 +1,21 @@
 //! Start of a service from its settings, shared by `leewardd` and `leeward serve`.
 
-mod policies;
 mod store_location;
 mod tls_and_tokens;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
-use leeward_ledger::LedgerSettings;
 use leeward_prometheus::{Plan, Telemetry};
 use leeward_service::NewCluster;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use self::policies::ChosenPolicies;
 use self::store_location::StoreLocation;
 use self::tls_and_tokens::TlsAndTokens;
+use crate::configured::{ChosenPolicies, Configured};
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
@@ -28,7 +26,7 @@ pub struct Ready {
     flags: Flags,
     settings: Settings,
     cluster: NewCluster,
-    policies: ChosenPolicies,
+    configured: Configured,
     tls_and_tokens: TlsAndTokens,
     store: StoreLocation,
     telemetry: Option<Plan>,
@@ -77,16 +75,13 @@ impl Ready {
         let file = file.ok_or_else(|| flags.wrong("cluster", "missing; expected a cluster file"))?;
         let cluster = NewCluster::read(file, &read_text(file)?)?;
         let policies = ChosenPolicies::new(&flags, &settings)?;
-        ledger(&settings).check().map_err(|error| {
-            let message = error.to_string();
-            flags.wrong("interval", message.trim_start_matches("interval: "))
-        })?;
+        let configured = policies.configured(&flags, &settings, settings.interval)?;
         let tls_and_tokens = TlsAndTokens::new(&flags, &settings)?;
         let store = StoreLocation::new(settings.store.as_deref(), &store_name(file, &cluster))
             .map_err(|message| flags.wrong("store", message))?;
         check_advertise(&flags, &settings, &tls_and_tokens, &store)?;
         let telemetry = settings.plan(&flags, settings.interval)?;
-        Ok(Ready { flags, settings, cluster, policies, tls_and_tokens, store, telemetry, demo: false })
+        Ok(Ready { flags, settings, cluster, configured, tls_and_tokens, store, telemetry, demo: false })
     }
 
     /// Sets demo mode: a client may publish a comparison, which the pages show.
@@ -112,29 +107,20 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, cluster, policies, tls_and_tokens, store: location, telemetry, demo } =
+        let Ready { flags, settings, cluster, configured, tls_and_tokens, store: location, telemetry, demo } =
             self;
         let store = location.open(&settings).map_err(|message| flags.wrong("store", message))?;
-        let (labels, admission) = (policies.labels(), policies.admission.clone());
-        let make = policies.factory(settings.interval);
-        let service = Service::new(cluster, make, labels, ledger(&settings), settings.seed, store);
-        let mut service = service.map_err(|error| flags.wrong("interval", error.to_string()))?;
+        let mut service = Service::with(cluster, configured, settings.seed, store);
+        service.off_file = settings.off_file.as_ref().map(PathBuf::from);
         let limits = &settings.limits;
         service.patience = Duration::from_nanos(limits.patience.0);
         service.connections = limits.connections as usize;
         service.streams = limits.streams as usize;
         service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
-        service.admission_policies = admission;
         service.probes = settings.probes.clone();
         service.telemetry = Arc::new(Telemetry::new(telemetry));
         (service.access, service.tls) = (tls_and_tokens.access.clone(), tls_and_tokens.tls.clone());
-        service.reload = Some(Arc::new(Reload {
-            flags: flags.clone(),
-            started: settings.clone(),
-            access: tls_and_tokens.access.clone(),
-            tls: tls_and_tokens.tls.clone(),
-            telemetry: service.telemetry.clone(),
-        }));
+        service.reload = Some(Arc::new(Reload::new(flags.clone(), settings.clone(), service.reloadable())));
         service.demo = demo;
         service.advertise.clone_from(&settings.advertise);
         let served = service.run(tls_and_tokens.address, |address| {
@@ -164,10 +150,6 @@ impl Ready {
             RunError::Failed(error) => StartError::Failed(error),
         })
     }
-}
-
-fn ledger(settings: &Settings) -> LedgerSettings {
-    LedgerSettings { interval: settings.interval, ..LedgerSettings::default() }
 }
 
 /// Detects a name in a cluster file.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::support::{Server, agent, frozen_clock, service};
 use arc_swap::ArcSwap;
 use leeward_controller::{
-    Access, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens, tls_config,
+    Access, Flags, LogSettings, NewToken, Reload, ReloadError, Role, Service, Settings, TlsSettings, Tokens,
+    tls_config,
 };
-use leeward_prometheus::Telemetry;
 use leeward_records::Clock;
 use leeward_testing::clusters::RACKS_3X2;
 use rustls::pki_types::ServerName;
@@ -287,6 +287,10 @@ fn over_tls(server: &Server, trusted: &[u8]) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(future)
+}
+
 #[test]
 fn a_reload_replaces_certificate_and_tokens() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -305,11 +309,11 @@ fn a_reload_replaces_certificate_and_tokens() {
     assert_eq!(started.log, LogSettings::default());
     let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
     let server_tls = Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate")));
-    let telemetry = Arc::new(Telemetry::new(None));
-    let (tls, access_too) = (Some(server_tls.clone()), access.clone());
-    let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
     let mut service = service(RACKS_3X2, "", frozen_clock());
-    (service.access, service.tls, service.reload) = (access.clone(), Some(server_tls), Some(reload.clone()));
+    (service.access, service.tls) = (access.clone(), Some(server_tls));
+    let reload = Arc::new(Reload::new(flags, started, service.reloadable()));
+    service.reload = Some(reload.clone());
+    let run = || block_on(reload.clone().run());
     let server = Server::start(service);
     assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
 
@@ -317,17 +321,25 @@ fn a_reload_replaces_certificate_and_tokens() {
     std::fs::write(&tokens, &made.line).expect("a file");
     let (_, second) = certificate(folder.path(), "service");
     write("seed: 7\nlimits: {requests_per_s: 2}\n");
-    let reloaded = reload.reload().expect("a valid reload");
+    let would = block_on(reload.clone().dry_run()).expect("a valid reload");
+    let local = "127.0.0.1".parse().expect("an address");
+    assert!(
+        access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_err(),
+        "a dry run applies nothing"
+    );
+    let reloaded = run().expect("a valid reload");
+    assert_eq!(would, reloaded);
     assert_eq!(reloaded.restart, ["seed"]);
+    assert_eq!(reloaded.changed, ["limits.requests_per_s"]);
     assert!(reloaded.reloaded.contains(&"tokens") && reloaded.reloaded.contains(&"tls"));
     assert!(over_tls(&server, &first).is_err(), "the old certificate is no longer in use");
     assert!(over_tls(&server, &second).is_ok());
-    let local = "127.0.0.1".parse().expect("an address");
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
 
     // Invalid files change nothing.
     std::fs::write(&tokens, "wrong").expect("a file");
-    assert_eq!(reload.reload().expect_err("an error").line, Some(1));
+    let Err(ReloadError::Input(error)) = run() else { panic!("the file is invalid") };
+    assert_eq!(error.line, Some(1));
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
 }
 

@@ -9,6 +9,7 @@ mod support {
 
 mod leaders;
 mod many;
+mod modes;
 mod panics;
 mod program;
 mod reliability;

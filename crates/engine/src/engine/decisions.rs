@@ -7,28 +7,34 @@ use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Worth};
 use leeward_placement::{Context, Decision, Refusal, Request};
 
-use super::{BEST_EFFORT, Engine};
-use crate::message::{CommittedDecision, Output, Reevaluation, ReplicasAnswer};
+use super::{BEST_EFFORT, Engine, QueuedBlock};
+use crate::message::{CommittedDecision, Comparison, Decider, Output, Reevaluation, ReplicasAnswer, Ruling};
 
 impl Engine {
     /// Places the copies of a block and commits the decision. `None` if the policy decides requests jointly. The
     /// request then waits for the next multiple of the policy's batching delay, and its answer is an
-    /// [`Output::ReplicasPlaced`] with `number`. Appends the outputs of batches that are due.
+    /// [`Output::ReplicasPlaced`] with `number`. The default policy decides at once. Appends the outputs of batches that
+    /// are due.
     pub fn place_replicas(
         &mut self,
         now: Nanos,
         number: u64,
         request: ReplicaRequest,
+        Ruling { by, compare }: Ruling,
         out: &mut Vec<Output>,
     ) -> Option<ReplicasAnswer> {
         let now = self.advance(now);
-        let delay = self.policies.replicas.as_ref().map(|policy| policy.batching_delay(&request));
+        let delay = self.policies.replicas(by).map(|policy| match by {
+            Decider::Own => policy.batching_delay(&request),
+            Decider::Default => Nanos(0),
+        });
+        let queued = QueuedBlock { number, request, compare };
         let answer = match delay {
             None => Some(Err(Refusal::NoPolicy { kind: ReplicaRequest::KIND })),
-            Some(Nanos(0)) => self.decide(vec![(number, request)]).pop().map(|(_, answer)| answer),
+            Some(Nanos(0)) => self.decide(by, vec![queued]).pop().map(|(_, answer)| answer),
             Some(Nanos(interval)) => {
                 let due = Nanos((now.0 / interval + 1).saturating_mul(interval));
-                self.queue.entry(due).or_default().push((number, request));
+                self.queue.entry(due).or_default().push(queued);
                 None
             }
         };
@@ -45,26 +51,29 @@ impl Engine {
         &mut self,
         now: Nanos,
         request: AppRequest,
+        ruling: Ruling,
         out: &mut Vec<Output>,
     ) -> Result<CommittedDecision<Assignment>, Refusal> {
         self.advance(now);
-        let placed = self.place_tasks(request);
+        let placed = self.place_tasks(request, ruling);
         self.finish(out);
         placed
     }
 
     /// Commits a placement of an app that was decided on a snapshot ([`crate::EngineSnapshot::place`]), as work that
     /// starts now. `None`, without a change, if a host can no longer take its task. The decision on the snapshot used
-    /// the stated demands, without the history of the job. Appends the outputs of batches that are due.
+    /// the stated demands, without the history of the job. Its comparison, if any, stays with it. Appends the outputs of
+    /// batches that are due.
     pub fn commit_decision(
         &mut self,
         now: Nanos,
         request: &AppRequest,
-        decision: Decision<Assignment>,
+        (decision, comparison): (Decision<Assignment>, Option<Comparison<Assignment>>),
         out: &mut Vec<Output>,
     ) -> Option<CommittedDecision<Assignment>> {
         self.advance(now);
         let placed = self.commit_if_fits(request, decision);
+        let placed = placed.map(|placed| CommittedDecision { comparison, ..placed });
         self.finish(out);
         placed
     }
@@ -104,8 +113,12 @@ impl Engine {
         entries
     }
 
-    fn place_tasks(&mut self, mut request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
-        let Some(policy) = &self.tasks else {
+    fn place_tasks(
+        &mut self,
+        mut request: AppRequest,
+        Ruling { by, compare }: Ruling,
+    ) -> Result<CommittedDecision<Assignment>, Refusal> {
+        let Some(policy) = self.tasks.get(by) else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
         // Observed rates of the job may change before a task is moved, so the cell keeps the stated demand.
@@ -118,7 +131,10 @@ impl Engine {
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
         let decision = policy.place_one(&request, &mut context)?;
-        Ok(self.commit_placement(&request, stated.as_deref(), decision))
+        let chosen = compare.then_some(&decision.choice);
+        let comparison = chosen.and_then(|chosen| self.compare_tasks(by, &request, chosen));
+        let placed = self.commit_placement(&request, stated.as_deref(), decision);
+        Ok(CommittedDecision { comparison, ..placed })
     }
 
     fn commit_if_fits(
@@ -145,6 +161,6 @@ impl Engine {
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
         self.assign(request, stated, &decision.choice, &entries);
-        CommittedDecision { decision, entries }
+        CommittedDecision { decision, entries, comparison: None }
     }
 }

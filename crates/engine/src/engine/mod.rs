@@ -1,37 +1,55 @@
 //! The engine.
 
 mod cancel_move;
+mod compare;
 mod decisions;
+mod moves;
 mod reevaluate;
 mod resume;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
-use leeward_ledger::{DiscardedSamples, EntryId, Ledger, Sample, Scratch};
+use leeward_fabric::{Bytes, DomainId, HostId, Nanos};
+use leeward_ledger::{DiscardedSamples, EntryId, Ledger, LedgerSettings, Sample, Scratch, SettingsError};
 use leeward_placement::moves::{MoveRequest, Running};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy, Traffic};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal};
+use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy};
+use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
-use crate::message::{Advice, CommittedDecision, Input, Output, Rates, ReplicasAnswer};
+use crate::message::{
+    CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates, ReplicasAnswer,
+};
 
 /// Policies by kind. Requests of a kind without a policy are refused.
 #[derive(Default)]
 pub struct Policies {
     /// Policy for the copies of blocks.
     pub replicas: Option<Box<dyn Policy<ReplicaRequest>>>,
+    /// Default policy for the copies of blocks ([`Decider::Default`]).
+    pub default_replicas: Option<Box<dyn Policy<ReplicaRequest>>>,
     /// Policy for the hosts of tasks.
     pub tasks: Option<Box<dyn TaskPolicy>>,
+    /// Default policy for the hosts of tasks ([`Decider::Default`]).
+    pub default_tasks: Option<Box<dyn TaskPolicy>>,
     /// Policy for the tasks that leave hot racks, after each report.
     pub moves: Option<Box<dyn Policy<MoveRequest>>>,
     /// Time for which a moved task is not moved again. Zero without moves.
     pub cooldown: Nanos,
     /// Settings for demand estimates from observed rates of jobs' tasks; `None` uses the stated demands.
     pub history: Option<HistorySettings>,
+}
+
+impl Policies {
+    /// A policy for the copies of blocks.
+    fn replicas(&self, by: Decider) -> Option<&dyn Policy<ReplicaRequest>> {
+        match by {
+            Decider::Own => self.replicas.as_deref(),
+            Decider::Default => self.default_replicas.as_deref(),
+        }
+    }
 }
 
 impl From<Box<dyn Policy<ReplicaRequest>>> for Policies {
@@ -46,17 +64,49 @@ const BEST_EFFORT: &str = "a best-effort decision relies on no version and names
 pub struct Engine {
     ledger: Ledger,
     pool: Pool,
-    /// Policies, except the policy for tasks, which snapshots share.
+    /// Policies, except the policies for tasks, which snapshots share.
     policies: Policies,
-    tasks: Option<Arc<dyn TaskPolicy>>,
+    tasks: TaskPolicies,
+    move_rule: MoveRule,
     cell: Cell,
     history: Option<History>,
-    /// Requests that wait for a joint decision, by due time.
-    queue: BTreeMap<Nanos, Vec<(u64, ReplicaRequest)>>,
+    /// Requests that wait for a joint decision by the engine's policy, by due time.
+    queue: BTreeMap<Nanos, Vec<QueuedBlock>>,
     scratch: Scratch,
     seed: u64,
     explain: Explain,
     now: Nanos,
+}
+
+/// The policies for tasks, which snapshots of the engine share.
+#[derive(Clone, Default)]
+pub(crate) struct TaskPolicies {
+    pub own: Option<Arc<dyn TaskPolicy>>,
+    pub default: Option<Arc<dyn TaskPolicy>>,
+}
+
+impl TaskPolicies {
+    /// Takes the policies for tasks out of the policies of an engine.
+    fn take(policies: &mut Policies) -> TaskPolicies {
+        TaskPolicies {
+            own: policies.tasks.take().map(Arc::from),
+            default: policies.default_tasks.take().map(Arc::from),
+        }
+    }
+
+    pub fn get(&self, by: Decider) -> Option<&Arc<dyn TaskPolicy>> {
+        match by {
+            Decider::Own => self.own.as_ref(),
+            Decider::Default => self.default.as_ref(),
+        }
+    }
+}
+
+/// A block that waits for a joint decision.
+struct QueuedBlock {
+    number: u64,
+    request: ReplicaRequest,
+    compare: bool,
 }
 
 impl Engine {
@@ -65,10 +115,26 @@ impl Engine {
         let pool = Pool::new(ledger.fabric().clone());
         let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::new(pool.fabric()));
         let mut policies = policies.into();
-        let tasks = policies.tasks.take().map(Arc::from);
+        let tasks = TaskPolicies::take(&mut policies);
         let history = policies.history.map(History::new);
-        let now = Nanos(0);
-        Engine { ledger, pool, policies, tasks, cell, history, queue, scratch, seed, explain, now }
+        let (now, move_rule) = (Nanos(0), MoveRule::On);
+        Engine { ledger, pool, policies, tasks, move_rule, cell, history, queue, scratch, seed, explain, now }
+    }
+
+    /// Replaces the policies. Decisions and running tasks stay. Blocks that wait for a joint decision are decided by the
+    /// new policy, at the time for which they waited. Estimates from observed rates stay as they are.
+    pub fn set_policies(&mut self, mut policies: Policies) {
+        self.tasks = TaskPolicies::take(&mut policies);
+        self.policies = policies;
+    }
+
+    /// Replaces the settings of the ledger, without a loss of telemetry ([`Ledger::set_settings`]).
+    ///
+    /// # Errors
+    /// Returns an error for a setting that is out of its range, or that only a new ledger can have.
+    pub fn set_ledger_settings(&mut self, now: Nanos, settings: LedgerSettings) -> Result<(), SettingsError> {
+        let now = self.advance(now);
+        self.ledger.set_settings(settings, now)
     }
 
     /// The ledger, with all known loads.
@@ -81,9 +147,9 @@ impl Engine {
         &self.pool
     }
 
-    /// Policy for tasks.
-    pub(crate) fn tasks(&self) -> Option<&Arc<dyn TaskPolicy>> {
-        self.tasks.as_ref()
+    /// Policies for tasks.
+    pub(crate) fn tasks(&self) -> &TaskPolicies {
+        &self.tasks
     }
 
     /// The time of the last input.
@@ -135,6 +201,7 @@ impl Engine {
             Input::Drain(host, draining) => self.pool.set_draining(host, draining),
             Input::Stored(host, stored) => self.pool.set_stored(host, stored),
             Input::Unstored(host, bytes) => self.pool.discard(host, bytes),
+            Input::MoveRule(rule) => self.move_rule = rule,
             Input::Wake => {}
         }
         self.finish(out);
@@ -152,7 +219,7 @@ impl Engine {
         let now = self.now;
         while let Some(entry) = self.queue.first_entry().filter(|entry| *entry.key() <= now) {
             let batch = entry.remove();
-            let answers = self.decide(batch).into_iter();
+            let answers = self.decide(Decider::Own, batch).into_iter();
             out.extend(answers.map(|(number, answer)| Output::ReplicasPlaced(number, answer)));
         }
         let batch = self.queue.first_key_value().map(|(&at, _)| at);
@@ -162,32 +229,47 @@ impl Engine {
 
     /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last free
     /// capacity of a host, the later block is decided again. Returns the answers in the order of the batch.
-    fn decide(&mut self, batch: Vec<(u64, ReplicaRequest)>) -> Vec<(u64, ReplicasAnswer)> {
-        let (numbers, requests): (Vec<u64>, Vec<ReplicaRequest>) = batch.into_iter().unzip();
-        let decisions = self.place(&requests).into_iter().zip(&requests);
-        let answers = decisions.map(|(mut decision, request)| {
+    fn decide(&mut self, by: Decider, batch: Vec<QueuedBlock>) -> Vec<(u64, ReplicasAnswer)> {
+        let queued =
+            batch.into_iter().map(|QueuedBlock { number, request, compare }| ((number, compare), request));
+        let (callers, requests): (Vec<(u64, bool)>, Vec<ReplicaRequest>) = queued.unzip();
+        let decisions = self.place(by, &requests).into_iter().zip(callers.iter().zip(&requests));
+        let answers = decisions.map(|(mut decision, (&(number, compare), request))| {
             let fits = |host: &HostId| self.pool.fits(*host, request.size);
             if decision.as_ref().is_ok_and(|decision| !decision.choice.iter().all(fits)) {
-                decision = self.place(std::slice::from_ref(request)).remove(0);
+                decision = self.place(by, std::slice::from_ref(request)).remove(0);
             }
-            decision.map(|decision| self.commit(decision, request.size))
+            let answer = decision.map(|decision| {
+                let chosen = compare.then_some(&decision.choice);
+                let comparison = chosen.and_then(|chosen| self.compare_replicas(by, request, chosen));
+                self.commit(decision, request.size, comparison)
+            });
+            (number, answer)
         });
-        numbers.into_iter().zip(answers).collect()
+        answers.collect()
     }
 
-    fn place(&mut self, batch: &[ReplicaRequest]) -> Vec<Result<Decision<Chain>, Refusal>> {
+    fn place(&mut self, by: Decider, batch: &[ReplicaRequest]) -> Vec<Result<Decision<Chain>, Refusal>> {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
-        let policy = self.policies.replicas.as_ref().expect("requests without a policy are refused before");
-        policy.place(batch, &mut Context { view, pool, seed, explain })
+        match self.policies.replicas(by) {
+            Some(policy) => policy.place(batch, &mut Context { view, pool, seed, explain }),
+            // The policy was removed while the blocks waited.
+            None => batch.iter().map(|_| Err(Refusal::NoPolicy { kind: ReplicaRequest::KIND })).collect(),
+        }
     }
 
-    fn commit(&mut self, mut decision: Decision<Chain>, size: Bytes) -> CommittedDecision<Chain> {
+    fn commit(
+        &mut self,
+        mut decision: Decision<Chain>,
+        size: Bytes,
+        comparison: Option<Comparison<Chain>>,
+    ) -> CommittedDecision<Chain> {
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now);
         let entries = entries.expect(BEST_EFFORT);
         decision.choice.iter().for_each(|&host| self.pool.store(host, size));
-        CommittedDecision { decision, entries }
+        CommittedDecision { decision, entries, comparison }
     }
 
     /// Scores hosts for the single task of a request, by the policy for tasks. `None` without a policy, or if it does
@@ -200,7 +282,7 @@ impl Engine {
     ) -> Option<Vec<HostRating>> {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
-        let policy = self.tasks.as_ref()?;
+        let policy = self.tasks.own.as_ref()?;
         policy.score_hosts(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
@@ -214,9 +296,9 @@ impl Engine {
         }
     }
 
-    /// Estimated number of host and link lookups that the policy for tasks needs to decide a request.
-    pub fn cost_estimate(&self, request: &AppRequest) -> u64 {
-        self.tasks.as_ref().map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
+    /// Estimated number of host and link lookups that a policy for tasks needs to decide a request.
+    pub fn cost_estimate(&self, by: Decider, request: &AppRequest) -> u64 {
+        self.tasks.get(by).map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
     }
 
     fn end_app(&mut self, app: u64) {
@@ -227,54 +309,6 @@ impl Engine {
             entries.extend(placed.entries);
         }
         self.ledger.release(&entries, self.now);
-    }
-
-    /// Moves tasks out of hot racks, if there is a policy for moves.
-    fn relieve(&mut self, out: &mut Vec<Output>) {
-        let Some(policy) = &self.policies.moves else { return };
-        let view = &mut self.ledger.view(self.now, &mut self.scratch);
-        let fabric = self.pool.fabric().clone();
-        let is_hot = |rack: &DomainId| {
-            let links = [fabric.out_of_domain(*rack), fabric.into_domain(*rack)];
-            let stays_hot =
-                |link| view.utilization_with(link, Load(0)).is_some_and(|now| now > view.hot_above());
-            links.into_iter().flatten().any(|link| view.hot_since(link).is_some() && stays_hot(link))
-        };
-        let racks: Vec<DomainId> = fabric.all_racks().filter(is_hot).collect();
-        if racks.is_empty() {
-            return;
-        }
-        let mut request = self.cell.request(&racks, self.policies.cooldown, self.now);
-        if let Some(history) = &self.history {
-            let estimates = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
-            let estimates: Vec<[Traffic; 2]> = estimates.collect();
-            for running in &mut request.running {
-                running.demand = running.demand.with_measured(estimates[running.job as usize]);
-            }
-        }
-        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
-        let mut context = Context { view, pool, seed, explain };
-        let answer = policy.place_one(&request, &mut context);
-        let Ok(mut decision) = answer else { return };
-        let entries = self.ledger.commit(std::mem::take(&mut decision.change), self.now).expect(BEST_EFFORT);
-        let mut entries = entries.into_iter();
-        let mut advice = Vec::with_capacity(decision.choice.moves.len());
-        for planned in &decision.choice.moves {
-            let running = &request.running[planned.at as usize];
-            let (from, demand) = (running.host, running.demand);
-            let job = request.budgets[running.job as usize].job;
-            let new = entries.by_ref().take(running.assumed_demand().entry_count()).collect();
-            let current = self.cell.entries(running.task).iter();
-            let before = current.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
-            let former = self.cell.move_to(&fabric, running.task, planned.to, (new, before), self.now);
-            self.ledger.release(&former, self.now);
-            self.pool.vacate(from, job, demand.cpus, demand.memory);
-            self.pool.occupy(planned.to, job, demand.cpus, demand.memory);
-            advice.push(Advice { task: running.task, from, to: planned.to, link: planned.link });
-        }
-        if !advice.is_empty() {
-            out.push(Output::MovesAdvised(advice));
-        }
     }
 
     /// Ledger entries of an app, task by task.

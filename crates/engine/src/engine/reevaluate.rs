@@ -15,7 +15,7 @@ impl Engine {
         remaining: &AppRequest,
         worth: Worth,
     ) -> Result<Reevaluation, Refusal> {
-        let Some(policy) = &self.tasks else {
+        let Some(policy) = &self.tasks.own else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
         let host = |index| self.cell.get(TaskId { app: remaining.id, index }).map(|placed| placed.host);

@@ -1,6 +1,6 @@
 //! The engine from the outside: inputs with times in, answers out.
 
-use leeward_engine::{CommittedDecision, Engine, Input, Output};
+use leeward_engine::{CommittedDecision, Engine, Input, Output, Ruling};
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::replicas::{self, Chain, Layout, ReplicaRequest};
@@ -46,7 +46,7 @@ fn report(engine: &mut Engine, at: Nanos, out: &mut Vec<Output>) {
 /// Places a block. If the engine answers at once, the answer becomes the next output.
 fn place(engine: &mut Engine, at: Nanos, request: ReplicaRequest, out: &mut Vec<Output>) {
     let (number, mut later) = (request.id, Vec::new());
-    let answer = engine.place_replicas(at, number, request, &mut later);
+    let answer = engine.place_replicas(at, number, request, Ruling::default(), &mut later);
     out.extend(answer.map(|answer| Output::ReplicasPlaced(number, answer)));
     out.append(&mut later);
 }

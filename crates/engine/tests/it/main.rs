@@ -2,5 +2,6 @@
 
 mod engine;
 mod reevaluate;
+mod ruling;
 mod snapshot;
 mod tasks;

@@ -1,6 +1,6 @@
 //! Re-placement of apps by the engine: ledger and pool are as if the app had been on its new hosts from the start.
 
-use leeward_engine::{Engine, Input, Policies, Reevaluation};
+use leeward_engine::{Engine, Input, Policies, Reevaluation, Ruling};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::Scratch;
 use leeward_placement::tasks::{AppRequest, Task, Transfer, Worth};
@@ -35,7 +35,9 @@ fn app(id: u64, transfers: &[(u32, u32, u64)]) -> AppRequest {
 }
 
 fn place(engine: &mut Engine, at: u64, request: AppRequest) -> Result<Vec<HostId>, Refusal> {
-    engine.place_app(Nanos(at), request, &mut Vec::new()).map(|placed| placed.decision.choice)
+    engine
+        .place_app(Nanos(at), request, Ruling::default(), &mut Vec::new())
+        .map(|placed| placed.decision.choice)
 }
 
 fn reevaluate(engine: &mut Engine, at: u64, app: AppRequest) -> Result<Reevaluation, Refusal> {

@@ -1,6 +1,6 @@
 //! Snapshots: hypothetical decisions beside real ones.
 
-use leeward_engine::{CommittedDecision, Engine, EngineSnapshot, Input, Policies, SnapshotScope};
+use leeward_engine::{CommittedDecision, Engine, EngineSnapshot, Input, Policies, Ruling, SnapshotScope};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Owner, OwnerKind, Sample, Scratch};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest, ReplicasSpec};
@@ -37,11 +37,13 @@ fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine 
 }
 
 fn place_block(engine: &mut Engine, request: ReplicaRequest) -> Result<CommittedDecision<Chain>, Refusal> {
-    engine.place_replicas(NOW, 1, request, &mut Vec::new()).expect("the engine decides at once")
+    engine
+        .place_replicas(NOW, 1, request, Ruling::default(), &mut Vec::new())
+        .expect("the engine decides at once")
 }
 
 fn place_app(engine: &mut Engine, request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
-    engine.place_app(NOW, request, &mut Vec::new())
+    engine.place_app(NOW, request, Ruling::default(), &mut Vec::new())
 }
 
 /// A snapshot without the load of one owner.
@@ -160,14 +162,14 @@ proptest! {
         let mut at_once = engine(&cluster, &shares, "uniform", apps);
         let mut by_snapshot = engine(&cluster, &shares, "uniform", apps);
         let scope = SnapshotScope { job: Some(JobId(9)), without: None };
-        let on_snapshot = by_snapshot.snapshot(scope).place(&request);
+        let on_snapshot = by_snapshot.snapshot(scope).place(&request, Ruling::default());
         let placed = place_app(&mut at_once, request.clone());
         let Ok(decision) = on_snapshot else {
             prop_assert!(placed.is_err());
             return Ok(());
         };
         if closed {
-            by_snapshot.handle(NOW, Input::Drain(decision.choice[tasks - 1], true), &mut Vec::new());
+            by_snapshot.handle(NOW, Input::Drain(decision.0.choice[tasks - 1], true), &mut Vec::new());
         }
         let epoch = by_snapshot.ledger().epoch();
         let committed = by_snapshot.commit_decision(NOW, &request, decision, &mut Vec::new());

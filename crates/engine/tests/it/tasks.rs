@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use leeward_engine::{Advice, Availability, Engine, HistorySettings, Input, Output, Policies, Rates};
+use leeward_engine::{
+    Advice, Availability, Engine, HistorySettings, Input, MoveRule, Output, Policies, Rates, Ruling,
+};
 use leeward_fabric::{BITS_PER_BYTE, Bytes, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
@@ -61,7 +63,7 @@ fn samples(engine: &Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Sample>
 }
 
 fn place(engine: &mut Engine, at: Nanos, request: AppRequest) -> Result<HostId, Refusal> {
-    engine.place_app(at, request, &mut Vec::new()).map(|placed| placed.decision.choice[0])
+    engine.place_app(at, request, Ruling::default(), &mut Vec::new()).map(|placed| placed.decision.choice[0])
 }
 
 /// Reports rates and loads; returns the advised moves.
@@ -284,4 +286,64 @@ fn a_request_without_a_policy_is_refused() {
     let ledger = ledger(&cluster("racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1"));
     let mut engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
     assert_eq!(place(&mut engine, Nanos(0), task(0, 0, 1)), Err(Refusal::NoPolicy { kind: "tasks" }));
+}
+
+/// Four racks; the tasks of the first send so much that its uplink stays hot. Returns the engine and its outputs of two
+/// rounds.
+fn hot_rack(rule: MoveRule) -> (Engine, [Vec<Output>; 2]) {
+    let mut engine = engine(4, "utp", Nanos(INTERVAL.0 * 10));
+    engine.handle(at(1), Input::MoveRule(rule), &mut Vec::new());
+    interval(&mut engine, &BTreeMap::new(), at(1));
+    for id in 0..16 {
+        place(&mut engine, at(1), task(id, id, 100)).expect("enough room");
+    }
+    let first = DomainId(0);
+    let fabric = engine.ledger().fabric().clone();
+    let is_first = |id: u64| {
+        engine.host_of(TaskId { app: id, index: 0 }).is_some_and(|host| fabric.rack_of(host) == first)
+    };
+    let sent: BTreeMap<u64, u64> = (0..8).map(|id| (id, if is_first(id) { 240 } else { 20 })).collect();
+    let out = [2, 3].map(|round| {
+        let mut out = Vec::new();
+        let samples = samples(&engine, &sent, at(round));
+        engine.report(at(round), &samples, &mut out);
+        out
+    });
+    (engine, out)
+}
+
+fn chosen(out: &[Output]) -> (Vec<Advice>, Vec<Advice>) {
+    let (mut advised, mut considered) = (Vec::new(), Vec::new());
+    for output in out {
+        match output {
+            Output::MovesAdvised(moves) => advised.extend(moves),
+            Output::MovesConsidered(moves) => considered.extend(moves),
+            _ => {}
+        }
+    }
+    (advised, considered)
+}
+
+#[test]
+fn moves_follow_their_rule() {
+    let (on, [first, _]) = hot_rack(MoveRule::On);
+    let (advised, considered) = chosen(&first);
+    assert!(!advised.is_empty() && considered.is_empty());
+    assert!(advised.iter().all(|advice| on.host_of(advice.task) == Some(advice.to)));
+
+    let (off, out) = hot_rack(MoveRule::Off);
+    assert_eq!(chosen(&out.concat()), (vec![], vec![]));
+
+    let (shadow, [first, second]) = hot_rack(MoveRule::Shadow);
+    assert_eq!(chosen(&first), (vec![], advised.clone()), "the same moves are chosen, and none is made");
+    for advice in &advised {
+        assert_eq!(shadow.host_of(advice.task), Some(advice.from));
+    }
+    assert_eq!(shadow.ledger().sums_bytes(), off.ledger().sums_bytes());
+    let again = chosen(&second).1;
+    assert!(again.iter().all(|advice| !advised.contains(advice)), "no move is chosen again in the cooldown");
+
+    let moves = |share| !chosen(&hot_rack(MoveRule::Canary(share)).1[0]).0.is_empty();
+    let shares: Vec<bool> = (0..=10).map(|tenth| moves(tenth * 1_000)).collect();
+    assert!(!shares[0] && shares[10] && shares.is_sorted(), "{shares:?}");
 }

@@ -3,6 +3,7 @@
 mod conformance;
 mod hostile;
 mod model;
+mod new_settings;
 mod properties;
 mod reference;
 mod rules;

@@ -157,6 +157,12 @@ fn transfer(
     Entry { owner, hops, demand, sign: Sign::Adds, fade, starts: Some(now) }
 }
 
+/// Ledger entries for all traffic of a block whose copies go to these hosts, on the whole path. The changes of some
+/// policies cover only the links that the policy ranks.
+pub fn traffic(fabric: &Fabric, request: &ReplicaRequest, copies: &[HostId], now: Nanos) -> Vec<Entry> {
+    transfers(fabric, request, copies, None, Fade::WithEstimator, now).add
+}
+
 /// Ledger entries of all transfers of a request, with all their links.
 fn transfers(
     fabric: &Fabric,

@@ -42,6 +42,7 @@ pub use reevaluate::{Alternative, Worth, reevaluate};
 pub use score::Balance;
 pub(crate) use score::rack_links;
 pub(crate) use transaction::streams;
+pub use transaction::traffic;
 
 use crate::{Constraints, JobId, Request};
 

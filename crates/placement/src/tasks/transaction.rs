@@ -89,6 +89,11 @@ pub(super) fn task_streams(
     streams(fabric, owner, task.total_egress(), task.total_ingress(), host, Sign::Adds, now)
 }
 
+/// Ledger entries for all traffic of an app whose tasks go to these hosts.
+pub fn traffic(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -> Vec<Entry> {
+    change(fabric, request, hosts, now).add
+}
+
 /// One entry for all transfers between two hosts, and one for each direction of a task's own traffic.
 fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -> Transaction {
     let mut between = BTreeMap::<(HostId, HostId), (u64, u32)>::new();

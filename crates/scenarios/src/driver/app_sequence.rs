@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use leeward_engine::{Engine, Input, Policies};
+use leeward_engine::{Engine, Input, Policies, Ruling};
 use leeward_fabric::{Capacities, Cluster, Endpoint, HostId, Nanos};
 use leeward_fluid::{FlowId, Network};
 use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Scratch};
@@ -104,13 +104,14 @@ impl Sequence<'_> {
         let request = AppRequest { id: app as u64, job: JobId(app as u64), ..request.clone() };
         let clock = Nanos::from_secs_f64(now);
         let mut outputs = Vec::new();
-        let (hosts, basis) = match self.engine.place_app(clock, request.clone(), &mut outputs) {
-            Ok(placed) => (placed.decision.choice, placed.decision.basis),
-            Err(refusal) => {
-                self.runs.push(AppRun { placed: Err(refusal), forecast: 0.0, gap: None, seconds: None });
-                return Ok(());
-            }
-        };
+        let (hosts, basis) =
+            match self.engine.place_app(clock, request.clone(), Ruling::default(), &mut outputs) {
+                Ok(placed) => (placed.decision.choice, placed.decision.basis),
+                Err(refusal) => {
+                    self.runs.push(AppRun { placed: Err(refusal), forecast: 0.0, gap: None, seconds: None });
+                    return Ok(());
+                }
+            };
         let mut scratch = Scratch::default();
         let mut view = self.engine.ledger().view(clock, &mut scratch);
         view.without(&Owner { kind: OwnerKind::App, id: request.id });

@@ -4,10 +4,12 @@
 
 use leeward_engine::{Availability, Engine, Policies};
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
+use leeward_ledger::LedgerSettings;
 use leeward_placement::tasks::{AppRequest, Task};
 use leeward_placement::{Explain, replicas, tasks};
 use leeward_records::{
-    Caller, Change, DecisionId, Migration, MigrationState, PlacementSpec, ReplicasSpec, WorkloadSpec,
+    Caller, Change, DecisionId, Migration, MigrationState, Mode, Modes, PlacementSpec, ReplicasSpec,
+    WorkloadSpec,
 };
 use leeward_testing::clusters::{cluster, ledger};
 use serde_json::json;
@@ -15,11 +17,12 @@ use tokio::sync::oneshot;
 
 use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
-    AnswerMigration, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads, Release, SetJob, WhatIf,
+    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetModes, GetRack, GetWorkload,
+    ListWorkloads, Release, SetFileModes, SetJob, SetKillSwitch, WhatIf,
 };
 use crate::core::{
-    Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery, Placement, PolicyLabels, Report,
-    Score,
+    AdmissionPolicies, Configuration, Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery,
+    ModeChange, Placement, PolicyLabels, Report, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -78,7 +81,12 @@ fn coordinator() -> Coordinator<Channels> {
         tasks: tasks::REGISTRY.make("utp", "").ok(),
         ..Policies::default()
     };
-    let labels = PolicyLabels { replicas: "uniform".into(), tasks: "utp".into(), moves: None };
+    let labels = PolicyLabels {
+        replicas: "uniform".into(),
+        tasks: "utp".into(),
+        moves: None,
+        ..PolicyLabels::default()
+    };
     let engine = Engine::new(ledger, policies, 1, Explain::Off);
     let mut coordinator = Coordinator::new(engine, labels, Limits::default());
     let advised = Migration {
@@ -104,6 +112,21 @@ fn coordinator() -> Coordinator<Channels> {
     coordinator
 }
 
+fn mode_change() -> ModeChange {
+    let modes = [Some(Mode::Off), None, None, None, None];
+    ModeChange { modes, by: "an operator".to_owned(), reason: None }
+}
+
+fn configuration() -> Configuration {
+    let (policies, labels) = (Policies::default(), PolicyLabels::default());
+    Configuration {
+        policies,
+        labels,
+        admission: AdmissionPolicies::default(),
+        ledger: LedgerSettings::default(),
+    }
+}
+
 /// The rows, in the order of the operations in `operations.rs`.
 fn rows() -> Vec<Row> {
     let coordinator = &mut coordinator();
@@ -116,6 +139,7 @@ fn rows() -> Vec<Row> {
     let rows = vec![
         row(coordinator, Report { window: (Nanos(0), NOW), ..Report::default() }),
         row(coordinator, block()),
+        row(coordinator, DryRun(block())),
         row(coordinator, Release(DecisionId(2))),
         row(coordinator, GetDecision(DecisionId(0))),
         row(coordinator, DecisionQuery { limit: 9, ..DecisionQuery::default() }),
@@ -123,9 +147,15 @@ fn rows() -> Vec<Row> {
         row(coordinator, GetRack(DomainId(0))),
         row(coordinator, MigrationQuery { limit: 9, ..MigrationQuery::default() }),
         row(coordinator, AnswerMigration(0, MigrationAnswer::Refused(None))),
+        row(coordinator, AnswerDryRun(AnswerMigration(0, MigrationAnswer::Refused(None)))),
         row(coordinator, SetJob("j".to_owned(), Availability { down: Some(1), ..Availability::default() })),
         row(coordinator, score),
         row(coordinator, WhatIf { id: DecisionId(0), policy: "sinbad".to_owned() }),
+        row(coordinator, GetModes),
+        row(coordinator, mode_change()),
+        row(coordinator, SetFileModes(Modes::all(Mode::Shadow))),
+        row(coordinator, SetKillSwitch(true)),
+        row(coordinator, configuration()),
         row(coordinator, ListWorkloads { before: None, limit: 9 }),
         row(coordinator, GetWorkload("w".to_owned())),
     ];
@@ -153,6 +183,7 @@ fn the_accesses_are_those_of_the_table() {
     let expected = [
         ("Report", Telemetry),
         ("Placement", Write),
+        ("DryRun", Compute),
         ("Release", Write),
         ("GetDecision", Read),
         ("DecisionQuery", Read),
@@ -160,9 +191,15 @@ fn the_accesses_are_those_of_the_table() {
         ("GetRack", Compute),
         ("MigrationQuery", Read),
         ("AnswerMigration", Write),
+        ("AnswerDryRun", Read),
         ("SetJob", Write),
         ("Score", Compute),
         ("WhatIf", Compute),
+        ("GetModes", Read),
+        ("ModeChange", Write),
+        ("SetFileModes", Write),
+        ("SetKillSwitch", Telemetry),
+        ("Configuration", Telemetry),
         ("ListWorkloads", Read),
         ("GetWorkload", Read),
     ];

@@ -225,7 +225,12 @@ mod tests {
             "racks: {racks}\nhosts_per_rack: 100\nnic: 1Gbps\noversubscription: 1\ndevices: [{{read: 1GB/s, write: 1GB/s}}]\n"
         );
         let ledger = ledger(&cluster(&text));
-        let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
+        let labels = PolicyLabels {
+            replicas: "none".into(),
+            tasks: "none".into(),
+            moves: None,
+            ..PolicyLabels::default()
+        };
         Coordinator::<Channels>::new(
             Engine::new(ledger, Policies::default(), 1, Explain::Off),
             labels,

@@ -1,4 +1,5 @@
-//! Threads that run jobs, one per queue: admissions, apps, what-if queries, and scores of many hosts. A thread ends
+//! Threads that run jobs, one per queue: admissions, apps, what-if queries, scores of many hosts, and comparisons. A
+//! thread ends
 //! after its current job when the actor has ended.
 
 use std::sync::mpsc as std_mpsc;
@@ -14,6 +15,7 @@ pub(super) struct JobThreads {
     apps: std_mpsc::Sender<(u64, Job)>,
     what_ifs: std_mpsc::Sender<(u64, Job)>,
     scores: std_mpsc::Sender<(u64, Job)>,
+    comparisons: std_mpsc::Sender<(u64, Job)>,
 }
 
 impl JobThreads {
@@ -24,6 +26,7 @@ impl JobThreads {
             apps: thread("leeward-app", inbox)?,
             what_ifs: thread("leeward-what-if", inbox)?,
             scores: thread("leeward-score", inbox)?,
+            comparisons: thread("leeward-compare", inbox)?,
         })
     }
 
@@ -34,6 +37,7 @@ impl JobThreads {
             Queue::Apps => &self.apps,
             Queue::WhatIfs => &self.what_ifs,
             Queue::Scores => &self.scores,
+            Queue::Comparisons => &self.comparisons,
         };
         // The thread runs as long as this value exists.
         let _ = thread.send((coordinator, job));

@@ -36,7 +36,8 @@ use self::job_threads::JobThreads;
 use self::operation::Call;
 pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLookup};
 pub use self::operations::{
-    AnswerMigration, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads, Release, SetJob, WhatIf,
+    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetModes, GetRack, GetWorkload,
+    ListWorkloads, Release, SetFileModes, SetJob, SetKillSwitch, WhatIf,
 };
 use self::run::Actor;
 pub use self::snapshots::LeaderState;

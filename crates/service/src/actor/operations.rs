@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use leeward_engine::Availability;
 use leeward_fabric::{DomainId, ResourceId};
-use leeward_records::{DecisionId, DecisionRecord, Migration};
+use leeward_ledger::SettingsError;
+use leeward_records::{DecisionId, DecisionRecord, Migration, Modes};
 
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
-    AnswerError, Coordinator, DecisionError, DecisionQuery, InvalidReport, MigrationAnswer, MigrationQuery,
-    NoWorkload, PlaceError, Placed, Placement, RackContent, ReleaseError, Report, ReportSummary, Score,
-    ScoreError, Scores, TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
+    AnswerError, Configuration, Coordinator, DecisionError, DecisionQuery, InvalidReport, MigrationAnswer,
+    MigrationQuery, ModeChange, ModesView, NoWorkload, PlaceError, Placed, Placement, RackContent,
+    ReleaseError, Report, ReportSummary, Score, ScoreError, Scores, TooManyJobs, WhatIfError, WhatIfResult,
+    WorkloadState,
 };
 
 impl Operation for Report {
@@ -28,6 +30,19 @@ impl Operation for Placement {
 
     const ACCESS: Access = Access::Write;
     const METHOD: Method<Self> = Method::Completed(Coordinator::place);
+}
+
+/// Decides a request as it would be decided now, without a commit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DryRun(pub Placement);
+
+impl Operation for DryRun {
+    type Reply = WhatIfResult;
+    type Error = WhatIfError;
+
+    const ACCESS: Access = Access::Compute;
+    const METHOD: Method<Self> =
+        Method::Completed(|coordinator, now, DryRun(placement), to| coordinator.dry_run(now, placement, to));
 }
 
 /// Ends a decision and releases its entries.
@@ -130,6 +145,21 @@ impl Operation for AnswerMigration {
         Method::Now(|coordinator, now, AnswerMigration(id, answer)| coordinator.answer(now, id, answer));
 }
 
+/// Checks an answer to an advised move without a commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AnswerDryRun(pub AnswerMigration);
+
+impl Operation for AnswerDryRun {
+    type Reply = Migration;
+    type Error = AnswerError;
+
+    const ACCESS: Access = Access::Read;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, AnswerDryRun(AnswerMigration(id, answer))| {
+            coordinator.answered(now, id, answer)
+        });
+}
+
 /// Sets the number of evictions that a job tolerates.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SetJob(pub String, pub Availability);
@@ -169,6 +199,61 @@ impl Operation for WhatIf {
     const METHOD: Method<Self> = Method::Completed(|coordinator, now, WhatIf { id, policy }, to| {
         coordinator.what_if(now, id, &policy, to)
     });
+}
+
+/// Shows the modes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GetModes;
+
+impl Operation for GetModes {
+    type Reply = ModesView;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Read;
+    const METHOD: Method<Self> = Method::Now(|coordinator, _, GetModes| Ok(coordinator.modes()));
+}
+
+impl Operation for ModeChange {
+    type Reply = ModesView;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, change| Ok(coordinator.change_modes(now, change)));
+}
+
+/// Takes on the modes of a settings file that was read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetFileModes(pub Modes);
+
+impl Operation for SetFileModes {
+    type Reply = ModesView;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, SetFileModes(modes)| Ok(coordinator.set_file_modes(now, modes)));
+}
+
+/// Turns the kill switch on or off. A switch is no decision: it is not stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetKillSwitch(pub bool);
+
+impl Operation for SetKillSwitch {
+    type Reply = ModesView;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Telemetry;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, SetKillSwitch(killed)| Ok(coordinator.set_kill_switch(now, killed)));
+}
+
+impl Operation for Configuration {
+    type Reply = ();
+    type Error = SettingsError;
+
+    const ACCESS: Access = Access::Telemetry;
+    const METHOD: Method<Self> = Method::Now(Coordinator::configure);
 }
 
 /// Lists workloads with a guaranteed SLO, the latest first.

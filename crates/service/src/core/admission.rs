@@ -3,13 +3,14 @@
 //! new reservations. Otherwise the admission runs again.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use leeward_engine::{Decider, Ruling};
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Epoch, Transaction};
 use leeward_placement::{Pool, Reason};
 use leeward_records::{
-    Change, DecisionDetails, DecisionId, DecisionRecord, Limit, PlacementSpec, StoredEntry,
+    Beside, Change, DecisionDetails, DecisionId, DecisionRecord, Limit, PlacementSpec, StoredEntry,
 };
 use leeward_registry::PolicySpec;
 use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
@@ -17,7 +18,7 @@ use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};
 use super::idempotency::RequestState;
-use super::job::{AdmissionInput, JobKind};
+use super::job::{AdmissionInput, AdmissionOutput, JobKind};
 use super::job_queue::JobQueue;
 use super::{Addresses, Coordinator, Waiting};
 
@@ -31,11 +32,32 @@ pub struct AdmissionPolicies {
     pub admission: PolicySpec,
     /// Limit algorithm for the placement of new volumes.
     pub volumes: PolicySpec,
+    /// Default policy for workloads whose volumes exist.
+    pub default_admission: PolicySpec,
+    /// Default limit algorithm for new volumes.
+    pub default_volumes: PolicySpec,
+}
+
+impl AdmissionPolicies {
+    /// Policy for a request.
+    pub(super) fn of(&self, spec: &PlacementSpec, by: Decider) -> &PolicySpec {
+        match (spec, by) {
+            (PlacementSpec::Volumes(_), Decider::Own) => &self.volumes,
+            (PlacementSpec::Volumes(_), Decider::Default) => &self.default_volumes,
+            (_, Decider::Own) => &self.admission,
+            (_, Decider::Default) => &self.default_admission,
+        }
+    }
 }
 
 impl Default for AdmissionPolicies {
     fn default() -> Self {
-        AdmissionPolicies { admission: PolicySpec::named("dnc"), volumes: PolicySpec::named("compactor") }
+        AdmissionPolicies {
+            admission: PolicySpec::named("dnc"),
+            volumes: PolicySpec::named("compactor"),
+            default_admission: PolicySpec::named("none"),
+            default_volumes: PolicySpec::named("average"),
+        }
     }
 }
 
@@ -64,6 +86,8 @@ pub(super) struct Admission {
     versions: Vec<u32>,
     /// Epoch of the ledger when the job began.
     epoch: Epoch,
+    /// Policy of the job; `None` while the admission waits.
+    policy: Option<PolicySpec>,
 }
 
 impl Promises {
@@ -108,6 +132,7 @@ impl<A: Addresses> Coordinator<A> {
             attempts: 0,
             versions: Vec::new(),
             epoch: Epoch::default(),
+            policy: None,
         });
         self.start_next_admission();
     }
@@ -132,18 +157,17 @@ impl<A: Addresses> Coordinator<A> {
         if let Some(&other) = self.promises.active.get(workload.name()) {
             return self.reject(id, &PlaceError::NameTaken(workload.name().to_owned(), other));
         }
+        let Ruling { by, compare } = waiting.ruling;
         let policies = &self.promises.policies;
-        let policy = match spec {
-            PlacementSpec::Volumes(_) => policies.volumes.clone(),
-            _ => policies.admission.clone(),
-        };
-        let input = self.admission_input(&spec, id, policy);
+        let policy = policies.of(&spec, by).clone();
+        let other = compare.then(|| policies.of(&spec, by.other()).clone());
+        let input = AdmissionInput { other, ..self.admission_input(&spec, id, policy.clone()) };
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
         let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
         let epoch = ledger.epoch();
         let job = self.jobs.add(JobKind::Promise(input));
-        self.promises.admissions.start(job, Admission { versions, epoch, ..admission });
+        self.promises.admissions.start(job, Admission { versions, epoch, policy: Some(policy), ..admission });
     }
 
     /// Input of an admission at present, without the guarantee of decision `id` itself.
@@ -171,13 +195,15 @@ impl<A: Addresses> Coordinator<A> {
             form: spec.workload().map(|spec| spec.workload.clone()).unwrap_or_default(),
             id,
             policy,
+            other: None,
             closed_hosts,
         }
     }
 
     /// Commits the result of an admission, if the result is still valid.
-    pub(super) fn finish_admission(&mut self, running: Admission, result: Result<Agreement, Rejected>) {
+    pub(super) fn finish_admission(&mut self, running: Admission, output: AdmissionOutput) {
         let id = running.id;
+        let AdmissionOutput { agreed: result, other } = output;
         if self.is_abandoned(id) {
             return self.reject(id, &PlaceError::Busy);
         }
@@ -207,7 +233,7 @@ impl<A: Addresses> Coordinator<A> {
         let committed = self.engine.commit_promise(self.now, transaction, &mut self.outputs);
         self.handle_outputs();
         match committed {
-            Ok(entries) => self.record_guarantee(&running, agreement, &changed, entries),
+            Ok(entries) => self.record_guarantee(&running, (agreement, other), &changed, entries),
             Err(CommitError::Conflict { .. } | CommitError::NoEntry(_)) => self.retry(running),
             Err(error) => self.reject(id, &PlaceError::SloRejected(error.to_string())),
         }
@@ -257,7 +283,7 @@ impl<A: Addresses> Coordinator<A> {
     fn record_guarantee(
         &mut self,
         running: &Admission,
-        agreement: Agreement,
+        (agreement, other): (Agreement, Option<Result<Agreement, Rejected>>),
         changed: &[bool],
         entries: Vec<EntryId>,
     ) {
@@ -272,8 +298,14 @@ impl<A: Addresses> Coordinator<A> {
             }
         }
         let own: Vec<EntryId> = entries.collect();
-        let Some(Waiting { placement, callers }) = self.waiting.remove(&running.id) else { return };
-        let details = self.promise_details(&placement.spec, running.epoch, new, narrowest);
+        let Some(Waiting { placement, mode, ruling, callers }) = self.waiting.remove(&running.id) else {
+            return;
+        };
+        let policy = running.policy.as_ref().map(|policy| policy.label.as_str().into()).unwrap_or_default();
+        let mut details = self.promise_details(&placement.spec, policy, running.epoch, new, narrowest);
+        Self::mark(&mut details, mode, ruling.by);
+        let label = self.policy_label(ruling.by.other(), &placement.spec);
+        details.beside = other.map(|other| guarantee_beside(&label, other));
         self.record(running.id, placement.caller, placement.lasts, details, own, callers);
         self.release_expired();
     }
@@ -300,6 +332,7 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn promise_details(
         &self,
         spec: &PlacementSpec,
+        policy: Arc<str>,
         epoch: Epoch,
         grant: Grant,
         narrowest: Option<(ResourceId, i64)>,
@@ -307,11 +340,6 @@ impl<A: Addresses> Coordinator<A> {
         let fabric = self.engine.ledger().fabric();
         let limit =
             narrowest.map(|(link, value_bps)| Limit { at: Some(fabric.resource_name(link)), value_bps });
-        let policies = &self.promises.policies;
-        let policy = match spec {
-            PlacementSpec::Volumes(_) => &policies.volumes,
-            _ => &policies.admission,
-        };
         let reason = Reason {
             candidate: grant.server.clone(),
             limit: limit.as_ref().and_then(|limit| limit.at.clone()),
@@ -322,26 +350,38 @@ impl<A: Addresses> Coordinator<A> {
             because: None,
         };
         DecisionDetails {
-            spec: spec.clone(),
-            policy: policy.label.as_str().into(),
+            policy,
             hosts: vec![grant.server.clone()],
             limit,
             epoch,
-            oldest: None,
-            note: None,
             why: vec![reason],
             promise: Some(grant),
+            ..DecisionDetails::empty(spec.clone())
         }
     }
 
     /// Rejects a waiting request. The client may repeat it.
     pub(super) fn reject(&mut self, id: DecisionId, error: &PlaceError) {
-        let Some(Waiting { placement, callers }) = self.waiting.remove(&id) else { return };
+        let Some(Waiting { placement, callers, .. }) = self.waiting.remove(&id) else { return };
         self.release_job(&placement.spec);
         placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Rejected));
         let failed = |to| Completion::Place(to, Err(CallError::Failed(error.clone())));
         self.completions.extend(callers.into_iter().map(failed));
     }
+}
+
+/// Answer of the policy that did not decide about a guarantee.
+fn guarantee_beside(policy: &str, answer: Result<Agreement, Rejected>) -> Beside {
+    let (hosts, refused) = match answer {
+        Ok(mut agreement) => (agreement.agreed.pop().into_iter().map(|grant| grant.server).collect(), None),
+        Err(rejected) => {
+            let reason = match rejection_reason(rejected) {
+                RejectionReason::Slo(reason) | RejectionReason::Field(_, reason) => reason,
+            };
+            (Vec::new(), Some(reason))
+        }
+    };
+    Beside { policy: policy.to_owned(), hosts, refused, load: None, decided: None }
 }
 
 /// True if a host takes no volumes.

@@ -3,13 +3,12 @@
 //! earlier apps, and apps do not all choose the same hosts. The engine commits a result if its hosts can still take the
 //! app; otherwise the app is decided again.
 
-use leeward_engine::SnapshotScope;
-use leeward_placement::tasks::{AppRequest, Assignment};
-use leeward_placement::{Decision, Refusal};
+use leeward_engine::{Decider, SnapshotScope};
+use leeward_placement::tasks::AppRequest;
 use leeward_records::{DecisionId, PlacementSpec};
 
 use super::error::PlaceError;
-use super::job::{JobKind, Panicked};
+use super::job::{AppAnswer, JobKind, Panicked};
 use super::job_names::job_of;
 use super::{Addresses, Coordinator};
 
@@ -32,8 +31,8 @@ pub(super) struct QueuedApp {
 
 impl<A: Addresses> Coordinator<A> {
     /// True if the decision takes too long for the actor's loop.
-    pub(super) fn takes_long(&self, request: &AppRequest) -> bool {
-        self.engine.cost_estimate(request) > MAX_LOOP_COST
+    pub(super) fn takes_long(&self, by: Decider, request: &AppRequest) -> bool {
+        self.engine.cost_estimate(by, request) > MAX_LOOP_COST
     }
 
     /// Queues an app.
@@ -67,7 +66,8 @@ impl<A: Addresses> Coordinator<A> {
 
     fn start_app(&mut self, app: QueuedApp, request: AppRequest) {
         let snapshot = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
-        let job = self.jobs.add(JobKind::App(snapshot, request));
+        let ruling = self.waiting.get(&app.id).map(|waiting| waiting.ruling).unwrap_or_default();
+        let job = self.jobs.add(JobKind::App(snapshot, request, ruling));
         self.apps.start(job, app);
     }
 
@@ -79,11 +79,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Handles the result of an app's job.
-    pub(super) fn finish_app(
-        &mut self,
-        app: QueuedApp,
-        output: Result<Result<Decision<Assignment>, Refusal>, Panicked>,
-    ) {
+    pub(super) fn finish_app(&mut self, app: QueuedApp, output: Result<AppAnswer, Panicked>) {
         let (id, attempts) = (app.id, app.attempts + 1);
         self.apps_bytes -= app.bytes;
         let Some(request) = self.app_request(id) else { return };
@@ -174,7 +170,12 @@ mod tests {
             ..Policies::default()
         };
         let engine = Engine::new(ledger, policies, 7, Explain::Top(4));
-        let labels = PolicyLabels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
+        let labels = PolicyLabels {
+            replicas: "uniform".into(),
+            tasks: "leeward".into(),
+            moves: None,
+            ..PolicyLabels::default()
+        };
         Coordinator::new(engine, labels, Limits::default())
     }
 
@@ -217,7 +218,7 @@ mod tests {
     /// Hosts that a job chose for an app.
     fn chosen(result: &JobResult) -> Vec<HostId> {
         match &result.output {
-            JobOutput::App(Ok(Ok(decision))) => decision.choice.clone(),
+            JobOutput::App(Ok(Ok((decision, _)))) => decision.choice.clone(),
             other => panic!("no placement: {other:?}"),
         }
     }

@@ -89,6 +89,8 @@ pub enum WhatIfError {
     NotInMemory(DecisionId),
     /// A field of the request is invalid: its name, and the reason.
     Invalid(Option<String>, String),
+    /// In a dry run: a workload of this name already has a guarantee, by this decision.
+    NameTaken(String, DecisionId),
     /// The limit on waiting queries is reached.
     Busy,
     /// The job panicked.

@@ -26,6 +26,10 @@ impl<A: Addresses> Coordinator<A> {
             }
             Change::Moved(record, entries) => self.replace_entries((*record).clone(), entries)?,
             Change::Migration(migration) => self.migrations.note(migration),
+            Change::Modes(modes) => self.follow_modes(modes),
+            Change::Compared(record) => {
+                self.records.change(record.id, |known| known.details = record.details.clone());
+            }
             Change::Job(name, availability) => self.set_job_limits(&name, availability),
             Change::JobOver(name) => self.set_job_limits(&name, Default::default()),
             // Every coordinator releases evicted decisions by its own telemetry.

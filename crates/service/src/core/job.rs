@@ -4,12 +4,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use leeward_engine::EngineSnapshot;
+use leeward_engine::{Comparison, Decider, EngineSnapshot, Ruling};
 use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_ledger::Epoch;
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment};
-use leeward_placement::{Decision, Refusal};
+use leeward_placement::{Decision, PathLoad, Refusal};
 use leeward_records::{DecisionId, DecisionRecord};
 use leeward_registry::{PolicySpec, RegistryError};
 use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
@@ -36,6 +36,8 @@ pub enum Queue {
     WhatIfs,
     /// Scores of many hosts.
     Scores,
+    /// Comparisons of large apps.
+    Comparisons,
 }
 
 /// Input of a job, by queue.
@@ -44,7 +46,9 @@ pub(super) enum JobKind {
     /// Admits a workload beside the active ones.
     Promise(AdmissionInput),
     /// Places an app.
-    App(EngineSnapshot, AppRequest),
+    App(EngineSnapshot, AppRequest, Ruling),
+    /// Compares the chosen hosts of an app with the choice of the other policy.
+    Compare(EngineSnapshot, AppRequest, Decider, Assignment),
     /// Decides a request again under another policy.
     WhatIf(WhatIfJob),
     /// Scores hosts for a task.
@@ -54,12 +58,28 @@ pub(super) enum JobKind {
 /// Input of a what-if query, by kind of the request.
 #[derive(Clone, Debug)]
 pub(super) enum WhatIfJob {
-    /// Copies of a block, and the hosts that have them.
-    Replicas(EngineSnapshot, PolicySpec, ReplicaRequest, Vec<HostId>),
-    /// Tasks, and the hosts that run them.
-    Tasks(EngineSnapshot, PolicySpec, AppRequest, Vec<HostId>),
+    /// Copies of a block.
+    Replicas(EngineSnapshot, PolicySpec, ReplicaRequest, WhatIfHosts),
+    /// Tasks.
+    Tasks(EngineSnapshot, PolicySpec, AppRequest, WhatIfHosts),
     /// A workload.
     Promise(AdmissionInput),
+}
+
+/// Hosts of the decision that a what-if query is about.
+#[derive(Clone, Debug)]
+pub(super) struct WhatIfHosts {
+    /// Hosts whose capacity the decision uses; empty after its end.
+    pub load: Vec<HostId>,
+    /// Hosts of the decision; `None` in a dry run.
+    pub decided: Option<Vec<HostId>>,
+}
+
+/// Loads on the links of a decision and of another choice, on the network without the decision.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WhatIfLoads {
+    pub decided: Option<PathLoad>,
+    pub chosen: Option<PathLoad>,
 }
 
 /// A workload, and the active workloads, on the cluster with the capacities that the ledger assumes.
@@ -71,18 +91,26 @@ pub(super) struct AdmissionInput {
     pub form: Form,
     pub id: DecisionId,
     pub policy: PolicySpec,
+    /// The other policy, if it decides too.
+    pub other: Option<PolicySpec>,
     /// Hosts that take no volumes, for a new volume; `None` if the volume exists.
     pub closed_hosts: Option<Vec<HostId>>,
 }
 
 impl AdmissionInput {
-    fn run(self) -> Result<Agreement, Rejected> {
-        let AdmissionInput { cluster, active, form, id, policy, closed_hosts } = self;
+    /// Decides by the policy, and by the other one if there is one.
+    fn run_both(self) -> AdmissionOutput {
+        let agreed = self.run(&self.policy);
+        AdmissionOutput { agreed, other: self.other.as_ref().map(|other| self.run(other)) }
+    }
+
+    fn run(&self, policy: &PolicySpec) -> Result<Agreement, Rejected> {
+        let AdmissionInput { cluster, active, form, id, closed_hosts, .. } = self;
         let active: Vec<ActiveWorkload> =
             active.iter().filter_map(|record| active_workload(record)).collect();
         match closed_hosts {
-            None => online::admit(&cluster, &active, &form, id.0, &policy),
-            Some(closed) => online::pack(&cluster, &active, &form, id.0, &policy, &closed),
+            None => online::admit(cluster, &active, form, id.0, policy),
+            Some(closed) => online::pack(cluster, &active, form, id.0, policy, closed),
         }
     }
 }
@@ -104,11 +132,22 @@ pub struct JobResult {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Panicked;
 
+/// Placement of an app, with a comparison if one was requested.
+pub(super) type AppAnswer = Result<(Decision<Assignment>, Option<Comparison<Assignment>>), Refusal>;
+
+/// Result of an admission, and of the other policy for the same workload, if a comparison was requested.
+#[derive(Debug)]
+pub(super) struct AdmissionOutput {
+    pub agreed: Result<Agreement, Rejected>,
+    pub other: Option<Result<Agreement, Rejected>>,
+}
+
 /// Output of a job, by queue.
 #[derive(Debug)]
 pub(super) enum JobOutput {
-    Promise(Result<Result<Agreement, Rejected>, Panicked>),
-    App(Result<Result<Decision<Assignment>, Refusal>, Panicked>),
+    Promise(Result<AdmissionOutput, Panicked>),
+    App(Result<AppAnswer, Panicked>),
+    Compare(Result<Option<Comparison<Assignment>>, Panicked>),
     WhatIf(Result<WhatIfOutput, Panicked>),
     Score(Result<Option<JobScores>, Panicked>),
 }
@@ -116,8 +155,8 @@ pub(super) enum JobOutput {
 /// Output of a what-if query.
 #[derive(Debug)]
 pub(super) enum WhatIfOutput {
-    Replicas(Result<Decision<Chain>, Refusal>),
-    Tasks(Result<Decision<Assignment>, Refusal>),
+    Replicas(Result<Decision<Chain>, Refusal>, WhatIfLoads),
+    Tasks(Result<Decision<Assignment>, Refusal>, WhatIfLoads),
     Promise(Result<Agreement, Rejected>),
     /// The policy's settings are invalid.
     Policy(RegistryError),
@@ -137,6 +176,7 @@ impl Job {
         match self.kind {
             JobKind::Promise(_) => Queue::Promises,
             JobKind::App(..) => Queue::Apps,
+            JobKind::Compare(..) => Queue::Comparisons,
             JobKind::WhatIf(_) => Queue::WhatIfs,
             JobKind::Score(..) => Queue::Scores,
         }
@@ -146,8 +186,13 @@ impl Job {
     pub fn run(self) -> JobResult {
         let Job { number, kind } = self;
         let output = match kind {
-            JobKind::Promise(input) => JobOutput::Promise(catch_panic(|| input.run())),
-            JobKind::App(snapshot, request) => JobOutput::App(catch_panic(|| snapshot.place(&request))),
+            JobKind::Promise(input) => JobOutput::Promise(catch_panic(|| input.run_both())),
+            JobKind::App(snapshot, request, ruling) => {
+                JobOutput::App(catch_panic(|| snapshot.place(&request, ruling)))
+            }
+            JobKind::Compare(snapshot, request, by, hosts) => {
+                JobOutput::Compare(catch_panic(|| snapshot.compare(by, &request, &hosts)))
+            }
             JobKind::WhatIf(job) => JobOutput::WhatIf(catch_panic(|| job.run())),
             JobKind::Score(snapshot, score) => {
                 JobOutput::Score(catch_panic(|| score_hosts(&snapshot, &score)))
@@ -168,6 +213,7 @@ impl JobResult {
         match &self.output {
             JobOutput::Promise(output) => output.is_err(),
             JobOutput::App(output) => output.is_err(),
+            JobOutput::Compare(output) => output.is_err(),
             JobOutput::WhatIf(output) => output.is_err(),
             JobOutput::Score(output) => output.is_err(),
         }
@@ -180,19 +226,37 @@ impl WhatIfJob {
             WhatIfJob::Replicas(snapshot, policy, request, hosts) => {
                 match replicas::REGISTRY.make(&policy.name, &policy.settings) {
                     Ok(policy) => {
-                        WhatIfOutput::Replicas(snapshot.replicas(policy.as_ref(), &request, &hosts))
+                        let result = snapshot.replicas(policy.as_ref(), &request, &hosts.load);
+                        let loads = loads(&hosts, &result, |at| snapshot.load_of_replicas(&request, at));
+                        WhatIfOutput::Replicas(result, loads)
                     }
                     Err(error) => WhatIfOutput::Policy(error),
                 }
             }
             WhatIfJob::Tasks(snapshot, policy, request, hosts) => {
                 match tasks::REGISTRY.make(&policy.name, &policy.settings) {
-                    Ok(policy) => WhatIfOutput::Tasks(snapshot.tasks(policy.as_ref(), &request, &hosts)),
+                    Ok(policy) => {
+                        let result = snapshot.tasks(policy.as_ref(), &request, &hosts.load);
+                        let loads = loads(&hosts, &result, |at| snapshot.load_of_tasks(&request, at));
+                        WhatIfOutput::Tasks(result, loads)
+                    }
                     Err(error) => WhatIfOutput::Policy(error),
                 }
             }
-            WhatIfJob::Promise(input) => WhatIfOutput::Promise(input.run()),
+            WhatIfJob::Promise(input) => WhatIfOutput::Promise(input.run(&input.policy)),
         }
+    }
+}
+
+/// Loads on the links of a decision and of the other choice.
+fn loads(
+    hosts: &WhatIfHosts,
+    result: &Result<Decision<Vec<HostId>>, Refusal>,
+    load: impl Fn(&[HostId]) -> PathLoad,
+) -> WhatIfLoads {
+    WhatIfLoads {
+        decided: hosts.decided.as_deref().map(&load),
+        chosen: result.as_ref().ok().map(|decision| load(&decision.choice)),
     }
 }
 
@@ -248,7 +312,12 @@ mod tests {
     #[test]
     fn the_callers_of_a_job_that_panics_get_an_error_and_the_next_job_runs() {
         let ledger = ledger(&cluster(RACKS_2X2_WITH_SSDS));
-        let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
+        let labels = PolicyLabels {
+            replicas: "none".into(),
+            tasks: "none".into(),
+            moves: None,
+            ..PolicyLabels::default()
+        };
         let engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
         let mut coordinator: Coordinator<Numbers> = Coordinator::new(engine, labels, Limits::default());
         coordinator.place(Nanos(1), placement("a"), 1);

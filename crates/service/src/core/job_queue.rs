@@ -107,6 +107,11 @@ impl<A: Addresses> Coordinator<A> {
                 self.finish_what_if(what_if, output);
                 self.start_next_what_if();
             }
+            JobOutput::Compare(output) => {
+                let Some(comparison) = self.comparisons.finish(number) else { return };
+                self.finish_comparison(comparison, output);
+                self.start_next_comparison();
+            }
             JobOutput::Score(output) => {
                 let Some(query) = self.scores.finish(number) else { return };
                 self.finish_score(query, output);

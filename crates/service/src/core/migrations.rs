@@ -72,27 +72,46 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Records moves that the engine advises.
     pub(super) fn record_advice(&mut self, advice: Vec<Advice>) {
-        let fabric = self.engine.ledger().fabric().clone();
-        for Advice { task, from, to, link } in advice {
-            let Some(record) = self.records.get(DecisionId(task.app)).cloned() else { continue };
-            let PlacementSpec::Tasks(spec) = &record.details.spec else { continue };
-            let name = spec.tasks.get(task.index as usize).map(|task| task.name.clone());
-            let migration = Migration {
-                id: self.migrations.next,
-                at: self.now,
-                decision: DecisionId(task.app),
-                index: task.index,
-                task: name.unwrap_or_default(),
-                job: spec.job.clone(),
-                from: fabric.host_name(from).to_owned(),
-                to: fabric.host_name(to).to_owned(),
-                link: fabric.resource_name(link),
-                state: MigrationState::Advised,
-                reason: None,
-            };
-            self.set_task_host(task, &migration.to.clone());
+        for advice in advice {
+            let Some(migration) = self.migration(&advice, MigrationState::Advised) else { continue };
+            self.set_task_host(advice.task, &migration.to.clone());
             self.note_migration(migration);
         }
+    }
+
+    /// Records moves that the policy chose in shadow mode.
+    pub(super) fn record_considered(&mut self, moves: Vec<Advice>) {
+        for advice in moves {
+            if let Some(migration) = self.migration(&advice, MigrationState::Considered) {
+                self.note_migration(migration);
+            }
+        }
+    }
+
+    /// Record of a move; `None` if the decision about the task is not in memory.
+    fn migration(
+        &self,
+        &Advice { task, from, to, link }: &Advice,
+        state: MigrationState,
+    ) -> Option<Migration> {
+        let fabric = self.engine.ledger().fabric();
+        let PlacementSpec::Tasks(spec) = &self.records.get(DecisionId(task.app))?.details.spec else {
+            return None;
+        };
+        let name = spec.tasks.get(task.index as usize).map(|task| task.name.clone());
+        Some(Migration {
+            id: self.migrations.next,
+            at: self.now,
+            decision: DecisionId(task.app),
+            index: task.index,
+            task: name.unwrap_or_default(),
+            job: spec.job.clone(),
+            from: fabric.host_name(from).to_owned(),
+            to: fabric.host_name(to).to_owned(),
+            link: fabric.resource_name(link),
+            state,
+            reason: None,
+        })
     }
 
     fn note_migration(&mut self, migration: Migration) {
@@ -120,6 +139,24 @@ impl<A: Addresses> Coordinator<A> {
     /// # Errors
     /// No move has this id, or it already has another answer.
     pub fn answer(&mut self, now: Nanos, id: u64, answer: MigrationAnswer) -> Result<Migration, AnswerError> {
+        let answered = self.answered(now, id, answer)?;
+        let is_new = self.migrations.all.get(&id).is_some_and(|known| known.state == MigrationState::Advised);
+        if is_new {
+            self.close(answered.clone());
+        }
+        Ok(answered)
+    }
+
+    /// A move with its answer, which is not taken yet.
+    ///
+    /// # Errors
+    /// As [`Coordinator::answer`].
+    pub fn answered(
+        &mut self,
+        now: Nanos,
+        id: u64,
+        answer: MigrationAnswer,
+    ) -> Result<Migration, AnswerError> {
         self.wake(now);
         let Some(migration) = self.migrations.all.get(&id).cloned() else {
             return Err(AnswerError::NotFound(id));
@@ -129,9 +166,7 @@ impl<A: Addresses> Coordinator<A> {
             MigrationAnswer::Refused(reason) => (MigrationState::Refused, reason),
         };
         if migration.state == MigrationState::Advised {
-            let answered = Migration { state, reason, ..migration };
-            self.close(answered.clone());
-            Ok(answered)
+            Ok(Migration { state, reason, ..migration })
         } else if migration.state == state {
             Ok(migration)
         } else {

@@ -8,6 +8,7 @@
 
 mod admission;
 mod apps;
+mod comparisons;
 mod completion;
 mod disks;
 mod error;
@@ -19,7 +20,9 @@ mod job;
 mod job_names;
 mod job_queue;
 mod migrations;
+mod modes;
 mod place;
+mod policies;
 mod queries;
 mod readings;
 mod records;
@@ -37,14 +40,15 @@ mod what_if;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leeward_engine::{Engine, Input, Output};
+use leeward_engine::{Engine, Input, Output, Ruling};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Epoch, Scratch};
-use leeward_records::{Change, ClusterVersion, DecisionId};
+use leeward_records::{Change, ClusterVersion, DecisionId, Mode, Modes, ModesState};
 
 pub use self::admission::AdmissionPolicies;
 use self::admission::Promises;
 use self::apps::QueuedApp;
+use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
 use self::disks::Disks;
 pub use self::disks::ReportedDiskName;
@@ -60,6 +64,8 @@ use self::job_names::JobNames;
 use self::job_queue::{JobQueue, Jobs};
 pub use self::migrations::MigrationAnswer;
 use self::migrations::Migrations;
+pub use self::modes::{ModeChange, ModesView};
+pub use self::policies::{Configuration, PolicyLabels};
 use self::readings::Readings;
 pub use self::readings::{Reading, Requests};
 use self::records::Records;
@@ -94,21 +100,13 @@ impl Default for Limits {
     }
 }
 
-/// Names of the policies of the coordinator's engine, with their settings.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PolicyLabels {
-    /// Policy for blocks.
-    pub replicas: Arc<str>,
-    /// Policy for tasks.
-    pub tasks: Arc<str>,
-    /// Policy for moves, if any.
-    pub moves: Option<Arc<str>>,
-}
-
 /// An engine with its decisions and clients.
 pub struct Coordinator<A: Addresses> {
     engine: Engine,
     labels: PolicyLabels,
+    modes: ModesState,
+    /// True while every mode counts as off.
+    killed: bool,
     records: Records,
     migrations: Migrations,
     promises: Promises,
@@ -136,6 +134,8 @@ pub struct Coordinator<A: Addresses> {
     apps_bytes: usize,
     /// Open what-if queries and score queries.
     what_ifs: JobQueue<WhatIf<A>>,
+    /// Comparisons of decided apps that take too long for the actor's loop.
+    comparisons: JobQueue<PendingComparison>,
     scores: JobQueue<ScoreQuery<A>>,
     limits: Limits,
     /// Version of the cluster.
@@ -153,6 +153,9 @@ pub struct Coordinator<A: Addresses> {
 /// A placement that waits for its decision, and the reply addresses of all callers that sent it.
 struct Waiting<A: Addresses> {
     placement: Placement,
+    /// Mode of its kind when it arrived, and how it is decided.
+    mode: Mode,
+    ruling: Ruling,
     callers: Vec<PlaceTo<A>>,
 }
 
@@ -165,6 +168,8 @@ impl<A: Addresses> Coordinator<A> {
             expired: Vec::new(),
             engine,
             labels,
+            modes: ModesState::of_file(Modes::default(), Nanos(0)),
+            killed: false,
             records: Records::new(limits.decisions),
             migrations: Migrations::default(),
             promises: Promises::default(),
@@ -182,6 +187,7 @@ impl<A: Addresses> Coordinator<A> {
             apps: JobQueue::default(),
             apps_bytes: 0,
             what_ifs: JobQueue::default(),
+            comparisons: JobQueue::default(),
             scores: JobQueue::default(),
             limits,
             version: ClusterVersion::default(),
@@ -204,7 +210,7 @@ impl<A: Addresses> Coordinator<A> {
     /// waited.
     pub fn reject_waiting(&mut self) -> bool {
         let before = self.completions.len();
-        for (_, Waiting { placement, callers }) in std::mem::take(&mut self.waiting) {
+        for (_, Waiting { placement, callers, .. }) in std::mem::take(&mut self.waiting) {
             self.release_job(&placement.spec);
             placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Rejected));
             let completion =
@@ -281,6 +287,7 @@ impl<A: Addresses> Coordinator<A> {
                 Output::ReplicasPlaced(id, result) => self.finish_placement(DecisionId(id), result),
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::MovesAdvised(advice) => self.record_advice(advice),
+                Output::MovesConsidered(moves) => self.record_considered(moves),
             }
         }
         self.outputs = outputs;

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use leeward_engine::{CommittedDecision, Input};
+use leeward_engine::{CommittedDecision, Input, Ruling, SnapshotScope};
+use leeward_fabric::input::InputError;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::EntryId;
 use leeward_placement::Refusal;
-use leeward_records::{Caller, Change, DecisionDetails, DecisionId, DecisionRecord, PlacementSpec};
+use leeward_placement::replicas::ReplicaRequest;
+use leeward_placement::tasks::AppRequest;
+use leeward_records::{Beside, Caller, Change, DecisionDetails, DecisionId, DecisionRecord, PlacementSpec};
 
 use super::completion::{Completion, PlaceTo};
 use super::error::{CallError, PlaceError, ReleaseError};
@@ -25,14 +28,9 @@ impl<A: Addresses> Coordinator<A> {
     pub fn place(&mut self, now: Nanos, placement: Placement, to: PlaceTo<A>) {
         self.wake(now);
         let Some((placement, to)) = self.deduplicate(placement, to) else { return };
-        let (id, fabric) = (self.next, self.fabric().clone());
+        let id = self.next;
         // An invalid request takes no id, and its key may be used again.
-        let block = match &placement.spec {
-            PlacementSpec::Replicas(spec) => spec.request(&fabric, id.0).map(Some),
-            PlacementSpec::Tasks(spec) => spec.check(&fabric).map(|()| None),
-            PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => Ok(None),
-        };
-        let block = match block {
+        let block = match self.request_of(id, &placement.spec) {
             Ok(block) => block,
             Err(error) => {
                 return self.reply_to_place(to, Err(PlaceError::Invalid(error.field, error.message)));
@@ -40,25 +38,56 @@ impl<A: Addresses> Coordinator<A> {
         };
         self.next = id.next();
         self.hold_job(&placement.spec, id);
+        let (mode, ruling) = self.ruling(id, &placement);
         if let Some(caller) = &placement.caller {
             self.clients.note_waiting(caller, id);
         }
-        self.waiting.insert(id, Waiting { placement, callers: vec![to] });
+        self.waiting.insert(id, Waiting { placement, mode, ruling, callers: vec![to] });
         if let Some(block) = block {
-            let result = self.engine.place_replicas(self.now, id.0, block, &mut self.outputs);
+            let result = self.engine.place_replicas(self.now, id.0, block, ruling, &mut self.outputs);
             if let Some(result) = result {
                 self.finish_placement(id, result);
             }
             self.handle_outputs();
         } else if let Some(request) = self.app_request(id) {
-            if self.takes_long(&request) {
-                return self.queue_app(id);
-            }
-            let result = self.engine.place_app(self.now, request, &mut self.outputs);
-            self.finish_placement(id, result);
-            self.handle_outputs();
+            self.place_app(id, request, ruling);
         } else {
             self.queue_admission(id);
+        }
+    }
+
+    /// Checks a request. Returns the engine's request for a block.
+    ///
+    /// # Errors
+    /// Returns the error with its field.
+    pub(super) fn request_of(
+        &self,
+        id: DecisionId,
+        spec: &PlacementSpec,
+    ) -> Result<Option<ReplicaRequest>, InputError> {
+        let fabric = self.fabric();
+        match spec {
+            PlacementSpec::Replicas(spec) => spec.request(fabric, id.0).map(Some),
+            PlacementSpec::Tasks(spec) => spec.check(fabric).map(|()| None),
+            PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => Ok(None),
+        }
+    }
+
+    /// Places an app at once, or as a job if its decision takes long. A comparison that takes long follows the decision.
+    fn place_app(&mut self, id: DecisionId, request: AppRequest, Ruling { by, compare }: Ruling) {
+        if self.takes_long(by, &request) {
+            return self.queue_app(id);
+        }
+        let later = compare && self.takes_long(by.other(), &request);
+        let scope = SnapshotScope { job: Some(request.job), without: None };
+        let input =
+            (later && self.has_room_for_comparison()).then(|| (self.engine.snapshot(scope), request.clone()));
+        let ruling = Ruling { by, compare: compare && !later };
+        let result = self.engine.place_app(self.now, request, ruling, &mut self.outputs);
+        self.finish_placement(id, result);
+        self.handle_outputs();
+        if let Some((snapshot, request)) = input {
+            self.queue_comparison(id, by, snapshot, request);
         }
     }
 
@@ -103,11 +132,11 @@ impl<A: Addresses> Coordinator<A> {
         id: DecisionId,
         result: Result<CommittedDecision<Vec<HostId>>, Refusal>,
     ) {
-        let CommittedDecision { decision, entries } = match result {
+        let CommittedDecision { decision, entries, comparison } = match result {
             Ok(placed) => placed,
             Err(refusal) => return self.reject(id, &PlaceError::Rejected(refusal)),
         };
-        let Some(Waiting { placement, callers }) = self.waiting.remove(&id) else { return };
+        let Some(Waiting { placement, mode, ruling, callers }) = self.waiting.remove(&id) else { return };
         let Placement { spec, caller, lasts } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let PlacementSpec::Replicas(spec) = &spec {
@@ -115,11 +144,12 @@ impl<A: Addresses> Coordinator<A> {
                 self.hosts.add_copy(host, self.now, spec.size);
             }
         }
-        let policy = match &spec {
-            PlacementSpec::Replicas(_) => &self.labels.replicas,
-            _ => &self.labels.tasks,
-        };
-        let details = DecisionDetails::of(&fabric, policy, spec.for_storage(), &decision.choice, &decision);
+        let (policy, other) =
+            (self.policy_label(ruling.by, &spec), self.policy_label(ruling.by.other(), &spec));
+        let mut details =
+            DecisionDetails::of(&fabric, &policy, spec.for_storage(), &decision.choice, &decision);
+        Self::mark(&mut details, mode, ruling.by);
+        details.beside = comparison.map(|comparison| Beside::of(&fabric, &other, &comparison));
         self.record(id, caller, lasts, details, entries, callers);
     }
 

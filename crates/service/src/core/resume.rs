@@ -36,6 +36,7 @@ impl<A: Addresses> Coordinator<A> {
         for (record, entries) in state.decisions {
             self.restore(record, entries)?;
         }
+        self.restore_modes(state.modes);
         state.migrations.into_iter().for_each(|migration| self.migrations.note(migration));
         Ok(())
     }

@@ -142,8 +142,12 @@ fn new_coordinator() -> Coordinator<Numbers> {
         ..Policies::default()
     };
     let label = |name: &str| Arc::<str>::from(name);
-    let labels =
-        PolicyLabels { replicas: label("sinbad"), tasks: label("leeward"), moves: Some(label("utp")) };
+    let labels = PolicyLabels {
+        replicas: label("sinbad"),
+        tasks: label("leeward"),
+        moves: Some(label("utp")),
+        ..PolicyLabels::default()
+    };
     Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(4)), labels, Limits::default())
 }
 

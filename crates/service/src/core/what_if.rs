@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use leeward_engine::SnapshotScope;
+use leeward_engine::{Decider, Ruling, SnapshotScope};
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Epoch, Owner, OwnerKind};
 use leeward_placement::{Decision, JobId, Refusal, replicas, tasks};
-use leeward_records::{DecisionDetails, DecisionId, DecisionRecord, PlacementSpec};
+use leeward_records::{Beside, DecisionDetails, DecisionId, DecisionRecord, LinkLoad, PlacementSpec};
 use leeward_registry::PolicySpec;
 use leeward_slo::{admit, limits};
 
 use super::admission::{RejectionReason, rejection_reason};
 use super::completion::{Completion, ScoreTo, WhatIfTo};
 use super::error::{CallError, ScoreError, WhatIfError};
-use super::job::{JobKind, JobScores, Panicked, WhatIfJob, WhatIfOutput};
+use super::job::{JobKind, JobScores, Panicked, WhatIfHosts, WhatIfJob, WhatIfLoads, WhatIfOutput};
 use super::job_names::job_of;
 use super::reply::{Rated, Scores, WhatIfResult};
-use super::request::Score;
+use super::request::{Placement, Score};
 use super::{Addresses, Coordinator};
 
 /// Limit on open what-if queries, and on open score queries.
@@ -29,7 +29,10 @@ const MAX_COST: u64 = 1_000_000_000;
 
 /// A what-if query that waits or runs.
 pub(super) struct WhatIf<A: Addresses> {
+    /// The decision; in a dry run, the request with its mode and without hosts.
     record: Arc<DecisionRecord>,
+    /// True for a dry run: no decision has this id yet.
+    is_dry_run: bool,
     policy: PolicySpec,
     epoch: Epoch,
     /// Address for the reply.
@@ -113,10 +116,48 @@ impl<A: Addresses> Coordinator<A> {
         match self.check_what_if(id, policy) {
             Err(error) => self.reply_to_what_if(to, Err(error)),
             Ok((record, policy)) => {
-                self.what_ifs.push(WhatIf { record, policy, epoch: Epoch::default(), to });
+                let epoch = Epoch::default();
+                self.what_ifs.push(WhatIf { record, is_dry_run: false, policy, epoch, to });
                 self.start_next_what_if();
             }
         }
+    }
+
+    /// Decides a request as it would be decided now, and commits nothing: no id, key or sequence number is used. The
+    /// reply is a completion. Its decision has the id that the next decision would have.
+    pub fn dry_run(&mut self, now: Nanos, placement: Placement, to: WhatIfTo<A>) {
+        self.wake(now);
+        self.what_ifs.retain(|what_if| A::is_open(&what_if.to));
+        if self.what_ifs.len() >= MAX_OPEN {
+            return self.reply_to_what_if(to, Err(WhatIfError::Busy));
+        }
+        match self.dry_run_query(placement) {
+            Err(error) => self.reply_to_what_if(to, Err(error)),
+            Ok((record, policy)) => {
+                self.what_ifs.push(WhatIf { record, is_dry_run: true, policy, epoch: Epoch::default(), to });
+                self.start_next_what_if();
+            }
+        }
+    }
+
+    /// Record without hosts of a request, and the policy that would decide it.
+    fn dry_run_query(&self, placement: Placement) -> Result<(Arc<DecisionRecord>, PolicySpec), WhatIfError> {
+        let id = self.next;
+        self.request_of(id, &placement.spec)
+            .map_err(|error| WhatIfError::Invalid(error.field, error.message))?;
+        if let Some(workload) = placement.spec.workload()
+            && let Some(&other) = self.promises.active.get(workload.name())
+        {
+            return Err(WhatIfError::NameTaken(workload.name().to_owned(), other));
+        }
+        let (mode, Ruling { by, .. }) = self.ruling(id, &placement);
+        let label = self.policy_label(by, &placement.spec);
+        let policy = label.parse().map_err(|message| WhatIfError::Invalid(None, message))?;
+        let (at, expires) = (self.now, placement.lasts.map(|lasts| self.now.plus(lasts)));
+        let mut details = DecisionDetails::empty(placement.spec);
+        Self::mark(&mut details, mode, by);
+        let (caller, entries, released) = (placement.caller, Vec::new(), None);
+        Ok((Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released }), policy))
     }
 
     /// Starts the next what-if query unless one runs. Queries without a caller are dropped.
@@ -124,7 +165,7 @@ impl<A: Addresses> Coordinator<A> {
         self.what_ifs.retain(|what_if| A::is_open(&what_if.to));
         while let Some(mut what_if) = self.what_ifs.next() {
             // The decision may have ended meanwhile.
-            if let Some(record) = self.records.get(what_if.record.id) {
+            if let Some(record) = self.records.get(what_if.record.id).filter(|_| !what_if.is_dry_run) {
                 what_if.record = record.clone();
             }
             match self.what_if_job(&what_if) {
@@ -154,7 +195,8 @@ impl<A: Addresses> Coordinator<A> {
         // The cost of the service's own policy is always allowed.
         let own = match &record.details.spec {
             PlacementSpec::Tasks(spec) => {
-                self.engine.cost_estimate(&spec.request(fabric, DecisionId::default(), JobId::NONE))
+                let request = spec.request(fabric, DecisionId::default(), JobId::NONE);
+                self.engine.cost_estimate(Decider::Own, &request)
             }
             PlacementSpec::Replicas(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => 0,
         };
@@ -175,9 +217,12 @@ impl<A: Addresses> Coordinator<A> {
     fn what_if_job(&mut self, what_if: &WhatIf<A>) -> Result<WhatIfJob, WhatIfError> {
         let (record, policy) = (&what_if.record, what_if.policy.clone());
         let fabric = self.engine.ledger().fabric().clone();
+        let decided: Option<Vec<HostId>> =
+            record.details.hosts.iter().map(|name| fabric.host(name)).collect();
+        let decided = decided.filter(|hosts| !hosts.is_empty());
         // An ended decision has no load to remove.
-        let names = record.details.hosts.iter().filter(|_| record.released.is_none());
-        let hosts: Vec<HostId> = names.filter_map(|name| fabric.host(name)).collect();
+        let hosts = decided.clone().filter(|_| record.released.is_none()).unwrap_or_default();
+        let hosts = WhatIfHosts { load: hosts, decided };
         let id = record.id;
         Ok(match &record.details.spec {
             PlacementSpec::Replicas(spec) => {
@@ -202,14 +247,25 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Replies to a what-if query.
     pub(super) fn finish_what_if(&mut self, what_if: WhatIf<A>, output: Result<WhatIfOutput, Panicked>) {
-        let WhatIf { record, policy, epoch, to } = what_if;
+        let WhatIf { record, is_dry_run, policy, epoch, to } = what_if;
         let policy: Arc<str> = policy.label.as_str().into();
         let spec = &record.details.spec;
+        let fabric = self.engine.ledger().fabric().clone();
+        let mut loads = WhatIfLoads::default();
         let (mut details, refusal) = match output {
-            Ok(WhatIfOutput::Replicas(result)) => self.details(result, spec, &policy),
-            Ok(WhatIfOutput::Tasks(result)) => self.details(result, spec, &policy),
+            Ok(WhatIfOutput::Replicas(result, of)) => {
+                loads = of;
+                self.details(result, spec, &policy)
+            }
+            Ok(WhatIfOutput::Tasks(result, of)) => {
+                loads = of;
+                self.details(result, spec, &policy)
+            }
             Ok(WhatIfOutput::Promise(Ok(mut agreement))) => match agreement.agreed.pop() {
-                Some(grant) => (Some(self.promise_details(spec, epoch, grant, agreement.narrowest)), None),
+                Some(grant) => {
+                    let policy = policy.clone();
+                    (Some(self.promise_details(spec, policy, epoch, grant, agreement.narrowest)), None)
+                }
                 None => (None, None),
             },
             Ok(WhatIfOutput::Promise(Err(rejected))) => match rejection_reason(rejected) {
@@ -232,6 +288,18 @@ impl<A: Addresses> Coordinator<A> {
         let mut details = details.take().unwrap_or_else(|| DecisionDetails::empty(spec.clone()));
         details.policy = policy;
         details.epoch = epoch;
+        if is_dry_run {
+            (details.mode, details.by_default) = (record.details.mode, record.details.by_default);
+        } else if let Some(load) = loads.decided {
+            // The decision stands beside the choice of the other policy.
+            details.beside = Some(Beside {
+                policy: record.details.policy.to_string(),
+                hosts: record.details.hosts.clone(),
+                refused: None,
+                load: Some(LinkLoad::of(&fabric, &load)),
+                decided: loads.chosen.map(|load| LinkLoad::of(&fabric, &load)),
+            });
+        }
         if details.note.is_none() && is_truncated(spec) {
             details.note = Some(
                 "the request had more than 32 hosts in `exclude` or `collocate`; such a list is not stored, so this decision \
@@ -239,16 +307,10 @@ impl<A: Addresses> Coordinator<A> {
                     .to_owned(),
             );
         }
-        let (id, at) = (record.id, self.now);
-        let record = DecisionRecord {
-            id,
-            at,
-            caller: None,
-            details,
-            entries: Vec::new(),
-            expires: None,
-            released: None,
-        };
+        let (id, at, entries) = (record.id, self.now, Vec::new());
+        let (caller, expires) =
+            if is_dry_run { (record.caller.clone(), record.expires) } else { (None, None) };
+        let record = DecisionRecord { id, at, caller, details, entries, expires, released: None };
         self.reply_to_what_if(to, Ok(WhatIfResult { record: Arc::new(record), refusal }));
     }
 

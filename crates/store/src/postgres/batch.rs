@@ -47,6 +47,7 @@ pub struct Statements {
     upsert_migration: Statement,
     upsert_job: Statement,
     delete_job: Statement,
+    upsert_modes: Statement,
     insert_cluster: Statement,
     delete_commitment: Statement,
     release: Statement,
@@ -68,6 +69,7 @@ impl Statements {
             upsert_migration,
             upsert_job,
             delete_job,
+            upsert_modes,
             insert_cluster,
             delete_commitment,
             release,
@@ -83,6 +85,7 @@ impl Statements {
             client.prepare(schema::UPSERT_MIGRATION),
             client.prepare(schema::UPSERT_JOB),
             client.prepare(schema::DELETE_JOB),
+            client.prepare(schema::UPSERT_MODES),
             client.prepare(schema::INSERT_CLUSTER),
             client.prepare(DELETE_COMMITMENT),
             client.prepare(RELEASE),
@@ -99,6 +102,7 @@ impl Statements {
             upsert_migration,
             upsert_job,
             delete_job,
+            upsert_modes,
             insert_cluster,
             delete_commitment,
             release,
@@ -153,6 +157,13 @@ impl<'a> Batch<'a> {
                 }
                 Change::Job(name, availability) => {
                     others.push((&statements.upsert_job, values(row::job(name, availability))));
+                }
+                Change::Modes(modes) => {
+                    others.push((&statements.upsert_modes, values([row::modes(modes)?])));
+                }
+                Change::Compared(record) => {
+                    let cells = [row::details(record)?, number(record.id.0)];
+                    others.push((&statements.update_details, values(cells)));
                 }
                 Change::Cluster(version) => {
                     others.push((&statements.insert_cluster, values(row::version(version))));

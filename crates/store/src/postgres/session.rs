@@ -214,6 +214,7 @@ impl Session {
             next: DecisionId(last.map_or(0, |last| unsigned(last) + 1)),
             decisions: rows(&reading, DECISIONS, Some(decisions), row::read_decision).await?,
             migrations: rows(&reading, schema::MIGRATIONS, None, row::read_migration).await?,
+            modes: rows(&reading, schema::MODES, None, row::read_modes).await?.pop(),
             jobs: rows(&reading, schema::JOBS, None, row::read_job).await?,
             callers: rows(&reading, schema::CALLERS, Some(keys), row::read_caller)
                 .await?
@@ -284,9 +285,9 @@ async fn updates(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<Upda
 
 /// Current state of touched rows, as changes.
 async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Change>, StoreError> {
-    let Touched { decided, moved, ended, migrations, jobs, cluster: _ } = touched;
+    let Touched { decided, moved, ended, migrations, jobs, compared, modes, cluster: _ } = touched;
     let (mut changes, mut ends) = (Vec::new(), Vec::new());
-    let ids: Vec<i64> = decided.iter().chain(&moved).chain(&ended).copied().collect();
+    let ids: Vec<i64> = decided.iter().chain(&moved).chain(&ended).chain(&compared).copied().collect();
     for row in if ids.is_empty() { vec![] } else { reply(reading.query(TOUCHED_DECISIONS, &[&ids])).await? } {
         let (record, held) = row::read_decision(&row)?;
         let (id, number, released) = (record.id, signed(record.id.0), record.released);
@@ -294,6 +295,8 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
             changes.push(Change::Decided(record.into(), held));
         } else if moved.contains(&number) {
             changes.push(Change::Moved(record.into(), held));
+        } else if compared.contains(&number) {
+            changes.push(Change::Compared(record.into()));
         }
         if ended.contains(&number) {
             ends.push(Change::Ended { id, released });
@@ -316,5 +319,10 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
         }
     }
     changes.extend(deleted.into_iter().map(Change::JobOver));
+    if modes {
+        for row in reply(reading.query(schema::MODES, &[])).await? {
+            changes.push(Change::Modes(row::read_modes(&row)?));
+        }
+    }
     Ok(changes)
 }

@@ -21,6 +21,11 @@ pub struct Touched {
     pub migrations: BTreeSet<i64>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub jobs: BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub compared: BTreeSet<i64>,
+    /// True if the modes changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub modes: bool,
     /// True if the cluster changed; a follower must then load everything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cluster: bool,
@@ -37,6 +42,8 @@ impl Touched {
                 Change::Ended { id, .. } => touched.ended.insert(signed(id.0)),
                 Change::Migration(migration) => touched.migrations.insert(signed(migration.id)),
                 Change::Job(name, _) | Change::JobOver(name) => touched.jobs.insert(name.clone()),
+                Change::Compared(record) => touched.compared.insert(signed(record.id.0)),
+                Change::Modes(_) => std::mem::replace(&mut touched.modes, true),
                 Change::Cluster(_) => std::mem::replace(&mut touched.cluster, true),
             };
         }
@@ -66,6 +73,8 @@ impl Touched {
         self.ended.append(&mut more.ended);
         self.migrations.append(&mut more.migrations);
         self.jobs.append(&mut more.jobs);
+        self.compared.append(&mut more.compared);
+        self.modes |= more.modes;
         self.cluster |= more.cluster;
         Ok(())
     }

@@ -6,7 +6,8 @@ mod service;
 
 use leeward_records::schema::Id;
 
-use super::table::{Operation, Parameter, Subject, header, of, path};
+use super::dry_run::DryRunQuery;
+use super::table::{Operation, Parameter, Subject, header, of, path, query};
 use super::{cluster, place};
 
 const IF_MATCH: Parameter = header(
@@ -19,6 +20,7 @@ const KEY: Parameter = header(
     "Unique key of the request. A repeated request with this key returns the first result.",
     place::key,
 );
+const DRY_RUN: Parameter = query::<DryRunQuery>();
 const ID: Parameter = path("id", "Identifier.", of::<Id>);
 
 /// All operations by subject.

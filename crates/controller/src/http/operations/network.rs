@@ -5,7 +5,7 @@ use axum::routing::{delete, get, patch, post, put};
 use leeward_fabric::cluster::ClusterFile;
 use leeward_records::schema::{File, Name};
 
-use super::{ID, IF_MATCH, KEY};
+use super::{DRY_RUN, ID, IF_MATCH, KEY};
 use crate::access::Role;
 use crate::http::pages::Page;
 use crate::http::table::Content::{Json, Nothing};
@@ -31,7 +31,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/cluster",
             role: Some(Role::Admin),
             summary: "Replace the cluster.",
-            parameters: &[IF_MATCH],
+            parameters: &[IF_MATCH, DRY_RUN],
             body: Some(of::<File<ClusterFile>>),
             answers: &[(200, "The cluster.", Json(of::<File<ClusterFile>>))],
             handler: || put(cluster::put),
@@ -41,7 +41,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/cluster",
             role: Some(Role::Admin),
             summary: "Change fields of the cluster by a merge patch (RFC 7396).",
-            parameters: &[IF_MATCH],
+            parameters: &[IF_MATCH, DRY_RUN],
             body: Some(of::<cluster::Patch>),
             answers: &[(200, "The cluster.", Json(of::<File<ClusterFile>>))],
             handler: || patch(cluster::patch),
@@ -161,7 +161,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/migrations/{id}",
             role: Some(Role::Place),
             summary: "Report the outcome of a migration: the task moved, or stayed.",
-            parameters: &[ID],
+            parameters: &[ID, DRY_RUN],
             body: Some(of::<migrations::AnswerBody>),
             answers: &[(200, "The migration.", Json(of::<migrations::Migration>))],
             handler: || post(migrations::answer),
@@ -171,7 +171,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/jobs/{job}",
             role: Some(Role::Place),
             summary: "Set the limit on the migrations of a job.",
-            parameters: &[path("job", "Name of the job.", of::<Name>)],
+            parameters: &[path("job", "Name of the job.", of::<Name>), DRY_RUN],
             body: Some(of::<migrations::JobBody>),
             answers: &[(204, "Stored.", Nothing)],
             handler: || put(migrations::set_job_limit),
@@ -181,7 +181,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/jobs/{job}",
             role: Some(Role::Place),
             summary: "Remove the limit on the migrations of a job.",
-            parameters: &[path("job", "Name of the job.", of::<Name>)],
+            parameters: &[path("job", "Name of the job.", of::<Name>), DRY_RUN],
             body: None,
             answers: &[(204, "Removed.", Nothing)],
             handler: || delete(migrations::remove_job_limit),

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use axum::routing::{delete, get, post};
 
-use super::{ID, KEY};
+use super::{DRY_RUN, ID, KEY};
 use crate::access::Role;
 use crate::http::pages::Page;
 use crate::http::table::Content::{self, Json};
@@ -12,7 +12,7 @@ use crate::http::{decisions, pages, place, policies, reports, score, workloads};
 
 /// Answers to a request that places.
 const DECIDED: &[(u16, &str, Content)] = &[
-    (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
+    (200, "The decision of an earlier identical request, or of a dry run.", Json(of::<decisions::Decision>)),
     (201, "The decision.", Json(of::<decisions::Decision>)),
 ];
 
@@ -39,7 +39,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/place/replicas",
             role: Some(Role::Place),
             summary: "Place the replicas of a block.",
-            parameters: &[KEY],
+            parameters: &[KEY, DRY_RUN],
             body: Some(of::<place::ReplicasBody>),
             answers: DECIDED,
             handler: || post(place::place::<place::ReplicasBody>),
@@ -49,7 +49,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/place/tasks",
             role: Some(Role::Place),
             summary: "Place tasks.",
-            parameters: &[KEY],
+            parameters: &[KEY, DRY_RUN],
             body: Some(of::<place::TasksBody>),
             answers: DECIDED,
             handler: || post(place::place::<place::TasksBody>),
@@ -59,7 +59,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/place/volumes",
             role: Some(Role::Place),
             summary: "Place the volume of a workload on a server, and guarantee the workload's SLO.",
-            parameters: &[KEY],
+            parameters: &[KEY, DRY_RUN],
             body: Some(of::<place::WorkloadBody>),
             answers: DECIDED,
             handler: || post(place::place::<place::VolumesBody>),
@@ -79,7 +79,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/workloads",
             role: Some(Role::Place),
             summary: "Admit a workload whose volume exists, and guarantee its SLO, or reject it.",
-            parameters: &[KEY],
+            parameters: &[KEY, DRY_RUN],
             body: Some(of::<place::WorkloadBody>),
             answers: DECIDED,
             handler: || post(place::place::<place::WorkloadBody>),
@@ -159,7 +159,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/commitments/{id}",
             role: Some(Role::Place),
             summary: "Release the resources of a decision whose work has ended.",
-            parameters: &[ID],
+            parameters: &[ID, DRY_RUN],
             body: None,
             answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
             handler: || delete(decisions::release),

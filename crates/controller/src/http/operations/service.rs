@@ -1,14 +1,15 @@
 //! Operations about the service itself, and streams to follow it.
 
 use axum::http::Method;
-use axum::routing::{get, post, put};
+use axum::routing::{get, patch, post, put};
 use leeward_records::schema::Id;
 use serde_json::Value;
 
+use super::DRY_RUN;
 use crate::access::Role;
 use crate::http::table::Content::{Json, Nothing, Stream, Text};
 use crate::http::table::{Operation, Subject, header, of, query};
-use crate::http::{board, demo, events, metrics, network, reload, shapes, status};
+use crate::http::{board, demo, events, metrics, modes, network, reload, shapes, status};
 use crate::reload::Reloaded;
 
 pub(super) const SUBJECT: Subject = Subject {
@@ -29,7 +30,7 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/events",
             role: Some(Role::Read),
-            summary: "Stream server-sent events: `decision`, `racks`, `hotspot`, `cluster`, `leader`, `missed`.",
+            summary: "Stream server-sent events: `decision`, `racks`, `hotspot`, `cluster`, `leader`, `modes`, `missed`.",
             parameters: &[header(
                 "last-event-id",
                 "Resume after this event. If later events are no longer stored, the first event is `missed`.",
@@ -54,11 +55,31 @@ pub(super) const SUBJECT: Subject = Subject {
             handler: || get(status::status),
         },
         Operation {
+            method: Method::GET,
+            path: "/v1/modes",
+            role: Some(Role::Read),
+            summary: "Get the modes: who decides requests of each kind.",
+            parameters: &[],
+            body: None,
+            answers: &[(200, "The modes.", Json(of::<modes::ModesBody>))],
+            handler: || get(modes::get),
+        },
+        Operation {
+            method: Method::PATCH,
+            path: "/v1/modes",
+            role: Some(Role::Admin),
+            summary: "Change modes. They stay over restarts, until the modes of the settings file change.",
+            parameters: &[DRY_RUN],
+            body: Some(of::<modes::ModeChangeBody>),
+            answers: &[(200, "The modes.", Json(of::<modes::ModesBody>))],
+            handler: || patch(modes::patch),
+        },
+        Operation {
             method: Method::POST,
             path: "/v1/reload",
             role: Some(Role::Admin),
-            summary: "Reload tokens, certificate, rate limits, Prometheus polling and log level.",
-            parameters: &[],
+            summary: "Reload policies, modes, estimates of loads, tokens, certificate, rate limits, polling and log level.",
+            parameters: &[DRY_RUN],
             body: None,
             answers: &[(
                 200,

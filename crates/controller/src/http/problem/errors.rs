@@ -134,7 +134,7 @@ impl IntoProblem for ReleaseError {
 }
 
 impl IntoProblem for WhatIfError {
-    fn problem(self, _: &Clock) -> Problem {
+    fn problem(self, clock: &Clock) -> Problem {
         match self {
             WhatIfError::NotFound(id) => Problem::no_decision(&id.to_string()),
             WhatIfError::NotInMemory(id) => Problem::new(
@@ -145,6 +145,7 @@ impl IntoProblem for WhatIfError {
                 ),
             ),
             WhatIfError::Invalid(field, detail) => invalid(field, detail),
+            WhatIfError::NameTaken(name, by) => PlaceError::NameTaken(name, by).problem(clock),
             WhatIfError::Busy => busy(),
             WhatIfError::Panicked => panicked(),
         }

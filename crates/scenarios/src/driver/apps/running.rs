@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use leeward_engine::Input;
+use leeward_engine::{Input, Ruling};
 use leeward_fabric::{Endpoint, HostId, Nanos};
 use leeward_fluid::{Finished, FlowId};
 use leeward_ledger::{Owner, OwnerKind, Scratch};
@@ -39,7 +39,8 @@ impl Driver<'_> {
         let arrival = self.workload.apps[app as usize].request.as_ref();
         let request = AppRequest { id, job: JobId(id), ..arrival.clone() };
         loop {
-            let answer = self.call(now, |engine, at, out| engine.place_app(at, request.clone(), out));
+            let answer = self
+                .call(now, |engine, at, out| engine.place_app(at, request.clone(), Ruling::default(), out));
             match answer {
                 Err(refusal) => {
                     self.record.apps[app as usize].refused += 1;

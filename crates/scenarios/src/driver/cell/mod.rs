@@ -29,7 +29,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_engine::{CommittedDecision, Engine, Input, Output, Policies};
+use leeward_engine::{CommittedDecision, Engine, Input, Output, Policies, Ruling};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Capacities, Fabric, HostId, Nanos};
 use leeward_ledger::{Ledger, Sample};
@@ -256,7 +256,7 @@ impl<'a> Driver<'a> {
 
     /// Places a task; the engine decides at once.
     fn place(&mut self, now: Nanos, request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
-        let placed = self.engine.place_app(now, request, &mut self.outputs);
+        let placed = self.engine.place_app(now, request, Ruling::default(), &mut self.outputs);
         self.drop_wake_ups();
         placed
     }

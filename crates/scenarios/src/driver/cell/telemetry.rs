@@ -52,7 +52,7 @@ impl Driver<'_> {
                 Output::MovesAdvised(advice) => {
                     advice.into_iter().for_each(|advice| self.relocate(now, advice))
                 }
-                Output::ReplicasPlaced(..) | Output::WakeAt(_) => {}
+                Output::ReplicasPlaced(..) | Output::MovesConsidered(_) | Output::WakeAt(_) => {}
             }
         }
     }

@@ -212,7 +212,9 @@ impl<'a> Driver<'a> {
                         }
                         Err(_) => self.retry(now, block as u32),
                     },
-                    Output::MovesAdvised(_) => unreachable!("this driver has no policy for moves"),
+                    Output::MovesAdvised(_) | Output::MovesConsidered(_) => {
+                        unreachable!("this driver has no policy for moves")
+                    }
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Blocks: requested one after another, written along the chain that the engine chose, and requested again if a host of
 //! the chain fails.
 
-use leeward_engine::{Input, Output};
+use leeward_engine::{Input, Output, Ruling};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
 use leeward_fluid::Finished;
 use leeward_ledger::EntryId;
@@ -70,7 +70,8 @@ impl Driver<'_> {
             },
         };
         let (at, first_output) = (Nanos::from_secs_f64(now), self.outputs.len());
-        let answer = self.engine.place_replicas(at, u64::from(block), request, &mut self.outputs);
+        let answer =
+            self.engine.place_replicas(at, u64::from(block), request, Ruling::default(), &mut self.outputs);
         if let Some(answer) = answer {
             // The answer precedes the answers of batches that are due.
             self.outputs.insert(first_output, Output::ReplicasPlaced(u64::from(block), answer));

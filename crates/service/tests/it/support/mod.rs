@@ -14,7 +14,12 @@ use leeward_service::{
 
 /// Names of the policies of these tests.
 pub fn labels() -> PolicyLabels {
-    PolicyLabels { replicas: "sinbad".into(), tasks: "borg".into(), moves: Some("utp".into()) }
+    PolicyLabels {
+        replicas: "sinbad".into(),
+        tasks: "borg".into(),
+        moves: Some("utp".into()),
+        ..PolicyLabels::default()
+    }
 }
 
 /// The policies of these tests.

@@ -8,6 +8,7 @@ use leeward_registry::{PolicySpec, RegistryError};
 use leeward_service::{AdmissionPolicies, PolicyLabels};
 use leeward_slo::{admit, limits};
 
+use super::Configured;
 use crate::settings::{Flags, Settings};
 
 /// Policies that the settings name, validated.
@@ -15,8 +16,9 @@ pub struct ChosenPolicies {
     replicas: PolicySpec,
     tasks: PolicySpec,
     moves: Option<PolicySpec>,
-    /// Policies for workloads with guaranteed SLOs.
-    pub admission: AdmissionPolicies,
+    default_replicas: PolicySpec,
+    default_tasks: PolicySpec,
+    admission: AdmissionPolicies,
 }
 
 impl ChosenPolicies {
@@ -30,40 +32,83 @@ impl ChosenPolicies {
             let make = |name: &str, settings: &str| moves::REGISTRY.make(name, settings).map(drop);
             parse_policy(flags, "policies.moves", text, make)
         };
-        Ok(ChosenPolicies {
-            replicas: parse_policy(flags, "policies.replicas", &names.replicas, |name, settings| {
+        let of_replicas = |field: &str, text: &str| {
+            parse_policy(flags, field, text, |name, settings| {
                 replicas::REGISTRY.make(name, settings).map(drop)
-            })?,
-            tasks: parse_policy(flags, "policies.tasks", &names.tasks, |name, settings| {
-                tasks::REGISTRY.make(name, settings).map(drop)
-            })?,
+            })
+        };
+        let of_tasks = |field: &str, text: &str| {
+            parse_policy(flags, field, text, |name, settings| tasks::REGISTRY.make(name, settings).map(drop))
+        };
+        let of_volumes = |field: &str, text: &str| {
+            parse_policy(flags, field, text, |name, settings| limits::REGISTRY.make(name, settings).map(drop))
+        };
+        let of_workload = |field: &str, text: &str| parse_policy(flags, field, text, check_admission);
+        let defaults = &names.defaults;
+        Ok(ChosenPolicies {
+            replicas: of_replicas("policies.replicas", &names.replicas)?,
+            tasks: of_tasks("policies.tasks", &names.tasks)?,
             moves: names.moves.as_ref().map(parse_moves).transpose()?,
+            default_replicas: of_replicas("policies.defaults.replicas", &defaults.replicas)?,
+            default_tasks: of_tasks("policies.defaults.tasks", &defaults.tasks)?,
             admission: AdmissionPolicies {
-                admission: parse_policy(flags, "policies.workload", &names.workload, check_admission)?,
-                volumes: parse_policy(flags, "policies.volumes", &names.volumes, |name, settings| {
-                    limits::REGISTRY.make(name, settings).map(drop)
-                })?,
+                admission: of_workload("policies.workload", &names.workload)?,
+                volumes: of_volumes("policies.volumes", &names.volumes)?,
+                default_admission: of_workload("policies.defaults.workload", &defaults.workload)?,
+                default_volumes: of_volumes("policies.defaults.volumes", &defaults.volumes)?,
             },
         })
     }
 
+    /// Policies, estimates of loads and modes of a service with this report interval.
+    ///
+    /// # Errors
+    /// [`InputError`] with the field or the flag.
+    pub fn configured(
+        self,
+        flags: &Flags,
+        settings: &Settings,
+        interval: Nanos,
+    ) -> Result<Configured, InputError> {
+        let ledger = settings.ledger.with_interval(interval);
+        ledger.check().map_err(|error| {
+            let field = if error.field == "interval" {
+                "interval".to_owned()
+            } else {
+                format!("ledger.{}", error.field)
+            };
+            flags.wrong(&field, format!("{}: expected {}", error.value, error.expected))
+        })?;
+        settings.modes.check().map_err(|(kind, reason)| flags.wrong(&format!("modes.{kind}"), reason))?;
+        let (labels, admission) = (self.labels(), self.admission.clone());
+        let policies = Box::new(self.factory(interval));
+        Ok(Configured { policies, labels, admission, ledger, modes: settings.modes })
+    }
+
     /// Labels of the policies.
-    pub fn labels(&self) -> PolicyLabels {
+    fn labels(&self) -> PolicyLabels {
         PolicyLabels {
             replicas: self.replicas.label.as_str().into(),
             tasks: self.tasks.label.as_str().into(),
             moves: self.moves.as_ref().map(|moves| moves.label.as_str().into()),
+            default_replicas: Some(self.default_replicas.label.as_str().into()),
+            default_tasks: Some(self.default_tasks.label.as_str().into()),
         }
     }
 
     /// Factory of the policies, for an engine with this report interval.
-    pub fn factory(self, interval: Nanos) -> impl Fn() -> Policies + Send + 'static {
+    fn factory(self, interval: Nanos) -> impl Fn() -> Policies + Send + Sync + 'static {
         // A moved task stays for ten intervals (Hotspots section 5.2).
         let cooldown = Nanos(interval.0.saturating_mul(10));
-        let ChosenPolicies { replicas: blocks, tasks: apps, moves, .. } = self;
+        let ChosenPolicies { replicas: blocks, tasks: apps, moves, default_replicas, default_tasks, .. } =
+            self;
+        let of_replicas = |policy: &PolicySpec| replicas::REGISTRY.make(&policy.name, &policy.settings).ok();
+        let of_tasks = |policy: &PolicySpec| tasks::REGISTRY.make(&policy.name, &policy.settings).ok();
         move || Policies {
-            replicas: replicas::REGISTRY.make(&blocks.name, &blocks.settings).ok(),
-            tasks: tasks::REGISTRY.make(&apps.name, &apps.settings).ok(),
+            replicas: of_replicas(&blocks),
+            tasks: of_tasks(&apps),
+            default_replicas: of_replicas(&default_replicas),
+            default_tasks: of_tasks(&default_tasks),
             moves: moves.as_ref().and_then(|moves| moves::REGISTRY.make(&moves.name, &moves.settings).ok()),
             cooldown,
             ..Policies::default()

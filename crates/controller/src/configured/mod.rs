@@ -1,0 +1,55 @@
+//! Settings of a running service that a reload may change: policies, estimates of loads, and modes.
+
+mod policies;
+
+use leeward_engine::{Engine, Policies};
+use leeward_fabric::Cluster;
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::Explain;
+use leeward_records::Modes;
+use leeward_service::{AdmissionPolicies, Configuration, PolicyLabels};
+
+pub use self::policies::ChosenPolicies;
+
+/// Number of candidates per level whose reasons a decision keeps, besides the chosen candidates.
+const EXPLAIN: Explain = Explain::Top(8);
+
+/// Factory of policies. It may run more than once.
+pub type MakePolicies = Box<dyn Fn() -> Policies + Send + Sync>;
+
+/// Settings in force that a reload may change. They were checked.
+pub struct Configured {
+    /// Factory of the policies.
+    pub policies: MakePolicies,
+    /// Names of the policies as users write them, settings included.
+    pub labels: PolicyLabels,
+    /// Policies for guarantees.
+    pub admission: AdmissionPolicies,
+    /// Settings of the ledger.
+    pub ledger: LedgerSettings,
+    /// Modes of the settings file.
+    pub modes: Modes,
+}
+
+impl Configured {
+    /// Creates an engine without state for a cluster.
+    pub fn engine(&self, cluster: &Cluster, leads: bool, seed: u64) -> Engine {
+        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, self.ledger.clone());
+        let mut policies = (self.policies)();
+        // Followers receive moves from the leader.
+        policies.moves = policies.moves.filter(|_| leads);
+        Engine::new(ledger.expect("the settings were checked"), policies, seed, EXPLAIN)
+    }
+
+    /// Configuration that a running coordinator takes on.
+    pub fn configuration(&self, leads: bool) -> Configuration {
+        let mut policies = (self.policies)();
+        policies.moves = policies.moves.filter(|_| leads);
+        Configuration {
+            policies,
+            labels: self.labels.clone(),
+            admission: self.admission.clone(),
+            ledger: self.ledger.clone(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Moves of tasks out of hot racks.
+
+use leeward_fabric::{DomainId, HostId, Load};
+use leeward_ledger::EntryId;
+use leeward_placement::Context;
+use leeward_placement::moves::MoveRequest;
+use leeward_placement::tasks::Traffic;
+use leeward_registry::splitmix;
+
+use super::{BEST_EFFORT, Engine};
+use crate::message::{Advice, MoveRule, Output};
+
+/// Share of a canary that takes in every rack, in hundredths of a percent.
+const WHOLE: u64 = 10_000;
+
+impl Engine {
+    /// Moves tasks out of hot racks, if there is a policy for moves and the rule allows it.
+    pub(super) fn relieve(&mut self, out: &mut Vec<Output>) {
+        let rule = self.move_rule;
+        let Some(policy) = self.policies.moves.as_ref().filter(|_| rule != MoveRule::Off) else { return };
+        let view = &mut self.ledger.view(self.now, &mut self.scratch);
+        let fabric = self.pool.fabric().clone();
+        let seed = self.seed;
+        let takes_part = |rack: DomainId| match rule {
+            MoveRule::Canary(share) => {
+                splitmix(splitmix(seed) ^ u64::from(rack.0)) % WHOLE < u64::from(share)
+            }
+            MoveRule::Off | MoveRule::Shadow | MoveRule::On => true,
+        };
+        let is_hot = |rack: &DomainId| {
+            let links = [fabric.out_of_domain(*rack), fabric.into_domain(*rack)];
+            let stays_hot =
+                |link| view.utilization_with(link, Load(0)).is_some_and(|now| now > view.hot_above());
+            links.into_iter().flatten().any(|link| view.hot_since(link).is_some() && stays_hot(link))
+        };
+        let racks: Vec<DomainId> =
+            fabric.all_racks().filter(is_hot).filter(|&rack| takes_part(rack)).collect();
+        if racks.is_empty() {
+            return;
+        }
+        let mut request = self.cell.request(&racks, self.policies.cooldown, self.now);
+        if let Some(history) = &self.history {
+            let estimates = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
+            let estimates: Vec<[Traffic; 2]> = estimates.collect();
+            for running in &mut request.running {
+                running.demand = running.demand.with_measured(estimates[running.job as usize]);
+            }
+        }
+        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
+        let mut context = Context { view, pool, seed, explain };
+        let answer = policy.place_one(&request, &mut context);
+        let Ok(mut decision) = answer else { return };
+        let advice = decision.choice.moves.iter().map(|planned| {
+            let running = &request.running[planned.at as usize];
+            Advice { task: running.task, from: running.host, to: planned.to, link: planned.link }
+        });
+        let advice: Vec<Advice> = advice.collect();
+        if advice.is_empty() {
+            return;
+        }
+        if rule == MoveRule::Shadow {
+            advice.iter().for_each(|advice| self.cell.note_considered(advice.task, self.now));
+            return out.push(Output::MovesConsidered(advice));
+        }
+        let entries = self.ledger.commit(std::mem::take(&mut decision.change), self.now).expect(BEST_EFFORT);
+        let mut entries = entries.into_iter();
+        for planned in &decision.choice.moves {
+            let entries = &mut entries;
+            self.move_task(&request, planned.at, planned.to, |count| entries.take(count).collect());
+        }
+        out.push(Output::MovesAdvised(advice));
+    }
+
+    /// Moves a task of a request for moves. `take` returns the next entries of the committed decision.
+    fn move_task(
+        &mut self,
+        request: &MoveRequest,
+        at: u32,
+        to: HostId,
+        take: impl FnOnce(usize) -> Vec<EntryId>,
+    ) {
+        let running = &request.running[at as usize];
+        let (from, demand) = (running.host, running.demand);
+        let job = request.budgets[running.job as usize].job;
+        let new = take(running.assumed_demand().entry_count());
+        let current = self.cell.entries(running.task).iter();
+        let before = current.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
+        let fabric = self.pool.fabric().clone();
+        let former = self.cell.move_to(&fabric, running.task, to, (new, before), self.now);
+        self.ledger.release(&former, self.now);
+        self.pool.vacate(from, job, demand.cpus, demand.memory);
+        self.pool.occupy(to, job, demand.cpus, demand.memory);
+    }
+}
