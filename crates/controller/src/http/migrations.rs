@@ -8,11 +8,12 @@ use leeward_engine::Availability;
 use leeward_fabric::input::excerpt;
 use leeward_records::MigrationState;
 use leeward_records::schema::{Id, Name, Time};
-use leeward_service::{AnswerMigration, MigrationAnswer, MigrationQuery, SetJob};
+use leeward_service::{AnswerDryRun, AnswerMigration, MigrationAnswer, MigrationQuery, SetJob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
+use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::Problem;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};

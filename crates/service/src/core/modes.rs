@@ -106,7 +106,7 @@ impl<A: Addresses> Coordinator<A> {
                     self.set_modes(state);
                 }
             }
-            None => self.set_modes(self.modes.clone()),
+            None => {}
         }
     }
 
