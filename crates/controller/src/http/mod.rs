@@ -26,6 +26,7 @@ mod reload;
 mod reports;
 mod score;
 mod shapes;
+mod sites;
 mod state;
 mod status;
 mod table;
