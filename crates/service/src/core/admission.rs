@@ -274,6 +274,7 @@ impl<A: Addresses> Coordinator<A> {
         let own: Vec<EntryId> = entries.collect();
         let Some(Waiting { placement, callers }) = self.waiting.remove(&running.id) else { return };
         let details = self.promise_details(&placement.spec, running.epoch, new, narrowest);
+        let details = DecisionDetails { digest: placement.digest(), ..details };
         self.record(running.id, placement.caller, placement.lasts, details, own, callers);
         self.release_expired();
     }
@@ -331,6 +332,7 @@ impl<A: Addresses> Coordinator<A> {
             note: None,
             why: vec![reason],
             promise: Some(grant),
+            digest: None,
         }
     }
 
