@@ -5,6 +5,7 @@
 //! measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
 mod access;
+mod exposure;
 mod http;
 mod log;
 mod observability;

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Connection, Peer, UnauthenticatedConnections};
-use crate::http::{About, AppState, Board, Bodies, description, routes};
+use crate::http::{About, AppState, Board, Bodies, Reporters, description, routes};
 use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
 use crate::polling::PolledReports;
 use crate::probes::Probes;
@@ -86,6 +87,8 @@ pub struct Service {
     pub demo: bool,
     /// Settings of measurements by agents.
     pub probes: ProbeSettings,
+    /// Files with secrets; the status warns if other users can read them.
+    pub secrets: Vec<PathBuf>,
     /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated. If
     /// all connections have authenticated, the new connection waits until one closes. Default 512: most systems allow a
     /// process 1,024 open files.
@@ -151,6 +154,7 @@ impl Service {
             advertise: None,
             demo: false,
             probes: ProbeSettings::default(),
+            secrets: Vec::new(),
             cluster,
             make: Box::new(make),
             labels,
@@ -284,6 +288,8 @@ impl Service {
             telemetry,
             demo: self.demo.then(Board::default),
             probes,
+            reporters: Reporters::default(),
+            secrets: self.secrets,
             largest: body,
             bodies: Arc::new(Bodies::new(bodies.max(body))),
             patience,

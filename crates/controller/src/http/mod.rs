@@ -23,6 +23,7 @@ mod policies;
 mod probes;
 mod problem;
 mod reload;
+mod reporters;
 mod reports;
 mod score;
 mod shapes;
@@ -42,6 +43,7 @@ pub use self::board::Board;
 pub use self::bodies::Bodies;
 use self::operations::SUBJECTS;
 use self::problem::Problem;
+pub use self::reporters::Reporters;
 pub use self::state::{About, AppState};
 
 /// OpenAPI document of all operations.

@@ -18,6 +18,7 @@ use serde::de::IgnoredAny;
 use self::policies::ChosenPolicies;
 use self::store_location::StoreLocation;
 use self::tls_and_tokens::TlsAndTokens;
+use crate::exposure;
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
@@ -126,6 +127,9 @@ impl Ready {
         service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
         service.admission_policies = admission;
         service.probes = settings.probes.clone();
+        let file = location.path().filter(|_| matches!(location, StoreLocation::File(_)));
+        service.secrets = exposure::secrets(&settings, file);
+        let exposed = exposure::warnings(&service.secrets);
         service.telemetry = Arc::new(Telemetry::new(telemetry));
         (service.access, service.tls) = (tls_and_tokens.access.clone(), tls_and_tokens.tls.clone());
         service.reload = Some(Arc::new(Reload {
@@ -143,6 +147,7 @@ impl Ready {
             let store = location.path().unwrap_or(Path::new("memory")).display();
             tracing::info!(version = env!("CARGO_PKG_VERSION"), url, %store, "started");
             tls_and_tokens.warn();
+            exposed.iter().for_each(|warning| tracing::warn!("{warning}"));
             Ok(())
         });
         served.map_err(|error| match error {

@@ -8,6 +8,7 @@
 
 mod admission;
 mod apps;
+mod clamp;
 mod completion;
 mod disks;
 mod error;
