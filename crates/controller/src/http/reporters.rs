@@ -102,8 +102,9 @@ impl Reporters {
         let count = rare().count();
         let more = if count > SHOWN { ", ..." } else { "" };
         Some(format!(
-            "reports are too rare: those of {shown}{more} ({count} in all) cover up to {longest} each, and the service \
-             expects a report every {interval}; links are unknown in between"
+            "reports are too rare: those of {shown}{more} ({count} in all) cover up to {:.1} s each, and the service \
+             expects a report every {interval}; links are unknown in between",
+            longest.as_secs_f64()
         ))
     }
 }
@@ -137,7 +138,7 @@ mod tests {
         record(&reporters, "r0h1", 5, 15);
         record(&reporters, "r0h2", 1, 15);
         let text = warning(&reporters, 16).expect("a warning");
-        assert!(text.contains("those of r0h1 (1 in all) cover up to 5s"), "{text}");
+        assert!(text.contains("those of r0h1 (1 in all) cover up to 5.0 s"), "{text}");
         record(&reporters, "r0h1", 1, 16);
         assert_eq!(warning(&reporters, 16), None);
         record(&reporters, "r0h1", 5, 21);

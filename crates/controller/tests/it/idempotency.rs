@@ -75,7 +75,8 @@ fn another_body_is_rejected_and_a_named_default_is_not_also_after_a_restart() {
             assert!(is_reused("idempotency-key", &reply), "{restarted} {other} {reply:?}");
         }
         assert_eq!(keyed(&server, TASKS, "task", &app).0, 200);
-        let reply = keyed(&server, TASKS, "task", &json!({ "app": { "tasks": [{ "name": "t", "cpus": 2 }] } }));
+        let reply =
+            keyed(&server, TASKS, "task", &json!({ "app": { "tasks": [{ "name": "t", "cpus": 2 }] } }));
         assert!(is_reused("idempotency-key", &reply), "{restarted} {reply:?}");
         assert_eq!(server.get("/v1/commitments").2["items"], before["items"], "nothing was committed");
         if !restarted {
