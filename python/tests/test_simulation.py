@@ -282,7 +282,10 @@ def test_invalid_telemetry_is_rejected_with_line_and_column(
             "error: --policy: sinbad.interval: `1`: the unit",
         ),
         (("--size", "256MiB", "--policy", "ccp:sample=0"), "error: --policy: ccp.sample: 0: expected"),
-        (("--size", "256MiB", "--exclude", "x"), "error: --exclude: `x`: the cluster has no such host, rack or pod"),
+        (
+            ("--size", "256MiB", "--exclude", "x"),
+            "error: --exclude: `x`: the cluster has no such host, rack or pod",
+        ),
         (("--size", "256MiB", "--tag", "ssd"), "error: --tag: no host has the tag `ssd`"),
         (
             ("--size", "256MiB", "--replicas", "0"),

@@ -139,7 +139,10 @@ fn reports_that_are_too_rare_are_in_the_status_until_they_fit() {
     assert_eq!(send("2026-01-31T12:00:00Z", "2026-01-31T12:00:04Z"), json!([]), "a single long window");
     let warnings = send("2026-01-31T12:00:04Z", "2026-01-31T12:00:08Z");
     let text = warnings[0].as_str().expect("a warning");
-    assert!(text.starts_with("reports are too rare: those of r0h1 (1 in all) cover up to 4.0 s each"), "{text}");
+    assert!(
+        text.starts_with("reports are too rare: those of r0h1 (1 in all) cover up to 4.0 s each"),
+        "{text}"
+    );
     assert_eq!(send("2026-01-31T12:00:09Z", "2026-01-31T12:00:10Z"), json!([]));
 }
 
