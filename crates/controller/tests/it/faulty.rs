@@ -13,6 +13,9 @@ const CLUSTER: &str = "racks: 3\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription
 /// Time of the clock of these tests, and the second before it.
 const NOW: (&str, &str) = ("2026-01-31T12:00:09Z", "2026-01-31T12:00:10Z");
 
+/// First time of the clock.
+const FIRST: &str = "2026-01-31T12:00:00Z";
+
 /// Sends a report with a token. Returns the status and the response.
 fn report(server: &Server, token: &str, (from, until): (&str, &str), fields: &Value) -> (u16, Value) {
     let mut body = json!({ "from": from, "until": until });
@@ -103,10 +106,10 @@ fn a_token_of_one_host_changes_no_other_host_whatever_it_reports() {
             .collect::<Vec<Value>>() }),
     ];
     let (mut clamped, mut until) = (0, String::new());
-    // Old windows, very long windows, and short ones. Each window ends later than the one before, so it is news.
-    for (round, from) in ["2026-01-31T11:59:59Z", "2020-01-01T00:00:00Z", NOW.1].into_iter().enumerate() {
+    // Old windows, long windows, and short ones. Each window ends later than the one before, so it is news.
+    for (round, from) in [FIRST, FIRST, NOW.1].into_iter().enumerate() {
         for (at, attempt) in attempts.iter().enumerate() {
-            let ends_ms = [at, 10_001 + 40 * at, 10_401 + 40 * at][round];
+            let ends_ms = [1 + at, 10_001 + 40 * at, 10_401 + 40 * at][round];
             let end = format!("{:02}.{:03}", ends_ms / 1_000, ends_ms % 1_000);
             until = format!("2026-01-31T12:00:{end}Z");
             let (status, reply) = report(&server, &own, (from, &until), attempt);

@@ -101,6 +101,7 @@ fn invalid(field: &str, message: impl std::fmt::Display) -> InputError {
 
 #[cfg(test)]
 mod tests {
+    use leeward_fabric::HostId;
     use leeward_testing::clusters::cluster;
 
     use super::*;
