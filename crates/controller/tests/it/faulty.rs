@@ -96,7 +96,7 @@ fn a_token_of_one_host_changes_no_other_host_whatever_it_reports() {
         link(1e18, json!({ "speed_bps": 1e18, "queue_bytes": most })),
         link(0.0, json!({ "speed_bps": 0 })),
         device(json!({ "busy": 1, "read_bps": 1e18, "write_bps": 1e18, "queue": 9e17, "in_flight": most })),
-        host(json!({ "stored": "18446744073709551615B" })),
+        host(json!({ "stored": "9000PB" })),
         host(json!({ "up": false })),
         link(1e18, json!({})),
         host(json!({ "up": true, "draining": true })),
