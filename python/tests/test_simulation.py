@@ -274,7 +274,7 @@ def test_invalid_telemetry_is_rejected_with_line_and_column(
     ("options", "error"),
     [
         (("--size", "256"), "error: --size: `256`: the unit is missing"),
-        (("--size", "256MiB", "--writer", "h9"), "error: --writer: unknown host `h9`"),
+        (("--size", "256MiB", "--writer", "h9"), "error: --writer: `h9`: the cluster has no such host"),
         (("--size", "256MiB", "--policy", "best"), "error: --policy: unknown policy `best`"),
         (("--size", "256MiB", "--policy", "sinbad:foo=1"), "error: --policy: sinbad.foo: unknown field"),
         (
@@ -282,7 +282,10 @@ def test_invalid_telemetry_is_rejected_with_line_and_column(
             "error: --policy: sinbad.interval: `1`: the unit",
         ),
         (("--size", "256MiB", "--policy", "ccp:sample=0"), "error: --policy: ccp.sample: 0: expected"),
-        (("--size", "256MiB", "--exclude", "x"), "error: --exclude: `x`: no host, rack or pod"),
+        (
+            ("--size", "256MiB", "--exclude", "x"),
+            "error: --exclude: `x`: the cluster has no such host, rack or pod",
+        ),
         (("--size", "256MiB", "--tag", "ssd"), "error: --tag: no host has the tag `ssd`"),
         (
             ("--size", "256MiB", "--replicas", "0"),

@@ -62,7 +62,7 @@ pub struct Device {
 }
 
 /// Reply to an accepted report.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub struct Acceptance {
     /// Number of links with new data.
     pub links: u64,
@@ -72,6 +72,11 @@ pub struct Acceptance {
     /// Devices that the cluster does not have.
     #[serde(default)]
     pub unknown_devices: Vec<String>,
+    /// Links and hosts with values above their capacity, which the controller bounded.
+    #[serde(default)]
+    pub clamped_names: Vec<String>,
+    /// Time that the controller expects between two reports, in seconds; `None` from an earlier controller.
+    pub interval_s: Option<f64>,
 }
 
 /// Parts of a report without new data.

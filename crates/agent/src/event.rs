@@ -38,6 +38,15 @@ pub enum Event {
     SoleCounted(String),
     /// The cluster has no device with this disk's name.
     NoDevice(String),
+    /// The agent reports less often than the controller expects.
+    Rare {
+        /// Interval of the agent.
+        own: Nanos,
+        /// Interval of the controller, in seconds.
+        needed_s: f64,
+    },
+    /// The controller bounded the load of this link by its capacity in the cluster file.
+    Clamped(String),
 }
 
 impl fmt::Display for Event {
@@ -90,6 +99,17 @@ impl fmt::Display for Event {
                      name in the cluster, and disks without a --disk are left out"
                 )
             }
+            Event::Rare { own, needed_s } => write!(
+                f,
+                "reports are too rare: one every {own}, and the controller expects one every {needed_s} s; the links \
+                 are unknown in between: set --interval {needed_s}s"
+            ),
+            Event::Clamped(name) => write!(
+                f,
+                "`{}`: the load is above the capacity in the cluster file and counts as this capacity; correct the \
+                 cluster file, or name the interfaces with --interface",
+                excerpt(name)
+            ),
         }
     }
 }

@@ -17,6 +17,9 @@ use crate::window::{Gap, Window};
 /// new names could fill the log.
 const MOST_ONCE: usize = 256;
 
+/// Ratio of the agent's interval to the controller's from which on the controller takes links for silent at times.
+const RARE: f64 = 1.5;
+
 /// Disks to report, and their names in the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Disks(BTreeMap<String, String>);
@@ -167,9 +170,13 @@ impl Reporter {
                 let stale = acceptance.links == 0 && acceptance.skipped != SkippedParts::default();
                 let event = if stale { Event::Stale } else { Event::Reports { dropped } };
                 let mut events: Vec<Event> = self.changed(event).into_iter().collect();
-                events.extend(
-                    self.first_time(acceptance.unknown_devices.into_iter().map(Event::NoDevice).collect()),
-                );
+                let unknown = acceptance.unknown_devices.into_iter().map(Event::NoDevice);
+                let clamped = acceptance.clamped_names.into_iter().map(Event::Clamped);
+                let own = self.schedule.interval();
+                let is_rare = |needed_s: &f64| own.as_secs_f64() > needed_s * RARE;
+                let rare = acceptance.interval_s.filter(is_rare);
+                let rare = rare.map(|needed_s| Event::Rare { own, needed_s });
+                events.extend(self.first_time(unknown.chain(clamped).chain(rare).collect()));
                 events
             }
             Err(Rejection { why, after }) => {
@@ -262,7 +269,7 @@ mod tests {
         assert!(reporter.report(Nanos(2_000 * Nanos::SECOND.0)).is_some());
         let acceptance = |links| {
             let skipped = SkippedParts { stale: 2 - links, down: 0 };
-            Ok(Acceptance { links, skipped, unknown_devices: Vec::new() })
+            Ok(Acceptance { links, skipped, ..Acceptance::default() })
         };
         let events = reporter.process_reply(Nanos(0), acceptance(2), 0.5);
         // There were 1,000 windows, and only the last one was accepted.
@@ -271,6 +278,25 @@ mod tests {
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());
         assert_eq!(reporter.process_reply(Nanos(0), acceptance(2), 0.5), [], "the event is logged once");
         assert_eq!(reporter.process_reply(Nanos(0), acceptance(0), 0.5), [Event::Stale]);
+    }
+
+    #[test]
+    fn an_interval_that_does_not_fit_and_clamped_loads_are_logged_once() {
+        let mut reporter = reporter();
+        let mut reply = |interval_s, clamped: &[&str]| {
+            let clamped_names = clamped.iter().map(|&name| name.to_owned()).collect();
+            let acceptance = Acceptance { links: 2, interval_s, clamped_names, ..Acceptance::default() };
+            let mut events = reporter.process_reply(Nanos(0), Ok(acceptance), 0.5);
+            events.retain(|event| *event != Event::Reports { dropped: 0 });
+            events
+        };
+        // The agent reports every second.
+        for fits in [None, Some(0.7), Some(1.0), Some(5.0)] {
+            assert_eq!(reply(fits, &[]), []);
+        }
+        assert_eq!(reply(Some(0.2), &[]), [Event::Rare { own: Nanos::SECOND, needed_s: 0.2 }]);
+        assert_eq!(reply(Some(0.2), &["r0h1:egress"]), [Event::Clamped("r0h1:egress".to_owned())]);
+        assert_eq!(reply(Some(0.2), &["r0h1:egress"]), []);
     }
 
     #[test]

@@ -37,6 +37,11 @@ impl ReportSchedule {
         ReportSchedule { interval, next_reading, failures: 0, quiet_until: now }
     }
 
+    /// Time between readings.
+    pub fn interval(&self) -> Nanos {
+        self.interval
+    }
+
     /// Time of the next reading after `now`. Missed times are skipped, because two readings at once give no window.
     pub fn next(&mut self, now: Nanos, random: f64) -> Nanos {
         if self.next_reading <= now {

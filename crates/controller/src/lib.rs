@@ -6,6 +6,7 @@
 
 mod access;
 mod configured;
+mod exposure;
 mod http;
 mod log;
 mod observability;

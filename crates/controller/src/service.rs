@@ -34,7 +34,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Connection, Peer, UnauthenticatedConnections};
 use crate::configured::Configured;
-use crate::http::{About, AppState, Board, Bodies, description, routes};
+use crate::http::{About, AppState, Board, Bodies, Reporters, description, routes};
 use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
 use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
@@ -88,6 +88,8 @@ pub struct Service {
     pub demo: bool,
     /// Settings of measurements by agents.
     pub probes: ProbeSettings,
+    /// Files with secrets; the status warns if other users can read them.
+    pub secrets: Vec<PathBuf>,
     /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated. If
     /// all connections have authenticated, the new connection waits until one closes. Default 512: most systems allow a
     /// process 1,024 open files.
@@ -155,6 +157,7 @@ impl Service {
             advertise: None,
             demo: false,
             probes: ProbeSettings::default(),
+            secrets: Vec::new(),
             cluster,
             seed,
             interval,
@@ -305,6 +308,8 @@ impl Service {
             telemetry,
             demo: self.demo.then(Board::default),
             probes,
+            reporters: Reporters::default(),
+            secrets: self.secrets,
             largest: body,
             bodies: Arc::new(Bodies::new(bodies.max(body))),
             patience,

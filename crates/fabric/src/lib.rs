@@ -31,6 +31,7 @@ mod fabric;
 mod ids;
 pub mod input;
 mod names;
+mod nearest;
 mod path;
 pub mod units;
 

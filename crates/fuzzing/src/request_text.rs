@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, header};
+use axum::http::{HeaderValue, Request, header};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
 /// Time limit for a reply. Longer replies, such as streams and long polls, are not awaited.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Parses a request: method and URI on a line, a line for each header, an empty line, and the body, which is JSON by
-/// default. `None` if the text is no request.
+/// Parses a request: method and URI on a line, a line for each header, an empty line, and the body. By default,
+/// the body is JSON and the host is this machine. `None` if the text is no request.
 pub fn parse(text: &[u8]) -> Option<Request<Body>> {
     let end = text.windows(2).position(|two| two == b"\n\n");
     let (head, body) = end.map_or((text, &[][..]), |end| (&text[..end], &text[end + 2..]));
@@ -25,8 +25,9 @@ pub fn parse(text: &[u8]) -> Option<Request<Body>> {
         request = request.header(&line[..colon], line[colon + 1..].trim_ascii());
     }
     let mut request = request.body(Body::from(body.to_vec())).ok()?;
-    let json = || "application/json".parse().expect("a header value");
-    request.headers_mut().entry(header::CONTENT_TYPE).or_insert_with(json);
+    let value = |text: &'static str| move || HeaderValue::from_static(text);
+    request.headers_mut().entry(header::CONTENT_TYPE).or_insert_with(value("application/json"));
+    request.headers_mut().entry(header::HOST).or_insert_with(value("localhost"));
     Some(request)
 }
 

@@ -36,22 +36,36 @@ impl Ledger {
     }
 
     fn accept(&mut self, sample: &Sample, now: Nanos, discarded: &mut DiscardedSamples) {
+        match self.rejection(sample, now) {
+            Some(count) => *count(discarded) += 1,
+            None => {
+                self.touch(sample.resource, sample.window, now);
+                self.update_estimate(sample);
+            }
+        }
+    }
+
+    /// True if a report of this sample changes the estimate of its resource.
+    pub fn is_news(&self, sample: &Sample, now: Nanos) -> bool {
+        self.rejection(sample, now).is_none()
+    }
+
+    /// Count of the reason why a sample is rejected; `None` for an acceptable sample.
+    fn rejection(&self, sample: &Sample, now: Nanos) -> Option<fn(&mut DiscardedSamples) -> &mut u64> {
         let (from, until) = sample.window;
         let Some(gauge) = self.gauges.get(sample.resource.index()) else {
-            discarded.unknown += 1;
-            return;
+            return Some(|discarded| &mut discarded.unknown);
         };
         // A clock that is ahead must not make every later window stale.
         let ahead = until > now.plus(self.settings.interval);
         if from >= until || ahead || sample.load.0 < 0 || sample.guaranteed.is_some_and(|load| load.0 < 0) {
-            discarded.invalid += 1;
+            Some(|discarded| &mut discarded.invalid)
         } else if gauge.source == Source::Down {
-            discarded.down += 1;
+            Some(|discarded| &mut discarded.down)
         } else if gauge.source != Source::Derived && until <= gauge.until {
-            discarded.stale += 1;
+            Some(|discarded| &mut discarded.stale)
         } else {
-            self.touch(sample.resource, sample.window, now);
-            self.update_estimate(sample);
+            None
         }
     }
 

@@ -38,9 +38,7 @@ impl Constraints {
                 (Some(host), _) => constraints.excluded_hosts.push(host),
                 (None, Some(domain)) => constraints.excluded_domains.push(domain),
                 (None, None) => {
-                    let name = excerpt(name);
-                    let message = format!("`{name}`: no host, rack or pod of the cluster has this name");
-                    return Err(invalid("exclude", message));
+                    return Err(invalid("exclude", fabric.no_place(name)));
                 }
             }
         }

@@ -87,6 +87,9 @@ pub struct DecisionDetails {
     /// Current guarantee of a workload; later decisions may have changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Grant>,
+    /// Digest of the request if it had a client or a key. `None` also in decisions of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<u64>,
 }
 
 /// Choice of the policy that did not decide, for comparison. Both loads are of the network before the decision.
@@ -224,6 +227,7 @@ impl DecisionDetails {
             note: None,
             why: Vec::new(),
             promise: None,
+            digest: None,
         }
     }
 
@@ -254,6 +258,7 @@ impl DecisionDetails {
             note: decision.basis.note.map(|note| Note::text(note).to_owned()),
             why: decision.why.iter().map(|considered| Reason::of(fabric, considered)).collect(),
             promise: None,
+            digest: None,
         }
     }
 }

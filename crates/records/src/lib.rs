@@ -5,6 +5,7 @@ mod caller;
 mod change;
 mod clock;
 mod decision;
+mod digest;
 mod ids;
 mod migration;
 mod modes;

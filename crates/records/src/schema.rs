@@ -40,9 +40,10 @@ impl Name {
     /// Largest number of characters.
     pub const LONGEST: usize = 128;
 
-    /// True for a text that is neither empty nor too long.
+    /// True for a text that is neither empty nor too long, and has no control characters. A control character would
+    /// break lines of logs and tables, and NUL cannot be stored.
     pub fn fits(text: &str) -> bool {
-        (1..=Name::LONGEST).contains(&text.chars().count())
+        (1..=Name::LONGEST).contains(&text.chars().count()) && !text.contains(char::is_control)
     }
 }
 
@@ -75,7 +76,12 @@ impl_schema!(
     Name,
     "Name".into(),
     true,
-    json_schema!({ "type": "string", "minLength": 1, "maxLength": Name::LONGEST })
+    json_schema!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": Name::LONGEST,
+        "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+    })
 );
 impl_schema!(File<T>, T::schema_name(), false, input_schema::<T>());
 impl_schema!(AppForm, "AppForm".into(), false, without_fields(input_schema::<AppFile>(), &["matrix"]));
@@ -157,6 +163,17 @@ mod tests {
         assert_eq!(Id::read("18446744073709551615"), Some(u64::MAX));
         for text in ["", "+7", "-7", " 7", "7 ", "7.0", "٧", "18446744073709551616"] {
             assert_eq!(Id::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_has_no_control_characters() {
+        for name in ["a", "nämenode 1", "名", &"é".repeat(Name::LONGEST)] {
+            assert!(Name::fits(name), "{name}");
+        }
+        for name in ["", "a\nb", "\t", "\0", "a\u{7f}", "\u{85}", "\u{1b}[2J", &"é".repeat(Name::LONGEST + 1)]
+        {
+            assert!(!Name::fits(name), "{name:?}");
         }
     }
 

@@ -5,6 +5,7 @@
 //! the others follow, until one of them becomes the leader.
 
 mod checkpoints;
+mod file_lock;
 mod postgres;
 mod row;
 mod schema;

@@ -1,6 +1,5 @@
 //! A store in one SQLite file with a write-ahead log.
 
-use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_iter};
 
 use super::checkpoints::Checkpoints;
+use super::file_lock::FileLock;
 use super::row::{self, Cell, ResultRow, signed};
 use super::{Change, Durability, Kind, Leadership, MAX_DELETED, SWEEP, State, Store, StoreError, schema};
 
@@ -35,8 +35,9 @@ pub struct Sqlite {
     /// Dropped before the connection, because the connection then checkpoints the rest of the log.
     checkpoints: Option<Checkpoints>,
     connection: Connection,
-    /// Lock against other services; none for memory.
-    _lock: Option<File>,
+    /// Lock against other services; none for memory. It is dropped last, because a process that closes a file loses the
+    /// locks of SQLite on it.
+    _lock: Option<FileLock>,
     kind: Kind,
     /// Number of decisions to keep, besides those that hold resources.
     keep: u64,
@@ -60,10 +61,10 @@ impl Sqlite {
     /// [`StoreError`] if the file cannot be opened or written, is not a database, has a newer schema, or is
     /// in use by another service.
     pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
-        let connection = Connection::open(path)?;
-        let lock = lock_store(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
+        let (lock, path) = FileLock::take(path)?;
+        let connection = Connection::open(&path)?;
         let mut store = Sqlite::begin(connection, Some(lock), Kind::Sqlite(durability), keep)?;
-        store.checkpoints = Some(Checkpoints::start(path, &store.connection, PATIENCE)?);
+        store.checkpoints = Some(Checkpoints::start(&path, &store.connection, PATIENCE)?);
         Ok(store)
     }
 
@@ -77,7 +78,7 @@ impl Sqlite {
 
     fn begin(
         mut connection: Connection,
-        lock: Option<File>,
+        lock: Option<FileLock>,
         kind: Kind,
         keep: u64,
     ) -> Result<Sqlite, StoreError> {
@@ -119,24 +120,6 @@ impl Sqlite {
             checkpoints.committed(&self.connection, changes.len());
         }
         Ok(())
-    }
-}
-
-/// Locks the store, at the latest until the process ends. The lock is on a separate file, because a lock on the
-/// database would end when any code in the process closes that file.
-fn lock_store(path: &Path) -> Result<File, StoreError> {
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push("-lock");
-    let failed =
-        |error: std::io::Error| StoreError::Database(format!("{}: {error}", Path::new(&lock_path).display()));
-    let file = File::create(&lock_path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Database(
-            "another service uses this store; give each service its own file, or share a PostgreSQL database"
-                .to_owned(),
-        )),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
 

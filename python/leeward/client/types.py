@@ -282,7 +282,10 @@ class Reported(TypedDict):
     links: int
     devices: int
     skipped: dict[str, int]
+    clamped: int
+    clamped_names: list[str]
     unknown_devices: list[str]
+    interval_s: float
     epoch: int
 
 
@@ -305,6 +308,7 @@ class Status(TypedDict):
     slow_links: int
     waiting: int
     released_early: int
+    warnings: list[str]
     store: str
     durability: str | None
     role: str

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use super::bodies::BodyBytes;
 use super::operations;
 use super::problem::{Problem, Word};
+use super::sites;
 use super::state::{AppState, SharedState};
 use super::table::Operation;
 use crate::access::{Client, Connection, Denied, Peer, Principal, Role, is_loopback};
@@ -30,7 +31,7 @@ fn bearer(request: &Request) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Host of a request. Programs may omit it; browsers always send it.
+/// Host of a request. Only HTTP/1.0 may omit it.
 fn host(request: &Request) -> Option<&str> {
     let header = || request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     request.uri().host().or_else(header)
@@ -40,7 +41,9 @@ fn host(request: &Request) -> Option<&str> {
 ///
 /// # Errors
 /// [`Problem`] if the client may not send it.
-fn admit(app: &AppState, request: &Request, needed: Option<Role>) -> Result<Principal, Problem> {
+fn admit(app: &AppState, request: &Request, operation: Option<&Operation>) -> Result<Principal, Problem> {
+    sites::check(request, operation)?;
+    let needed = operation.and_then(|operation| operation.role);
     if let (false, Some(host)) = (app.access.is_closed(), host(request))
         && !is_loopback(host)
     {
@@ -69,7 +72,7 @@ pub async fn auth(State(app): SharedState, mut request: Request, next: Next) -> 
     let operation = operation(&request);
     let (method, path) =
         operation.map_or(("other", "other"), |operation| (operation.method.as_str(), operation.path));
-    let (client, response) = match admit(&app, &request, operation.and_then(|operation| operation.role)) {
+    let (client, response) = match admit(&app, &request, operation) {
         Ok(principal) => {
             let client = principal.client.clone();
             // Public operations do not authorize a connection.

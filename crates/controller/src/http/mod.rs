@@ -25,9 +25,11 @@ mod policies;
 mod probes;
 mod problem;
 mod reload;
+mod reporters;
 mod reports;
 mod score;
 mod shapes;
+mod sites;
 mod state;
 mod status;
 mod table;
@@ -43,6 +45,7 @@ pub use self::board::Board;
 pub use self::bodies::Bodies;
 use self::operations::SUBJECTS;
 use self::problem::Problem;
+pub use self::reporters::Reporters;
 pub use self::state::{About, AppState};
 
 /// OpenAPI document of all operations.

@@ -10,7 +10,7 @@ use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::App;
 use leeward_records::schema::{AppForm, Name, WorkloadForm};
-use leeward_records::{Caller, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
+use leeward_records::{Caller, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
 use leeward_service::{DryRun, PlaceError, Placed, Placement, WhatIfResult};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -59,7 +59,7 @@ pub trait PlacementBody: DeserializeOwned + Send {
 pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     match headers.get(KEY).map(|key| key.to_str()) {
         None => Ok(None),
-        Some(Ok(key)) if Name::fits(key) && !key.contains('\t') => Ok(Some(key.to_owned())),
+        Some(Ok(key)) if Name::fits(key) => Ok(Some(key.to_owned())),
         Some(_) => {
             let detail = format!("expected 1 to {} printable characters", Name::LONGEST);
             Err(Problem::field(KEY, detail))
@@ -288,7 +288,21 @@ async fn dry_run(app: &AppState, placement: Placement) -> ApiResult {
     }
 }
 
-/// Places a request and returns the decision. Rejects a repeated request if the first request was of another kind.
+/// Checks that a repeated request is the request of the decision. Decisions of earlier versions of the program have no
+/// digest, and only their kind is checked.
+fn check_repeated(placement: &Placement, record: &DecisionRecord) -> Result<(), Problem> {
+    let kind = record.details.spec.kind();
+    let first = if kind != placement.spec.kind() {
+        format!("decision {}, of kind {kind}", record.id)
+    } else if record.details.digest.is_some() && record.details.digest != placement.digest() {
+        format!("decision {}, whose request had another body", record.id)
+    } else {
+        return Ok(());
+    };
+    Err(Problem::reused(record.caller.as_ref(), &first))
+}
+
+/// Places a request and returns the decision. Rejects a repeated request if the first request was another one.
 pub async fn place<B: PlacementBody>(
     State(app): SharedState,
     Params(Query(query)): Params<Query<DryRunQuery>>,
@@ -303,9 +317,8 @@ pub async fn place<B: PlacementBody>(
             Err(Problem::field("lasts", "0s: expected more than nothing"))
         }
         Ok(placement) => match app.call(|_| Ok(placement.clone())).await {
-            Ok(Placed { record, repeated: true }) if record.details.spec.kind() != B::KIND => {
-                let first = format!("decision {}, of kind {}", record.id, record.details.spec.kind());
-                Err(Problem::reused(record.caller.as_ref(), &first))
+            Ok(Placed { record, repeated: true }) => {
+                check_repeated(&placement, &record).map(|()| Placed { record, repeated: true })
             }
             placed => placed,
         },

@@ -239,7 +239,7 @@ impl Probe {
         let Progress { state, done, steps, ended, error, version, result } = survey.progress();
         Probe {
             id: survey.id.to_string(),
-            kind: survey.kind,
+            kind: survey.kind(),
             hosts: survey.hosts.clone(),
             time: clock.text(survey.began),
             state,
@@ -274,8 +274,7 @@ pub async fn begin(
     let snapshot = app.handle.last_snapshot();
     if let Some((at, host)) = hosts.iter().enumerate().find(|(_, host)| snapshot.fabric.host(host).is_none())
     {
-        let detail = format!("`{}`: the cluster has no such host", excerpt(host));
-        return Err(Problem::field(format!("hosts[{at}]"), detail));
+        return Err(Problem::field(format!("hosts[{at}]"), snapshot.fabric.no_host(host)));
     }
     if keep {
         let file = serde_json::from_str(&app.handle.cluster().text).map_err(|_| Problem::broken())?;
@@ -286,10 +285,14 @@ pub async fn begin(
         Problem::field(format!("hosts[{at}]"), format!("`{}`: {why}", excerpt(&hosts[at])))
     })?;
     let secret = app.probes.secret().map_err(|error| Problem::no_secret(&error))?;
-    let started = app.probes.surveys.start(spec, hosts, secret, key, app.clock.now());
+    let started = app.probes.surveys.start(spec, keep, hosts, secret, key, app.clock.now());
     let (survey, result, status) = match started.map_err(|_| Problem::broken())? {
         StartResult::New(survey, result) => (survey, Some(result), StatusCode::CREATED),
         StartResult::Known(survey) => (survey, None, StatusCode::OK),
+        StartResult::Other(other) => {
+            let first = format!("survey {}, whose request had another body", other.id);
+            return Err(Problem::reused(None, &first));
+        }
         StartResult::Busy(other) => return Err(Problem::surveying(other.id)),
     };
     let probe = Probe::of(&survey, &app.clock);

@@ -1,5 +1,6 @@
 //! Reports of telemetry.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
@@ -150,8 +151,7 @@ impl ReportBody {
     /// # Errors
     /// A field is invalid.
     pub fn operation(&self, fabric: &Fabric, clock: &Clock) -> Result<Report, Problem> {
-        let time = |field, text: &str| clock.parse(text).map_err(|detail| Problem::field(field, detail));
-        let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
+        let window = self.window(clock)?;
         let mut readings = Vec::new();
         let mut loads = Vec::with_capacity(self.links.len());
         for (at, LoadBody { link, load_bps, speed_bps, queue_bytes }) in self.links.iter().enumerate() {
@@ -159,7 +159,10 @@ impl ReportBody {
             if is_pipe_host_link(fabric, link) {
                 continue;
             }
-            let link = find_link(fabric, link).map_err(|detail| wrong("link", detail))?;
+            let link = find_link(fabric, link).map_err(|detail| {
+                let unknown = host_of_link(link).filter(|host| fabric.host(host).is_none());
+                wrong("link", unknown.map_or(detail, |host| no_host(fabric, host)))
+            })?;
             let load = parse_load(*load_bps).map_err(|detail| wrong("load_bps", detail))?;
             loads.push(Sample { resource: link, window, load, guaranteed: None });
             let speed = speed_bps.map(parse_load).transpose().map_err(|detail| wrong("speed_bps", detail))?;
@@ -194,17 +197,15 @@ impl ReportBody {
         }
         if let Some(ProbeAt { host, port }) = &self.probe {
             if fabric.host(host).is_none() {
-                let unknown = format!("`{}`: the cluster has no such host", excerpt(host));
-                return Err(Problem::field("probe.host", unknown));
+                return Err(Problem::field("probe.host", no_host(fabric, host)));
             }
             if *port == 0 {
                 return Err(Problem::field("probe.port", "0: expected a port from 1 to 65535"));
             }
         }
         let host = |(at, &HostBody { ref host, up, draining, stored }): (usize, &HostBody)| {
-            let unknown = || format!("`{}`: the cluster has no such host", excerpt(host));
-            let host = fabric.host(host);
-            let host = host.ok_or_else(|| Problem::field(format!("hosts[{at}].host"), unknown()))?;
+            let unknown = || Problem::field(format!("hosts[{at}].host"), no_host(fabric, host));
+            let host = fabric.host(host).ok_or_else(unknown)?;
             Ok(HostReport { host, up, draining, stored })
         };
         let task = |(at, body): (usize, &TaskBody)| {
@@ -266,6 +267,25 @@ impl ReportBody {
         probe.unwrap_or(Ok(()))
     }
 
+    /// Window of the report.
+    ///
+    /// # Errors
+    /// A time is invalid.
+    fn window(&self, clock: &Clock) -> Result<(Nanos, Nanos), Problem> {
+        let time = |field, text: &str| clock.parse(text).map_err(|detail| Problem::field(field, detail));
+        Ok((time("from", &self.from)?, time("until", &self.until)?))
+    }
+
+    /// Name of the reporter: the host that reports itself, or else the first link of the report.
+    fn reporter(&self) -> Option<&str> {
+        let of_probe = self.probe.as_ref().map(|probe| probe.host.as_str());
+        let of_link = || {
+            let LoadBody { link, .. } = self.links.first()?;
+            Some(host_of_link(link).unwrap_or(link))
+        };
+        of_probe.or_else(of_link)
+    }
+
     /// Number of disks that each host reports.
     fn disk_counts(&self) -> BTreeMap<&str, usize> {
         let mut disks = BTreeMap::new();
@@ -274,6 +294,11 @@ impl ReportBody {
         }
         disks
     }
+}
+
+/// Message for a reported host that the cluster does not have. An agent reports for its machine's name by default.
+fn no_host(fabric: &Fabric, name: &str) -> String {
+    format!("{}; the option --host of an agent is the name of its host in the cluster", fabric.no_host(name))
 }
 
 /// Name of the host, if this is the name of a host's link.
@@ -344,6 +369,11 @@ pub async fn report(
     let offer = body.probe.as_ref().zip(peer);
     let summary = app.call(|fabric| body.operation(fabric, &app.clock)).await?;
     app.metrics.report();
+    let reporter = body.reporter().map_or_else(|| Cow::Owned(client.to_string()), Cow::Borrowed);
+    if summary.links > 0 {
+        app.reporters.record_window(&reporter, body.window(&app.clock)?, app.about.interval);
+    }
+    app.reporters.record_clamped(&reporter, summary.clamped, &summary.clamped_names);
     // The address is the source of the report, so no client can direct measurements to another host.
     if let Some((ProbeAt { host, port }, Extension(Peer(address)))) = offer {
         app.probes.offers.record(host, (address, *port).into(), app.clock.now());

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId};
 use leeward_ledger::Epoch;
 use leeward_placement::Constraints;
 use leeward_placement::tasks::{AppRequest, Class, HostRating, Peer, Task, Traffic};
+use leeward_records::schema::Name;
 use leeward_service::Score;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,7 @@ pub struct ScoreBody {
     /// Memory that the task needs.
     memory: Option<Bytes>,
     /// Job of the task.
+    #[schemars(with = "Option<Name>")]
     job: Option<String>,
     /// Tags that the host must have.
     #[serde(default)]
@@ -75,10 +76,11 @@ impl ScoreBody {
         if self.peers.len() > MOST_PEERS {
             return Err(Problem::field("peers", format!("expected at most {MOST_PEERS}")));
         }
+        if self.job.as_deref().is_some_and(|job| !Name::fits(job)) {
+            return Err(Problem::name("job"));
+        }
         let host = |field: String, name: &str| -> Result<HostId, Problem> {
-            let unknown =
-                || Problem::field(field, format!("`{}`: the cluster has no such host", excerpt(name)));
-            fabric.host(name).ok_or_else(unknown)
+            fabric.host(name).ok_or_else(|| Problem::field(field, fabric.no_host(name)))
         };
         let hosts = self.hosts.iter().enumerate().map(|(at, name)| host(format!("hosts[{at}]"), name));
         let peer = |(at, peer): (usize, &PeerBody)| {

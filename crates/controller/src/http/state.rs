@@ -1,5 +1,6 @@
 //! State that all request handlers share, and the extractors of their parameters.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use tokio::sync::Mutex;
 use super::board::Board;
 use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
+use super::reporters::Reporters;
 use crate::access::Access;
 use crate::configured::Configured;
 use crate::observability::{Events, Metrics};
@@ -74,6 +76,10 @@ pub struct AppState {
     pub demo: Option<Board>,
     /// Surveys and participating hosts.
     pub probes: Probes,
+    /// Reporters that need attention.
+    pub reporters: Reporters,
+    /// Files with secrets, whose modes the status checks.
+    pub secrets: Vec<PathBuf>,
     /// Largest body, in bytes.
     pub largest: usize,
     /// Memory limit of all bodies.

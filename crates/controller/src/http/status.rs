@@ -1,5 +1,6 @@
 //! Health and status of the service.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -17,8 +18,9 @@ use serde::Serialize;
 
 use super::board;
 use super::problem::{IntoProblem, Problem};
-use super::state::{ApiResult, SharedState};
+use super::state::{ApiResult, AppState, SharedState};
 use crate::configured::Configured;
+use crate::exposure;
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
 /// snapshot every second.
@@ -80,6 +82,8 @@ pub struct Status {
     waiting: usize,
     /// Number of decisions that were released because of the limit, before telemetry showed their load.
     released_early: u64,
+    /// Conditions that need the operator's attention: files that other users can read, and reports that are too rare.
+    warnings: Vec<String>,
     /// State of Prometheus polling; null without polling.
     telemetry: Option<Telemetry>,
     /// Summary of the demo; null outside demo mode.
@@ -195,6 +199,15 @@ impl Policies {
     }
 }
 
+/// Conditions that need the operator's attention now.
+async fn warnings(app: &Arc<AppState>) -> Vec<String> {
+    let state = app.clone();
+    // The modes of files are read from a disk, which may block.
+    let exposed = tokio::task::spawn_blocking(move || exposure::warnings(&state.secrets)).await;
+    let rare = app.reporters.warning(app.clock.now(), app.about.interval);
+    exposed.unwrap_or_default().into_iter().chain(rare).collect()
+}
+
 pub async fn status(State(app): SharedState) -> ApiResult {
     let snapshot = app.snapshot().await?;
     let (about, counts) = (&app.about, snapshot.counts);
@@ -205,6 +218,7 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         LeaderState::Leader | LeaderState::Follower { .. } => None,
     };
     let store = app.handle.store_kind();
+    let warnings = warnings(&app).await;
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         role,
@@ -228,6 +242,7 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         slow_links: snapshot.links.iter().filter(|link| link.is_slow()).count(),
         waiting: counts.waiting,
         released_early: counts.released_early,
+        warnings,
         telemetry: app.telemetry.status().map(|status| Telemetry::of(&status, &app.clock)),
         demo: board::About::of(app.demo.as_ref()),
     };

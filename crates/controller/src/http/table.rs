@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::Method;
+use axum::extract::{Query, Request};
+use axum::http::{Method, Uri};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use schemars::{Schema, SchemaGenerator};
 
+use super::problem::Problem;
 use super::state::AppState;
 use crate::access::Role;
 
@@ -93,7 +97,28 @@ pub const fn query<T: schemars::JsonSchema>() -> Parameter {
     Parameter::Query(T::json_schema)
 }
 
-/// Router of operations.
+/// Router of operations. Operations without a query reject every parameter, because a client that sends `dry_run`
+/// must not commit.
 pub fn router<'a>(operations: impl Iterator<Item = &'a Operation>) -> Router<Arc<AppState>> {
-    operations.fold(Router::new(), |router, one| router.route(one.path, (one.handler)()))
+    operations.fold(Router::new(), |router, one| {
+        let handler = (one.handler)();
+        let has_query = one.parameters.iter().any(|parameter| matches!(parameter, Parameter::Query(_)));
+        router.route(one.path, if has_query { handler } else { handler.route_layer(from_fn(no_query)) })
+    })
+}
+
+/// Rejects a request with query parameters.
+async fn no_query(request: Request, next: Next) -> Response {
+    match first_parameter(request.uri()) {
+        Some(name) => Problem::no_parameters(&name).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// Name of the first query parameter.
+fn first_parameter(uri: &Uri) -> Option<String> {
+    let query = uri.query().filter(|query| !query.is_empty())?;
+    let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri).ok();
+    let first = pairs.and_then(|Query(pairs)| pairs.into_iter().next());
+    Some(first.map_or_else(|| query.to_owned(), |(name, _)| name))
 }

@@ -106,8 +106,10 @@ pub struct Survey {
     pub id: u64,
     /// Idempotency key of the request, so that a repeated request starts no second survey.
     pub key: Option<String>,
-    /// Kind of the survey.
-    pub kind: Kind,
+    /// Requested measurement.
+    spec: SurveySpec,
+    /// True if its mesh becomes the cluster's.
+    keep: bool,
     /// Names of the hosts.
     pub hosts: Vec<String>,
     /// Start of the survey.
@@ -122,6 +124,11 @@ type MeasurementResult = Result<SurveyResult, ProbeError>;
 impl Survey {
     fn lock(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Kind of the survey.
+    pub fn kind(&self) -> Kind {
+        self.spec.kind()
     }
 
     /// Progress and result.
@@ -141,14 +148,14 @@ impl Survey {
         *current = Progress { done, steps, ..progress };
     }
 
-    fn run(&self, hosts: &[Host], spec: &SurveySpec, secret: &Secret) -> MeasurementResult {
+    fn run(&self, hosts: &[Host], secret: &Secret) -> MeasurementResult {
         let mut observe = |done: usize, steps: usize| {
             let mut progress = self.lock();
             (progress.done, progress.steps) = (done, steps);
             if self.cancelled.load(Ordering::Acquire) { Err(ProbeError::Stopped) } else { Ok(()) }
         };
         let observer: &mut ProgressObserver<'_> = &mut observe;
-        match (spec, hosts) {
+        match (&self.spec, hosts) {
             (SurveySpec::Path(train, times), [from, to]) => {
                 let place = Place::Host(from.address.clone());
                 let (from, to) = ((from.name.as_str(), &place), (to.name.as_str(), to.address.as_str()));
@@ -175,8 +182,10 @@ pub struct Surveys {
 pub enum StartResult {
     /// The survey runs; the receiver gets its result.
     New(Arc<Survey>, oneshot::Receiver<MeasurementResult>),
-    /// A survey with the same key exists.
+    /// A survey with the same key and the same request exists.
     Known(Arc<Survey>),
+    /// A survey with the same key and another request exists.
+    Other(Arc<Survey>),
     /// Another survey is running.
     Busy(Arc<Survey>),
 }
@@ -208,6 +217,7 @@ impl Surveys {
     pub fn start(
         &self,
         spec: SurveySpec,
+        keep: bool,
         hosts: Vec<Host>,
         secret: Secret,
         key: Option<String>,
@@ -215,7 +225,10 @@ impl Surveys {
     ) -> io::Result<StartResult> {
         let mut known = self.lock();
         if let Some(same) = known.iter().find(|survey| key.is_some() && survey.key == key) {
-            return Ok(StartResult::Known(same.clone()));
+            let has_same_hosts = hosts.iter().map(|host| &host.name).eq(&same.hosts);
+            let is_same = same.spec == spec && same.keep == keep && has_same_hosts;
+            let same = same.clone();
+            return Ok(if is_same { StartResult::Known(same) } else { StartResult::Other(same) });
         }
         if let Some(other) = known.iter().find(|survey| survey.progress().state == State::Running) {
             return Ok(StartResult::Busy(other.clone()));
@@ -223,7 +236,8 @@ impl Surveys {
         let survey = Arc::new(Survey {
             id: self.next.fetch_add(1, Ordering::Relaxed),
             key,
-            kind: spec.kind(),
+            spec,
+            keep,
             hosts: hosts.iter().map(|host| host.name.clone()).collect(),
             began: now,
             cancelled: AtomicBool::new(false),
@@ -233,7 +247,7 @@ impl Surveys {
         let running = survey.clone();
         let thread = thread::Builder::new().name("leeward-survey".to_owned());
         // The thread ends with the process or by cancellation; shutdown does not wait for it.
-        thread.spawn(move || drop(sender.send(running.run(&hosts, &spec, &secret))))?;
+        thread.spawn(move || drop(sender.send(running.run(&hosts, &secret))))?;
         known.push_back(survey.clone());
         if known.len() > KEPT {
             known.pop_front();

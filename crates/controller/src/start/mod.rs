@@ -16,6 +16,7 @@ use serde::de::IgnoredAny;
 use self::store_location::StoreLocation;
 use self::tls_and_tokens::TlsAndTokens;
 use crate::configured::{ChosenPolicies, Configured};
+use crate::exposure;
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
@@ -118,6 +119,9 @@ impl Ready {
         service.streams = limits.streams as usize;
         service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
         service.probes = settings.probes.clone();
+        let file = location.path().filter(|_| matches!(location, StoreLocation::File(_)));
+        service.secrets = exposure::secrets(&settings, file);
+        let exposed = exposure::warnings(&service.secrets);
         service.telemetry = Arc::new(Telemetry::new(telemetry));
         (service.access, service.tls) = (tls_and_tokens.access.clone(), tls_and_tokens.tls.clone());
         service.reload = Some(Arc::new(Reload::new(flags.clone(), settings.clone(), service.reloadable())));
@@ -129,6 +133,7 @@ impl Ready {
             let store = location.path().unwrap_or(Path::new("memory")).display();
             tracing::info!(version = env!("CARGO_PKG_VERSION"), url, %store, "started");
             tls_and_tokens.warn();
+            exposed.iter().for_each(|warning| tracing::warn!("{warning}"));
             Ok(())
         });
         served.map_err(|error| match error {

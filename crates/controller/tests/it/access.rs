@@ -211,6 +211,73 @@ fn without_tokens_requests_for_other_host_names_are_rejected() {
     assert!(response_to(&closed, "leeward.example").starts_with("HTTP/1.1 401"));
 }
 
+/// Status and text of the response to a request with these header lines.
+fn response_to_lines(server: &Server, request: &str, lines: &str) -> String {
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
+    let head = format!("{request}\r\n{lines}connection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("text");
+    response
+}
+
+#[test]
+fn a_request_has_exactly_one_host() {
+    let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
+    let status = |request: &str, lines: &str| response_to_lines(&server, request, lines)[9..12].to_owned();
+    assert_eq!(status("GET /v1/status HTTP/1.1", "host: localhost\r\n"), "200");
+    assert_eq!(status("GET /v1/status HTTP/1.0", ""), "200");
+    for lines in
+        ["", "host: localhost\r\nhost: localhost\r\n", "host: a b\r\n", "host: evil.example@localhost\r\n"]
+    {
+        let response = response_to_lines(&server, "GET /v1/status HTTP/1.1", lines);
+        assert!(response.starts_with("HTTP/1.1 400") && response.contains("problem:host"), "{response}");
+    }
+}
+
+#[test]
+fn pages_of_other_sites_have_no_effect() {
+    let (server, _) = server_with_roles(|_| {});
+    let refused = |request: &str, lines: &str| {
+        let response = response_to_lines(
+            &server,
+            request,
+            &format!("host: localhost:7600\r\n{lines}content-length: 0\r\n"),
+        );
+        response.starts_with("HTTP/1.1 403") && response.contains("problem:other-site")
+    };
+    let (reload, status, events) =
+        ("POST /v1/reload HTTP/1.1", "GET /v1/status HTTP/1.1", "GET /v1/events HTTP/1.1");
+    let (page, missing) = ("GET / HTTP/1.1", "GET /nothing HTTP/1.1");
+    for lines in [
+        "sec-fetch-site: cross-site\r\norigin: http://localhost:7600\r\n",
+        "sec-fetch-site: same-site\r\n",
+        "sec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n",
+        "sec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: iframe\r\n",
+        "sec-fetch-site: \u{fc}\r\n",
+        "origin: http://evil.example\r\n",
+        "origin: null\r\n",
+        "origin: http://localhost:7601\r\n",
+    ] {
+        for request in [reload, status, events, page, missing] {
+            assert!(refused(request, lines), "{request} {lines}");
+        }
+    }
+    let link = "sec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n";
+    assert!(refused(reload, link) && refused(events, link));
+    assert!(!refused(page, link) && !refused(status, link));
+    for own in [
+        "",
+        "sec-fetch-site: same-origin\r\n",
+        "sec-fetch-site: none\r\n",
+        "origin: https://localhost:7600\r\n",
+    ] {
+        for request in [reload, status, events, page, missing] {
+            assert!(!refused(request, own), "{request} {own}");
+        }
+    }
+}
+
 #[test]
 fn a_client_over_its_rate_limit_gets_retry_after() {
     let (server, tokens) = server_with_roles(|service| {

@@ -90,7 +90,8 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
         }
         // A retry of a request decided under an earlier clock returns the stored decision.
         if run > 0 {
-            let again = json!({ "size": "64MiB", "client": "client 0", "sequence": 1 });
+            let mut again = block.clone();
+            again["client"] = json!("client 0");
             assert_eq!(server.post("/v1/place/replicas", &again).0, 200, "run {run}");
         }
         for decision in items(&server, "/v1/commitments") {

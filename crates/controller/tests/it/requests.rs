@@ -61,18 +61,44 @@ fn documented_path<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> O
     matching.first().copied()
 }
 
-#[test]
-fn every_operation_with_input_has_a_valid_fuzz_seed() {
-    let document = runtime().block_on(async {
+/// The OpenAPI document of a service.
+fn description() -> Value {
+    runtime().block_on(async {
         let (routes, _actor) = service(CLUSTER, "", frozen_clock()).open().await.expect("an empty store");
-        let request =
-            axum::http::Request::get("/v1/openapi.json").body(axum::body::Body::empty()).expect("valid");
+        let request = axum::http::Request::get("/v1/openapi.json").header("host", "localhost");
+        let request = request.body(axum::body::Body::empty()).expect("valid");
         let reply =
             hyper::service::Service::call(&hyper_util::service::TowerToHyperService::new(routes), request);
         let body = reply.await.unwrap_or_else(|never| match never {}).into_body();
         let body = axum::body::to_bytes(body, 1 << 24).await.expect("a document");
         serde_json::from_slice::<Value>(&body).expect("JSON")
-    });
+    })
+}
+
+#[test]
+fn every_operation_rejects_an_unknown_parameter() {
+    let document = description();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for method in operations.as_object().expect("operations").keys() {
+            let method = method.to_uppercase();
+            let path = path.replace(['{', '}'], "").replace("/id", "/1");
+            let request = format!("{method} {path}?made%5fup=true&limit=1\n\n{{}}");
+            let reply = response_of_new_service(request.as_bytes());
+            let (status, problem) = reply.unwrap_or_else(|| panic!("{method} {path}: no reply"));
+            let problem: Value = serde_json::from_str(&problem).unwrap_or_default();
+            assert_eq!((status, &problem["field"]), (422, &"made_up".into()), "{method} {path}: {problem}");
+            // A question mark without a parameter is valid.
+            if method == "GET" && path != "/v1/events" {
+                let reply = response_of_new_service(format!("GET {path}?\n\n").as_bytes());
+                assert!(reply.is_some_and(|(status, _)| status != 422), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_operation_with_input_has_a_valid_fuzz_seed() {
+    let document = description();
     let paths = document["paths"].as_object().expect("paths");
     let mut seeded = BTreeSet::new();
     for seed in seeds() {

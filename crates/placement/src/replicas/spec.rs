@@ -1,7 +1,7 @@
 //! A request with names instead of ids, as clients send it and the store keeps it.
 
-use leeward_fabric::input::{InputError, excerpt};
-use leeward_fabric::{Bytes, Fabric, HostId};
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Fabric};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,10 +62,7 @@ impl ReplicasSpec {
         if self.replicas == 0 {
             return Err(invalid("replicas", "0: expected at least one copy"));
         }
-        let unknown = |name: &str| {
-            let (name, example) = (excerpt(name), fabric.host_name(HostId(0)));
-            invalid("writer", format!("unknown host `{name}`; hosts are named like {example}"))
-        };
+        let unknown = |name: &str| invalid("writer", fabric.no_host(name));
         let writer = self.writer.as_ref().map(|name| fabric.host(name).ok_or_else(|| unknown(name)));
         Ok(ReplicaRequest {
             id,
@@ -83,8 +80,7 @@ impl ReplicasSpec {
     fn constraints(&self, fabric: &Fabric) -> Result<Constraints, InputError> {
         let mut constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
         for name in &self.collocate {
-            let unknown =
-                || invalid("collocate", format!("`{}`: no host of the cluster has this name", excerpt(name)));
+            let unknown = || invalid("collocate", fabric.no_host(name));
             constraints.collocated.push(fabric.host(name).ok_or_else(unknown)?);
         }
         if let Some(limit) = self.max_imbalance {
@@ -105,6 +101,7 @@ fn invalid(field: &str, message: impl std::fmt::Display) -> InputError {
 
 #[cfg(test)]
 mod tests {
+    use leeward_fabric::HostId;
     use leeward_testing::clusters::cluster;
 
     use super::*;

@@ -306,6 +306,7 @@ impl<A: Addresses> Coordinator<A> {
         Self::mark(&mut details, mode, ruling.by);
         let label = self.policy_label(ruling.by.other(), &placement.spec);
         details.beside = other.map(|other| guarantee_beside(&label, other));
+        details.digest = placement.digest();
         self.record(running.id, placement.caller, placement.lasts, details, own, callers);
         self.release_expired();
     }

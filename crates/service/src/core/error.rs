@@ -46,7 +46,7 @@ pub enum PlaceError {
         /// Last sequence number of the client.
         last: u64,
     },
-    /// A request of another kind (named here) already has the caller's key or sequence number.
+    /// Another request, of the kind named here, already has the caller's key or sequence number.
     KeyReused(Caller, &'static str),
     /// The request was decided under this id, and the decision is no longer stored.
     Forgotten(DecisionId),

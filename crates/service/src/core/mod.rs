@@ -8,6 +8,7 @@
 
 mod admission;
 mod apps;
+mod clamp;
 mod comparisons;
 mod completion;
 mod disks;

@@ -137,6 +137,7 @@ impl<A: Addresses> Coordinator<A> {
             Err(refusal) => return self.reject(id, &PlaceError::Rejected(refusal)),
         };
         let Some(Waiting { placement, mode, ruling, callers }) = self.waiting.remove(&id) else { return };
+        let digest = placement.digest();
         let Placement { spec, caller, lasts } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let PlacementSpec::Replicas(spec) = &spec {
@@ -150,6 +151,7 @@ impl<A: Addresses> Coordinator<A> {
             DecisionDetails::of(&fabric, &policy, spec.for_storage(), &decision.choice, &decision);
         Self::mark(&mut details, mode, ruling.by);
         details.beside = comparison.map(|comparison| Beside::of(&fabric, &other, &comparison));
+        details.digest = digest;
         self.record(id, caller, lasts, details, entries, callers);
     }
 
@@ -254,7 +256,7 @@ impl<A: Addresses> Waiting<A> {
     /// Checks that another caller may wait for this request.
     fn may_join(&mut self, placement: &Placement) -> Result<(), PlaceError> {
         let kind = self.placement.spec.kind();
-        if kind != placement.spec.kind() {
+        if self.placement.digest() != placement.digest() {
             let reused = placement.caller.clone().map(|caller| PlaceError::KeyReused(caller, kind));
             return Err(reused.unwrap_or(PlaceError::Busy));
         }

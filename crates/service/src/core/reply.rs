@@ -29,7 +29,7 @@ pub enum DecisionLookup<T> {
 }
 
 /// Result of a report.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Reported")]
 pub struct ReportSummary {
     /// Number of links whose load was accepted.
@@ -38,8 +38,15 @@ pub struct ReportSummary {
     pub devices: u64,
     /// Number of parts that were already known.
     pub skipped: Skipped,
+    /// Number of loads of links above the capacity in the cluster, and of stored bytes above the storage of the host.
+    /// The service counts each of them as the capacity or the storage.
+    pub clamped: u64,
+    /// The first eight links and hosts of these.
+    pub clamped_names: Vec<String>,
     /// Devices that the cluster does not have, with their reported names; at most 64.
     pub unknown_devices: Vec<String>,
+    /// Time that the service expects between two reports of a link, in seconds.
+    pub interval_s: f64,
     /// Epoch of the ledger that includes the report.
     pub epoch: Epoch,
 }
@@ -129,6 +136,9 @@ pub struct TaskState {
     /// Rate that enters the rack, in bit/s.
     pub ingress_bps: u64,
 }
+
+/// Limit on names of links and hosts with clamped values in a reply.
+pub(super) const CLAMPED: usize = 8;
 
 /// Limit on names of unknown devices in a reply.
 pub const UNKNOWN: usize = 64;

@@ -7,6 +7,7 @@ use leeward_engine::Input;
 use leeward_fabric::{Nanos, ResourceId};
 use leeward_ledger::Sample;
 
+use super::clamp::Clamped;
 use super::disks::ReportedDiskName;
 use super::error::{InvalidReport, InvalidReportReason, ReportPart};
 use super::readings::Reading;
@@ -23,9 +24,15 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         self.check(&report).map_err(|(part, reason)| InvalidReport { part, reason })?;
         let (window, mut skipped) = (report.window, Skipped::default());
+        let mut clamped = Clamped::default();
         for state in &report.hosts {
-            let (newer, stale) = self.hosts.newer_parts(state, window.1);
+            let mut excess = Clamped::default();
+            let state = self.clamp_stored(*state, &mut excess);
+            let (newer, stale) = self.hosts.newer_parts(&state, window.1);
             skipped.stale += stale;
+            if newer.stored.is_some() {
+                clamped.add(excess);
+            }
             let up = newer.up.map(|up| Input::Health(newer.host, up));
             let draining = newer.draining.map(|draining| Input::Drain(newer.host, draining));
             let stored = newer.stored.map(|stored| Input::Stored(newer.host, stored));
@@ -46,6 +53,7 @@ impl<A: Addresses> Coordinator<A> {
             }
         }
         self.remove_unknown_disks(&mut report);
+        self.clamp_loads(&mut report, &mut clamped);
         self.apply_readings(&report);
         let mut accept = |samples: &[Sample]| {
             if samples.is_empty() {
@@ -59,8 +67,17 @@ impl<A: Addresses> Coordinator<A> {
         };
         let (links, devices) = (accept(&report.loads), accept(&report.devices));
         self.samples += links + devices;
-        let (epoch, unknown_devices) = (self.engine.ledger().epoch(), report.unknown_devices);
-        Ok(ReportSummary { links, devices, skipped, unknown_devices, epoch })
+        let ledger = self.engine.ledger();
+        Ok(ReportSummary {
+            links,
+            devices,
+            skipped,
+            clamped: clamped.count,
+            clamped_names: clamped.names,
+            unknown_devices: report.unknown_devices,
+            interval_s: ledger.settings().interval.as_secs_f64(),
+            epoch: ledger.epoch(),
+        })
     }
 
     /// Removes disks that are not the device of their host, because the cluster does not have such disks.
@@ -81,14 +98,16 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Applies readings. A link without a reading gets the cluster's speed again.
+    /// Applies the readings of samples that are news. A link without a reading gets the cluster's speed again.
     fn apply_readings(&mut self, report: &Report) {
         let until = report.window.1;
         let readings: BTreeMap<ResourceId, Reading> = report.readings.iter().copied().collect();
-        let sampled = report.loads.iter().chain(&report.devices).map(|sample| sample.resource);
         let has_reading =
             |resource: &ResourceId| readings.contains_key(resource) || self.readings.get(*resource).is_some();
-        let resources: Vec<ResourceId> = sampled.filter(has_reading).collect();
+        let ledger = self.engine.ledger();
+        let samples = report.loads.iter().chain(&report.devices);
+        let news = samples.filter(|sample| has_reading(&sample.resource) && ledger.is_news(sample, self.now));
+        let resources: Vec<ResourceId> = news.map(|sample| sample.resource).collect();
         for resource in resources {
             let reading = readings.get(&resource).copied().unwrap_or_default();
             self.apply_reading(resource, until, reading);

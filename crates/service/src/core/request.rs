@@ -70,6 +70,13 @@ pub struct Placement {
     pub lasts: Option<Nanos>,
 }
 
+impl Placement {
+    /// Digest of the request; `None` without a caller, because such a request is not repeated.
+    pub fn digest(&self) -> Option<u64> {
+        self.caller.as_ref().map(|_| self.spec.digest(self.lasts))
+    }
+}
+
 /// Page of a list of decisions, in descending order of their ids.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DecisionQuery {

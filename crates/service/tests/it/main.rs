@@ -1,6 +1,7 @@
 //! Tests of the service's core and actor: decisions, workloads and stored data.
 
 mod core;
+mod faulty;
 mod persistence;
 mod support;
 mod workloads;

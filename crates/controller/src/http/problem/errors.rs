@@ -87,7 +87,7 @@ impl IntoProblem for PlaceError {
             ),
             PlaceError::KeyReused(caller, kind) => Problem::reused(
                 Some(&caller),
-                &format!("a request of kind {kind} that waits for its decision"),
+                &format!("another request, of kind {kind}, that waits for its decision"),
             ),
             PlaceError::Forgotten(_) => Problem::new(
                 SEQUENCE,
@@ -247,7 +247,8 @@ fn store_unreadable(problem: &str) -> Problem {
 
 /// Text of a policy's refusal, with readable times and a remedy.
 pub fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
-    let remedy = "or use a policy that places without telemetry (`sinbad:without_telemetry=default`)";
+    let remedy = "or use a policy that places without telemetry (`sinbad:without_telemetry=default` for blocks, `borg` for \
+                  tasks)";
     match refusal {
         Refusal::NoTelemetry { newest: Some(at) } => format!(
             "no recent telemetry: the newest report of any candidate ends at {}; report the loads of links, {remedy}",

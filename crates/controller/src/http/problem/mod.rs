@@ -66,6 +66,8 @@ const UNAUTHORIZED: Kind = ("unauthorized", StatusCode::UNAUTHORIZED, "Token req
 const FORBIDDEN: Kind = ("forbidden", StatusCode::FORBIDDEN, "The token does not allow this");
 const MISDIRECTED: Kind =
     ("misdirected", StatusCode::MISDIRECTED_REQUEST, "The host name of the request is not this service's");
+const HOST: Kind = ("host", StatusCode::BAD_REQUEST, "One header `host` is required");
+const OTHER_SITE: Kind = ("other-site", StatusCode::FORBIDDEN, "The request is from a page of another site");
 const TOO_MANY: Kind = ("too-many", StatusCode::TOO_MANY_REQUESTS, "Too many requests");
 const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "Not found");
 const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
@@ -80,10 +82,12 @@ const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Store unavailabl
 const FOLLOWER: Kind = ("follower", StatusCode::SERVICE_UNAVAILABLE, "Another service leads");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "Internal error");
 
-const ALL: [Kind; 20] = [
+const ALL: [Kind; 22] = [
     UNAUTHORIZED,
     FORBIDDEN,
     MISDIRECTED,
+    HOST,
+    OTHER_SITE,
     TOO_MANY,
     NOT_JSON,
     INVALID,
@@ -124,9 +128,18 @@ impl Problem {
         Problem { field: Some(field.into()), ..Problem::new(INVALID, detail) }
     }
 
-    /// Empty or too long name.
+    /// Query parameter of an operation without parameters.
+    pub fn no_parameters(name: &str) -> Problem {
+        let name = excerpt(name);
+        let detail = format!("unknown parameter `{name}`; this request has no query parameters");
+        Problem { field: Some(name), ..Problem::new(INVALID, detail) }
+    }
+
+    /// Empty or too long name, or one with control characters.
     pub fn name(field: impl Into<String>) -> Problem {
-        Problem::field(field, format!("expected a name of 1 to {} characters", Name::LONGEST))
+        let detail =
+            format!("expected a name of 1 to {} characters, none of them a control character", Name::LONGEST);
+        Problem::field(field, detail)
     }
 
     /// Invalid body without a single wrong field.
@@ -247,6 +260,22 @@ impl Problem {
              from web pages; use one of these, or start it with tokens"
         );
         Problem::new(MISDIRECTED, detail)
+    }
+
+    /// Missing, repeated or invalid host header.
+    pub fn host(why: &str) -> Problem {
+        let detail = format!("{why}; HTTP/1.1 requires one header `host` with the name of the service");
+        Problem { field: Some("host".to_owned()), ..Problem::new(HOST, detail) }
+    }
+
+    /// Request of a browser for a page of another site.
+    pub fn other_site(site: &str) -> Problem {
+        let site = excerpt(site);
+        let detail = format!(
+            "`{site}`: a browser may send requests only for pages of this service; open the dashboard under the \
+             address of the service, and let a proxy pass the header `host` on unchanged"
+        );
+        Problem::new(OTHER_SITE, detail)
     }
 
     /// Reload of a service without settings.
