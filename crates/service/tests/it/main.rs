@@ -2,5 +2,6 @@
 
 mod core;
 mod persistence;
+mod pieces;
 mod support;
 mod workloads;
