@@ -8,6 +8,7 @@ mod clocks;
 mod crowds;
 mod demo;
 mod devices;
+mod frames;
 mod hangs;
 mod herding;
 mod history;
