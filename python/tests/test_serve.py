@@ -100,7 +100,9 @@ def test_decisions_after_reports_are_stored_and_released(tmp_path: Path) -> None
         assert service.ask("GET", f"/v1/decisions/{decision['id']}") == (200, decision)
         status, snapshot = service.ask("GET", "/v1/snapshot")
         assert (status, snapshot["clients"]) == (200, [{"client": "test", "sequence": 1}])
-        links = {row[0]: dict(zip(snapshot["columns"], row, strict=True)) for row in snapshot["rows"]}
+        columns = snapshot["links"]
+        rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        links = {row["link"]: row for row in rows}
         assert links["r2:downlink"]["measured_bps"] == 300_000_000
         assert links["r2:downlink"]["expected_capacity_bps"] < links["r1:downlink"]["expected_capacity_bps"]
         assert links["r2:uplink"]["measured_bps"] is None

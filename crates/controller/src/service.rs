@@ -19,6 +19,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
+use leeward_frames::Snapshots;
 use leeward_ledger::{LedgerSettings, SettingsError};
 use leeward_prometheus::{Telemetry, poll};
 use leeward_records::{Clock, Modes};
@@ -288,15 +289,17 @@ impl Service {
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
         let metrics = Arc::new(Metrics::new());
         let store = Box::new(ObservedStore::new(store, metrics.clone(), events.clone()));
-        let handle = Handle::open(coordinator, cluster, store, clock.clone(), address).await;
+        let handle = Handle::open(coordinator, cluster, store, clock.clone(), address.clone()).await;
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let (handle, actor) = handle.map_err(unreadable)?;
         let probes = Probes::new(self.probes, interval, clock.now());
+        let snapshots = Snapshots::new(handle.clone(), clock.clone(), &address);
         if let Some(reload) = &reload {
             reload.attach(handle.clone());
         }
         let app = AppState {
             handle,
+            snapshots,
             configured,
             switch,
             clock,

@@ -261,6 +261,11 @@ impl Fabric {
         self.host_links() + self.domain_links()
     }
 
+    /// Number of links. Their ids precede those of the devices.
+    pub fn link_count(&self) -> usize {
+        self.links() as usize
+    }
+
     /// Number of links and devices.
     pub fn resource_count(&self) -> usize {
         (self.links() + self.first_device[self.host_count()]) as usize

@@ -8,6 +8,7 @@ from leeward.client import events
 from leeward.client.http import Answer, dry_run_query, part
 from leeward.client.placements import PlacementMethods
 from leeward.client.probes import ProbeMethods
+from leeward.client.snapshots import apply
 from leeward.client.types import (
     Decision,
     DeviceReport,
@@ -30,6 +31,9 @@ from leeward.client.types import (
     TaskReport,
     Workload,
 )
+
+FOLLOW_S = 30.0
+"""Seconds after which a follower of snapshots gets one even if nothing has changed."""
 
 
 class Client(PlacementMethods, ProbeMethods):
@@ -128,19 +132,94 @@ class Client(PlacementMethods, ProbeMethods):
         """Hot links, the longest first."""
         return self._all("/v1/hotspots")
 
-    def snapshot(self, after: int | None = None, wait_s: float = 0.0) -> Snapshot:
-        """Every link in short form, with the epoch of the ledger.
+    def snapshot(
+        self,
+        after: int | None = None,
+        wait_s: float = 0.0,
+        *,
+        since: str | None = None,
+        interval_s: float = 0.0,
+        links: Sequence[str] | None = None,
+        racks: Sequence[str] | None = None,
+        hosts: Sequence[str] | None = None,
+        devices: Sequence[str] | None = None,
+        resolution: float | None = None,
+    ) -> Snapshot:
+        """The network in columns, with the epoch of the ledger.
 
         Args:
             after: Epoch of an earlier snapshot: the answer waits for a later epoch. By default the answer
                 comes at once.
             wait_s: Longest wait for a later epoch, at most a minute. After it, the answer is the current
                 state.
+            since: Id of an earlier snapshot with the same columns: the answer is the difference from it, or
+                a whole snapshot if the service no longer stores it. With `wait_s`, it waits for a later
+                epoch.
+            interval_s: Least time between the snapshot `since` and the answer, at most a minute.
+            links: Columns of the links. Without `links`, `racks`, `hosts` and `devices`, the links have the
+                columns `link`, `capacity_bps`, `measured_bps`, `until`, `residual_bps` and
+                `expected_capacity_bps`.
+            racks: Columns of the racks.
+            hosts: Columns of the hosts.
+            devices: Columns of the devices.
+            resolution: Unit of the columns that end in `_steps`, as a share of the capacity; by default 0.01.
         """
-        wait = None if after is None else f"{round(1000 * wait_s)}ms"
-        query = {"after": after, "wait": wait}
-        longest = self._http.timeout_s + wait_s
+        waits = after is not None or since is not None
+        tables = {"links": links, "racks": racks, "hosts": hosts, "devices": devices}
+        query: dict[str, Any] = {
+            "after": after,
+            "since": since,
+            "wait": f"{round(1000 * wait_s)}ms" if waits else None,
+            "interval": f"{round(1000 * interval_s)}ms" if interval_s > 0 else None,
+            "resolution": resolution,
+        }
+        query |= {table: None if names is None else ",".join(names) for table, names in tables.items()}
+        longest = self._http.timeout_s + wait_s + interval_s
         return cast(Snapshot, self._http.ask("GET", "/v1/snapshot", query, timeout_s=longest).body)
+
+    def follow_snapshots(
+        self,
+        *,
+        interval_s: float = 1.0,
+        links: Sequence[str] | None = None,
+        racks: Sequence[str] | None = None,
+        hosts: Sequence[str] | None = None,
+        devices: Sequence[str] | None = None,
+        resolution: float | None = None,
+    ) -> Iterator[Snapshot]:
+        """Whole snapshots, without end: one now, and another whenever the network has changed.
+
+        After the first snapshot, the service sends differences only.
+
+        Args:
+            interval_s: Least time between two snapshots, at most a minute.
+            links: Columns of the links, as in `snapshot`.
+            racks: Columns of the racks.
+            hosts: Columns of the hosts.
+            devices: Columns of the devices.
+            resolution: Unit of the columns that end in `_steps`, as in `snapshot`.
+
+        Raises:
+            ProblemError: The service refuses.
+            UnreachableError: The service has not answered for as long as `patience_s`.
+        """
+
+        def ask(since: str | None) -> Snapshot:
+            return self.snapshot(
+                since=since,
+                wait_s=FOLLOW_S,
+                interval_s=0.0 if since is None else interval_s,
+                links=links,
+                racks=racks,
+                hosts=hosts,
+                devices=devices,
+                resolution=resolution,
+            )
+
+        snapshot = ask(None)
+        while True:
+            yield snapshot
+            snapshot = apply(snapshot, ask(snapshot["id"]))
 
     # ---- moves ----------------------------------------------------------------------------------------
 

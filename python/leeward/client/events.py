@@ -50,7 +50,7 @@ def follow(http: Http, after: str | None) -> Iterator[Event]:
             with http.open_response("GET", PATH, headers=headers, timeout_s=SILENCE_S) as response:
                 # The wait of this attempt is the first of a new sequence.
                 start, waits = http.clock(), backoff_s(2 * FIRST_WAIT_S, LONGEST_WAIT_S)
-                for event in events(response.stream(2**16)):
+                for event in events(response.stream(2**16, decode_content=True)):
                     start, last = http.clock(), event.id or last
                     yield event
             failure: ProblemError | UnreachableError = UnreachableError(http.url, "the stream ended")

@@ -155,8 +155,10 @@ class Http:
         """
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
+        from urllib3.util import make_headers
 
-        request_headers = {"accept": "application/json", **(headers or {})}
+        compressed = make_headers(accept_encoding=True)
+        request_headers = {"accept": "application/json", **compressed, **(headers or {})}
         if self.token is not None:
             request_headers["authorization"] = f"Bearer {self.token}"
         if data is not None:

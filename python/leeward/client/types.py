@@ -251,12 +251,18 @@ class Scores(TypedDict):
 
 
 class Snapshot(TypedDict):
-    """State of every link at one time, in short form."""
+    """The network at one time, in columns, or the difference from an earlier snapshot."""
 
+    id: str
+    since: str | None
     epoch: int
     time: str
-    columns: list[str]
-    rows: list[list[Any]]
+    cluster_version: str
+    resolution: float
+    links: NotRequired[dict[str, list[Any]]]
+    racks: NotRequired[dict[str, list[Any]]]
+    hosts: NotRequired[dict[str, list[Any]]]
+    devices: NotRequired[dict[str, list[Any]]]
     clients: list[dict[str, Any]]
 
 

@@ -10,11 +10,14 @@
 //! `--variants` compares two further loads with the plain one. In the first, each agent has a token. The token is bound
 //! to the agent's host if the agent reports only on that host. In the second, a quarter of the placements are single
 //! tasks, which expire on their own.
+//!
+//! `--readers` compares the plain load with the same load beside four readers of snapshots.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod generator;
 mod process;
+mod readers;
 mod requests;
 
 use std::fs::File;
@@ -24,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use generator::{Outcome, Results, Schedule};
 use process::Process;
+use readers::{Kind, Readers};
 use requests::Tokens;
 
 /// Number of agents. Each reports the links and the disk of its host once per second on average.
@@ -35,6 +39,8 @@ const PLACEMENTS: u64 = 1_000;
 const TASKS: u64 = 25;
 /// Connections for reports and for placements.
 const CONNECTIONS: (usize, usize) = (1_000, 64);
+/// Readers of snapshots.
+const READERS: usize = 4;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -69,6 +75,19 @@ fn main() {
         measure(folder.path(), "leewardd", "process", &plain, "");
         measure(folder.path(), "leewardd, with tokens", "process", &guarded, &file);
         measure(folder.path(), "leewardd, with tasks", "process", &mixed, "");
+        return;
+    }
+    if arguments.iter().any(|one| one == "--readers") {
+        measure(folder.path(), "leewardd", "process", &plain, "");
+        for (name, kind) in [("whole snapshots", Kind::Whole), ("differences", Kind::Differences)] {
+            let service = Process::leewardd(folder.path(), name, "process", None);
+            let readers = Readers::start(service.address, kind, READERS);
+            let mut outcome = generator::run(service.address, &plain, service.id());
+            let (responses, bytes) = readers.end();
+            print(&format!("{READERS} readers of {name}"), &mut outcome, &service, seconds);
+            println!("{:<34} {responses} responses, {} bytes each", "", bytes / responses.max(1));
+            check(&outcome, &service);
+        }
         return;
     }
     for durability in ["process", "power"] {

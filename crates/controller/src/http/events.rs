@@ -13,12 +13,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use hyper::body::Frame;
+use leeward_frames::StreamEncoder;
 use leeward_records::schema::{Id, Time};
 use leeward_records::{Modes, ModesState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use super::compression;
 use super::decisions::Decision;
 use super::network::Hotspot;
 use super::problem::Problem;
@@ -161,22 +163,72 @@ pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 
 pub async fn events(State(app): SharedState, headers: HeaderMap) -> ApiResult {
     let requested = last_event_id(&headers)?;
+    let encoding = compression::accepted(&headers);
     let permit = app.events.stream_permit().ok_or_else(Problem::too_many_streams)?;
     let (sender, chunks) = mpsc::channel(1);
+    let encoder = StreamEncoder::new(encoding).map_err(|error| {
+        tracing::error!(%error, "the compressor of an event stream could not start");
+        Problem::broken()
+    })?;
     // The position is fixed now, so that the stream has all later events even if the client reads it late.
     let last = app.events.last();
     tokio::spawn(async move {
         app.metrics.streams.inc();
-        follow(&app, requested, last, &sender).await;
+        follow(&app, requested, last, EventSender { sender, encoder: Some(encoder) }).await;
         app.metrics.streams.dec();
         drop(permit);
     });
     let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((head, Body::new(ChunkedBody(chunks))).into_response())
+    let mut response = (head, Body::new(ChunkedBody(chunks))).into_response();
+    compression::set_headers(encoding, response.headers_mut());
+    Ok(response)
+}
+
+/// Compresses chunks and sends them to a body.
+struct EventSender {
+    sender: mpsc::Sender<Bytes>,
+    /// The compressor; `None` after it failed.
+    encoder: Option<StreamEncoder>,
+}
+
+impl EventSender {
+    /// Sends a chunk that the client can decode at once. Returns false if the client is gone, or the compressor failed.
+    async fn send(&mut self, chunk: Bytes) -> bool {
+        let Some(mut encoder) = self.encoder.take() else { return false };
+        let is_quick = chunk.len() <= compression::AT_ONCE || matches!(encoder, StreamEncoder::Identity);
+        let compressed = if is_quick {
+            encoder.piece(chunk).map(|piece| (encoder, piece))
+        } else {
+            let compress = move || encoder.piece(chunk).map(|piece| (encoder, piece));
+            let compressed = tokio::task::spawn_blocking(compress).await;
+            compressed.unwrap_or_else(|ended| Err(std::io::Error::other(ended)))
+        };
+        match compressed {
+            Ok((encoder, piece)) => {
+                self.encoder = Some(encoder);
+                self.sender.send(piece).await.is_ok()
+            }
+            Err(error) => {
+                tracing::error!(%error, "an event stream could not be compressed, and ends");
+                false
+            }
+        }
+    }
+
+    /// Sends the last chunk, and ends the stream.
+    async fn end(mut self, chunk: &'static str) {
+        if self.send(Bytes::from_static(chunk.as_bytes())).await
+            && let Some(Ok(end)) = self.encoder.take().map(StreamEncoder::end)
+            && !end.is_empty()
+        {
+            // The client may be gone.
+            let _ = self.sender.send(end).await;
+        }
+    }
 }
 
 /// Sends events until the client disconnects, falls too far behind, or the service stops.
-async fn follow(app: &Arc<AppState>, requested: Option<u64>, last: u64, sender: &mpsc::Sender<Bytes>) {
+async fn follow(app: &Arc<AppState>, requested: Option<u64>, last: u64, mut sender: EventSender) {
     let (events, mut subscribe) = (&app.events, app.events.subscribe());
     let mut head = format!("retry: {RETRY_MS}\n\n");
     let mut position = match requested {
@@ -192,7 +244,7 @@ async fn follow(app: &Arc<AppState>, requested: Option<u64>, last: u64, sender: 
     };
     let mut chunk = Bytes::from(head);
     loop {
-        if sender.send(chunk).await.is_err() {
+        if !sender.send(chunk).await {
             return;
         }
         let records = loop {
@@ -201,8 +253,7 @@ async fn follow(app: &Arc<AppState>, requested: Option<u64>, last: u64, sender: 
                 Err(_) => {
                     let farewell =
                         ": the client reads too slowly; reconnect for the events that are still stored\n\n";
-                    let _ = sender.send(Bytes::from_static(farewell.as_bytes())).await;
-                    return;
+                    return sender.end(farewell).await;
                 }
             };
             if !records.is_empty() {
@@ -213,13 +264,10 @@ async fn follow(app: &Arc<AppState>, requested: Option<u64>, last: u64, sender: 
                 subscribe.wait_for(|last| last.is_none_or(|last| last > position)).await.map(|last| *last)
             };
             let silent = tokio::select! {
-                () = sender.closed() => return,
+                () = sender.sender.closed() => return,
                 more = tokio::time::timeout(KEEP_ALIVE, more) => match more {
                     Ok(Ok(last)) if last.is_some() => false,
-                    Ok(_) => {
-                        let _ = sender.send(Bytes::from_static(b": the service stops\n\n")).await;
-                        return;
-                    }
+                    Ok(_) => return sender.end(": the service stops\n\n").await,
                     Err(_) => true,
                 },
             };

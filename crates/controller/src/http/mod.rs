@@ -6,6 +6,7 @@ mod board;
 mod bodies;
 mod body;
 mod cluster;
+mod compression;
 mod decisions;
 mod demo;
 mod distinct;
@@ -30,6 +31,7 @@ mod reports;
 mod score;
 mod shapes;
 mod sites;
+mod snapshot;
 mod state;
 mod status;
 mod table;
@@ -39,7 +41,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{Method, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 
 pub use self::board::Board;
 pub use self::bodies::Bodies;
@@ -61,6 +63,7 @@ pub fn routes(app: AppState) -> Router {
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::method(method.as_str(), uri.path())
         })
+        .layer(from_fn(compression::compress))
         .layer(from_fn_with_state(app.clone(), auth::auth))
         .with_state(app)
 }

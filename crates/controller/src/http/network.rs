@@ -1,13 +1,12 @@
 //! Current state of the network: links, hosts, racks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::{DomainId, Fabric, Nanos};
-use leeward_ledger::{Epoch, find_link};
+use leeward_ledger::find_link;
 use leeward_records::schema::{Id, Time};
 use leeward_records::{Clock, DecisionId, DecisionRecord};
 use leeward_service::{GetHolding, GetRack, LinkState, NetworkSnapshot};
@@ -16,11 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pages::{LARGEST_PAGE, PageQuery, page};
 use super::problem::Problem;
-use super::shapes::{Hold, Host, Link, LinkPage, Rack, RackPage, Replica, Reservation, Snapshot, Task};
+use super::shapes::{Hold, Host, Link, LinkPage, Rack, RackPage, Replica, Reservation, Task};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
-
-/// Longest wait for a change.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 pub async fn racks(State(app): SharedState, Params(query): Params<Query<PageQuery>>) -> ApiResult {
     let snapshot = app.snapshot().await?;
@@ -121,32 +117,6 @@ pub async fn host(State(app): SharedState, Params(Path(name)): NamePath) -> ApiR
     let host = snapshot.fabric.host(&name).and_then(|host| snapshot.hosts.get(host.index()));
     let host = host.ok_or_else(|| Problem::none_such("host", &name))?;
     Ok(Json(Host::of(&snapshot, &app.clock, host)).into_response())
-}
-
-/// Epoch to wait for.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Newer {
-    /// Waits for an epoch of the ledger after this one.
-    after: Option<Epoch>,
-    /// Longest wait, at most one minute; after it, the response is the current snapshot.
-    wait: Option<Nanos>,
-}
-
-pub async fn snapshot(State(app): SharedState, Params(Query(newer)): Params<Query<Newer>>) -> ApiResult {
-    let wait = newer.wait.map_or(Duration::ZERO, |wait| Duration::from_nanos(wait.0)).min(LONGEST_WAIT);
-    let mut snapshot = app.snapshot().await?;
-    if newer.after.is_some_and(|after| snapshot.epoch <= after) {
-        // Releases the snapshot during the wait, so that its memory can be reused.
-        drop(snapshot);
-        let later = tokio::time::timeout(wait, app.handle.newer(newer.after.unwrap_or_default())).await;
-        snapshot = match later {
-            Ok(later) => later.map_err(|_| Problem::broken())?,
-            // On a timeout, the response is the current state.
-            Err(_) => app.snapshot().await?,
-        };
-    }
-    Ok(Json(Snapshot::of(&snapshot, &app.clock)).into_response())
 }
 
 /// A hot link.

@@ -1,7 +1,6 @@
 //! Response types about the network, with names and with times as texts.
 
-use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
-use leeward_ledger::Epoch;
+use leeward_fabric::{Bytes, DomainId, HostId, ResourceId};
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{HostState, LinkState, NetworkSnapshot, ReservationState, TaskState};
@@ -346,68 +345,4 @@ pub struct RackPage {
     pub replicas: Vec<Replica>,
     /// Reserved rates on its links and on the links of its hosts.
     pub reservations: Vec<Reservation>,
-}
-
-/// All links at one time in compact form, for clients that place work themselves.
-#[derive(Serialize, JsonSchema)]
-pub struct Snapshot {
-    /// Epoch of the ledger.
-    pub epoch: Epoch,
-    /// Time of the snapshot.
-    #[schemars(with = "Time")]
-    pub time: String,
-    /// Names of the columns of each row.
-    pub columns: [&'static str; 6],
-    /// One row per link; unknown values are null.
-    pub rows: Vec<Row>,
-    /// For each client, its last request whose placement the snapshot includes. Clients without a decided request are
-    /// left out.
-    pub clients: Vec<Client>,
-}
-
-/// A link of a snapshot: one value per column.
-#[derive(Serialize, JsonSchema)]
-pub struct Row(String, i64, Option<i64>, Option<String>, i64, Option<i64>);
-
-/// A client of a snapshot.
-#[derive(Serialize, JsonSchema)]
-pub struct Client {
-    /// Name of the client.
-    pub client: String,
-    /// Sequence number of its last included request.
-    pub sequence: u64,
-}
-
-impl Snapshot {
-    /// Converts a full snapshot to the compact form.
-    pub fn of(snapshot: &NetworkSnapshot, clock: &Clock) -> Snapshot {
-        let row = |state: &LinkState| {
-            Row(
-                snapshot.fabric.resource_name(state.link),
-                state.capacity.0,
-                state.measured.map(|load| load.0),
-                state.until.map(|at: Nanos| clock.text(at)),
-                state.residual.0,
-                state.expected.map(|load| load.0),
-            )
-        };
-        let client = |(client, sequence): &(std::sync::Arc<str>, u64)| Client {
-            client: client.to_string(),
-            sequence: *sequence,
-        };
-        Snapshot {
-            epoch: snapshot.epoch,
-            time: clock.text(snapshot.at),
-            columns: [
-                "link",
-                "capacity_bps",
-                "measured_bps",
-                "until",
-                "residual_bps",
-                "expected_capacity_bps",
-            ],
-            rows: snapshot.links.iter().map(row).collect(),
-            clients: snapshot.clients.iter().map(client).collect(),
-        }
-    }
 }

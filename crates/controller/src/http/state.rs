@@ -10,6 +10,7 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::response::Response;
 use leeward_fabric::{Fabric, Nanos};
+use leeward_frames::Snapshots;
 use leeward_prometheus::Telemetry;
 use leeward_records::Clock;
 use leeward_service::{CallError, Handle, LeaderState, Operation, Unavailable};
@@ -54,6 +55,8 @@ impl About {
 pub struct AppState {
     /// Handle of the coordinator.
     pub handle: Handle,
+    /// Encoded snapshots.
+    pub snapshots: Snapshots,
     /// Time conversion.
     pub clock: Clock,
     /// Static information about the service.

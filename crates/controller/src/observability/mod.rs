@@ -52,8 +52,12 @@ async fn watch_snapshots(handle: &Handle, events: &Events) {
     let (mut last, mut epochs) = (handle.last_snapshot(), handle.epochs());
     while epochs.changed().await.is_ok() {
         let snapshot = handle.last_snapshot();
-        for hot in changes(&last, &snapshot) {
-            events.publish(Event::Hotspot(hot));
+        // In a large cluster the comparison takes milliseconds, in which this thread could not serve requests.
+        let (before, now) = (last, snapshot.clone());
+        let changed = tokio::task::spawn_blocking(move || changes(&before, &now)).await;
+        match changed {
+            Ok(changed) => changed.into_iter().for_each(|hot| events.publish(Event::Hotspot(hot))),
+            Err(error) => tracing::error!(%error, "the comparison of two snapshots ended"),
         }
         events.publish(Event::Racks(snapshot.clone()));
         last = snapshot;

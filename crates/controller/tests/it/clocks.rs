@@ -61,7 +61,11 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
         let answer = server.post("/v1/reports", &json!({ "from": before, "until": now, "links": links }));
         assert_eq!((answer.0, &answer.2["links"]), (200, &json!(links.len())), "run {run}: {}", answer.2);
         let (_, _, snapshot) = server.get("/v1/snapshot");
-        assert_eq!(snapshot["rows"].as_array().map(Vec::len), Some(links.len()), "run {run}: {snapshot}");
+        assert_eq!(
+            snapshot["links"]["link"].as_array().map(Vec::len),
+            Some(links.len()),
+            "run {run}: {snapshot}"
+        );
         let client = format!("client {run}");
         let block =
             json!({ "size": "64MiB", "writer": "r0h0", "replicas": 2, "client": client, "sequence": 1 });

@@ -9,6 +9,7 @@ mod crowds;
 mod demo;
 mod devices;
 mod faulty;
+mod frames;
 mod hangs;
 mod herding;
 mod history;

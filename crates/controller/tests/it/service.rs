@@ -54,10 +54,16 @@ fn a_conversation_with_the_service() {
     record("POST /v1/place/replicas, again", server.post("/v1/place/replicas", &block));
     record("GET /v1/decisions/ID", server.get(&id));
     let (_, _, mut snapshot) = server.get("/v1/snapshot");
-    let charged = |row: &Value| row[5] != row[1];
-    let rows: Vec<Value> =
-        snapshot["rows"].as_array().expect("a list").iter().filter(|row| charged(row)).cloned().collect();
-    snapshot["rows"] = Value::Array(rows);
+    let links = snapshot["links"].as_object_mut().expect("a table");
+    let is_charged: Vec<bool> = {
+        let column = |name: &str| links[name].as_array().expect("a column").iter();
+        column("capacity_bps").zip(column("expected_capacity_bps")).map(|(all, left)| all != left).collect()
+    };
+    for column in links.values_mut().filter_map(Value::as_array_mut) {
+        let mut charged = is_charged.iter();
+        column.retain(|_| *charged.next().expect("columns of one length"));
+    }
+    snapshot["id"] = json!("...");
     record("GET /v1/snapshot, the links that a block was charged to", (200, String::new(), snapshot));
     record("GET /v1/racks/r2", server.get("/v1/racks/r2"));
     record("DELETE /v1/commitments/ID", server.delete(&id.replace("decisions", "commitments")));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use leeward_fabric::{Fabric, Nanos, ResourceId};
 
-use crate::core::{DeviceState, NetworkSnapshot};
+use crate::core::{DeviceState, LinkState, NetworkSnapshot};
 
 /// Length of a step, in seconds.
 pub const STEP: u64 = 10;
@@ -91,9 +91,37 @@ impl Means {
     }
 }
 
+impl BucketSums {
+    /// Adds the states of links and devices of a snapshot, which may come in several pieces.
+    pub fn add(&mut self, links: &[LinkState], devices: &[DeviceState]) {
+        for state in links {
+            let at = state.link.index();
+            if self.links.len() <= at {
+                self.links.resize(at + 1, Sum::default());
+            }
+            if let Some(utilization) = state.utilization() {
+                self.links[at].add(utilization);
+            }
+            if let Some(queue) = state.queue {
+                add(&mut self.queues, state.link, queue);
+            }
+        }
+        let Some(fabric) = &self.fabric else { return };
+        let end = fabric.link_count() + MAX_DEVICES;
+        for state in devices.iter().take_while(|state| state.device.index() < end) {
+            if let Some(busy) = state.busy {
+                add(&mut self.busy, state.device, busy);
+            }
+            if let Some(queue) = state.queue() {
+                add(&mut self.queues, state.device, queue);
+            }
+        }
+    }
+}
+
 impl History {
-    /// Adds a snapshot. A step ends with the first snapshot after it.
-    pub fn record(&self, current: &mut BucketSums, snapshot: &NetworkSnapshot) {
+    /// Begins to add a snapshot. A step ends with the first snapshot after it.
+    pub fn begin(&self, current: &mut BucketSums, snapshot: &NetworkSnapshot) {
         let length = STEP * Nanos::SECOND.0;
         let ends = Nanos((snapshot.at.0 / length + 1) * length);
         // A step that began on another cluster is dropped.
@@ -106,24 +134,6 @@ impl History {
             (current.ends, current.fabric) = (ends, Some(snapshot.fabric.clone()));
             for sums in [&mut current.links, &mut current.busy, &mut current.queues] {
                 sums.clear();
-            }
-            current.links.resize(snapshot.links.len(), Sum::default());
-        }
-        for (sum, state) in current.links.iter_mut().zip(&snapshot.links) {
-            if let Some(utilization) = state.utilization() {
-                sum.add(utilization);
-            }
-            if let Some(queue) = state.queue {
-                add(&mut current.queues, state.link, queue);
-            }
-        }
-        let has_history = |state: &&DeviceState| state.device.index() < snapshot.links.len() + MAX_DEVICES;
-        for state in snapshot.devices.iter().take_while(has_history) {
-            if let Some(busy) = state.busy {
-                add(&mut current.busy, state.device, busy);
-            }
-            if let Some(queue) = state.queue() {
-                add(&mut current.queues, state.device, queue);
             }
         }
     }
@@ -260,7 +270,8 @@ mod tests {
                 snapshot.devices.truncate(20_000);
                 snapshot.devices[1] = device(at(1), 0.75, None);
             }
-            history.record(&mut sums, &snapshot);
+            history.begin(&mut sums, &snapshot);
+            sums.add(&snapshot.links, &snapshot.devices);
         }
         let buckets = history.since(Nanos(0), 1);
         let busy = |device| buckets.busy(&snapshot.fabric, device);

@@ -95,12 +95,14 @@ impl Actor {
                     }
                 }
                 () = until(&self.clock, self.coordinator.wakes_at()) => self.coordinator.wake(self.clock.now()),
-                () = tokio::time::sleep_until(self.publisher.due().into()) => {
+                // Other tasks of this thread run between two pieces of a snapshot.
+                () = tokio::task::yield_now(), if self.publisher.is_building() => {}
+                () = tokio::time::sleep_until(self.publisher.due().into()), if !self.publisher.is_building() => {
                     self.coordinator.wake(self.clock.now());
                 }
             }
             self.finish_turn().await;
-            self.publisher.make(|past| self.coordinator.snapshot_in(past));
+            self.publisher.make(&mut self.coordinator);
         }
     }
 
@@ -246,7 +248,7 @@ impl Actor {
         self.exact = true;
         self.publisher.set_state(leader_state);
         self.finish_turn().await;
-        self.publisher.make_now(|past| self.coordinator.snapshot_in(past));
+        self.publisher.make_now(&mut self.coordinator);
         Ok(())
     }
 

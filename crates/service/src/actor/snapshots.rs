@@ -11,13 +11,16 @@ use leeward_records::{ClusterVersion, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::history::{BucketSums, History};
-use crate::core::{NetworkSnapshot, Unavailable};
+use crate::core::{Addresses, Coordinator, NetworkSnapshot, Unavailable};
 
 /// Snapshots take at most this fraction (1 in N) of the actor's time, for any number of requests.
 const SHARE: u32 = 10;
 /// Largest number of past snapshots for reuse of their memory. Most readers use the last snapshot; comparisons and slow
 /// responses use the snapshot before. If readers use all of them, the next snapshot takes new memory.
 const MAX_PAST: usize = 3;
+/// Largest number of links, devices or hosts that are copied at once. In a large cluster, commands run between two
+/// pieces of a snapshot, so none of them waits for a whole snapshot.
+const PIECE: usize = 4_096;
 /// Longest time between two snapshots.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
@@ -77,11 +80,27 @@ pub(super) struct SnapshotPublisher {
     published: Arc<PublishedState>,
     sums: BucketSums,
     /// Readers that wait for the next snapshot.
-    readers: Vec<oneshot::Sender<Arc<NetworkSnapshot>>>,
+    readers: Vec<Reader>,
+    /// Snapshot in progress.
+    building: Option<Building>,
     /// Past snapshots, which readers may still use.
     past: VecDeque<Arc<NetworkSnapshot>>,
+    /// Number of snapshots so far.
+    count: u64,
     /// Time of the last snapshot, and the time it took.
     last: Instant,
+    took: Duration,
+}
+
+/// A reader that waits for a snapshot.
+type Reader = oneshot::Sender<Arc<NetworkSnapshot>>;
+
+/// A snapshot in progress.
+struct Building {
+    snapshot: NetworkSnapshot,
+    /// Readers that asked before it began.
+    readers: Vec<Reader>,
+    /// Time that it has taken.
     took: Duration,
 }
 
@@ -102,6 +121,8 @@ impl SnapshotPublisher {
             published: published.clone(),
             sums: BucketSums::default(),
             readers: Vec::new(),
+            building: None,
+            count: 0,
             past: VecDeque::new(),
             last: Instant::now(),
             took: Duration::ZERO,
@@ -147,7 +168,7 @@ impl SnapshotPublisher {
     }
 
     /// Adds a reader that waits for a snapshot taken after this call.
-    pub fn add_reader(&mut self, reader: oneshot::Sender<Arc<NetworkSnapshot>>) {
+    pub fn add_reader(&mut self, reader: Reader) {
         self.readers.push(reader);
     }
 
@@ -156,36 +177,75 @@ impl SnapshotPublisher {
         self.last + if self.readers.is_empty() { TICK } else { self.took * SHARE }
     }
 
+    /// True if a snapshot is in progress.
+    pub fn is_building(&self) -> bool {
+        self.building.is_some()
+    }
+
     /// True if the next snapshot is due.
     #[expect(
         clippy::disallowed_methods,
         reason = "measures durations on this machine; no decision depends on them"
     )]
     pub fn is_due(&self) -> bool {
-        Instant::now() >= self.due()
+        self.building.is_none() && Instant::now() >= self.due()
     }
 
-    /// Takes a snapshot if due, and reuses the memory of an unused past snapshot if possible.
-    pub fn make(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
-        if self.is_due() {
-            self.make_now(snapshot);
+    /// Copies a piece of a snapshot, if one is due or in progress.
+    pub fn make<A: Addresses>(&mut self, coordinator: &mut Coordinator<A>) {
+        if self.is_building() || self.is_due() {
+            self.advance(coordinator, PIECE);
         }
     }
 
-    /// Takes a snapshot at once.
+    /// Takes a snapshot at once. A snapshot in progress, which may be of another coordinator, is dropped.
+    pub fn make_now<A: Addresses>(&mut self, coordinator: &mut Coordinator<A>) {
+        if let Some(dropped) = self.building.take() {
+            self.readers.extend(dropped.readers);
+        }
+        while {
+            self.advance(coordinator, usize::MAX);
+            self.is_building()
+        } {}
+    }
+
+    /// Begins a snapshot in the memory of an unused past snapshot, or copies a further piece of it, and publishes it if
+    /// it is complete.
     #[expect(
         clippy::disallowed_methods,
         reason = "measures durations on this machine; no decision depends on them"
     )]
-    pub fn make_now(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
+    fn advance<A: Addresses>(&mut self, coordinator: &mut Coordinator<A>, most: usize) {
         let began = Instant::now();
-        let free = self.past.iter().position(|past| Arc::strong_count(past) == 1);
-        let past = free.and_then(|free| self.past.remove(free)).and_then(Arc::into_inner);
-        let snapshot = Arc::new(snapshot(past));
-        self.published.history.record(&mut self.sums, &snapshot);
+        let mut building = self.building.take().unwrap_or_else(|| {
+            let free = self.past.iter().position(|past| Arc::strong_count(past) == 1);
+            let past = free.and_then(|free| self.past.remove(free)).and_then(Arc::into_inner);
+            let snapshot = coordinator.begin_snapshot(past);
+            self.published.history.begin(&mut self.sums, &snapshot);
+            Building { snapshot, readers: std::mem::take(&mut self.readers), took: Duration::ZERO }
+        });
+        let (links, devices) = (building.snapshot.links.len(), building.snapshot.devices.len());
+        let is_complete = coordinator.extend_snapshot(&mut building.snapshot, most);
+        self.sums.add(&building.snapshot.links[links..], &building.snapshot.devices[devices..]);
+        if is_complete {
+            self.publish(building, began);
+        } else {
+            building.took += began.elapsed();
+            self.building = Some(building);
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "measures durations on this machine; no decision depends on them"
+    )]
+    fn publish(&mut self, mut building: Building, began: Instant) {
+        self.count += 1;
+        building.snapshot.number = self.count;
+        let snapshot = Arc::new(building.snapshot);
         self.published.snapshot.store(snapshot.clone());
         self.published.epochs.send_replace(snapshot.epoch);
-        for reader in self.readers.drain(..) {
+        for reader in building.readers {
             let _ = reader.send(snapshot.clone());
         }
         self.past.push_back(snapshot);
@@ -193,7 +253,7 @@ impl SnapshotPublisher {
             self.past.pop_front();
         }
         self.last = Instant::now();
-        self.took = self.last - began;
+        self.took = building.took + (self.last - began);
         let made = self.last - self.published.began;
         self.published.made.store(made.as_millis() as u64, Ordering::Relaxed);
     }

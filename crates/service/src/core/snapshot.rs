@@ -17,6 +17,8 @@ pub struct NetworkSnapshot {
     pub fabric: Arc<Fabric>,
     /// Version of the cluster.
     pub version: ClusterVersion,
+    /// Number of the publication, from 1; 0 before it.
+    pub number: u64,
     /// Time of the snapshot.
     pub at: Nanos,
     /// Epoch of the ledger.
@@ -206,6 +208,13 @@ impl<A: Addresses> Coordinator<A> {
     /// A snapshot in the memory of the snapshot `past`. Reuse is faster than new memory, which the system clears page
     /// by page on the first write.
     pub fn snapshot_in(&mut self, past: Option<NetworkSnapshot>) -> NetworkSnapshot {
+        let mut snapshot = self.begin_snapshot(past);
+        while !self.extend_snapshot(&mut snapshot, usize::MAX) {}
+        snapshot
+    }
+
+    /// Begins a snapshot in the memory of the snapshot `past`: everything but the links, devices and hosts.
+    pub fn begin_snapshot(&mut self, past: Option<NetworkSnapshot>) -> NetworkSnapshot {
         let (mut links, mut devices, mut hosts, mut clients) = match past {
             Some(NetworkSnapshot { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),
             None => Default::default(),
@@ -214,37 +223,14 @@ impl<A: Addresses> Coordinator<A> {
         devices.clear();
         hosts.clear();
         clients.clear();
-        let ledger = self.engine.ledger();
-        let fabric = ledger.fabric().clone();
-        let view = ledger.view(self.now, &mut self.scratch);
-        let max_age = ledger.settings().interval.0 as f64 * ledger.settings().unknown_after;
-        let recent = |last: &LastReading| last.recent(self.now, Nanos(max_age as u64));
-        let link = |link| {
-            let reading = self.readings.get(link).and_then(recent).unwrap_or_default();
-            LinkState::of(&view, link, self.readings.full(link), reading)
-        };
-        // Ids of links precede those of devices.
-        let end = ResourceId(fabric.resource_count() as u32);
-        let first = fabric.all_hosts().find_map(|host| fabric.device(host, 0)).unwrap_or(end);
-        links.extend((0..first.0).map(|id| link(ResourceId(id))));
-        let reported = self.readings.from(first);
-        devices.extend(reported.map(|(device, last)| DeviceState::of(&view, device, recent(last))));
-        let (hot_above, pool) = (view.hot_above(), self.engine.pool());
-        let host = |host: HostId| HostState {
-            host,
-            up: pool.is_up(host),
-            draining: pool.is_draining(host),
-            stored: pool.stored(host),
-            tasks: self.engine.tasks_on(host),
-            replicas: self.replicas.get(host.index()).copied().unwrap_or(0),
-        };
-        hosts.extend(fabric.all_hosts().map(host));
         clients.extend(self.clients.completed_sequences());
+        let ledger = self.engine.ledger();
         NetworkSnapshot {
+            number: 0,
             at: self.now,
             epoch: ledger.epoch(),
             version: self.version,
-            hot_above,
+            hot_above: ledger.view(self.now, &mut self.scratch).hot_above(),
             links,
             devices,
             hosts,
@@ -256,8 +242,51 @@ impl<A: Addresses> Coordinator<A> {
                 samples: self.samples,
                 released_early: self.evicted.early(),
             },
-            fabric,
+            fabric: ledger.fabric().clone(),
         }
+    }
+
+    /// Copies the state of at most `most` further links, devices or hosts. Returns true when the snapshot is complete.
+    ///
+    /// Commands may run between two calls. The snapshot includes everything before its begin, and may include a part of
+    /// later changes. Its epoch, time, counts and clients are those of the begin.
+    pub fn extend_snapshot(&mut self, snapshot: &mut NetworkSnapshot, most: usize) -> bool {
+        let ledger = self.engine.ledger();
+        let fabric = ledger.fabric();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let max_age = ledger.settings().interval.0 as f64 * ledger.settings().unknown_after;
+        let recent = |last: &LastReading| last.recent(self.now, Nanos(max_age as u64));
+        let NetworkSnapshot { links, devices, hosts, .. } = snapshot;
+        let first = fabric.link_count();
+        let link = |id| {
+            let link = ResourceId(id);
+            let reading = self.readings.get(link).and_then(recent).unwrap_or_default();
+            LinkState::of(&view, link, self.readings.full(link), reading)
+        };
+        let (from, to) = (links.len(), links.len().saturating_add(most).min(first));
+        links.extend((from as u32..to as u32).map(link));
+        let left = most - (to - from);
+        if links.len() < first {
+            return false;
+        }
+        let devices_before = devices.len();
+        if hosts.is_empty() {
+            let next = devices.last().map_or(first as u32, |last| last.device.0 + 1);
+            let reported = self.readings.from(ResourceId(next)).take(left);
+            devices.extend(reported.map(|(device, last)| DeviceState::of(&view, device, recent(last))));
+        }
+        let left = left - (devices.len() - devices_before);
+        let pool = self.engine.pool();
+        let host = |host: HostId| HostState {
+            host,
+            up: pool.is_up(host),
+            draining: pool.is_draining(host),
+            stored: pool.stored(host),
+            tasks: self.engine.tasks_on(host),
+            replicas: self.replicas.get(host.index()).copied().unwrap_or(0),
+        };
+        hosts.extend(fabric.all_hosts().skip(hosts.len()).take(left).map(host));
+        hosts.len() == fabric.host_count()
     }
 }
 

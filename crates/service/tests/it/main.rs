@@ -3,5 +3,6 @@
 mod core;
 mod faulty;
 mod persistence;
+mod pieces;
 mod support;
 mod workloads;

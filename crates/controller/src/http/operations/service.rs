@@ -9,7 +9,7 @@ use super::DRY_RUN;
 use crate::access::Role;
 use crate::http::table::Content::{Json, Nothing, Stream, Text};
 use crate::http::table::{Operation, Subject, header, of, query};
-use crate::http::{board, demo, events, metrics, modes, network, reload, shapes, status};
+use crate::http::{board, demo, events, metrics, modes, reload, snapshot, status};
 use crate::reload::Reloaded;
 
 pub(super) const SUBJECT: Subject = Subject {
@@ -20,11 +20,11 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/snapshot",
             role: Some(Role::Read),
-            summary: "Get a compact row per link, and the placements that the rows include.",
-            parameters: &[query::<network::Newer>()],
+            summary: "Get links, racks, hosts or devices in columns, whole or as the difference from an earlier snapshot.",
+            parameters: &[query::<snapshot::SnapshotQuery>()],
             body: None,
-            answers: &[(200, "The network.", Json(of::<shapes::Snapshot>))],
-            handler: || get(network::snapshot),
+            answers: &[(200, "The network.", Json(of::<leeward_frames::Snapshot>))],
+            handler: || get(snapshot::snapshot),
         },
         Operation {
             method: Method::GET,
