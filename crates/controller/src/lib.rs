@@ -1,12 +1,14 @@
 //! The controller: the service over HTTP.
 //!
-//! `http` is the API, and `access` checks tokens, roles and rates. `observability` provides metrics and events.
+//! `http` is the API, `connections` accepts clients, and `access` checks tokens, roles and rates. `observability` provides metrics and events.
 //! `settings` and `start` build a service from files and flags. `polling` and `probes` collect telemetry and
 //! measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
 mod access;
+mod connections;
 mod http;
 mod log;
+mod notify;
 mod observability;
 mod polling;
 mod probes;

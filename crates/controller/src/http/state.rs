@@ -89,10 +89,11 @@ pub(super) type SharedState = State<Arc<AppState>>;
 pub(super) type ApiResult = Result<Response, Problem>;
 
 impl AppState {
-    /// Lag of the machine's clock behind the service's time; 0 if it is within the tolerance for reports.
-    pub(super) fn clock_behind(&self) -> Nanos {
-        let behind = self.clock.behind();
-        if behind > self.about.interval { behind } else { Nanos(0) }
+    /// Seconds by which the machine's clock was set back since the start of the service; negative if it was set forward.
+    pub(super) fn clock_behind_s(&self) -> f64 {
+        let behind = -self.clock.lead() as f64 / 1e9;
+        // A difference below the tolerance for steps is none, and neither is a negative zero.
+        if behind == 0.0 { 0.0 } else { behind }
     }
 
     /// Runs an operation on the service. `resolve` creates it for a cluster, and again if the cluster changes

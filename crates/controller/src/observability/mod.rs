@@ -3,8 +3,11 @@
 
 mod clock;
 mod events;
+mod exposition;
+mod hosts;
 mod metrics;
 mod observed_store;
+mod process;
 mod tokens;
 
 use std::sync::Arc;
@@ -12,9 +15,10 @@ use std::time::Duration;
 
 use leeward_service::{Handle, LeaderState, NetworkSnapshot};
 
-pub use self::clock::watch_clock;
+pub use self::clock::{direction, unsettled_step, watch_clock};
 pub use self::events::{Event, EventRecord, Events, Hot};
-pub use self::metrics::{Metrics, Request};
+pub use self::exposition::Exposition;
+pub use self::metrics::Metrics;
 pub use self::observed_store::ObservedStore;
 pub use self::tokens::watch_tokens;
 

@@ -106,6 +106,7 @@ impl Store for ObservedStore {
             self.failed = true;
         }
         applied?;
+        self.metrics.persisted(changes);
         self.publish(changes);
         Ok(())
     }

@@ -11,6 +11,7 @@ mod devices;
 mod hangs;
 mod herding;
 mod history;
+mod metrics;
 mod openapi;
 mod probes;
 mod requests;
