@@ -1,6 +1,6 @@
 //! The controller: the service over HTTP.
 //!
-//! `http` is the API, `connections` accepts clients, and `access` checks tokens, roles and rates. `observability` provides metrics and events.
+//! `http` is the API, `connections` accepts clients, and `access` checks tokens, roles and rates.
 //! `settings` and `start` build a service from files and flags. `polling` and `probes` collect telemetry and
 //! measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
@@ -8,14 +8,13 @@ mod access;
 mod connections;
 mod http;
 mod log;
-mod notify;
-mod observability;
 mod polling;
 mod probes;
 mod reload;
 mod service;
 mod settings;
 mod start;
+mod token_hosts;
 
 pub use access::{
     Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, tls_config,

@@ -25,12 +25,12 @@ use tokio::sync::Mutex;
 use crate::access::Access;
 use crate::connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS, MAIN};
 use crate::http::{About, AppState, Board, Bodies, admin_routes, description, reserve_routes, routes};
-use crate::notify::Notifier;
-use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
 use crate::polling::PolledReports;
 use crate::probes::Probes;
 use crate::reload::Reload;
 use crate::settings::ProbeSettings;
+use crate::token_hosts::watch_tokens;
+use leeward_observability::{Events, Metrics, Notifier, ObservedStore, watch, watch_clock};
 
 /// Number of candidates per level whose reasons a decision keeps, besides the chosen candidates.
 const EXPLAIN: Explain = Explain::Top(8);

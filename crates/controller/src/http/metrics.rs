@@ -7,7 +7,7 @@ use leeward_service::LeaderState;
 
 use super::problem::Problem;
 use super::state::{ApiResult, SharedState};
-use crate::observability::Exposition;
+use leeward_observability::Exposition;
 
 /// Media types of metrics.
 pub const MEDIA: &[&str] = &[Exposition::OpenMetrics.media(), Exposition::Text.media()];

@@ -19,9 +19,9 @@ use super::board::Board;
 use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
 use crate::access::Access;
-use crate::observability::{Events, Metrics};
 use crate::probes::Probes;
 use crate::reload::Reload;
+use leeward_observability::{Events, Metrics};
 
 /// Static information about the service.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::board;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, SharedState};
-use crate::observability::{direction, unsettled_step};
+use leeward_observability::{direction, unsettled_step};
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
 /// snapshot every second.

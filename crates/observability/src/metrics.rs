@@ -6,7 +6,6 @@ use std::time::Duration;
 use leeward_prometheus::{Ports, Steps};
 use leeward_records::{Change, MigrationState};
 use leeward_service::NetworkSnapshot;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,57 +15,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
 use super::hosts::HostCounts;
+use super::labels::{Answered, Fallback, Kind, Listener, Method, Outcome, Placed, State, Step};
 use super::process::ProcessMetrics;
-
-/// Labels of a response, with their names in OpenTelemetry.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Answered {
-    http_request_method: &'static str,
-    http_route: &'static str,
-    http_response_status_code: u16,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Method {
-    http_request_method: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Fallback {
-    kind: &'static str,
-    reason: String,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Placed {
-    kind: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Kind {
-    r#type: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Outcome {
-    outcome: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Step {
-    step: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct Listener {
-    listener: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct State {
-    state: &'static str,
-}
 
 /// Counts a thing, such as a request or a connection, until it is dropped.
 pub struct Active(Gauge);
