@@ -170,9 +170,9 @@ def test_the_dashboard_queries_recorded_series_and_fits_the_grid() -> None:
 
 @pytest.mark.parametrize("job", ["leeward", 'a"b'])
 def test_the_commands_write_the_files_with_the_job(run: Run, tmp_path: Path, job: str) -> None:
-    result = run("export", "service-rules", "--job", job)
+    result = run("export", "service-rules", "--scrape-job", job)
     assert result.returncode == 0, result.stderr
     assert yaml.safe_load(result.stdout) == rules(ServiceWatch(job))
-    result = run("export", "service-grafana", "--job", job, "--out", "board.json")
+    result = run("export", "service-grafana", "--scrape-job", job, "--out", "board.json")
     assert result.returncode == 0, result.stderr
     assert json.loads((tmp_path / "board.json").read_text()) == dashboard(ServiceWatch(job))

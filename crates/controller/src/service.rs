@@ -172,7 +172,12 @@ impl Service {
             let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Failed)?;
             let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Failed)?;
             let hangups = signal(SignalKind::hangup()).map_err(RunError::Failed)?;
-            self.notifier = Notifier::from_env().map_err(RunError::Failed)?.map(Arc::new);
+            self.notifier = Notifier::from_env()
+                .inspect_err(
+                    |error| tracing::warn!(%error, "NOTIFY_SOCKET unavailable: systemd is not notified"),
+                )
+                .unwrap_or_default()
+                .map(Arc::new);
             let notifier = self.notifier.clone();
             let reloading = tokio::spawn(reload_on(hangups, self.reload.clone(), notifier));
             let listener = TcpListener::bind(address).await.map_err(RunError::Listen)?;

@@ -43,7 +43,7 @@ pub async fn watch_clock(clock: &Clock, handle: &Handle, metrics: &Arc<Metrics>)
 pub fn unsettled_step(clock: &Clock, snapshot: &NetworkSnapshot) -> Option<ClockStep> {
     let step = clock.last_step()?;
     let newest = snapshot.links.iter().filter_map(|link| link.until).max()?;
-    (newest <= step.at && step.at.since(newest) <= RECENT).then_some(step)
+    (newest < step.at && step.at.since(newest) <= RECENT).then_some(step)
 }
 
 /// The step in words: `forward by 3600.0 s`.

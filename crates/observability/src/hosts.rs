@@ -16,7 +16,7 @@ pub struct HostCounts {
     pub reporting: usize,
     /// Hosts whose telemetry is old.
     pub silent: usize,
-    /// Hosts without telemetry since they came up, or since this service or the current leader started.
+    /// Hosts that are down, and hosts without telemetry since they came up, or since this service or the current leader started.
     pub absent: usize,
 }
 
@@ -31,7 +31,9 @@ impl HostCounts {
                 (true, false) => &mut counts.up,
             };
             *state += 1;
+            // The links of a host that is down count as idle, although nobody reports them.
             let telemetry = match telemetry(snapshot, host) {
+                _ if !up => &mut counts.absent,
                 (true, _) => &mut counts.reporting,
                 (false, true) => &mut counts.silent,
                 (false, false) => &mut counts.absent,

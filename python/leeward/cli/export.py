@@ -21,7 +21,7 @@ Examples:
   leeward export prometheus-rules --map examples/telemetry/snmp_exporter.yaml \\
       --cluster examples/clusters/racks.yaml
   leeward export grafana --out hotspots.json
-  leeward export service-rules --job leeward --out service.rules.yaml
+  leeward export service-rules --scrape-job leeward --out service.rules.yaml
   leeward export service-grafana --out service.json
 """
 
@@ -61,7 +61,10 @@ CoverageOption = Annotated[
     ),
 ]
 JobOption = Annotated[
-    str, typer.Option(metavar="NAME", help="Name of the job under which Prometheus scrapes the service.")
+    str,
+    typer.Option(
+        "--scrape-job", metavar="NAME", help="Name of the job under which Prometheus scrapes the service."
+    ),
 ]
 OutOption = Annotated[
     Path | None,

@@ -91,9 +91,8 @@ pub(super) type ApiResult = Result<Response, Problem>;
 impl AppState {
     /// Seconds by which the machine's clock was set back since the start of the service; negative if it was set forward.
     pub(super) fn clock_behind_s(&self) -> f64 {
-        let behind = -self.clock.lead() as f64 / 1e9;
-        // A difference below the tolerance for steps is none, and neither is a negative zero.
-        if behind == 0.0 { 0.0 } else { behind }
+        // Two steps that cancel each other may differ by microseconds. Integers have no negative zero.
+        (-self.clock.lead() / 1_000_000) as f64 / 1e3
     }
 
     /// Runs an operation on the service. `resolve` creates it for a cluster, and again if the cluster changes

@@ -119,9 +119,9 @@ fn advance(readings: &Mutex<ClockReadings>, set: Option<Nanos>) {
 
 /// Reports all links over the last second of the wall clock, as agents on this machine would. Returns the
 /// number of accepted links.
-fn report(server: &Server, clock: &Clock, readings: &Mutex<ClockReadings>) -> Value {
+fn report(server: &Server, readings: &Mutex<ClockReadings>) -> Value {
     let wall = readings.lock().expect("the lock is not poisoned").wall;
-    let (from, until) = (clock.text(wall.since(Nanos::SECOND)), clock.text(wall));
+    let (from, until) = (clock_text(wall.since(Nanos::SECOND)), clock_text(wall));
     let links: Vec<Value> = items(server, "/v1/links")
         .iter()
         .map(|link| json!({ "link": link["link"], "load_bps": 1_000_000 }))
@@ -163,7 +163,7 @@ fn step_and_return(wrong: impl Fn(Nanos) -> Nanos, behind_s: f64) {
     let all = items(&server, "/v1/links").len();
     let wall = || readings.lock().expect("the lock is not poisoned").wall;
     advance(&readings, None);
-    assert_eq!(report(&server, &clock, &readings), json!(all));
+    assert_eq!(report(&server, &readings), json!(all));
     let app = |lasts: &str| json!({ "app": { "tasks": [{ "name": "t", "cpus": 1 }] }, "lasts": lasts });
     for lasts in ["8s", "1800s", "3h"] {
         assert_eq!(server.post("/v1/place/tasks", &app(lasts)).0, 201);
@@ -181,7 +181,7 @@ fn step_and_return(wrong: impl Fn(Nanos) -> Nanos, behind_s: f64) {
     assert!(code == 503 && text.contains("clock was set"), "{code} {text}");
     assert_eq!(items(&server, "/v1/commitments").len(), 4, "the step ends no decision");
     // An agent on the same machine, or a machine that was set too, restores telemetry.
-    assert_eq!(report(&server, &clock, &readings), json!(all));
+    assert_eq!(report(&server, &readings), json!(all));
     status_after_clock_check(&server, &clock);
     assert_eq!((seen_link_count(&server), readiness(&server).0), (all, 200));
     assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB", "replicas": 2 })).0, 201);
@@ -192,7 +192,7 @@ fn step_and_return(wrong: impl Fn(Nanos) -> Nanos, behind_s: f64) {
     let right = Nanos(10 * HOUR.0).plus(readings.lock().expect("the lock is not poisoned").monotonic);
     advance(&readings, Some(right.plus(Nanos::SECOND)));
     assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(0.0));
-    assert_eq!(report(&server, &clock, &readings), json!(all));
+    assert_eq!(report(&server, &readings), json!(all));
     status_after_clock_check(&server, &clock);
     assert_eq!((seen_link_count(&server), readiness(&server)), (all, (200, "ok\n".to_owned())));
     assert_eq!(
@@ -234,7 +234,7 @@ fn reports_by_the_right_clock_count_again_once_the_service_has_it() {
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
     advance(&readings, None);
-    assert_eq!(report(&server, &clock, &readings), json!(all));
+    assert_eq!(report(&server, &readings), json!(all));
     // The clock of the service goes wrong, and those of the agents do not.
     let wall = readings.lock().expect("the lock is not poisoned").wall;
     advance(&readings, Some(wall.plus(HOUR)));
@@ -259,7 +259,7 @@ fn reports_by_the_right_clock_count_again_once_the_service_has_it() {
     );
     let right = Nanos(10 * HOUR.0).plus(readings.lock().expect("the lock is not poisoned").monotonic);
     advance(&readings, Some(right.plus(Nanos::SECOND)));
-    assert_eq!(report(&server, &clock, &readings), json!(all));
+    assert_eq!(report(&server, &readings), json!(all));
     status_after_clock_check(&server, &clock);
     assert_eq!((seen_link_count(&server), readiness(&server)), (all, (200, "ok\n".to_owned())));
 }
@@ -270,7 +270,7 @@ fn time_passes_while_the_machine_is_suspended() {
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
     advance(&readings, None);
-    assert_eq!(report(&server, &clock, &readings), json!(all));
+    assert_eq!(report(&server, &readings), json!(all));
     let app = |lasts: &str| json!({ "app": { "tasks": [{ "name": "t", "cpus": 1 }] }, "lasts": lasts });
     for lasts in ["1800s", "3h"] {
         assert_eq!(server.post("/v1/place/tasks", &app(lasts)).0, 201);
@@ -283,5 +283,5 @@ fn time_passes_while_the_machine_is_suspended() {
     assert_eq!(seen_link_count(&server), 0, "telemetry is an hour old");
     let held = items(&server, "/v1/commitments");
     assert_eq!(held.len(), 1, "only the decision with the shorter life has ended: {held:?}");
-    assert_eq!((report(&server, &clock, &readings), readiness(&server).0), (json!(all), 200));
+    assert_eq!((report(&server, &readings), readiness(&server).0), (json!(all), 200));
 }

@@ -91,7 +91,7 @@ fn the_outcomes_of_placements_add_up_to_their_requests() {
     for (media, body, status) in [
         ("application/json", "{", 400),
         ("text/plain", "{}", 415),
-        ("application/json", r#"{"size": "1GiB", "replicas": 99}"#, 422),
+        ("application/json", r#"{"size": "1GiB", "replicas": 99}"#, 409),
         ("application/json", r#"{"size": "1GiB", "exclude": ["nobody"]}"#, 422),
     ] {
         assert_eq!(server.post_text("/v1/place/replicas", media, body).0, status, "{body}");
@@ -151,7 +151,7 @@ fn silent_and_draining_hosts_are_counted_and_states_add_up() {
 
 #[test]
 fn moves_and_fallbacks_are_counted_by_state_and_reason() {
-    let (server, clock, seconds) = with_clock(RACKS_4X3, "without_telemetry=default");
+    let (server, clock, seconds) = with_clock(RACKS_4X3, "without_telemetry: default");
     assert_eq!(server.post("/v1/place/replicas", &block()).0, 201);
     let links: Vec<String> = server.get("/v1/links").2["items"]
         .as_array()
