@@ -38,7 +38,7 @@ CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
 # Ruff finds files in folders by their extension. The list names scripts without one.
-PYTHON_SOURCES := python reproduce scripts/crates scripts/man scripts/progress scripts/tables
+PYTHON_SOURCES := python reproduce scripts/crates scripts/man scripts/packages scripts/progress scripts/tables
 
 .PHONY: help
 help: ## List these targets
@@ -61,6 +61,10 @@ binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs 
 	@mkdir -p dist
 	install -s -m 755 target/release/leewardd target/release/leeward-agent dist/
 	@scripts/static dist/leewardd dist/leeward-agent
+
+.PHONY: packages
+packages: binaries ## Build packages into dist/: deb with dpkg-deb, rpm with rpmbuild
+	@$(PYTHON) scripts/packages dist dist
 
 .PHONY: wheel
 wheel: build ## Build a wheel into dist/, for machines without Rust

@@ -81,6 +81,8 @@ WITHOUT_FORMAT = {
     "completion": "prints a script",
     "export prometheus-rules": "prints a file for Prometheus",
     "export grafana": "prints a file for Grafana",
+    "export service-rules": "prints a file for Prometheus",
+    "export service-grafana": "prints a file for Grafana",
     "cluster import": "prints a cluster file",
     "telemetry map": "prints a map file",
     "telemetry cache clear": "deletes files",

@@ -16,6 +16,7 @@ pub struct ServiceArguments {
     config: Option<String>,
     cluster: Option<String>,
     listen: Option<String>,
+    admin_listen: Option<String>,
     policy: Option<String>,
     task_policy: Option<String>,
     moves: Option<String>,
@@ -35,12 +36,13 @@ impl From<ServiceArguments> for Flags {
     fn from(given: ServiceArguments) -> Flags {
         let ServiceArguments { config, cluster, listen, policy, task_policy, moves, interval, seed, .. } =
             given;
-        let ServiceArguments { mode, off_file, store, durable, tokens, prometheus, map, http, .. } = given;
+        let ServiceArguments { mode, off_file, admin_listen, store, durable, tokens, prometheus, map, http, .. } = given;
         let telemetry = Flags { prometheus, map, http, ..Flags::default() };
         Flags {
             config,
             cluster,
             listen,
+            admin_listen,
             policy,
             task_policy,
             moves,

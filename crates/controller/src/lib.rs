@@ -1,15 +1,15 @@
 //! The controller: the service over HTTP.
 //!
-//! `http` is the API, and `access` checks tokens, roles and rates. `observability` provides metrics and events.
+//! `http` is the API, `connections` accepts clients, and `access` checks tokens, roles and rates.
 //! `settings` and `start` build a service from files and flags. `polling` and `probes` collect telemetry and
 //! measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
 mod access;
 mod configured;
+mod connections;
 mod exposure;
 mod http;
 mod log;
-mod observability;
 mod off_switch;
 mod polling;
 mod probes;
@@ -17,6 +17,7 @@ mod reload;
 mod service;
 mod settings;
 mod start;
+mod token_hosts;
 
 pub use access::{
     Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, tls_config,

@@ -9,7 +9,7 @@ use leeward_prometheus::{Consumer, CurrentCluster, Ports, Samples, Steps, Stoppe
 use leeward_service::{CallError, Handle, LeaderState, Reading, Report, Unavailable};
 use tokio::sync::watch;
 
-use crate::observability::Metrics;
+use leeward_observability::Metrics;
 
 /// Consumer that passes samples to the service.
 pub struct PolledReports {

@@ -1,6 +1,5 @@
 //! The service's life cycle, from its settings to a graceful shutdown.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,13 +9,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use hyper_util::service::TowerToHyperService;
+use hyper_util::server::graceful::GracefulShutdown;
 use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_frames::Snapshots;
@@ -26,28 +19,26 @@ use leeward_records::{Clock, Modes};
 use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
 use leeward_store::Store;
 use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Mutex, Semaphore};
-use tokio_io_timeout::TimeoutWriter;
-use tokio_rustls::TlsAcceptor;
+use tokio::sync::Mutex;
 
-use crate::access::{Access, Connection, Peer, UnauthenticatedConnections};
+use crate::access::Access;
 use crate::configured::Configured;
-use crate::http::{About, AppState, Board, Bodies, Reporters, description, routes};
-use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
+use crate::connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS, MAIN};
+use crate::http::{
+    About, AppState, Board, Bodies, Reporters, admin_routes, description, reserve_routes, routes,
+};
 use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
 use crate::probes::Probes;
 use crate::reload::{Reload, Reloadable};
 use crate::settings::ProbeSettings;
+use crate::token_hosts::watch_tokens;
+use leeward_observability::{Events, Metrics, Notifier, ObservedStore, watch, watch_clock};
 
 /// Time limit for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
-
-/// Limit on the idle time of a new connection and on the time of its first request head.
-const FIRST_HEAD: Duration = Duration::from_secs(10);
 
 /// Number of scheduler ticks after which a worker polls the global queue. This queue holds tasks that other threads
 /// wake, above all the store's thread. With a small number, a client whose change is already durable does not wait for
@@ -92,9 +83,13 @@ pub struct Service {
     /// Files with secrets; the status warns if other users can read them.
     pub secrets: Vec<PathBuf>,
     /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated. If
-    /// all connections have authenticated, the new connection waits until one closes. Default 512: most systems allow a
-    /// process 1,024 open files.
+    /// all connections have authenticated, the new connection can request health, metrics and administration only.
+    /// Default 512.
     pub connections: usize,
+    /// Listener for health, metrics and administration, with connections of its own; none by default.
+    pub admin_listener: Option<std::net::TcpListener>,
+    /// Messages to systemd.
+    notifier: Option<Arc<Notifier>>,
     cluster: NewCluster,
     seed: u64,
     interval: Nanos,
@@ -145,7 +140,9 @@ impl Service {
             limits,
             clock,
             patience,
-            connections: 512,
+            connections: DEFAULT_CONNECTIONS,
+            admin_listener: None,
+            notifier: None,
             body: 16 << 20,
             bodies: 256 << 20,
             streams: 64,
@@ -182,7 +179,7 @@ impl Service {
     /// # Errors
     /// A [`RunError`] if the start fails or the service ends unexpectedly.
     pub fn run<E>(
-        self,
+        mut self,
         address: SocketAddr,
         listening: impl FnOnce(SocketAddr) -> Result<(), E>,
     ) -> Result<(), RunError<E>> {
@@ -194,7 +191,14 @@ impl Service {
             let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Failed)?;
             let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Failed)?;
             let hangups = signal(SignalKind::hangup()).map_err(RunError::Failed)?;
-            let reloading = tokio::spawn(reload_on(hangups, self.reload.clone()));
+            self.notifier = Notifier::from_env()
+                .inspect_err(
+                    |error| tracing::warn!(%error, "NOTIFY_SOCKET unavailable: systemd is not notified"),
+                )
+                .unwrap_or_default()
+                .map(Arc::new);
+            let notifier = self.notifier.clone();
+            let reloading = tokio::spawn(reload_on(hangups, self.reload.clone(), notifier));
             let listener = TcpListener::bind(address).await.map_err(RunError::Listen)?;
             listening(listener.local_addr().map_err(RunError::Listen)?).map_err(RunError::Callback)?;
             let stop = async move {
@@ -215,8 +219,10 @@ impl Service {
     /// # Errors
     /// An I/O error if the stored data is invalid (kind `InvalidData`), the listener has no local address, or
     /// the engine stops.
-    pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
+    pub async fn serve(mut self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let (connections, patience, tls) = (self.connections, self.patience, self.tls.clone());
+        let admin = self.admin_listener.take().map(admin_listener).transpose()?;
+        let notifier = self.notifier.take();
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listener.local_addr()?);
         let OpenService { app, actor } = self.open_store(&url).await?;
@@ -231,19 +237,43 @@ impl Service {
             async move { poll(&telemetry, &mut consumer, &clock).await }
         };
         let ticking = {
-            let (clock, interval) = (app.clock.clone(), app.about.interval);
-            async move { watch_clock(&clock, interval).await }
+            let (clock, handle, metrics) = (app.clock.clone(), handle.clone(), metrics.clone());
+            async move { watch_clock(&clock, &handle, &metrics).await }
+        };
+        let notifying = {
+            let (notifier, handle) = (notifier.clone(), handle.clone());
+            async move {
+                match notifier {
+                    Some(notifier) => notifier.watch(&handle).await,
+                    None => std::future::pending().await,
+                }
+            }
         };
         let checking = {
             let access = app.access.clone();
             async move { watch_tokens(&access, &handle).await }
         };
-        let acceptor = Acceptor { routes: routes(app), metrics, patience, tls };
-        let accepting = acceptor.accept(listener, connections, &open);
+        let app = Arc::new(app);
+        let acceptor =
+            Acceptor { listener: MAIN, routes: routes(app.clone()), reserve: None, metrics, patience, tls };
+        let on_admin = Acceptor { listener: ADMIN, routes: admin_routes(app.clone()), ..acceptor.clone() };
+        let on_main = Acceptor { reserve: Some(reserve_routes(app)), ..acceptor };
+        let accepting = on_main.accept(listener, connections, &open);
+        let accepting_admin = async {
+            match admin {
+                Some(listener) => on_admin.accept(listener, ADMIN_CONNECTIONS, &open).await,
+                None => std::future::pending().await,
+            }
+        };
+        if let Some(notifier) = &notifier {
+            notifier.ready();
+        }
         tokio::select! {
             never = accepting => match never {},
+            never = accepting_admin => match never {},
             never = polling => match never {},
             never = ticking => match never {},
+            never = notifying => match never {},
             never = checking => match never {},
             never = switching => match never {},
             () = stop => {}
@@ -252,6 +282,9 @@ impl Service {
             ended = &mut actor => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
         }
         tracing::info!("stopping after the requests in progress");
+        if let Some(notifier) = &notifier {
+            notifier.stopping();
+        }
         events.close();
         // Without a timeout, a client that reads nothing would block the shutdown forever.
         let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
@@ -264,7 +297,7 @@ impl Service {
     /// An I/O error of kind `InvalidData` if the stored data is invalid.
     pub async fn open(self) -> io::Result<(Router, impl Future<Output = ()> + Send)> {
         let OpenService { app, actor } = self.open_store("http://localhost").await?;
-        Ok((routes(app), actor))
+        Ok((routes(Arc::new(app)), actor))
     }
 
     /// Opens the store. Other services learn the address `url`, unless the settings advertise another one.
@@ -329,97 +362,24 @@ struct OpenService {
     actor: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
+/// The listener in the form that the runtime needs.
+fn admin_listener(listener: std::net::TcpListener) -> io::Result<TcpListener> {
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
 /// Reloads the settings on every signal.
-async fn reload_on(mut hangups: Signal, reload: Option<Arc<Reload>>) {
+async fn reload_on(mut hangups: Signal, reload: Option<Arc<Reload>>, notifier: Option<Arc<Notifier>>) {
     while hangups.recv().await.is_some() {
+        if let Some(notifier) = &notifier {
+            notifier.reloading();
+        }
         if let Some(reload) = reload.clone() {
             // The result is logged.
             let _ = reload.run().await;
         }
-    }
-}
-
-/// The server's side of connections.
-#[derive(Clone)]
-struct Acceptor {
-    routes: Router,
-    metrics: Arc<Metrics>,
-    patience: Duration,
-    tls: Option<Arc<ArcSwap<ServerConfig>>>,
-}
-
-impl Acceptor {
-    /// Accepts connections and serves each in its own task.
-    async fn accept(self, listener: TcpListener, connections: usize, open: &GracefulShutdown) -> Infallible {
-        let (permits, unauthenticated) =
-            (Arc::new(Semaphore::new(connections)), UnauthenticatedConnections::default());
-        loop {
-            let (stream, peer) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                // Usually the process has too many open files; some may close soon.
-                Err(_) => {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            if permits.available_permits() == 0 {
-                unauthenticated.make_room();
-            }
-            let permit = permits.clone().acquire_owned().await;
-            // Responses are small and urgent, so Nagle's algorithm would only delay them.
-            let _ = stream.set_nodelay(true);
-            let (acceptor, watcher, connection) =
-                (self.clone(), open.watcher(), Arc::new(unauthenticated.register()));
-            tokio::spawn(async move {
-                acceptor.metrics.connections.inc();
-                // A client that does not read blocks a write. The timeouts of head and body are for clients that do
-                // not write.
-                let mut stream = TimeoutWriter::new(stream);
-                stream.set_timeout(Some(acceptor.patience));
-                tokio::select! {
-                    () = acceptor.serve(Box::pin(stream), peer, &connection, watcher) => {}
-                    () = connection.must_close(acceptor.patience.min(FIRST_HEAD)) => {
-                        tracing::debug!(peer = %peer.ip(), "connection closed: it has no authorized request");
-                    }
-                }
-                acceptor.metrics.connections.dec();
-                drop(permit);
-            });
+        if let Some(notifier) = &notifier {
+            notifier.ready();
         }
-    }
-
-    /// Serves a connection, with TLS if configured.
-    async fn serve(
-        &self,
-        stream: Pin<Box<TimeoutWriter<TcpStream>>>,
-        peer: SocketAddr,
-        connection: &Arc<Connection>,
-        watcher: Watcher,
-    ) {
-        let Some(tls) = &self.tls else { return self.serve_http(stream, peer, connection, watcher).await };
-        // The connection's limit on the first head also covers the TLS handshake.
-        match TlsAcceptor::from(tls.load_full()).accept(stream).await {
-            Ok(stream) => self.serve_http(stream, peer, connection, watcher).await,
-            Err(error) => tracing::debug!(peer = %peer.ip(), %error, "TLS handshake failed"),
-        }
-    }
-
-    /// Serves HTTP until either side closes the connection.
-    async fn serve_http<S>(&self, stream: S, peer: SocketAddr, connection: &Arc<Connection>, watcher: Watcher)
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
-        let routes = TowerToHyperService::new(self.routes.clone());
-        let connection = connection.clone();
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            connection.record_request();
-            request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
-            request.extensions_mut().insert(connection.clone());
-            routes.call(request)
-        });
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(self.patience);
-        // Errors of a client's connection affect only this client.
-        let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
     }
 }

@@ -14,7 +14,7 @@ mod spec;
 
 pub use self::caller::Caller;
 pub use self::change::{Change, Origin, State, StoredEntry, Version};
-pub use self::clock::{Clock, ClockReadings};
+pub use self::clock::{Clock, ClockReadings, ClockStep};
 pub use self::decision::{Beside, DecisionDetails, DecisionRecord, Effect, Limit, LinkLoad};
 pub use self::ids::{ClusterVersion, DecisionId};
 pub use self::migration::{Migration, MigrationState};

@@ -1,4 +1,4 @@
-"""`leeward export`: rules and a dashboard of hotspots for Prometheus and Grafana."""
+"""`leeward export`: rules and dashboards of hotspots and of the service for Prometheus and Grafana."""
 
 import json
 from pathlib import Path
@@ -21,6 +21,8 @@ Examples:
   leeward export prometheus-rules --map examples/telemetry/snmp_exporter.yaml \\
       --cluster examples/clusters/racks.yaml
   leeward export grafana --out hotspots.json
+  leeward export service-rules --scrape-job leeward --out service.rules.yaml
+  leeward export service-grafana --out service.json
 """
 
 app = Commands()
@@ -58,6 +60,12 @@ CoverageOption = Annotated[
         metavar="SHARE", help="Least share of an interval with telemetry for the interval to count."
     ),
 ]
+JobOption = Annotated[
+    str,
+    typer.Option(
+        "--scrape-job", metavar="NAME", help="Name of the job under which Prometheus scrapes the service."
+    ),
+]
 OutOption = Annotated[
     Path | None,
     typer.Option(
@@ -68,10 +76,11 @@ OutOption = Annotated[
 
 @app.callback(epilog=EXAMPLES)
 def export() -> None:
-    """Watch for hotspots with Prometheus and Grafana.
+    """Watch for hotspots, and the service itself, with Prometheus and Grafana.
 
     The rules compute the same values as `leeward hotspots`: utilization in intervals of five minutes, hot
-    links, their share by cross-section, and alerts with the remedy for each persistence class.
+    links, their share by cross-section, and alerts with the remedy for each persistence class. Other rules
+    and another dashboard show the state of the service by its own metrics.
     """
 
 
@@ -108,6 +117,22 @@ def grafana(
 
     watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
     _write(out, json.dumps(dashboard(watch), indent=2) + "\n")
+
+
+@app.command("service-rules", epilog=EXAMPLES)
+def service_rules(job: JobOption = "leeward", out: OutOption = None) -> None:
+    """Print a file of recording rules and alerts for the service itself."""
+    from leeward.export.service import ServiceWatch, text
+
+    _write(out, text(ServiceWatch(job)))
+
+
+@app.command("service-grafana", epilog=EXAMPLES)
+def service_grafana(job: JobOption = "leeward", out: OutOption = None) -> None:
+    """Print a dashboard of the service itself."""
+    from leeward.export.service import ServiceWatch, dashboard
+
+    _write(out, json.dumps(dashboard(ServiceWatch(job)), indent=2) + "\n")
 
 
 def _watch(

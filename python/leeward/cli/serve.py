@@ -42,6 +42,14 @@ def serve(
     listen: Annotated[
         str | None, option("HOST:PORT", "Address to listen on; port 0 selects a free port.", "127.0.0.1:7600")
     ] = None,
+    admin_listen: Annotated[
+        str | None,
+        option(
+            "HOST:PORT",
+            "Address for health, metrics, status and administration, with connections of their own.",
+            "none",
+        ),
+    ] = None,
     policy: Annotated[
         str | None,
         option(
@@ -120,6 +128,7 @@ def serve(
         "config": config,
         "cluster": cluster,
         "listen": listen,
+        "admin_listen": admin_listen,
         "policy": policy,
         "task_policy": task_policy,
         "moves": moves,

@@ -27,17 +27,17 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         f"{series[CAPACITY]} and on (link) ({CAPACITY} < {least_share} * max_over_time({CAPACITY}[1d]))"
     )
     panels = [
-        _panel("stat", "Hot links now", f"sum({series[HOT]})", "none", 4),
-        _panel("stat", "Links seen", f"count({series[UTILIZATION]})", "none", 4),
+        panel("stat", "Hot links now", f"sum({series[HOT]})", "none", 4),
+        panel("stat", "Links seen", f"count({series[UTILIZATION]})", "none", 4),
         # Each link-interval counts equally, even of a link that was seen in few intervals.
-        _panel(
+        panel(
             "stat",
             RATE_OF_DAY,
             f"sum(sum_over_time({HOT}{_SELECTOR}[1d])) / sum(count_over_time({HOT}{_SELECTOR}[1d]))",
             "percentunit",
             4,
         ),
-        _panel(
+        panel(
             "stat",
             "Links above 105 %",
             f"count({series[UTILIZATION]} > {UNIT_PPM / 1e6:g}) or vector(0)",
@@ -46,18 +46,18 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         ),
         # Only ports show lost capacity: a cluster file holds the intended capacity.
         *(
-            [_panel("stat", "Links that lost capacity", f"count({loss}) or vector(0)", "none", 4)]
+            [panel("stat", "Links that lost capacity", f"count({loss}) or vector(0)", "none", 4)]
             if has_speed
             else []
         ),
-        _panel(
+        panel(
             "stat",
             "Links without telemetry, of those of the last day",
             f"count(max_over_time({UTILIZATION}{_SELECTOR}[1d]) unless on (link) {UTILIZATION}) or vector(0)",
             "none",
             4,
         ),
-        _panel(
+        panel(
             "timeseries",
             "Hotspot rate by cross-section",
             f"{RATE}{_SELECTOR}",
@@ -65,7 +65,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             12,
             "{{cross_section}} {{direction}}",
         ),
-        _panel(
+        panel(
             "timeseries",
             "Utilization of the ten busiest links",
             f"topk(10, {series[UTILIZATION]})",
@@ -74,7 +74,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             "{{link}}",
             hot,
         ),
-        _panel(
+        panel(
             "status-history",
             "Hot times of the twenty links that were hot most often",
             f"{HOT}{_SELECTOR} and on (link) topk(20, sum_over_time({HOT}{_SELECTOR}[1d]) > 0)",
@@ -94,22 +94,39 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             "percentunit",
         ),
         *(
-            [_panel("timeseries", "Capacity of links that lost capacity", loss_now, "bps", 12, "{{link}}")]
+            [panel("timeseries", "Capacity of links that lost capacity", loss_now, "bps", 12, "{{link}}")]
             if has_speed
             else []
         ),
-        _panel(
+        panel(
             "timeseries", "Load of the ten busiest links", f"topk(10, {series[LOAD]})", "bps", 12, "{{link}}"
         ),
     ]
+    return board(
+        "leeward-hotspots",
+        "Hotspots",
+        f"A link is hot in an interval of {step} if its utilization is above {percent_text(hot, None)}."
+        " From the recording rules of leeward export prometheus-rules.",
+        ["leeward", "network"],
+        [datasource(), _variable("cross_section"), _variable("direction")],
+        panels,
+    )
+
+
+def board(
+    uid: str,
+    title: str,
+    description: str,
+    tags: list[str],
+    variables: list[dict[str, Any]],
+    panels: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """A dashboard of panels, in rows from the left."""
     return {
-        "uid": "leeward-hotspots",
-        "title": "Hotspots",
-        "description": (
-            f"A link is hot in an interval of {step} if its utilization is above {percent_text(hot, None)}."
-            " From the recording rules of leeward export prometheus-rules."
-        ),
-        "tags": ["leeward", "network"],
+        "uid": uid,
+        "title": title,
+        "description": description,
+        "tags": tags,
         "schemaVersion": SCHEMA_VERSION,
         "version": 1,
         "editable": True,
@@ -120,12 +137,12 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         "timezone": "",
         "annotations": {"list": []},
         "links": [],
-        "templating": {"list": [_datasource(), _variable("cross_section"), _variable("direction")]},
-        "panels": _lay_out(panels),
+        "templating": {"list": variables},
+        "panels": lay_out(panels),
     }
 
 
-def _panel(
+def panel(
     kind: str,
     title: str,
     expression: str,
@@ -166,29 +183,30 @@ def _panel(
 
 def _table(title: str, expression: str, unit: str) -> dict[str, Any]:
     """A panel with a row for each link."""
-    panel = _panel("table", title, expression, unit, WIDTH // 2)
-    panel["targets"][0] |= {"instant": True, "range": False, "format": "table"}
+    table = panel("table", title, expression, unit, WIDTH // 2)
+    table["targets"][0] |= {"instant": True, "range": False, "format": "table"}
     hidden = {"Time": True, "__name__": True}
-    panel["transformations"] = [
+    table["transformations"] = [
         {"id": "organize", "options": {"excludeByName": hidden, "indexByName": {}, "renameByName": {}}}
     ]
-    return panel
+    return table
 
 
-def _lay_out(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def lay_out(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Panels with numbers and places, in rows from the left."""
     x = y = height = 0
-    for number, panel in enumerate(panels, 1):
-        place = panel["gridPos"]
+    for number, one in enumerate(panels, 1):
+        place = one["gridPos"]
         if x + place["w"] > WIDTH:
             x, y, height = 0, y + height, 0
-        panel["id"] = number
+        one["id"] = number
         place |= {"x": x, "y": y}
         x, height = x + place["w"], max(height, place["h"])
     return panels
 
 
-def _datasource() -> dict[str, Any]:
+def datasource() -> dict[str, Any]:
+    """The choice of a Prometheus server."""
     return {"type": "datasource", "name": "datasource", "label": "Prometheus", "query": "prometheus"}
 
 

@@ -84,7 +84,12 @@ def rules(watch: Watch) -> dict[str, Any]:
 
 def text(watch: Watch, provenance: str) -> str:
     """The rule file, with its inputs in a comment at its top."""
-    body = yaml.dump(rules(watch), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+    return rule_file(rules(watch), provenance)
+
+
+def rule_file(groups: dict[str, Any], provenance: str) -> str:
+    """A rule file of groups, with a comment at its top."""
+    body = yaml.dump(groups, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
     return f"# {provenance}\n{body}"
 
 
@@ -182,7 +187,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
         # A hotspot of n intervals is seen at its first and n - 1 more.
         wait = max(ms - step, 0)
         result.append(
-            _alert(
+            alert(
                 f"LeewardLinkHot{name.capitalize()}",
                 f"{HOT} == 1",
                 wait,
@@ -192,7 +197,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             )
         )
     result.append(
-        _alert(
+        alert(
             "LeewardManyLinksHot",
             f"{RATE} > {MANY:g}",
             settings.hours_ms - step,
@@ -203,7 +208,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
     )
     if watch.source.speed is not None:
         result.append(
-            _alert(
+            alert(
                 "LeewardLinkLostCapacity",
                 f"{CAPACITY} < {settings.fell:g} * max_over_time({CAPACITY}[{duration(day)}])",
                 0,
@@ -214,7 +219,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             )
         )
     result.append(
-        _alert(
+        alert(
             "LeewardLinkUnseen",
             f"max_over_time({UTILIZATION}[{duration(day)}]) unless on (link) {UTILIZATION}",
             2 * step,
@@ -226,7 +231,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
     speed = [watch.source.speed] if watch.source.speed is not None else []
     metrics = [*sorted(set(watch.source.counters.values())), *speed]
     result.append(
-        _alert(
+        alert(
             "LeewardTelemetryMissing",
             " or ".join(f"absent({metric})" for metric in metrics),
             step,
@@ -236,7 +241,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
         )
     )
     result.append(
-        _alert(
+        alert(
             "LeewardUnitsLookWrong",
             f"{UTILIZATION} > {UNIT_PPM / 1e6:g}",
             0,
@@ -248,9 +253,10 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
     return result
 
 
-def _alert(
+def alert(
     name: str, expression: str, wait_ms: int, labels: dict[str, str], summary: str, description: str
 ) -> dict[str, Any]:
+    """An alert that fires once its expression has had a result for the wait."""
     wait = {"for": duration(wait_ms)} if wait_ms else {}
     annotations = {"summary": summary, "description": description}
     return {"alert": name, "expr": expression} | wait | {"labels": labels, "annotations": annotations}

@@ -46,11 +46,10 @@ impl UnauthenticatedConnections {
         Connection { number, close, has_request, is_authorized, unauthenticated: self.clone() }
     }
 
-    /// Closes the oldest unauthorized connection, if there is one.
-    pub fn make_room(&self) {
-        if let Some((_, close)) = self.lock().close.pop_first() {
-            close.notify_one();
-        }
+    /// Closes the oldest unauthorized connection. Returns false if there is none.
+    pub fn make_room(&self) -> bool {
+        let oldest = self.lock().close.pop_first();
+        oldest.map(|(_, close)| close.notify_one()).is_some()
     }
 }
 
@@ -105,12 +104,12 @@ mod tests {
         known.authorize();
         first.record_request();
         drop(gone);
-        unauthenticated.make_room();
+        assert!(unauthenticated.make_room());
         assert!(must_close(&first).await, "a request alone does not authorize a connection");
         assert!(!must_close(&known).await && !must_close(&second).await);
         unauthenticated.make_room();
         assert!(must_close(&second).await);
-        unauthenticated.make_room();
+        assert!(!unauthenticated.make_room());
         assert!(!must_close(&known).await);
         let meanwhile = unauthenticated.register();
         unauthenticated.make_room();

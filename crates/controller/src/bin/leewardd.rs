@@ -44,6 +44,9 @@ struct Options {
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:7600].
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
+    /// Address for health, metrics, status and administration, with connections of their own [default: none].
+    #[arg(long, value_name = "HOST:PORT")]
+    admin_listen: Option<String>,
     /// Policy for copies of blocks, with settings after colons, as in sinbad:interval=1s [default: sinbad].
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
@@ -137,6 +140,7 @@ fn serve(options: Options) -> ExitCode {
         config: options.config,
         cluster: options.cluster,
         listen: options.listen,
+        admin_listen: options.admin_listen,
         policy: options.policy,
         task_policy: options.task_policy,
         moves: options.moves,

@@ -10,12 +10,12 @@ use axum::response::{IntoResponse, Response};
 
 use super::bodies::BodyBytes;
 use super::operations;
+use super::place::{Outcome, placement_kind};
 use super::problem::{Problem, Word};
 use super::sites;
 use super::state::{AppState, SharedState};
 use super::table::Operation;
 use crate::access::{Client, Connection, Denied, Peer, Principal, Role, is_loopback};
-use crate::observability;
 
 /// Operation of a request; `None` for an unknown path or method.
 fn operation(request: &Request) -> Option<&'static Operation> {
@@ -71,7 +71,8 @@ pub async fn auth(State(app): SharedState, mut request: Request, next: Next) -> 
     let began = std::time::Instant::now();
     let operation = operation(&request);
     let (method, path) =
-        operation.map_or(("other", "other"), |operation| (operation.method.as_str(), operation.path));
+        operation.map_or(("_OTHER", "other"), |operation| (operation.method.as_str(), operation.path));
+    let active = app.metrics.active_request(method);
     let (client, response) = match admit(&app, &request, operation) {
         Ok(principal) => {
             let client = principal.client.clone();
@@ -89,11 +90,17 @@ pub async fn auth(State(app): SharedState, mut request: Request, next: Next) -> 
         }
         Err(problem) => (None, problem.into_response()),
     };
-    if let Some(&Word(word)) = response.extensions().get() {
+    drop(active);
+    let refusal = response.extensions().get().map(|&Word(word)| word);
+    if let Some(word) = refusal {
         app.metrics.refusal(word);
     }
+    if let Some(kind) = placement_kind(method, path) {
+        let outcome = response.extensions().get().map(|&Outcome(outcome)| outcome);
+        app.metrics.placement(kind, outcome.or(refusal).unwrap_or("failed"));
+    }
     let (status, took) = (response.status().as_u16(), began.elapsed());
-    app.metrics.request(observability::Request { method, path }, status, took);
+    app.metrics.request(method, path, status, took);
     tracing::debug!(method, path, status, seconds = took.as_secs_f64(), ?client, "request");
     response
 }

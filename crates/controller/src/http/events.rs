@@ -27,7 +27,7 @@ use super::problem::Problem;
 use super::shapes::Rack;
 use super::state::{ApiResult, AppState, SharedState};
 use super::status::ROLES;
-use crate::observability::{Event, EventRecord};
+use leeward_observability::{Event, EventRecord};
 
 /// Interval of keep-alive comments on a silent stream. Each side thereby detects a dead peer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

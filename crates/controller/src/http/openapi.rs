@@ -37,7 +37,10 @@ pub fn document(subjects: &[Subject]) -> Value {
                 Content::Stream(schema) => {
                     json!({ "text/event-stream": { "schema": schema(&mut responses) } })
                 }
-                Content::Text(media) => json!({ media: { "schema": { "type": "string" } } }),
+                Content::Text(media) => {
+                    let text = json!({ "schema": { "type": "string" } });
+                    media.iter().map(|&media| (media.to_owned(), text.clone())).collect::<Map<_, _>>().into()
+                }
             };
             answers.insert(status.to_string(), json!({ "description": text, "content": content }));
         }

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
+use axum::{Extension, Json};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::App;
@@ -324,15 +325,26 @@ pub async fn place<B: PlacementBody>(
         },
         Err(problem) => Err(problem),
     };
-    let outcome = match &placed {
-        Ok(Placed { repeated: true, .. }) => "repeated",
-        Ok(_) => "placed",
-        Err(problem) => problem.word(),
-    };
-    app.metrics.placement(B::KIND, outcome);
     let Placed { record, repeated } = placed?;
+    let outcome = Outcome(if repeated { "repeated" } else { "placed" });
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
     let location = format!("/v1/decisions/{}", record.id);
     let body = Json(Decision::of(&record, &app.clock));
-    Ok((status, [(header::LOCATION, location)], body).into_response())
+    Ok((status, [(header::LOCATION, location)], Extension(outcome), body).into_response())
+}
+
+/// Outcome of a placement without a problem, as an extension of the response. The middleware counts each request of a
+/// placement once, by its outcome or its problem, so that the counts add up to the requests.
+#[derive(Clone, Copy)]
+pub struct Outcome(pub &'static str);
+
+/// Kind of placement that an operation requests; `None` for other operations.
+pub fn placement_kind(method: &str, path: &str) -> Option<&'static str> {
+    match (method, path) {
+        ("POST", "/v1/place/replicas") => Some(ReplicasBody::KIND),
+        ("POST", "/v1/place/tasks") => Some(TasksBody::KIND),
+        ("POST", "/v1/place/volumes") => Some(VolumesBody::KIND),
+        ("POST", "/v1/workloads") => Some(WorkloadBody::KIND),
+        _ => None,
+    }
 }

@@ -22,10 +22,10 @@ use super::problem::{IntoProblem, Problem};
 use super::reporters::Reporters;
 use crate::access::Access;
 use crate::configured::Configured;
-use crate::observability::{Events, Metrics};
 use crate::off_switch::OffSwitch;
 use crate::probes::Probes;
 use crate::reload::Reload;
+use leeward_observability::{Events, Metrics};
 
 /// Static information about the service.
 #[derive(Clone, Debug)]
@@ -99,10 +99,10 @@ pub(super) type SharedState = State<Arc<AppState>>;
 pub(super) type ApiResult = Result<Response, Problem>;
 
 impl AppState {
-    /// Lag of the machine's clock behind the service's time; 0 if it is within the tolerance for reports.
-    pub(super) fn clock_behind(&self) -> Nanos {
-        let behind = self.clock.behind();
-        if behind > self.about.interval { behind } else { Nanos(0) }
+    /// Seconds by which the machine's clock was set back since the start of the service; negative if it was set forward.
+    pub(super) fn clock_behind_s(&self) -> f64 {
+        // Two steps that cancel each other may differ by microseconds. Integers have no negative zero.
+        (-self.clock.lead() / 1_000_000) as f64 / 1e3
     }
 
     /// Runs an operation on the service. `resolve` creates it for a cluster, and again if the cluster changes

@@ -7,11 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use leeward_fabric::Nanos;
 use leeward_ledger::Epoch;
 use leeward_prometheus::{State as Polling, TelemetryStatus};
 use leeward_records::schema::Time;
 use leeward_records::{Clock, Modes};
-use leeward_service::{GetModes, LeaderState};
+use leeward_service::LeaderState;
 use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,10 +22,14 @@ use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, SharedState};
 use crate::configured::Configured;
 use crate::exposure;
+use leeward_observability::{direction, unsettled_step};
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
 /// snapshot every second.
 const STUCK: Duration = Duration::from_secs(10);
+
+/// Longest time for which a service is not ready after its clock was set, while it waits for telemetry by the new clock.
+const UNSETTLED: Nanos = Nanos(60 * Nanos::SECOND.0);
 
 /// Roles of a service among those that share its store.
 pub const ROLES: [&str; 2] = ["leader", "follower"];
@@ -60,8 +65,8 @@ pub struct Status {
     /// Current time.
     #[schemars(with = "Time")]
     time: String,
-    /// Seconds by which the machine's clock is behind the service's time, after it was set back by more than an
-    /// interval; otherwise 0.
+    /// Seconds by which the machine's clock was set back since the start of the service, negative if it was set forward;
+    /// 0 if it was not set, or set and corrected.
     clock_behind_s: f64,
     /// Seconds between two reports of a link.
     interval_s: f64,
@@ -229,10 +234,10 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         cluster: snapshot.fabric.name().to_owned(),
         cluster_version: snapshot.version.to_string(),
         policies: Policies::of(&app.configured.load()),
-        modes: app.call(|_| Ok(GetModes)).await?.in_force,
+        modes: snapshot.modes,
         since: about.since.clone(),
         time: app.clock.text(snapshot.at),
-        clock_behind_s: app.clock_behind().as_secs_f64(),
+        clock_behind_s: app.clock_behind_s(),
         interval_s: about.interval.as_secs_f64(),
         hot_above: snapshot.hot_above,
         epoch: snapshot.epoch,
@@ -254,8 +259,8 @@ pub async fn alive() -> Response {
     "ok\n".into_response()
 }
 
-/// Ready if this service leads, the store is available, and the coordinator is not stuck. The check does not use the
-/// coordinator, so frequent probes take no time of the coordinator.
+/// Ready if this service leads, the store is available, the coordinator is not stuck, and the clock was not just set. The
+/// check does not use the coordinator, so frequent probes take no time of the coordinator.
 pub async fn ready(State(app): SharedState) -> ApiResult {
     if let Some(reason) = app.handle.leader_state().borrow().unavailable() {
         return Err(reason.problem(&app.clock));
@@ -264,7 +269,20 @@ pub async fn ready(State(app): SharedState) -> ApiResult {
     if age > STUCK {
         return Err(Problem::stuck(age));
     }
-    Ok("ok\n".into_response())
+    let Some(step) = unsettled_step(&app.clock, &app.handle.last_snapshot()) else {
+        return Ok("ok\n".into_response());
+    };
+    let why = format!(
+        "the machine's clock was set {}, and no telemetry by the new clock has arrived since {}",
+        direction(&step),
+        app.clock.text(step.at)
+    );
+    // Reports may come through a load balancer, which sends none to a service that is not ready.
+    if app.clock.now().since(step.at) > UNSETTLED {
+        Ok(format!("ok: {why}\n").into_response())
+    } else {
+        Err(Problem::clock(why))
+    }
 }
 
 pub async fn description(State(app): SharedState) -> Response {

@@ -71,8 +71,8 @@ pub enum Content {
     Json(Describe),
     /// Server-sent events; the event's name is the field of this schema.
     Stream(Describe),
-    /// Plain text of this media type.
-    Text(&'static str),
+    /// Plain text of these media types, the default first.
+    Text(&'static [&'static str]),
     /// No body.
     Nothing,
 }

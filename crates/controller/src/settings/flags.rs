@@ -15,6 +15,8 @@ pub struct Flags {
     pub cluster: Option<String>,
     /// `--listen`.
     pub listen: Option<String>,
+    /// `--admin-listen`.
+    pub admin_listen: Option<String>,
     /// `--policy`.
     pub policy: Option<String>,
     /// `--task-policy`.
@@ -67,6 +69,7 @@ impl Flags {
             settings.modes = Modes { moves: mode.by_rack(), ..Modes::all(mode) };
         }
         settings.off_file = self.off_file.clone().or(settings.off_file);
+        settings.admin_listen = self.admin_listen.clone().or(settings.admin_listen);
         settings.cluster = self.cluster.clone().or(settings.cluster);
         settings.store = self.store.clone().or(settings.store);
         settings.tokens = self.tokens.clone().or(settings.tokens);
@@ -100,6 +103,7 @@ impl Flags {
         let (flag, given) = match field {
             "cluster" => ("--cluster", self.cluster.is_some()),
             "listen" => ("--listen", self.listen.is_some()),
+            "admin_listen" => ("--admin-listen", self.admin_listen.is_some()),
             "policies.replicas" => ("--policy", self.policy.is_some()),
             "policies.tasks" => ("--task-policy", self.task_policy.is_some()),
             "policies.moves" => ("--moves", self.moves.is_some()),
@@ -121,7 +125,7 @@ impl Flags {
     fn check(&self, settings: &Settings) -> Result<(), InputError> {
         let LimitSettings { connections, streams, body, patience, requests_per_s } = settings.limits;
         let positive = [
-            ("limits.connections", u64::from(connections)),
+            ("limits.connections", connections.map_or(1, u64::from)),
             ("limits.streams", u64::from(streams)),
             ("limits.body", body.0),
             ("limits.patience", patience.0),

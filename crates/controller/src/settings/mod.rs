@@ -28,6 +28,9 @@ pub struct Settings {
     /// Address and port to listen on; port 0 picks a free one. If other machines can reach the address, `tokens` is
     /// required.
     pub listen: String,
+    /// Address and port for health, metrics, status and administration, with connections of their own. Without this
+    /// field, they have a few connections beyond `limits.connections`. They are available on `listen` in either case.
+    pub admin_listen: Option<String>,
     /// Policies. A reload applies changes.
     pub policies: PolicySettings,
     /// Who decides requests of each kind. A reload applies changes, and so does `leeward mode`.
@@ -111,8 +114,9 @@ pub struct DefaultPolicies {
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
     /// Largest number of open connections. At the limit, a new connection replaces a connection without an authorized
-    /// request, or waits until a connection closes.
-    pub connections: u32,
+    /// request, or has access to health, metrics and administration only. Default: 256 more than the cluster has hosts
+    /// at the start, at least 512, and at most as many as the limit on open files allows.
+    pub connections: Option<u32>,
     /// Largest number of open event streams.
     pub streams: u32,
     /// Largest request body.
@@ -183,6 +187,7 @@ impl Default for Settings {
         Settings {
             cluster: None,
             listen: "127.0.0.1:7600".to_owned(),
+            admin_listen: None,
             policies: PolicySettings::default(),
             modes: Modes::default(),
             off_file: None,
@@ -232,7 +237,7 @@ impl Default for DefaultPolicies {
 impl Default for LimitSettings {
     fn default() -> Self {
         LimitSettings {
-            connections: 512,
+            connections: None,
             streams: 64,
             body: Bytes(16 << 20),
             patience: Nanos(90 * Nanos::SECOND.0),
@@ -285,6 +290,7 @@ impl Settings {
             ("cluster", self.cluster != other.cluster),
             ("listen", self.listen != other.listen),
             ("off_file", self.off_file != other.off_file),
+            ("admin_listen", self.admin_listen != other.admin_listen),
             ("interval", self.interval != other.interval),
             ("seed", self.seed != other.seed),
             ("advertise", self.advertise != other.advertise),

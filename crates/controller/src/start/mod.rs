@@ -3,6 +3,7 @@
 mod store_location;
 mod tls_and_tokens;
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use serde::de::IgnoredAny;
 use self::store_location::StoreLocation;
 use self::tls_and_tokens::TlsAndTokens;
 use crate::configured::{ChosenPolicies, Configured};
+use crate::connections::{connections_for, raise_file_limit, warn_of_limits};
 use crate::exposure;
 use crate::log;
 use crate::reload::Reload;
@@ -111,11 +113,19 @@ impl Ready {
         let Ready { flags, settings, cluster, configured, tls_and_tokens, store: location, telemetry, demo } =
             self;
         let store = location.open(&settings).map_err(|message| flags.wrong("store", message))?;
+        let (hosts, files) = (cluster.cluster.fabric.all_hosts().count(), raise_file_limit());
+        let admin_listener =
+            tls_and_tokens.admin_address.map(TcpListener::bind).transpose().map_err(|error| {
+                let listen = settings.admin_listen.as_deref().unwrap_or_default();
+                flags.wrong("admin_listen", not_listening(listen, &error, "--admin-listen"))
+            })?;
         let mut service = Service::with(cluster, configured, settings.seed, store);
         service.off_file = settings.off_file.as_ref().map(PathBuf::from);
         let limits = &settings.limits;
         service.patience = Duration::from_nanos(limits.patience.0);
-        service.connections = limits.connections as usize;
+        let connections = limits.connections.map(|connections| connections as usize);
+        let connections = connections.unwrap_or_else(|| connections_for(hosts, files));
+        service.connections = connections;
         service.streams = limits.streams as usize;
         service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
         service.probes = settings.probes.clone();
@@ -127,20 +137,22 @@ impl Ready {
         service.reload = Some(Arc::new(Reload::new(flags.clone(), settings.clone(), service.reloadable())));
         service.demo = demo;
         service.advertise.clone_from(&settings.advertise);
+        let admin = admin_listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        service.admin_listener = admin_listener;
         let served = service.run(tls_and_tokens.address, |address| {
             let url = format!("{}://{address}", tls_and_tokens.scheme());
             listening(&url, location.path())?;
             let store = location.path().unwrap_or(Path::new("memory")).display();
-            tracing::info!(version = env!("CARGO_PKG_VERSION"), url, %store, "started");
+            let admin_url = admin.map(|address| format!("{}://{address}", tls_and_tokens.scheme()));
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), url, admin_url, connections, %store, "started");
             tls_and_tokens.warn();
             exposed.iter().for_each(|warning| tracing::warn!("{warning}"));
+            warn_of_limits(connections, hosts, files);
             Ok(())
         });
         served.map_err(|error| match error {
             RunError::Listen(error) => {
-                let taken = error.kind() == std::io::ErrorKind::AddrInUse;
-                let remedy = if taken { "; give another port with --listen" } else { "" };
-                flags.wrong("listen", format!("`{}`: {}{remedy}", settings.listen, plain(&error))).into()
+                flags.wrong("listen", not_listening(&settings.listen, &error, "--listen")).into()
             }
             RunError::Callback(error) => StartError::Callback(error),
             RunError::Failed(error) if error.kind() == std::io::ErrorKind::InvalidData => {
@@ -197,6 +209,13 @@ fn check_advertise(
 
 fn is_http(url: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+}
+
+/// Message for an address on which the service cannot listen.
+fn not_listening(listen: &str, error: &std::io::Error, flag: &str) -> String {
+    let taken = error.kind() == std::io::ErrorKind::AddrInUse;
+    let remedy = if taken { format!("; give another port with {flag}") } else { String::new() };
+    format!("`{listen}`: {}{remedy}", plain(error))
 }
 
 /// Message of a system error, without its number.

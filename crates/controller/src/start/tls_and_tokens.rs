@@ -15,6 +15,8 @@ use crate::settings::{Flags, Settings};
 pub struct TlsAndTokens {
     /// Listening address.
     pub address: SocketAddr,
+    /// Listening address for health, metrics and administration, if it has its own.
+    pub admin_address: Option<SocketAddr>,
     /// Tokens and rate limits.
     pub access: Arc<Access>,
     /// TLS configuration; `None` for HTTP.
@@ -30,13 +32,24 @@ impl TlsAndTokens {
         let address = resolve(&settings.listen).map_err(|message| flags.wrong("listen", message))?;
         let tokens = settings.tokens.as_ref();
         let tokens = tokens.map(|file| Tokens::from_text(file, &read_text(file)?)).transpose()?;
-        if tokens.is_none() && !address.ip().is_loopback() {
-            return Err(flags.wrong("listen", open_to_all(&settings.listen)));
+        let admin_address = settings.admin_listen.as_deref().map(resolve).transpose();
+        let admin_address = admin_address.map_err(|message| flags.wrong("admin_listen", message))?;
+        let addresses = [
+            ("listen", Some(address), Some(&settings.listen)),
+            ("admin_listen", admin_address, settings.admin_listen.as_ref()),
+        ];
+        for (field, address, text) in addresses {
+            if let (None, Some(address), Some(text)) = (&tokens, address, text)
+                && !address.ip().is_loopback()
+            {
+                return Err(flags.wrong(field, open_to_all(text)));
+            }
         }
         let tls = settings.tls.as_ref().map(tls_config).transpose()?;
         settings.probes.secret.as_deref().map(read_secret).transpose()?;
         Ok(TlsAndTokens {
             address,
+            admin_address,
             access: Arc::new(Access::new(tokens, settings.limits.requests_per_s)),
             tls: tls.map(|tls| Arc::new(ArcSwap::new(tls))),
         })
@@ -47,6 +60,14 @@ impl TlsAndTokens {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
+    /// True if other machines can reach the service.
+    fn is_on_network(&self) -> bool {
+        [Some(self.address), self.admin_address]
+            .into_iter()
+            .flatten()
+            .any(|address| !address.ip().is_loopback())
+    }
+
     /// Logs warnings about missing tokens or TLS.
     pub fn warn(&self) {
         match (self.access.is_closed(), self.tls.is_some()) {
@@ -54,7 +75,7 @@ impl TlsAndTokens {
                 "no tokens: any user of this machine can read and change everything; see tokens in the guide \
                  `Operate the service`"
             ),
-            (true, false) if !self.address.ip().is_loopback() => {
+            (true, false) if self.is_on_network() => {
                 tracing::warn!(
                     "no TLS: tokens cross the network in plain text; see tls in the guide `Operate the service`"
                 );

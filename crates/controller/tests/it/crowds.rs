@@ -126,3 +126,56 @@ fn all_request_bodies_share_one_memory_limit() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+#[test]
+fn health_metrics_and_administration_are_available_when_all_connections_are_in_use() {
+    let server = start(|service| service.connections = 4);
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    // Without tokens, a request authorizes its connection, so that no other connection replaces it.
+    let mut known: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
+    for stream in &mut known {
+        assert_eq!(response_status(stream, &get("/v1/racks")), "200");
+    }
+    for path in ["/healthz", "/readyz", "/metrics", "/v1/status", "/v1/cluster"] {
+        let began = Instant::now();
+        let mut late = connect(&server);
+        assert_eq!(response_status(&mut late, &get(path)), "200", "{path}");
+        assert!(began.elapsed() < Duration::from_secs(5), "{path}");
+    }
+    let mut refused = connect(&server);
+    assert_eq!(response_status(&mut refused, &get("/v1/racks")), "503");
+    // Silent sockets do not use up the reserve.
+    let silent: Vec<TcpStream> = (0..20).map(|_| connect(&server)).collect();
+    let mut late = connect(&server);
+    late.write_all(get("/metrics").as_bytes()).expect("the server reads");
+    let mut text = String::new();
+    late.read_to_string(&mut text).expect("a connection of the reserve closes after one response");
+    for line in [
+        "leeward_connections{listener=\"main\"} 4",
+        "leeward_connections_limit{listener=\"main\"} 4",
+        "leeward_connections_refused_total 1",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    drop((silent, known));
+    let began = Instant::now();
+    while response_status(&mut connect(&server), &get("/v1/racks")) != "200" {
+        assert!(began.elapsed() < Duration::from_secs(10), "closed connections free their places");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_admin_listener_has_connections_of_its_own_and_serves_nothing_else() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let admin = listener.local_addr().expect("an address");
+    let server = start(|service| (service.connections, service.admin_listener) = (1, Some(listener)));
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let mut known = connect(&server);
+    assert_eq!(response_status(&mut known, &get("/v1/racks")), "200");
+    let mut door = TcpStream::connect(admin).expect("the server listens");
+    for (path, status) in [("/healthz", "200"), ("/v1/status", "200"), ("/v1/racks", "404"), ("/", "404")] {
+        assert_eq!(response_status(&mut door, &get(path)), status, "{path}");
+    }
+    assert!(!is_closed(&mut door) && !is_closed(&mut known));
+}

@@ -14,6 +14,7 @@ mod hangs;
 mod herding;
 mod history;
 mod idempotency;
+mod metrics;
 mod modes;
 mod openapi;
 mod probes;

@@ -248,30 +248,6 @@ fn a_client_that_stops_sending_times_out() {
 }
 
 #[test]
-fn a_client_over_the_connection_limit_is_served_when_one_closes() {
-    let server = Server::start({
-        let mut service = service(CLUSTER, "", frozen_clock());
-        service.connections = 3;
-        service
-    });
-    let open = (0..3).map(|_| {
-        let mut stream = TcpStream::connect(server.address).expect("the server listens");
-        // A connection with an authorized request is not closed for a new one.
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("the server reads");
-        stream.read_exact(&mut [0; 12]).expect("the server answers");
-        stream
-    });
-    let open: Vec<TcpStream> = open.collect();
-    std::thread::scope(|scope| {
-        let late = scope.spawn(|| server.get("/v1/status").0);
-        std::thread::sleep(Duration::from_millis(300));
-        assert!(!late.is_finished(), "a client over the limit is served");
-        drop(open);
-        assert_eq!(late.join().expect("the server answers"), 200);
-    });
-}
-
-#[test]
 fn a_service_that_cannot_announce_its_address_does_not_start() {
     let run = |address: &str| {
         let service = service(CLUSTER, "", frozen_clock());

@@ -14,5 +14,6 @@ mod panics;
 mod program;
 mod reliability;
 mod soak;
+mod systemd;
 mod telemetry;
 mod upgrade;

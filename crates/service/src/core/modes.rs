@@ -56,7 +56,7 @@ impl<A: Addresses> Coordinator<A> {
         ModesView { set: self.modes.clone(), in_force: self.modes_in_force() }
     }
 
-    fn modes_in_force(&self) -> Modes {
+    pub(super) fn modes_in_force(&self) -> Modes {
         if self.killed { Modes::all(Mode::Off) } else { self.modes.modes }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
-use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec};
+use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, Modes, PlacementSpec, ReplicasSpec};
 
 use super::readings::LastReading;
 use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
@@ -25,6 +25,8 @@ pub struct NetworkSnapshot {
     pub epoch: Epoch,
     /// Utilization above which a link is hot.
     pub hot_above: f64,
+    /// Modes in force.
+    pub modes: Modes,
     /// All links, in order of ids. Devices are listed separately.
     pub links: Vec<LinkState>,
     /// Devices with at least one report, in order of ids.
@@ -231,6 +233,7 @@ impl<A: Addresses> Coordinator<A> {
             epoch: ledger.epoch(),
             version: self.version,
             hot_above: ledger.view(self.now, &mut self.scratch).hot_above(),
+            modes: self.modes_in_force(),
             links,
             devices,
             hosts,

@@ -293,9 +293,11 @@ impl Problem {
         &self.detail
     }
 
-    /// Word of its type.
-    pub fn word(&self) -> &'static str {
-        self.word
+    /// All connections are in use.
+    pub fn no_connection() -> Problem {
+        let detail = "all connections are in use by other clients; retry when one is closed, or raise \
+                      limits.connections";
+        Problem { retry: Some(1), ..Problem::new(BUSY, detail) }
     }
 
     /// The limit of event streams is reached.
@@ -310,6 +312,14 @@ impl Problem {
              ended, or cancel it"
         );
         Problem::new(BUSY, detail)
+    }
+
+    /// The machine's clock was set, for this reason the service is not ready.
+    pub fn clock(why: String) -> Problem {
+        Problem {
+            retry: Some(1),
+            ..Problem::new(BUSY, format!("{why}; retry when reports by the new clock arrive"))
+        }
     }
 
     /// The shared secret for measurements cannot be read.

@@ -40,11 +40,7 @@ impl ObservedStore {
     fn publish(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Decided(record, _) => {
-                    self.metrics.compared(&record.details);
-                    self.events.publish(Event::Decision(record.clone()));
-                }
-                Change::Compared(record) => self.metrics.compared(&record.details),
+                Change::Decided(record, _) => self.events.publish(Event::Decision(record.clone())),
                 Change::Modes(state) => self.publish_modes(state),
                 Change::Cluster(version) => {
                     tracing::info!(version = version.number.0, origin = ?version.origin, "cluster replaced");
@@ -52,6 +48,7 @@ impl ObservedStore {
                     self.events.publish(Event::Cluster(version.number));
                 }
                 Change::Ended { .. }
+                | Change::Compared(_)
                 | Change::Moved(..)
                 | Change::Migration(_)
                 | Change::Job(..)
@@ -67,7 +64,6 @@ impl ObservedStore {
         for (kind, old, new) in before.iter().flat_map(|before| before.differences(modes)) {
             tracing::warn!(kind, %old, %new, by, reason, "mode changed");
         }
-        self.metrics.modes(modes);
         self.events.publish(Event::Modes(state.clone()));
     }
 
@@ -106,7 +102,6 @@ impl Store for ObservedStore {
         }
         if let Ok(State { modes: Some(state), .. }) = &loaded {
             self.modes = Some(state.modes);
-            self.metrics.modes(&state.modes);
         }
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
             // Another service changed the cluster.
@@ -135,6 +130,7 @@ impl Store for ObservedStore {
             self.failed = true;
         }
         applied?;
+        self.metrics.persisted(changes);
         self.publish(changes);
         Ok(())
     }

@@ -1,22 +1,27 @@
-//! Observability of a running service: metrics for scrapers, and events for clients. Both stay off the critical path:
-//! the service renders only on request.
+//! Observability of a running service: metrics for scrapers, events for clients, log lines about the leader and the
+//! clock, and messages to systemd. All stay off the critical path: the service renders only on request.
 
 mod clock;
 mod events;
+mod exposition;
+mod hosts;
+mod labels;
 mod metrics;
 mod observed_store;
-mod tokens;
+mod process;
+mod systemd;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_service::{Handle, LeaderState, NetworkSnapshot};
 
-pub use self::clock::watch_clock;
+pub use self::clock::{direction, unsettled_step, watch_clock};
 pub use self::events::{Event, EventRecord, Events, Hot};
-pub use self::metrics::{Metrics, Request};
+pub use self::exposition::Exposition;
+pub use self::metrics::{Active, Metrics};
 pub use self::observed_store::ObservedStore;
-pub use self::tokens::watch_tokens;
+pub use self::systemd::Notifier;
 
 /// Shortest time between two load events.
 const TICK: Duration = Duration::from_millis(900);
