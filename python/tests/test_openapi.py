@@ -74,7 +74,7 @@ NUMBER = r" *([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)? *"
 """The number in the pattern of a quantity; most numbers that match it are too large for their units."""
 BUSY = "urn:leeward:problem:busy"
 LEFT_OUT = {"/v1/events": "it is a stream, which does not end; test_client.py tests it"}
-WAIT = {"/v1/snapshot": {"wait": "1ms"}}
+WAIT = {"/v1/snapshot": {"wait": "1ms", "interval": "1ms"}}
 """Parameters that keep requests from waiting for up to a minute."""
 NOT_ACCEPTED = {"GET /v1/demo": "the service is no demo", "PUT /v1/demo": "likewise"}
 """Operations that need not accept any request, and the reasons."""

@@ -10,6 +10,6 @@ mod store;
 mod tables;
 
 pub use encoding::{Encoding, StreamEncoder};
-pub use selection::{InvalidSelection, RESOLUTIONS, Selection};
+pub use selection::{InvalidSelection, RESOLUTIONS, Selection, pattern};
 pub use shapes::Snapshot;
 pub use store::{Base, Snapshots};

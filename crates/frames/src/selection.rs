@@ -71,6 +71,13 @@ impl Selection {
     }
 }
 
+/// Pattern of the columns of a table, for the description of the API.
+pub fn pattern(table: &str) -> String {
+    let columns = TABLES.iter().filter(|one| one.name == table).flat_map(|table| table.columns);
+    let names = columns.map(|column| column.name).collect::<Vec<_>>().join("|");
+    format!("^({names})(,({names}))*$")
+}
+
 fn columns_of(table: &'static Table, names: &str) -> Result<Vec<&'static Column>, InvalidSelection> {
     let mut columns: Vec<&Column> = Vec::new();
     for name in names.split(',') {

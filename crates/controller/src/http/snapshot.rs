@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
-use leeward_frames::{RESOLUTIONS, Selection};
+use leeward_frames::{RESOLUTIONS, Selection, pattern};
 use leeward_ledger::Epoch;
 use leeward_records::schema::Name;
 use schemars::JsonSchema;
@@ -29,12 +29,16 @@ const LEAST_INTERVAL: Nanos = Nanos(Nanos::SECOND.0 / 10);
 pub struct SnapshotQuery {
     /// Columns of the links, separated by commas. Without `links`, `racks`, `hosts` and `devices`, the links have the
     /// columns `link,capacity_bps,measured_bps,until,residual_bps,expected_capacity_bps`.
+    #[schemars(extend("pattern" = pattern("links")))]
     links: Option<String>,
     /// Columns of the racks, separated by commas.
+    #[schemars(extend("pattern" = pattern("racks")))]
     racks: Option<String>,
     /// Columns of the hosts, separated by commas.
+    #[schemars(extend("pattern" = pattern("hosts")))]
     hosts: Option<String>,
     /// Columns of the devices, separated by commas.
+    #[schemars(extend("pattern" = pattern("devices")))]
     devices: Option<String>,
     /// Unit of the columns that end in `_steps`, as a share of the capacity; default 0.01.
     #[schemars(range(min = RESOLUTIONS[0], max = RESOLUTIONS[1]))]

@@ -61,7 +61,7 @@ fn change(server: &Server, clock: &Clock, numbers: &mut Numbers, round: u64) {
             continue;
         }
         let load = (numbers.draw() % 1_000_000_000) as f64;
-        links.push(json!({ "link": format!("{host}:ingress"), "load_bps": load, "queue_bytes": load / 7.0 }));
+        links.push(json!({ "link": format!("{host}:ingress"), "load_bps": load, "queue_bytes": (load / 7.0) as u64 }));
         links.push(json!({ "link": format!("{host}:egress"), "load_bps": 0, "speed_bps": 500_000_000 }));
         let busy = (numbers.draw() % 100) as f64 / 100.0;
         devices.push(
