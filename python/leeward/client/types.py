@@ -25,6 +25,18 @@ class Reason(TypedDict):
     objectives: NotRequired[dict[str, Any]]
 
 
+class Alone(TypedDict):
+    """Circumstances of a decision that the client made without the service.
+
+    `snapshot_age_s` is the age of the last known state of the hosts; None if the client knows only the
+    cluster.
+    """
+
+    reason: str
+    outcome_unknown: bool
+    snapshot_age_s: float | None
+
+
 class Decision(TypedDict):
     """Placement of work, with reasons."""
 
@@ -46,6 +58,7 @@ class Decision(TypedDict):
     key: str | None
     expires: str | None
     released: str | None
+    fallback: NotRequired[Alone]
 
 
 class Link(TypedDict):
