@@ -5,9 +5,11 @@ A decision depends on the state, the policy, the seed and the request with its k
 
 import json
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -41,6 +43,17 @@ class State:
     read_at: float | None = None
     closed: frozenset[str] = frozenset()
     storage: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @cached_property
+    def by_room(self) -> list[tuple[int, str]]:
+        """Bytes that each host with limited storage can still store, the least first, with its name."""
+        return sorted((capacity - stored, host) for host, (stored, capacity) in self.storage.items())
+
+    @cached_property
+    def average_fill(self) -> float:
+        """Stored bytes as a share of all bytes that hosts with limited storage can store."""
+        total = sum(capacity for _, capacity in self.storage.values())
+        return sum(stored for stored, _ in self.storage.values()) / total if total else 0.0
 
 
 @dataclass(frozen=True)
@@ -91,15 +104,16 @@ def read_state(http: Http, last: State | None) -> State:
         cluster = last.cluster
     else:
         cluster = Cluster(http.ask("GET", "/v1/cluster", patience_s=0).body)
-    names = set(cluster.host_names())
-    hosts = [host for host in http.items("/v1/hosts", patience_s=0) if host["host"] in names]
-    closed = frozenset(host["host"] for host in hosts if host["draining"] or not host["up"])
-    storage = {
-        host["host"]: (read_bytes("stored", host["stored"]), read_bytes("storage", host["storage"]))
-        for host in hosts
-        if host["storage"] is not None
-    }
-    return State(cluster, version, read_at, closed, storage)
+    names, closed, storage = set(cluster.host_names()), set(), {}
+    for host in http.items("/v1/hosts", patience_s=0):
+        name = host["host"]
+        if name not in names:
+            continue
+        if host["draining"] or not host["up"]:
+            closed.add(name)
+        if host["storage"] is not None:
+            storage[name] = (read_bytes("stored", host["stored"]), read_bytes("storage", host["storage"]))
+    return State(cluster, version, read_at, frozenset(closed), storage)
 
 
 def choose(state: State, request: Request, policy: str, seed: int) -> Choice:
@@ -157,15 +171,13 @@ def _excluded(state: State, body: Mapping[str, Any]) -> list[str]:
 
 def _too_full(state: State, size: int, most: float | None) -> list[str]:
     """Hosts without room for a block, or with it too far above the average share of used storage."""
-    total = sum(capacity for _, capacity in state.storage.values())
-    average = sum(stored for stored, _ in state.storage.values()) / total if total else 0.0
-
-    def is_too_full(stored: int, capacity: int) -> bool:
-        if stored + size > capacity:
-            return True
-        return most is not None and (stored + size) / capacity - average > most
-
-    return [host for host, (stored, capacity) in state.storage.items() if is_too_full(stored, capacity)]
+    full = [host for _, host in state.by_room[: bisect_left(state.by_room, (size, ""))]]
+    if most is None:
+        return full
+    limit = state.average_fill + most
+    return full + [
+        host for host, (stored, capacity) in state.storage.items() if stored + size > limit * capacity
+    ]
 
 
 @contextmanager

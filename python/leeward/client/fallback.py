@@ -15,9 +15,9 @@ from leeward.simulation import name_policy
 class Fallback:
     """Settings of decisions while the service is away.
 
-    If the master dies, Sinbad's clients fall back to the default placement policy (Sinbad, section 3.2). A
-    client with these settings does so for replicas and tasks, on the cluster and the state of its hosts that
-    it read last. Loads of links age within seconds, so its policies get none. Guarantees (`promise`,
+    A file system that loses Sinbad's master falls back to the default placement policy (Sinbad, section 3.2).
+    A client with these settings does so for replicas and tasks, on the cluster and the state of its hosts
+    that it read last. Loads of links age within seconds, so its policies get none. Guarantees (`promise`,
     `place_volume`) need the whole ledger, so the client cannot make them alone.
 
     Attributes:
