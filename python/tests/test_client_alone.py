@@ -55,7 +55,7 @@ def test_chosen_hosts_obey_the_request_and_depend_on_nothing_else(
     tags: list[str],
     closed: frozenset[str],
 ) -> None:
-    body = {"size": "1MiB", "writer": writer, "replicas": replicas, "fault_domains": domains}
+    body: dict[str, Any] = {"size": "1MiB", "writer": writer, "replicas": replicas, "fault_domains": domains}
     body |= {"exclude": exclude, "tags": tags, "blocks_left": 1}
     request = Request("replicas", body, None, None, key)
     state = State(TAGGED, closed=closed)

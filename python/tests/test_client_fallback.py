@@ -21,11 +21,8 @@ QUICK = Fallback(wait_s=0.3, retry_s=0.05)
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
     service = Service(tmp_path)
-    try:
-        yield service
-    finally:
-        if service.process is not None and service.process.returncode is None:
-            service.kill()
+    yield service
+    service.kill()
 
 
 @pytest.fixture
@@ -54,8 +51,8 @@ def test_placements_continue_while_a_killed_service_is_away_and_return_to_it(
 ) -> None:
     caplog.set_level(logging.WARNING, "leeward.client")
     client = Client(service.start(), fallback=QUICK)
-    assert not is_alone(client.place_replicas("256MiB"))
     client.prepare_fallback()
+    assert not is_alone(client.place_replicas("256MiB"))
     service.kill()
     first = client.place_replicas("256MiB", writer="r0h1", lasts="2h")
     assert first["fallback"]["reason"].endswith("no answer: Connection refused")

@@ -132,11 +132,11 @@ class Http:
                 outcome_unknown = outcome_unknown or error.outcome_unknown
                 # A refusal is certain: an earlier attempt that was carried out would be the answer.
                 error.outcome_unknown = outcome_unknown and not isinstance(error, RefusedError)
-                is_problem = isinstance(error, ProblemError)
-                if not error.passes if is_problem else is_misconfigured(error):
-                    raise
-                pause = max(wait, error.after_s) if is_problem else wait
-                if self.clock() - start + pause > longest:
+                if isinstance(error, ProblemError):
+                    passes, pause = error.passes, max(wait, error.after_s)
+                else:
+                    passes, pause = not is_misconfigured(error), wait
+                if not passes or self.clock() - start + pause > longest:
                     raise
             self.sleep(pause)
 

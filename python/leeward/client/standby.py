@@ -224,14 +224,15 @@ class Standby:
             UnreachableError: The service did not answer.
             InputError: The service's cluster is invalid for this version of the package.
         """
+        with self._lock:
+            self._next_read = self._http.clock() + self._settings.refresh_s
         self._state = read_state(self._http, self._state)
 
     def _read_if_due(self) -> None:
         with self._lock:
-            now = self._http.clock()
-            if self._reads or now < self._next_read:
+            if self._reads or self._http.clock() < self._next_read:
                 return
-            self._reads, self._next_read = True, now + self._settings.refresh_s
+            self._reads = True
         self._start(self._read)
 
     def _read(self) -> None:

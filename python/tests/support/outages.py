@@ -6,7 +6,6 @@ import subprocess
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from support.fixtures import LEEWARD, read_address
 
@@ -25,25 +24,24 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         (folder / "c.json").write_text(json.dumps(CLUSTER))
-        self.folder, self.port, self.process = folder, 0, None
+        self.folder, self.port = folder, 0
+        self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> str:
         listen = f"127.0.0.1:{self.port}"
-        command = [LEEWARD, "serve", "--cluster", "c.json", "--listen", listen, "--store", "d.sqlite"]
-        self.process: Any = subprocess.Popen(
-            [*command, "--policy", "uniform", "--task-policy", "borg"],
-            cwd=self.folder,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command = [str(LEEWARD), "serve", "--cluster", "c.json", "--listen", listen, "--store", "d.sqlite"]
+        command += ["--policy", "uniform", "--task-policy", "borg"]
+        self.process = subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True)
         url = read_address(self.process)
         self.port = int(url.rpartition(":")[2])
         return url
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(60)
-        self.process.stderr.close()
+        """Ends the service at once, if it runs."""
+        if self.process is not None:
+            self.process.kill()
+            with self.process:
+                self.process = None
 
 
 class Proxy:
