@@ -13,7 +13,7 @@ tables. Invalid input raises `InputError`, which names the place and the expecte
 
 from leeward import fluid
 from leeward._native import Cluster, Run, Scenario, __version__
-from leeward.client import Client, ProblemError, RefusedError, UnreachableError
+from leeward.client import Client, Fallback, ProblemError, RefusedError, UnreachableError
 from leeward.errors import InputError
 from leeward.placement import migrate, place_replicas, place_tasks, policies
 from leeward.simulation import read_scenario, simulate
@@ -21,6 +21,7 @@ from leeward.simulation import read_scenario, simulate
 __all__ = [
     "Client",
     "Cluster",
+    "Fallback",
     "InputError",
     "ProblemError",
     "RefusedError",

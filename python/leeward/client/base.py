@@ -1,4 +1,4 @@
-"""Base of the client: connection to the service, and lists in pages."""
+"""Base of the client: connection to the service, and decisions while it is away."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,12 +6,12 @@ from os import PathLike
 from typing import Any
 from uuid import uuid4
 
+from leeward.client.fallback import Fallback
 from leeward.client.http import Http
+from leeward.client.standby import Standby
 
 URL = "http://127.0.0.1:7600"
 """Default address of a service."""
-PAGE = 1_000
-"""Greatest number of items of a page."""
 
 
 def _new_key() -> str:
@@ -29,6 +29,7 @@ class ClientBase:
         ca: str | PathLike[str] | None = None,
         timeout_s: float = 60.0,
         patience_s: float = 30.0,
+        fallback: Fallback | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         new_key: Callable[[], str] = _new_key,
@@ -42,6 +43,7 @@ class ClientBase:
             timeout_s: Time limit for an answer.
             patience_s: Time during which a request is repeated while the service is busy or does not answer;
                 0 to send it once.
+            fallback: Settings of decisions while the service is away; by default there are none.
             sleep: Waits for some seconds.
             clock: Clock in seconds, with any origin.
             new_key: Returns a unique key for each placement.
@@ -51,6 +53,7 @@ class ClientBase:
         """
         self._http = Http(url.rstrip("/"), token, ca, timeout_s, patience_s, sleep, clock)
         self._new_key = new_key
+        self._standby = None if fallback is None else Standby(self._http, fallback)
 
     @property
     def url(self) -> str:
@@ -62,12 +65,4 @@ class ClientBase:
 
     def _all(self, path: str, most: int | None = None, **query: Any) -> Iterator[Any]:
         """Items of a list, fetched page by page; at most a given number."""
-        after, remaining = None, most
-        while remaining is None or remaining > 0:
-            limit = PAGE if remaining is None else min(remaining, PAGE)
-            page = self._get(path, limit=limit, after=after, **query)
-            yield from page["items"]
-            after = page["next"]
-            remaining = None if remaining is None else remaining - len(page["items"])
-            if after is None:
-                return
+        return self._http.items(path, most, **query)

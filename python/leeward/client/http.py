@@ -17,6 +17,7 @@ from leeward._quantities import bytes_text
 from leeward.client.problems import (
     NotControllerError,
     ProblemError,
+    RefusedError,
     UnreachableError,
     beginning,
     parse_problem,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 FIRST_WAIT_S = 0.1
 """Seconds before the first retry."""
 LONGEST_WAIT_S = 10.0
+PAGE = 1_000
+"""Greatest number of items of a page of a list."""
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
 CONNECTIONS = 16
@@ -100,6 +103,7 @@ class Http:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
+        patience_s: float | None = None,
     ) -> Answer:
         """Answer to an idempotent request, which is repeated while the service is busy or does not answer.
 
@@ -110,6 +114,7 @@ class Http:
             body: JSON body, if not None.
             headers: Additional headers.
             timeout_s: Time limit for this request; by default the limit for all requests.
+            patience_s: Time during which this request is repeated; by default the time for all requests.
 
         Raises:
             ProblemError: The service refused.
@@ -117,25 +122,43 @@ class Http:
         """
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
         start, waits = self.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
+        longest, outcome_unknown = self.patience_s if patience_s is None else patience_s, False
         while True:
             wait = next(waits)
             try:
                 with self.open_response(method, path, query, data, headers, timeout_s) as response:
                     return self._answer(response)
-            except ProblemError as error:
-                failure: ProblemError | UnreachableError = error
-                if not error.passes:
+            except (ProblemError, UnreachableError) as error:
+                outcome_unknown = outcome_unknown or error.outcome_unknown
+                # A refusal is certain: an earlier attempt that was carried out would be the answer.
+                error.outcome_unknown = outcome_unknown and not isinstance(error, RefusedError)
+                if isinstance(error, ProblemError):
+                    passes, pause = error.passes, max(wait, error.after_s)
+                else:
+                    passes, pause = not is_misconfigured(error), wait
+                if not passes or self.clock() - start + pause > longest:
                     raise
-                pause = max(wait, error.after_s)
-            except NotControllerError:
-                raise
-            except UnreachableError as error:
-                failure, pause = error, wait
-                if isinstance(error.__cause__, ssl.SSLCertVerificationError):
-                    raise
-            if self.clock() - start + pause > self.patience_s:
-                raise failure
             self.sleep(pause)
+
+    def items(
+        self, path: str, most: int | None = None, *, patience_s: float | None = None, **query: Any
+    ) -> Iterator[Any]:
+        """Items of a list, fetched page by page; at most a given number. `patience_s` as in `ask`.
+
+        Raises:
+            ProblemError: The service refused.
+            UnreachableError: The service did not answer.
+        """
+        after, remaining = None, most
+        while remaining is None or remaining > 0:
+            limit = PAGE if remaining is None else min(remaining, PAGE)
+            query |= {"limit": limit, "after": after}
+            page = self.ask("GET", path, query, patience_s=patience_s).body
+            yield from page["items"]
+            after = page["next"]
+            remaining = None if remaining is None else remaining - len(page["items"])
+            if after is None:
+                return
 
     @contextmanager
     def open_response(
@@ -154,7 +177,7 @@ class Http:
             UnreachableError: The service did not answer, or the answer broke off.
         """
         from urllib3 import Timeout
-        from urllib3.exceptions import HTTPError
+        from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
         from urllib3.util import make_headers
 
         compressed = make_headers(accept_encoding=True)
@@ -190,7 +213,8 @@ class Http:
             if isinstance(error, UnreachableError):
                 raise
             cause = root_cause(error)
-            raise UnreachableError(self.url, _reason(error, cause)) from cause
+            unsent = isinstance(error, NewConnectionError | ConnectTimeoutError)
+            raise UnreachableError(self.url, _reason(error, cause), not unsent) from cause
 
     def _answer(self, response: "BaseHTTPResponse") -> Answer:
         text = response.read(MOST_BYTES + 1)
@@ -219,6 +243,11 @@ class Http:
         # Like an agent, a client uses no proxy of the environment. The service is in the same network, and a
         # proxy would see the token.
         return PoolManager(maxsize=CONNECTIONS, block=False, retries=False, ssl_context=context)
+
+
+def is_misconfigured(error: UnreachableError) -> bool:
+    """True if the address or the certificate is wrong, so that a retry would not help."""
+    return isinstance(error, NotControllerError) or isinstance(error.__cause__, ssl.SSLCertVerificationError)
 
 
 def part(name: str) -> str:

@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
+from leeward.client.alone import ALONE, Request
 from leeward.client.base import ClientBase
 from leeward.client.http import dry_run_query, part
 from leeward.client.types import Decision
-from leeward.errors import names
+from leeward.errors import InputError, names
+
+KINDS = {"/v1/place/replicas": "replicas", "/v1/place/tasks": "tasks"}
+"""Kinds of placements that a client can decide alone, by path."""
 
 
 class PlacementOptions(TypedDict, total=False):
@@ -136,18 +140,31 @@ class PlacementMethods(ClientBase):
         dry_run: bool = False,
     ) -> Decision:
         body = {name: value for name, value in (body | {"lasts": lasts}).items() if value is not None}
+        sent = body
         if client is not None or sequence is not None:
-            body |= {"client": client, "sequence": sequence}
+            sent = body | {"client": client, "sequence": sequence}
         elif key is None:
             key = self._new_key()
         headers = None if key is None else {"idempotency-key": key}
-        return cast(Decision, self._http.ask("POST", path, dry_run_query(dry_run), body, headers).body)
+
+        def send(**limits: float) -> Decision:
+            query = dry_run_query(dry_run)
+            return cast(Decision, self._http.ask("POST", path, query, sent, headers, **limits).body)
+
+        is_named = key is not None or (client is not None and sequence is not None)
+        # The question of a dry run is the choice of the service.
+        if self._standby is None or path not in KINDS or not is_named or dry_run:
+            return send()
+        return self._standby.place(Request(KINDS[path], body, client, sequence, key), send)
 
     def release(self, decision: str, *, dry_run: bool = False) -> Decision:
         """Ends the work of a decision, which stops counting. A second release changes nothing.
 
-        With `dry_run`, returns the decision and ends nothing.
+        A decision that this client made alone only ends in `made_alone`: the service does not have it. With
+        `dry_run`, returns the decision and ends nothing.
         """
+        if self._standby is not None and decision.startswith(ALONE):
+            return self._standby.release(decision, dry_run)
         path = f"/v1/commitments/{part(decision)}"
         return cast(Decision, self._http.ask("DELETE", path, dry_run_query(dry_run)).body)
 
@@ -162,3 +179,33 @@ class PlacementMethods(ClientBase):
     def commitments(self, kind: str | None = None) -> Iterator[Decision]:
         """Decisions that hold a part of the network."""
         return self._all("/v1/commitments", kind=kind)
+
+    # ---- decisions while the service is away ----------------------------------------------------------
+
+    @property
+    def fallbacks(self) -> int:
+        """Number of placements that the client decided alone or refused alone."""
+        return 0 if self._standby is None else self._standby.fallbacks
+
+    @property
+    def made_alone(self) -> list[Decision]:
+        """Decisions that the client made alone and nobody has taken or released, the earliest first."""
+        return [] if self._standby is None else self._standby.made()
+
+    def take_made_alone(self) -> list[Decision]:
+        """Returns the decisions of `made_alone` and forgets them, for a caller that hands them over."""
+        return [] if self._standby is None else self._standby.take_made()
+
+    def prepare_fallback(self) -> None:
+        """Reads the cluster and the state of its hosts now, for decisions while the service is away.
+
+        The client also reads them by itself, in the background after placements.
+
+        Raises:
+            InputError: The client has no fallback, or the service's cluster is invalid for this version.
+            ProblemError: The service refuses.
+            UnreachableError: The service did not answer.
+        """
+        if self._standby is None:
+            raise InputError.about("fallback", "the client has none; pass `fallback=Fallback()` to `Client`")
+        self._standby.read()

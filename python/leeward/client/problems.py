@@ -9,6 +9,8 @@ KIND = "urn:leeward:problem:"
 """Prefix of the type of every problem."""
 PASSING = (429, 502, 503, 504)
 """Statuses of temporary problems."""
+NOTHING_DONE = ("busy", "too-many", "follower")
+"""Temporary problems after which the service has certainly not carried out the request."""
 
 
 class UnreachableError(ConnectionError):
@@ -17,13 +19,15 @@ class UnreachableError(ConnectionError):
     Attributes:
         url: Address.
         why: Reason.
+        outcome_unknown: True if the service may have carried out the request; False if no attempt reached it.
     """
 
-    def __init__(self, url: str, why: str) -> None:
+    def __init__(self, url: str, why: str, outcome_unknown: bool = True) -> None:
         """Takes the attributes, in order."""
         super().__init__(url, why)
         self.url = url
         self.why = why
+        self.outcome_unknown = outcome_unknown
 
     def __str__(self) -> str:
         return f"{self.url}: no answer: {self.why}"
@@ -44,6 +48,7 @@ class ProblemError(Exception):
         field: Path of the invalid field; None without one.
         after_s: Seconds to wait before a retry, if the service states them; otherwise 0.
         leader: Address of the leader, if known; only for `follower`.
+        outcome_unknown: True if the service may have carried out the request, now or in an earlier attempt.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class ProblemError(Exception):
         self.field = field
         self.after_s = after_s
         self.leader = leader
+        self.outcome_unknown = status in (500, *PASSING) and word not in NOTHING_DONE
 
     @property
     def passes(self) -> bool:

@@ -45,6 +45,18 @@ class Beside(TypedDict):
     decided: LinkLoad | None
 
 
+class Alone(TypedDict):
+    """Circumstances of a decision that the client made without the service.
+
+    `snapshot_age_s` is the age of the last known state of the hosts; None if the client knows only the
+    cluster.
+    """
+
+    reason: str
+    outcome_unknown: bool
+    snapshot_age_s: float | None
+
+
 class Decision(TypedDict):
     """Placement of work, with reasons."""
 
@@ -70,6 +82,7 @@ class Decision(TypedDict):
     by_default: bool
     beside: Beside | None
     dry_run: NotRequired[bool]
+    fallback: NotRequired[Alone]
 
 
 class Link(TypedDict):

@@ -102,7 +102,7 @@ def serve() -> Serve:
             command += ["--store", "memory"]
         with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
             try:
-                yield _address(process)
+                yield read_address(process)
                 process.terminate()
                 assert process.wait(60) == 0
             finally:
@@ -111,7 +111,7 @@ def serve() -> Serve:
     return start
 
 
-def _address(process: subprocess.Popen[str]) -> str:
+def read_address(process: subprocess.Popen[str]) -> str:
     """Returns the address on which a service listens, and discards its later output."""
     assert process.stderr is not None
     messages = []
