@@ -36,7 +36,18 @@ impl From<ServiceArguments> for Flags {
     fn from(given: ServiceArguments) -> Flags {
         let ServiceArguments { config, cluster, listen, policy, task_policy, moves, interval, seed, .. } =
             given;
-        let ServiceArguments { mode, off_file, admin_listen, store, durable, tokens, prometheus, map, http, .. } = given;
+        let ServiceArguments {
+            mode,
+            off_file,
+            admin_listen,
+            store,
+            durable,
+            tokens,
+            prometheus,
+            map,
+            http,
+            ..
+        } = given;
         let telemetry = Flags { prometheus, map, http, ..Flags::default() };
         Flags {
             config,

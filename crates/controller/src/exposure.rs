@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::settings::Settings;
+use leeward_settings::Settings;
 
 /// Permissions of users that are neither the owner nor in the group of a file.
 const OTHERS: u32 = 0o006;

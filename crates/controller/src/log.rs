@@ -11,7 +11,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt, reload};
 
-use crate::settings::{Format, Level, LogSettings};
+use leeward_settings::{Format, Level, LogSettings};
 
 /// Log of the process.
 static LOG: OnceLock<Log> = OnceLock::new();

@@ -11,10 +11,10 @@ use rustls::ServerConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::access::{Access, Tokens, tls_config};
 use crate::configured::{ChosenPolicies, Configured};
 use crate::log;
-use crate::settings::{Flags, Settings};
+use leeward_access::{Access, Tokens, tls_config};
+use leeward_settings::{Flags, Settings};
 
 /// Reloadable parts, and their sources.
 pub struct Reload {

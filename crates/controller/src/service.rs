@@ -23,7 +23,6 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;
 
-use crate::access::Access;
 use crate::configured::Configured;
 use crate::connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS, MAIN};
 use crate::http::{
@@ -33,9 +32,10 @@ use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
 use crate::probes::Probes;
 use crate::reload::{Reload, Reloadable};
-use crate::settings::ProbeSettings;
 use crate::token_hosts::watch_tokens;
+use leeward_access::Access;
 use leeward_observability::{Events, Metrics, Notifier, ObservedStore, watch, watch_clock};
+use leeward_settings::ProbeSettings;
 
 /// Time limit for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);

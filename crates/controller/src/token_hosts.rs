@@ -9,7 +9,7 @@ use std::time::Duration;
 use leeward_records::ClusterVersion;
 use leeward_service::{Handle, NetworkSnapshot};
 
-use crate::access::{Access, Tokens};
+use leeward_access::{Access, Tokens};
 
 /// Check interval.
 const TICK: Duration = Duration::from_secs(1);

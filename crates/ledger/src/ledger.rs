@@ -10,7 +10,6 @@ use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, Nanos, Resource
 use crate::domain_sums::DomainSums;
 use crate::entry::{EntryId, Owner};
 use crate::epoch::Epoch;
-use crate::new_settings::unknown_after;
 use crate::settings::{LedgerSettings, SettingsError};
 use crate::state::{Commitments, Gauge, Source};
 use crate::stored::Stored;
@@ -89,7 +88,7 @@ impl Ledger {
             agenda: BTreeSet::new(),
             clients: BTreeMap::new(),
             epoch: Epoch::default(),
-            unknown_after: unknown_after(&settings),
+            unknown_after: settings.unknown_after(),
             fabric,
             settings,
         };

@@ -28,7 +28,7 @@ impl Ledger {
         if settings == self.settings {
             return Ok(());
         }
-        self.unknown_after = unknown_after(&settings);
+        self.unknown_after = settings.unknown_after();
         self.settings = settings;
         self.await_windows();
         self.derive_all(now);
@@ -48,9 +48,4 @@ impl Ledger {
             }
         }
     }
-}
-
-/// `settings.unknown_after` as a duration.
-pub(crate) fn unknown_after(settings: &LedgerSettings) -> Nanos {
-    Nanos((settings.unknown_after * settings.interval.0 as f64) as u64)
 }

@@ -113,6 +113,11 @@ impl LedgerSettings {
         self.grace.unwrap_or(Nanos(self.interval.0 / 2))
     }
 
+    /// The time without a report after which a resource is unknown, under `missing: strict`.
+    pub(crate) fn unknown_after(&self) -> Nanos {
+        Nanos((self.unknown_after * self.interval.0 as f64) as u64)
+    }
+
     /// The weight of a report that ends `dt` after the last one: gaps do not slow the filter.
     pub(crate) fn weight(&self, dt: Nanos) -> f64 {
         if dt == self.interval {

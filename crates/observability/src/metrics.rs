@@ -15,7 +15,9 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
 use super::hosts::HostCounts;
-use super::labels::{Answered, Compared, Fallback, Kind, KindMode, Listener, Method, Outcome, Placed, State, Step};
+use super::labels::{
+    Answered, Compared, Fallback, Kind, KindMode, Listener, Method, Outcome, Placed, State, Step,
+};
 use super::process::ProcessMetrics;
 
 /// Counts a thing, such as a request or a connection, until it is dropped.

@@ -45,20 +45,24 @@ class Kind(StrEnum):
 def mode(
     new: Annotated[
         str | None,
-        typer.Argument(metavar="[MODE]", help="New mode; without it, the modes are shown.", show_default=False),
+        typer.Argument(
+            metavar="[MODE]", help="New mode; without it, the modes are shown.", show_default=False
+        ),
     ] = None,
     kind: Annotated[
         list[Kind] | None,
         typer.Option(
             metavar="KIND",
             parser=choice(Kind),
-            help="Only decisions of this kind: replicas, tasks, moves, workload or volumes; repeat for several.",
+            help="Only this kind: replicas, tasks, moves, workload or volumes; repeat for several.",
             show_default=False,
         ),
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Reason of the change, shown beside the modes.", show_default=False),
+        typer.Option(
+            metavar="TEXT", help="Reason of the change, shown beside the modes.", show_default=False
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the modes after the change, and change nothing.")

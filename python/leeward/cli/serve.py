@@ -66,7 +66,7 @@ def serve(
         str | None,
         option(
             "MODE",
-            "Mode of all kinds of decisions: off, shadow, on, or a canary such as canary:10% or canary:10%:client.",
+            "Mode of all kinds of decisions: off, shadow, on, or a canary such as canary:10%.",
             "on",
         ),
     ] = None,

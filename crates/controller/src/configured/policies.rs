@@ -9,7 +9,7 @@ use leeward_service::{AdmissionPolicies, PolicyLabels};
 use leeward_slo::{admit, limits};
 
 use super::Configured;
-use crate::settings::{Flags, Settings};
+use leeward_settings::{Flags, Settings};
 
 /// Policies that the settings name, validated.
 pub struct ChosenPolicies {

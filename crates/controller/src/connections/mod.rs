@@ -32,7 +32,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub use self::files::{connections_for, raise_file_limit, warn_of_limits};
 use self::shortage::Shortage;
-use crate::access::{Connection, Peer, UnauthenticatedConnections};
+use leeward_access::{Connection, Peer, UnauthenticatedConnections};
 use leeward_observability::Metrics;
 
 /// Name of the main listener in metrics and logs.

@@ -15,7 +15,7 @@ use super::problem::{Problem, Word};
 use super::sites;
 use super::state::{AppState, SharedState};
 use super::table::Operation;
-use crate::access::{Client, Connection, Denied, Peer, Principal, Role, is_loopback};
+use leeward_access::{Client, Connection, Denied, Peer, Principal, Role, is_loopback};
 
 /// Operation of a request; `None` for an unknown path or method.
 fn operation(request: &Request) -> Option<&'static Operation> {

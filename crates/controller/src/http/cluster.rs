@@ -18,7 +18,7 @@ use super::distinct::Distinct;
 use super::dry_run::DryRunQuery;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, Params, SharedState};
-use crate::access::{Client, Principal};
+use leeward_access::{Client, Principal};
 
 fn response(version: &Version) -> Response {
     let head = [

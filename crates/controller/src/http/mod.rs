@@ -52,7 +52,7 @@ pub use self::reporters::Reporters;
 use self::state::SharedState;
 pub use self::state::{About, AppState};
 use self::table::Operation;
-use crate::access::Role;
+use leeward_access::Role;
 
 /// OpenAPI document of all operations.
 pub fn description() -> String {

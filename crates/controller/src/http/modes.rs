@@ -14,7 +14,7 @@ use super::body::Body;
 use super::dry_run::DryRunQuery;
 use super::problem::Problem;
 use super::state::{ApiResult, AppState, Params, SharedState};
-use crate::access::Principal;
+use leeward_access::Principal;
 
 /// Largest number of characters of a reason.
 const LONGEST_REASON: usize = 200;

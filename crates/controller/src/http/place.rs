@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
@@ -283,7 +282,10 @@ async fn dry_run(app: &AppState, placement: Placement) -> ApiResult {
             match record.details.hosts.is_empty() {
                 true => Err(PlaceError::SloRejected(record.details.note.clone().unwrap_or_default())
                     .problem(&app.clock)),
-                false => Ok(Json(Decision::of(&record, &app.clock).in_dry_run()).into_response()),
+                false => {
+                    let body = Json(Decision::of(&record, &app.clock).in_dry_run());
+                    Ok((Extension(Outcome("dry_run")), body).into_response())
+                }
             }
         }
     }

@@ -21,8 +21,8 @@ use super::pages::{PageQuery, page};
 use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
-use crate::access::{Client, Principal};
 use crate::probes::{self, Kind, Progress, StartResult, Survey, SurveyResult, SurveySpec};
+use leeward_access::{Client, Principal};
 
 /// Largest number of hosts of a survey; a mesh then has 9,900 paths.
 const MOST_HOSTS: usize = 100;

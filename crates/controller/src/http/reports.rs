@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::body::Body;
 use super::problem::Problem;
 use super::state::{ApiResult, SharedState};
-use crate::access::{Client, Hosts, Peer, Principal};
+use leeward_access::{Client, Hosts, Peer, Principal};
 
 /// Largest rate of a link, in bits per second.
 const MOST_BPS: f64 = 1e18;

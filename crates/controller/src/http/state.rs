@@ -20,11 +20,11 @@ use super::board::Board;
 use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
 use super::reporters::Reporters;
-use crate::access::Access;
 use crate::configured::Configured;
 use crate::off_switch::OffSwitch;
 use crate::probes::Probes;
 use crate::reload::Reload;
+use leeward_access::Access;
 use leeward_observability::{Events, Metrics};
 
 /// Static information about the service.

@@ -12,7 +12,7 @@ use schemars::{Schema, SchemaGenerator};
 
 use super::problem::Problem;
 use super::state::AppState;
-use crate::access::Role;
+use leeward_access::Role;
 
 /// An operation of the API.
 pub struct Operation {

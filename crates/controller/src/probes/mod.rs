@@ -16,7 +16,7 @@ use leeward_probe::control::Secret;
 pub use self::mesh_rates::{apply_mesh, mesh_shape};
 pub use self::offers::Offers;
 pub use self::surveys::{Kind, Progress, StartResult, State, Survey, SurveyResult, SurveySpec, Surveys};
-use crate::settings::ProbeSettings;
+use leeward_settings::ProbeSettings;
 
 /// State of measurements.
 pub struct Probes {

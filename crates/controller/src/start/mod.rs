@@ -22,7 +22,7 @@ use crate::exposure;
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
-use crate::settings::{Flags, Settings};
+use leeward_settings::{Flags, Settings};
 
 /// Validated input of a service, before its start.
 pub struct Ready {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use leeward_store::{Database, Postgres, Sqlite, Store};
 
-use crate::settings::Settings;
+use leeward_settings::Settings;
 
 /// Location of the store of decisions.
 pub enum StoreLocation {

@@ -8,8 +8,8 @@ use leeward_fabric::input::{InputError, read_secret, read_text};
 use rustls::ServerConfig;
 
 use super::plain;
-use crate::access::{Access, Tokens, tls_config};
-use crate::settings::{Flags, Settings};
+use leeward_access::{Access, Tokens, tls_config};
+use leeward_settings::{Flags, Settings};
 
 /// Address, TLS and tokens of a service.
 pub struct TlsAndTokens {

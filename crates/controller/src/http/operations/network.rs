@@ -6,11 +6,11 @@ use leeward_fabric::cluster::ClusterFile;
 use leeward_records::schema::{File, Name};
 
 use super::{DRY_RUN, ID, IF_MATCH, KEY};
-use crate::access::Role;
 use crate::http::pages::Page;
 use crate::http::table::Content::{Json, Nothing};
 use crate::http::table::{Operation, Subject, of, path, query};
 use crate::http::{cluster, history, migrations, network, pages, probes, shapes};
+use leeward_access::Role;
 
 pub(super) const SUBJECT: Subject = Subject {
     name: "network",

@@ -4,11 +4,11 @@ use axum::http::Method;
 use axum::routing::{delete, get, post};
 
 use super::{DRY_RUN, ID, KEY};
-use crate::access::Role;
 use crate::http::pages::Page;
 use crate::http::table::Content::{self, Json};
 use crate::http::table::{Operation, Subject, of, path, query};
 use crate::http::{decisions, pages, place, policies, reports, score, workloads};
+use leeward_access::Role;
 
 /// Answers to a request that places.
 const DECIDED: &[(u16, &str, Content)] = &[

@@ -6,11 +6,11 @@ use leeward_records::schema::Id;
 use serde_json::Value;
 
 use super::DRY_RUN;
-use crate::access::Role;
 use crate::http::table::Content::{Json, Nothing, Stream, Text};
 use crate::http::table::{Operation, Subject, header, of, query};
 use crate::http::{board, demo, events, metrics, modes, reload, snapshot, status};
 use crate::reload::Reloaded;
+use leeward_access::Role;
 
 pub(super) const SUBJECT: Subject = Subject {
     name: "service",

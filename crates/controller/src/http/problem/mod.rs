@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::errors::{IntoProblem, refusal_text};
-use crate::access::{Client, Denied, Hosts, Role};
+use leeward_access::{Client, Denied, Hosts, Role};
 
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]

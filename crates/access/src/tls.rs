@@ -7,7 +7,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::settings::TlsSettings;
+use leeward_settings::TlsSettings;
 
 /// Reads the TLS configuration. Protocols and ciphers are the defaults of rustls: TLS 1.3 and 1.2.
 ///
