@@ -85,6 +85,8 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.cancel_probe("1"),
     lambda client: client.snapshot(0, 1.0),
     lambda client: client.status(),
+    lambda client: client.modes(),
+    lambda client: client.set_modes("off", moves="on", reason="a test", dry_run=True),
     lambda client: client.reload(),
     lambda client: client.demo(),
     lambda client: client.set_demo({}),

@@ -24,6 +24,7 @@ METAVARS = {
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
+    *("MODE", "TEXT"),
 }
 """Metavars of options. A list adds `,...`; a choice has its values, separated by `|`."""
 SEVERAL_KINDS = {
@@ -38,6 +39,7 @@ ONE_MEANING = {
     "--cadence": "time between samples",
     "--cluster": "cluster file",
     "--controller": "addresses of controllers",
+    "--dry-run": "nothing changes",
     "--every": "time between repetitions",
     "--exclude": "places that get no work",
     "--for": "length of a measurement",

@@ -364,9 +364,9 @@ def test_invalid_arguments_of_a_simulation_are_named(
         ({"fault_domains": -1}, "fault_domains: `-1`: expected"),
         ({"seed": -1}, "seed: `-1`: expected"),
         ({"explain": -1}, "explain: `-1`: expected"),
-        ({"writer": "h9"}, "writer: unknown host `h9`"),
+        ({"writer": "h9"}, "writer: `h9`: the cluster has no such host"),
         ({"tags": "ssd"}, "tags: no host has the tag `ssd`"),
-        ({"exclude": "x"}, "exclude: `x`: no host"),
+        ({"exclude": "x"}, "exclude: `x`: the cluster has no such host, rack or pod"),
         ({"policy": "sinbad:foo=1"}, "policy: sinbad.foo: unknown field"),
         ({"size": "1"}, "size: `1`: the unit is missing"),
     ],
@@ -394,7 +394,7 @@ def test_copies_are_collocated_or_balanced_on_request(run: Run, loads: Path) -> 
     assert set(json.loads(placed.stdout)["hosts"]) == set(related)
     unknown = run(*arguments, "--collocate", "r9h9")
     assert unknown.returncode == 2
-    assert unknown.stderr.startswith("error: --collocate: `r9h9`: no host of the cluster has this name")
+    assert unknown.stderr.startswith("error: --collocate: `r9h9`: the cluster has no such host")
     result = run(*arguments, "--max-imbalance", "2")
     assert result.returncode == 2
     assert result.stderr.startswith("error: --max-imbalance: `2`: expected a percentage from 0% to 100%")

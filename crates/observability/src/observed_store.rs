@@ -1,8 +1,11 @@
 //! A store that publishes events for its changes once they are stored, and never before.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use leeward_records::{Change, ClusterVersion, DecisionId, DecisionRecord, Modes, ModesState, State};
+use leeward_records::{
+    Change, ClusterVersion, DecisionDetails, DecisionId, DecisionRecord, Modes, ModesState, State,
+};
 use leeward_store::{Kind, Leadership, Store, StoreError, Updates};
 
 use super::{Event, Events, Metrics};
@@ -21,6 +24,8 @@ pub struct ObservedStore {
     version: ClusterVersion,
     /// Last stored or loaded modes.
     modes: Option<Modes>,
+    /// Reasons of decisions by the default policy that were logged; policies have few.
+    noted: BTreeSet<String>,
 }
 
 impl ObservedStore {
@@ -33,6 +38,7 @@ impl ObservedStore {
             failed: false,
             version: ClusterVersion::default(),
             modes: None,
+            noted: BTreeSet::new(),
         }
     }
 
@@ -40,7 +46,10 @@ impl ObservedStore {
     fn publish(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Decided(record, _) => self.events.publish(Event::Decision(record.clone())),
+                Change::Decided(record, _) => {
+                    self.warn_of_fallback(&record.details);
+                    self.events.publish(Event::Decision(record.clone()));
+                }
                 Change::Modes(state) => self.publish_modes(state),
                 Change::Cluster(version) => {
                     tracing::info!(version = version.number.0, origin = ?version.origin, "cluster replaced");
@@ -55,6 +64,15 @@ impl ObservedStore {
                 | Change::JobOver(_) => {}
             }
         }
+    }
+
+    /// Logs the first decision that a policy left to the default policy, for each reason. An operator would otherwise not
+    /// notice that, for example, all blocks are smaller than the threshold of `sinbad`.
+    fn warn_of_fallback(&mut self, details: &DecisionDetails) {
+        let Some(note) = details.note.as_ref().filter(|note| !self.noted.contains(*note)) else { return };
+        let (kind, policy) = (details.spec.kind(), &*details.policy);
+        tracing::warn!(kind, policy, note, "the policy leaves decisions to the default policy");
+        self.noted.insert(note.clone());
     }
 
     /// Logs and publishes new modes.

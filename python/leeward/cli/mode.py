@@ -1,6 +1,5 @@
 """`leeward mode`: who decides, Leeward or the default policy."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -15,16 +14,16 @@ from leeward.cli.controller import (
 )
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note, print_warning
-from leeward.cli.options import choice
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.client.types import ModesInForce
+from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
   leeward mode                                        who decides now
   leeward mode off --reason "incident 4711"           the default policy decides everything, at once
   leeward mode shadow                                 Leeward's choices are kept beside the decisions
-  leeward mode canary:10%:client --kind replicas      Leeward decides for a tenth of the clients
+  leeward mode canary:10%:client --only replicas      Leeward decides for a tenth of the clients
   leeward mode on --dry-run                           what would change
 
 Modes: off, shadow, on, canary:SHARE, canary:SHARE:PROPERTY. A canary draws requests by the hash of the
@@ -32,14 +31,8 @@ request, of its client or of its writer's rack (request, client, rack).
 """
 
 
-class Kind(StrEnum):
-    """Kind of decisions."""
-
-    replicas = "replicas"
-    tasks = "tasks"
-    moves = "moves"
-    workload = "workload"
-    volumes = "volumes"
+KINDS = ("replicas", "tasks", "moves", "workload", "volumes")
+"""Kinds of decisions."""
 
 
 def mode(
@@ -50,11 +43,11 @@ def mode(
         ),
     ] = None,
     kind: Annotated[
-        list[Kind] | None,
+        list[str] | None,
         typer.Option(
-            metavar="KIND",
-            parser=choice(Kind),
-            help="Only this kind: replicas, tasks, moves, workload or volumes; repeat for several.",
+            "--only",
+            metavar="replicas|tasks|moves|workload|volumes,...",
+            help="Change only decisions of these kinds.",
             show_default=False,
         ),
     ] = None,
@@ -77,12 +70,17 @@ def mode(
     A change takes effect at once, loses no telemetry, and stays over restarts until the modes of the settings
     file change. The event log records who made it.
     """
+    unknown = [one for one in kind or () if one not in KINDS]
+    if unknown:
+        raise InputError.about("--only", f"`{unknown[0]}`: expected one of {', '.join(KINDS)}")
+    if new is None and (kind or reason is not None or dry_run):
+        raise InputError.about("MODE", "missing; --only, --reason and --dry-run need a new mode")
     service = client(controller, token_file, ca, 0.0)
     with controller_errors():
         if new is None:
             modes = service.modes()
         elif kind:
-            modes = service.set_modes(None, reason=reason, dry_run=dry_run, **{str(one): new for one in kind})
+            modes = service.set_modes(None, reason=reason, dry_run=dry_run, **dict.fromkeys(kind, new))
         else:
             modes = service.set_modes(new, reason=reason, dry_run=dry_run)
     rows = [

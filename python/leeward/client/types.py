@@ -314,7 +314,8 @@ class Status(TypedDict):
     version: str
     cluster: str
     cluster_version: str
-    policies: dict[str, str | None]
+    policies: dict[str, Any]
+    modes: dict[str, str]
     since: str
     time: str
     clock_behind_s: float
