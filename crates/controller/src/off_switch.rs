@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use leeward_service::{Handle, SetKillSwitch};
+use leeward_service::{CallError, Handle, SetKillSwitch, Unavailable};
 
 /// Time between two looks at the file.
 const EVERY: Duration = Duration::from_millis(250);
@@ -22,7 +22,11 @@ impl OffSwitch {
     /// A switch in the position that the file has now.
     pub fn new(file: Option<PathBuf>) -> OffSwitch {
         let switch = OffSwitch { file, on: AtomicBool::new(false) };
-        let is_on = switch.look().unwrap_or(false);
+        // Who turned a service off does not want an unreadable folder to turn it on.
+        let is_on = switch.look().unwrap_or_else(|error| {
+            tracing::error!(file = switch.file(), %error, "off switch: the file cannot be looked for; every mode is off");
+            true
+        });
         switch.on.store(is_on, Ordering::Relaxed);
         if is_on {
             switch.log(true);
@@ -70,7 +74,7 @@ impl OffSwitch {
                 Ok(on) if on != self.is_on() => {
                     self.on.store(on, Ordering::Relaxed);
                     self.log(on);
-                    self.tell(&handle).await;
+                    self.tell(&handle, on).await;
                 }
                 Ok(_) => failed = false,
                 Err(error) => {
@@ -82,9 +86,19 @@ impl OffSwitch {
         }
     }
 
-    /// Tells the coordinator the position. A coordinator that is made meanwhile reads it itself.
-    async fn tell(&self, handle: &Handle) {
-        let fabric = handle.last_snapshot().fabric.clone();
-        let _ = handle.call(SetKillSwitch(self.is_on()), fabric).await;
+    /// Tells the coordinator the position. A coordinator that is made later reads it itself; one that is made meanwhile
+    /// may have read the former position, so the call is repeated for it.
+    async fn tell(&self, handle: &Handle, on: bool) {
+        loop {
+            let fabric = handle.last_snapshot().fabric.clone();
+            match handle.call(SetKillSwitch(on), fabric).await {
+                Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
+                    if handle.snapshot().await.is_err() {
+                        return;
+                    }
+                }
+                Ok(_) | Err(_) => return,
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use leeward_fabric::input::{InputError, read_text};
+use leeward_ledger::SettingsError;
 use leeward_prometheus::{Plan, Telemetry};
 use leeward_service::{CallError, Handle, LeaderState, SetFileModes, Unavailable};
 use rustls::ServerConfig;
@@ -76,36 +77,40 @@ impl Reload {
         // Reading files may block.
         let reloaded = tokio::task::spawn_blocking(move || reload.reload()).await;
         let reloaded = reloaded.map_err(|_| ReloadError::Ended)?;
-        if reloaded.is_ok() {
-            self.configure().await.ok_or(ReloadError::Ended)?;
-        }
+        let configured = if reloaded.is_ok() { self.configure().await } else { Ok(()) };
         log_result(&reloaded);
+        if let Err(error) = configured {
+            tracing::error!(?error, "reload: the coordinator did not take all settings; reload again");
+            return Err(error);
+        }
         reloaded.map_err(ReloadError::Input)
     }
 
-    /// Gives the coordinator the policies, estimates of loads and modes. `None` if the service ends.
-    async fn configure(&self) -> Option<()> {
-        let handle = self.handle.get()?;
+    /// Gives the coordinator the policies, estimates of loads and modes.
+    ///
+    /// # Errors
+    /// [`ReloadError`] if the service ends, or if the store does not take the modes.
+    async fn configure(&self) -> Result<(), ReloadError> {
+        let handle = self.handle.get().ok_or(ReloadError::Ended)?;
         let configured = self.parts.configured.load_full();
         loop {
             let fabric = handle.last_snapshot().fabric.clone();
-            let leads = matches!(*handle.leader_state().borrow(), LeaderState::Leader);
-            match handle.call(configured.configuration(leads), fabric.clone()).await {
+            match handle.call(configured.configuration(), fabric.clone()).await {
                 // The cluster changed meanwhile.
                 Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
-                    handle.snapshot().await.ok()?;
+                    handle.snapshot().await.map_err(|_| ReloadError::Ended)?;
                 }
-                Err(CallError::Unavailable(Unavailable::Stopped)) => return None,
-                Err(error) => {
-                    tracing::error!(?error, "reload: the coordinator keeps its policies");
-                    return Some(());
-                }
-                // Only the leader stores modes. A follower takes them from its file when it becomes the leader.
-                Ok(()) => {
-                    let _ = handle.call(SetFileModes(configured.modes), fabric).await;
-                    return Some(());
-                }
+                Err(CallError::Failed(error)) => return Err(ReloadError::Ledger(error)),
+                Err(CallError::Unavailable(_)) => return Err(ReloadError::Ended),
+                Ok(()) => break,
             }
+        }
+        let fabric = handle.last_snapshot().fabric.clone();
+        let stored = handle.call(SetFileModes(configured.modes), fabric).await;
+        match (stored, &*handle.leader_state().borrow()) {
+            // Only the leader stores modes. A follower takes them from its file when it becomes the leader.
+            (Ok(_), _) | (Err(_), LeaderState::Follower { .. }) => Ok(()),
+            (Err(_), _) => Err(ReloadError::Modes),
         }
     }
 
@@ -189,6 +194,10 @@ impl NewSettings {
 pub enum ReloadError {
     /// Invalid files; nothing changed.
     Input(InputError),
+    /// The ledger rejects its settings; its policies and settings did not change.
+    Ledger(SettingsError),
+    /// The store did not take the modes, or another service became the leader meanwhile. All other settings changed.
+    Modes,
     /// The service ends.
     Ended,
 }

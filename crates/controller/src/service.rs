@@ -321,7 +321,8 @@ impl Service {
         // lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
         let metrics = Arc::new(Metrics::new());
-        let store = Box::new(ObservedStore::new(store, metrics.clone(), events.clone()));
+        let store =
+            Box::new(ObservedStore::new(store, metrics.clone(), events.clone(), configured.load().modes));
         let handle = Handle::open(coordinator, cluster, store, clock.clone(), address.clone()).await;
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let (handle, actor) = handle.map_err(unreadable)?;

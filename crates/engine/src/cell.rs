@@ -27,7 +27,6 @@ pub(crate) struct RunningTask {
     /// True if the task may be moved: it is tolerant, and neither transfers of its app nor constraints with names of
     /// hosts bind it to its host.
     movable: bool,
-    /// Time of its last move, made or considered.
     moved: Option<Nanos>,
     /// Ledger entries on its host before the last move.
     before: Vec<Entry>,
@@ -216,13 +215,6 @@ impl Cell {
         job.into_iter().for_each(|job| {
             job.down.remove(&id);
         });
-    }
-
-    /// Records that a move of a task was chosen and not made: for the cooldown, no move of it is chosen again.
-    pub fn note_considered(&mut self, id: TaskId, now: Nanos) {
-        if let Some(&Place { rack, at }) = self.places.get(&id) {
-            self.racks[rack.index()][at as usize].moved = Some(now);
-        }
     }
 
     /// Moves a task and sets its ledger entries. Returns its former entries; `before` has their contents.

@@ -20,6 +20,6 @@ pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
 pub use message::{
     Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates,
-    Reevaluation, ReplicasAnswer, Ruling,
+    Reevaluation, ReplicasAnswer, Ruling, is_in_share,
 };
 pub use snapshot::{EngineSnapshot, SnapshotScope};

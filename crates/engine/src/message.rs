@@ -5,6 +5,7 @@ use leeward_ledger::EntryId;
 use leeward_placement::replicas::Chain;
 use leeward_placement::tasks::{Assignment, TaskId};
 use leeward_placement::{Decision, JobId, PathLoad, Refusal};
+use leeward_registry::splitmix;
 
 /// An input of the engine.
 #[derive(Clone, Debug)]
@@ -96,11 +97,18 @@ pub enum MoveRule {
     Off,
     /// Moves are chosen and not made ([`Output::MovesConsidered`]).
     Shadow,
-    /// Moves out of a share of the racks, drawn by hash, in hundredths of a percent.
+    /// Moves out of a share of the racks, drawn by the hash of their names ([`is_in_share`]).
     Canary(u16),
     /// Moves out of all hot racks.
     #[default]
     On,
+}
+
+/// True if a value is in a share that is drawn by hash, in hundredths of a percent. A value is also in every larger
+/// share.
+pub fn is_in_share(value: &[u8], share: u16) -> bool {
+    let hash = value.iter().fold(0, |hash, &byte| splitmix(hash ^ u64::from(byte)));
+    splitmix(hash) % 10_000 < u64::from(share)
 }
 
 /// Choices of both policies for a request, on one view of the network.

@@ -10,7 +10,7 @@ use leeward_placement::tasks::{self, AppRequest, Assignment, HostRating, Peer};
 use leeward_placement::{Context, Decision, Explain, JobId, PathLoad, Policy, Pool, Refusal, Request};
 
 use crate::Engine;
-use crate::engine::TaskPolicies;
+use crate::engine::{TaskPolicies, catch};
 use crate::message::{Comparison, Decider, Ruling};
 
 /// Scope of a snapshot, to omit unneeded data.
@@ -102,7 +102,7 @@ impl EngineSnapshot {
         chosen: &Assignment,
     ) -> Option<Comparison<Assignment>> {
         let policy = self.tasks.get(by.other())?;
-        let other = self.decide(policy.as_ref(), request, &self.pool);
+        let other = catch(|| self.decide(policy.as_ref(), request, &self.pool))?;
         let other = other.map(|decision| {
             let load = self.load_of_tasks(request, &decision.choice);
             (decision.choice, load)

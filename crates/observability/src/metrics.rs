@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Events are counted as they happen. States are read from the last snapshot at each scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use leeward_prometheus::{Ports, Steps};
@@ -53,6 +54,8 @@ const MOVE_STATES: [MigrationState; 5] = [
 /// All metrics.
 pub struct Metrics {
     registry: Registry,
+    /// Held while states are read and encoded.
+    scrape: Mutex<()>,
     placements: Family<Placed, Counter>,
     refusals: Family<Kind, Counter>,
     request_seconds: Family<Answered, Histogram, fn() -> Histogram>,
@@ -203,6 +206,7 @@ impl Metrics {
             ),
             streams: family(registry, "streams", "Open event streams"),
             registry: root,
+            scrape: Mutex::new(()),
         };
         // Alerts on increases need the first value too.
         for state in MOVE_STATES {
@@ -345,6 +349,8 @@ impl Metrics {
         self.leads.set(i64::from(leads));
         self.clock_behind.set(clock_behind_s);
         self.epoch.set(i64::try_from(snapshot.epoch.0).unwrap_or(i64::MAX));
+        // Two scrapes at once must not see each other's states half set.
+        let _scrape = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
         self.modes.clear();
         for (kind, mode) in snapshot.modes.by_kind() {
             self.modes.get_or_create(&KindMode { kind, mode: mode.to_string() }).set(1);

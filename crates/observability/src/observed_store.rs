@@ -23,21 +23,26 @@ pub struct ObservedStore {
     /// Last stored or loaded version of the cluster; 0 before the first.
     version: ClusterVersion,
     /// Last stored or loaded modes.
-    modes: Option<Modes>,
+    modes: Modes,
     /// Reasons of decisions by the default policy that were logged; policies have few.
     noted: BTreeSet<String>,
 }
 
 impl ObservedStore {
-    /// Wraps a store.
-    pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> ObservedStore {
+    /// Wraps a store. `modes` are in force until a change of modes is stored.
+    pub fn new(
+        store: Box<dyn Store>,
+        metrics: Arc<Metrics>,
+        events: Arc<Events>,
+        modes: Modes,
+    ) -> ObservedStore {
         ObservedStore {
             store,
             metrics,
             events,
             failed: false,
             version: ClusterVersion::default(),
-            modes: None,
+            modes,
             noted: BTreeSet::new(),
         }
     }
@@ -78,8 +83,8 @@ impl ObservedStore {
     /// Logs and publishes new modes.
     fn publish_modes(&mut self, state: &ModesState) {
         let ModesState { modes, by, reason, .. } = state;
-        let before = self.modes.replace(*modes);
-        for (kind, old, new) in before.iter().flat_map(|before| before.differences(modes)) {
+        let before = std::mem::replace(&mut self.modes, *modes);
+        for (kind, old, new) in before.differences(modes) {
             tracing::warn!(kind, %old, %new, by, reason, "mode changed");
         }
         self.events.publish(Event::Modes(state.clone()));
@@ -119,7 +124,7 @@ impl Store for ObservedStore {
             tracing::error!(%error, "read from the store failed");
         }
         if let Ok(State { modes: Some(state), .. }) = &loaded {
-            self.modes = Some(state.modes);
+            self.modes = state.modes;
         }
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
             // Another service changed the cluster.

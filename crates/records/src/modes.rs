@@ -3,13 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use leeward_engine::is_in_share;
 use leeward_fabric::Nanos;
-use leeward_registry::splitmix;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-/// Share of a canary that takes in everything, in hundredths of a percent.
-const WHOLE: u16 = 10_000;
 
 /// Who decides requests of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -70,8 +67,7 @@ impl CanaryBy {
 impl Canary {
     /// True if Leeward's policy decides for this value of the property. The same value is in every larger share too.
     pub fn takes(self, value: &[u8]) -> bool {
-        let hash = value.iter().fold(0, |hash, &byte| splitmix(hash ^ u64::from(byte)));
-        splitmix(hash) % u64::from(WHOLE) < u64::from(self.share)
+        is_in_share(value, self.share)
     }
 }
 
@@ -264,6 +260,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// A share that takes in everything.
+    const WHOLE: u16 = 10_000;
 
     fn any_mode() -> impl Strategy<Value = Mode> {
         let by = prop_oneof![Just(CanaryBy::Request), Just(CanaryBy::Client), Just(CanaryBy::Rack)];

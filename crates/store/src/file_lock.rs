@@ -51,10 +51,14 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     let file = open(path)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Database(
-            "another service uses this store; give each service its own file, or share a PostgreSQL database"
-                .to_owned(),
-        )),
+        Err(TryLockError::WouldBlock) => {
+            // If this process itself has the store open, closing the file would end SQLite's locks on it.
+            std::mem::forget(file);
+            Err(StoreError::Database(
+                "another service uses this store; give each service its own file, or share a PostgreSQL database"
+                    .to_owned(),
+            ))
+        }
         Err(TryLockError::Error(error)) => Err(failed(path, &error)),
     }
 }

@@ -224,7 +224,7 @@ class Client(PlacementMethods, ProbeMethods):
     # ---- moves ----------------------------------------------------------------------------------------
 
     def migrations(
-        self, state: Literal["advised", "done", "refused", "expired"] | None = None
+        self, state: Literal["advised", "done", "refused", "expired", "considered"] | None = None
     ) -> Iterator[Migration]:
         """Moves of tasks that the service advised, the latest first."""
         return self._all("/v1/migrations", state=state)

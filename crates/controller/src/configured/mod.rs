@@ -42,11 +42,9 @@ impl Configured {
     }
 
     /// Configuration that a running coordinator takes on.
-    pub fn configuration(&self, leads: bool) -> Configuration {
-        let mut policies = (self.policies)();
-        policies.moves = policies.moves.filter(|_| leads);
+    pub fn configuration(&self) -> Configuration {
         Configuration {
-            policies,
+            policies: (self.policies)(),
             labels: self.labels.clone(),
             admission: self.admission.clone(),
             ledger: self.ledger.clone(),

@@ -161,7 +161,10 @@ impl Acceptor {
         if reserve.permits.available_permits() == 0 {
             reserve.unauthenticated.make_room();
         }
-        Some((acceptor, reserve, reserve.permit().await?))
+        tokio::select! {
+            permit = reserve.permit() => Some((acceptor, reserve, permit?)),
+            permit = pool.permit() => Some((self, pool, permit?)),
+        }
     }
 
     /// Serves a connection until it closes.

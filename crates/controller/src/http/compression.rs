@@ -28,7 +28,7 @@ pub fn accepted(headers: &HeaderMap) -> Encoding {
 
 /// Sets the headers of a response in an encoding.
 pub fn set_headers(encoding: Encoding, headers: &mut HeaderMap) {
-    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
     if let Some(name) = encoding.name() {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
         headers.remove(header::CONTENT_LENGTH);

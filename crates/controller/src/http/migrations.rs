@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// States of a move.
-const STATES: [&str; 4] = ["advised", "done", "refused", "expired"];
+const STATES: [&str; 5] = ["advised", "done", "refused", "expired", "considered"];
 /// Largest number of characters of a reason.
 const LONGEST_REASON: usize = 1_000;
 

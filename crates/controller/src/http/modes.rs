@@ -43,7 +43,8 @@ pub struct ModesBody {
 }
 
 impl ModesBody {
-    fn of(app: &AppState, ModesView { set, in_force }: ModesView) -> ModesBody {
+    fn of(app: &AppState, modes: ModesView) -> ModesBody {
+        let (in_force, set) = (modes.in_force(), modes.set);
         ModesBody {
             in_force,
             set: set.modes,

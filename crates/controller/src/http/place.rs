@@ -161,7 +161,8 @@ impl PlacementBody for ReplicasBody {
             blocks_left: Some(self.blocks_left),
         };
         let caller = caller(headers, self.client, self.sequence)?;
-        Ok(Placement { spec: PlacementSpec::Replicas(spec), caller, lasts: self.lasts })
+        Ok(Placement { spec: PlacementSpec::Replicas(spec), caller, lasts: self.lasts, digest: None }
+            .with_digest())
     }
 }
 
@@ -215,7 +216,8 @@ impl PlacementBody for TasksBody {
         }
         let spec = TasksSpec { exclude: self.exclude, ..TasksSpec::of(&app, self.job, self.tags) };
         let caller = caller(headers, self.client, self.sequence)?;
-        Ok(Placement { spec: PlacementSpec::Tasks(spec), caller, lasts: self.lasts })
+        Ok(Placement { spec: PlacementSpec::Tasks(spec), caller, lasts: self.lasts, digest: None }
+            .with_digest())
     }
 }
 
@@ -245,7 +247,13 @@ impl PlacementBody for WorkloadBody {
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         online::check(&self.workload, true).map_err(|error| inside("workload", error))?;
         let spec = PlacementSpec::Workload(WorkloadSpec { workload: self.workload });
-        Ok(Placement { spec, caller: caller(headers, self.client, self.sequence)?, lasts: self.lasts })
+        Ok(Placement {
+            spec,
+            caller: caller(headers, self.client, self.sequence)?,
+            lasts: self.lasts,
+            digest: None,
+        }
+        .with_digest())
     }
 }
 
@@ -261,7 +269,7 @@ impl PlacementBody for VolumesBody {
         let VolumesBody(WorkloadBody { workload, client, sequence, lasts }) = self;
         online::check(&workload, false).map_err(|error| inside("workload", error))?;
         let spec = PlacementSpec::Volumes(WorkloadSpec { workload });
-        Ok(Placement { spec, caller: caller(headers, client, sequence)?, lasts })
+        Ok(Placement { spec, caller: caller(headers, client, sequence)?, lasts, digest: None }.with_digest())
     }
 }
 
@@ -297,7 +305,7 @@ fn check_repeated(placement: &Placement, record: &DecisionRecord) -> Result<(), 
     let kind = record.details.spec.kind();
     let first = if kind != placement.spec.kind() {
         format!("decision {}, of kind {kind}", record.id)
-    } else if record.details.digest.is_some() && record.details.digest != placement.digest() {
+    } else if record.details.digest.is_some() && record.details.digest != placement.digest {
         format!("decision {}, whose request had another body", record.id)
     } else {
         return Ok(());

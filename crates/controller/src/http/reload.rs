@@ -15,6 +15,10 @@ pub async fn reload(State(app): SharedState, Params(Query(query)): Params<Query<
     match reloaded {
         Ok(reloaded) => Ok(Json(reloaded).into_response()),
         Err(ReloadError::Input(error)) => Err(error.into()),
+        Err(ReloadError::Ledger(error)) => {
+            Err(Problem::field(format!("ledger.{}", error.field), error.to_string()))
+        }
+        Err(ReloadError::Modes) => Err(Problem::modes_not_stored()),
         Err(ReloadError::Ended) => Err(Problem::broken()),
     }
 }

@@ -56,7 +56,8 @@ fn a_reload_and_the_off_file_change_who_decides_without_a_loss_of_telemetry() {
     assert_eq!(measured(), 300_000_000, "telemetry stays");
     let small = service.place("a client", 1).expect("an answer").1;
     assert!(small["note"].as_str().is_some_and(|note| note.contains("threshold")), "{small}");
-    service.until("the log says so", |service| service.log().contains("leaves decisions to the default policy"));
+    service
+        .until("the log says so", |service| service.log().contains("leaves decisions to the default policy"));
     assert_eq!(service.get("/v1/status").expect("an answer").1["hot_above"], 0.2);
 
     // An invalid file changes nothing.

@@ -1,4 +1,7 @@
-//! The choice of the policy that does not decide a request, beside the choice that is committed.
+//! The choice of the policy that does not decide a request, beside the choice that is committed. A panic of that policy,
+//! a bug, leaves the decision without a comparison: it must not harm a decision that it does not make.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use leeward_fabric::HostId;
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
@@ -19,8 +22,11 @@ impl Engine {
     ) -> Option<Comparison<Chain>> {
         let policy = self.policies.replicas(by.other())?;
         let (pool, seed, explain) = (&self.pool, self.seed, Explain::Off);
-        let view = &mut self.ledger.view(self.now, &mut self.scratch);
-        let other = policy.place_one(request, &mut Context { view, pool, seed, explain });
+        let (ledger, scratch, now) = (&self.ledger, &mut self.scratch, self.now);
+        let other = catch(|| {
+            let view = &mut ledger.view(now, scratch);
+            policy.place_one(request, &mut Context { view, pool, seed, explain })
+        })?;
         let (fabric, view) = (pool.fabric(), &mut self.ledger.view(self.now, &mut self.scratch));
         let mut load =
             |hosts: &[HostId]| PathLoad::of(view, &replicas::traffic(fabric, request, hosts, self.now));
@@ -42,8 +48,11 @@ impl Engine {
     ) -> Option<Comparison<Assignment>> {
         let policy = self.tasks.get(by.other())?;
         let (pool, seed, explain) = (&self.pool, self.seed, Explain::Off);
-        let view = &mut self.ledger.view(self.now, &mut self.scratch);
-        let other = policy.place_one(request, &mut Context { view, pool, seed, explain });
+        let (ledger, scratch, now) = (&self.ledger, &mut self.scratch, self.now);
+        let other = catch(|| {
+            let view = &mut ledger.view(now, scratch);
+            policy.place_one(request, &mut Context { view, pool, seed, explain })
+        })?;
         let (fabric, view) = (pool.fabric(), &mut self.ledger.view(self.now, &mut self.scratch));
         let mut load =
             |hosts: &[HostId]| PathLoad::of(view, &tasks::traffic(fabric, request, hosts, self.now));
@@ -54,4 +63,10 @@ impl Engine {
         });
         Some(Comparison { committed, other })
     }
+}
+
+/// Runs a choice that is only compared; `None` if it panics. A view resets its memory when it is made, so nothing of a
+/// choice that panics remains.
+pub(crate) fn catch<T>(choose: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(choose)).ok()
 }

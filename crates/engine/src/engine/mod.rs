@@ -17,6 +17,7 @@ use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy};
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
+pub(crate) use self::compare::catch;
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
 use crate::message::{
@@ -68,6 +69,8 @@ pub struct Engine {
     policies: Policies,
     tasks: TaskPolicies,
     move_rule: MoveRule,
+    /// Under [`MoveRule::Shadow`], time of the last moves that were considered out of each rack.
+    considered: BTreeMap<DomainId, Nanos>,
     cell: Cell,
     history: Option<History>,
     /// Requests that wait for a joint decision by the engine's policy, by due time.
@@ -118,7 +121,22 @@ impl Engine {
         let tasks = TaskPolicies::take(&mut policies);
         let history = policies.history.map(History::new);
         let (now, move_rule) = (Nanos(0), MoveRule::On);
-        Engine { ledger, pool, policies, tasks, move_rule, cell, history, queue, scratch, seed, explain, now }
+        let considered = BTreeMap::new();
+        Engine {
+            ledger,
+            pool,
+            policies,
+            tasks,
+            move_rule,
+            considered,
+            cell,
+            history,
+            queue,
+            scratch,
+            seed,
+            explain,
+            now,
+        }
     }
 
     /// Replaces the policies. Decisions and running tasks stay. Blocks that wait for a joint decision are decided by the

@@ -5,13 +5,9 @@ use leeward_ledger::EntryId;
 use leeward_placement::Context;
 use leeward_placement::moves::MoveRequest;
 use leeward_placement::tasks::Traffic;
-use leeward_registry::splitmix;
 
 use super::{BEST_EFFORT, Engine};
-use crate::message::{Advice, MoveRule, Output};
-
-/// Share of a canary that takes in every rack, in hundredths of a percent.
-const WHOLE: u64 = 10_000;
+use crate::message::{Advice, MoveRule, Output, is_in_share};
 
 impl Engine {
     /// Moves tasks out of hot racks, if there is a policy for moves and the rule allows it.
@@ -20,12 +16,12 @@ impl Engine {
         let Some(policy) = self.policies.moves.as_ref().filter(|_| rule != MoveRule::Off) else { return };
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let fabric = self.pool.fabric().clone();
-        let seed = self.seed;
+        let (considered, now, cooldown) = (&self.considered, self.now, self.policies.cooldown);
         let takes_part = |rack: DomainId| match rule {
-            MoveRule::Canary(share) => {
-                splitmix(splitmix(seed) ^ u64::from(rack.0)) % WHOLE < u64::from(share)
-            }
-            MoveRule::Off | MoveRule::Shadow | MoveRule::On => true,
+            MoveRule::Canary(share) => is_in_share(fabric.domain_name(rack).as_bytes(), share),
+            // Nothing moves, so the rack stays hot: without a pause, each report would choose further tasks.
+            MoveRule::Shadow => considered.get(&rack).is_none_or(|at| now > at.plus(cooldown)),
+            MoveRule::Off | MoveRule::On => true,
         };
         let is_hot = |rack: &DomainId| {
             let links = [fabric.out_of_domain(*rack), fabric.into_domain(*rack)];
@@ -59,7 +55,8 @@ impl Engine {
             return;
         }
         if rule == MoveRule::Shadow {
-            advice.iter().for_each(|advice| self.cell.note_considered(advice.task, self.now));
+            let racks = advice.iter().map(|advice| (fabric.rack_of(advice.from), self.now));
+            self.considered.extend(racks);
             return out.push(Output::MovesConsidered(advice));
         }
         let entries = self.ledger.commit(std::mem::take(&mut decision.change), self.now).expect(BEST_EFFORT);

@@ -18,7 +18,7 @@ use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};
 use super::idempotency::RequestState;
-use super::job::{AdmissionInput, AdmissionOutput, JobKind};
+use super::job::{AdmissionInput, JobKind};
 use super::job_queue::JobQueue;
 use super::{Addresses, Coordinator, Waiting};
 
@@ -69,6 +69,8 @@ pub(super) struct Promises {
     pub levels: OnceLock<Option<u8>>,
     /// Decisions with an active guarantee, by name of the workload.
     pub active: BTreeMap<String, DecisionId>,
+    /// Decisions of the default policy, by name of the workload: they guarantee nothing and hold nothing.
+    pub unguaranteed: BTreeMap<String, DecisionId>,
     /// Last reported latency in seconds, with the end of its window.
     pub latencies: BTreeMap<String, (Nanos, f64)>,
     /// Admissions, of which one runs as a job.
@@ -86,8 +88,8 @@ pub(super) struct Admission {
     versions: Vec<u32>,
     /// Epoch of the ledger when the job began.
     epoch: Epoch,
-    /// Policy of the job; `None` while the admission waits.
-    policy: Option<PolicySpec>,
+    /// Input of the comparison that follows the decision, if there is one.
+    comparison: Option<AdmissionInput>,
 }
 
 impl Promises {
@@ -106,14 +108,22 @@ impl Promises {
     /// Starts the guarantee of a decision about a workload.
     pub fn begin(&mut self, record: &DecisionRecord) {
         if let Some(spec) = record.details.spec.workload() {
-            self.active.insert(spec.name().to_owned(), record.id);
+            let is_default = record.details.by_default;
+            let names = if is_default { &mut self.unguaranteed } else { &mut self.active };
+            names.insert(spec.name().to_owned(), record.id);
         }
+    }
+
+    /// Decision about a workload of this name that has not ended.
+    pub fn named(&self, name: &str) -> Option<DecisionId> {
+        self.active.get(name).or_else(|| self.unguaranteed.get(name)).copied()
     }
 
     /// Ends the guarantee.
     pub fn end(&mut self, record: &DecisionRecord) {
         let Some(spec) = record.details.spec.workload() else { return };
         self.active.remove(spec.name());
+        self.unguaranteed.remove(spec.name());
         self.latencies.remove(spec.name());
     }
 }
@@ -132,7 +142,7 @@ impl<A: Addresses> Coordinator<A> {
             attempts: 0,
             versions: Vec::new(),
             epoch: Epoch::default(),
-            policy: None,
+            comparison: None,
         });
         self.start_next_admission();
     }
@@ -154,27 +164,31 @@ impl<A: Addresses> Coordinator<A> {
         }
         let spec = waiting.placement.spec.clone();
         let Some(workload) = spec.workload() else { return };
-        if let Some(&other) = self.promises.active.get(workload.name()) {
+        if let Some(other) = self.promises.named(workload.name()) {
             return self.reject(id, &PlaceError::NameTaken(workload.name().to_owned(), other));
         }
-        let Ruling { by, compare } = waiting.ruling;
-        let policies = &self.promises.policies;
-        let policy = policies.of(&spec, by).clone();
-        let other = compare.then(|| policies.of(&spec, by.other()).clone());
-        let input = AdmissionInput { other, ..self.admission_input(&spec, id, policy.clone()) };
+        let Some(Ruling { by, compare }) = self.renew_ruling(id) else { return };
+        let policy = self.promises.policies.of(&spec, by).clone();
+        let input = self.admission_input(&spec, id, by, policy);
+        let comparison = compare.then(|| {
+            let policy = self.promises.policies.of(&spec, by.other()).clone();
+            self.admission_input(&spec, id, by.other(), policy)
+        });
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
         let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
         let epoch = ledger.epoch();
         let job = self.jobs.add(JobKind::Promise(input));
-        self.promises.admissions.start(job, Admission { versions, epoch, policy: Some(policy), ..admission });
+        self.promises.admissions.start(job, Admission { versions, epoch, comparison, ..admission });
     }
 
-    /// Input of an admission at present, without the guarantee of decision `id` itself.
+    /// Input of an admission at present, without the guarantee of decision `id` itself. Leeward's policies know the
+    /// guarantees alone, and the default policies also what they placed themselves.
     pub(super) fn admission_input(
         &mut self,
         spec: &PlacementSpec,
         id: DecisionId,
+        by: Decider,
         policy: PolicySpec,
     ) -> AdmissionInput {
         let ledger = self.engine.ledger();
@@ -186,7 +200,9 @@ impl<A: Addresses> Coordinator<A> {
         let closed = |host: &HostId| is_closed(pool, *host);
         let closed_hosts =
             matches!(spec, PlacementSpec::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
-        let mut ids: Vec<DecisionId> = self.promises.active.values().copied().collect();
+        let placed = (by == Decider::Default).then(|| self.promises.unguaranteed.values());
+        let mut ids: Vec<DecisionId> =
+            self.promises.active.values().chain(placed.into_iter().flatten()).copied().collect();
         ids.sort_unstable();
         let others = ids.into_iter().filter(|&other| other != id);
         AdmissionInput {
@@ -195,15 +211,13 @@ impl<A: Addresses> Coordinator<A> {
             form: spec.workload().map(|spec| spec.workload.clone()).unwrap_or_default(),
             id,
             policy,
-            other: None,
             closed_hosts,
         }
     }
 
     /// Commits the result of an admission, if the result is still valid.
-    pub(super) fn finish_admission(&mut self, running: Admission, output: AdmissionOutput) {
+    pub(super) fn finish_admission(&mut self, running: Admission, result: Result<Agreement, Rejected>) {
         let id = running.id;
-        let AdmissionOutput { agreed: result, other } = output;
         if self.is_abandoned(id) {
             return self.reject(id, &PlaceError::Busy);
         }
@@ -221,8 +235,11 @@ impl<A: Addresses> Coordinator<A> {
                 return self.reject(id, &error);
             }
         };
-        if let Some(&other) = self.promises.active.get(&name) {
+        if let Some(other) = self.promises.named(&name) {
             return self.reject(id, &PlaceError::NameTaken(name, other));
+        }
+        if waiting.ruling.by == Decider::Default {
+            return self.record_unguaranteed(running, agreement);
         }
         if chooses_server && !self.takes_volumes(agreement.agreed.last()) {
             return self.retry(running);
@@ -233,7 +250,7 @@ impl<A: Addresses> Coordinator<A> {
         let committed = self.engine.commit_promise(self.now, transaction, &mut self.outputs);
         self.handle_outputs();
         match committed {
-            Ok(entries) => self.record_guarantee(&running, (agreement, other), &changed, entries),
+            Ok(entries) => self.record_guarantee(running, agreement, &changed, entries),
             Err(CommitError::Conflict { .. } | CommitError::NoEntry(_)) => self.retry(running),
             Err(error) => self.reject(id, &PlaceError::SloRejected(error.to_string())),
         }
@@ -282,8 +299,8 @@ impl<A: Addresses> Coordinator<A> {
     /// Records a guarantee that the ledger accepted, and the changes to others. Replies to the callers.
     fn record_guarantee(
         &mut self,
-        running: &Admission,
-        (agreement, other): (Agreement, Option<Result<Agreement, Rejected>>),
+        running: Admission,
+        agreement: Agreement,
         changed: &[bool],
         entries: Vec<EntryId>,
     ) {
@@ -298,17 +315,39 @@ impl<A: Addresses> Coordinator<A> {
             }
         }
         let own: Vec<EntryId> = entries.collect();
-        let Some(Waiting { placement, mode, ruling, callers }) = self.waiting.remove(&running.id) else {
+        self.record_promise(running, new, narrowest, own);
+        self.release_expired();
+    }
+
+    /// Records the decision of the default policy about a workload. It holds nothing, so no guarantee depends on it, and
+    /// the agreed changes of other workloads do not apply.
+    fn record_unguaranteed(&mut self, running: Admission, agreement: Agreement) {
+        let Agreement { mut agreed, narrowest, .. } = agreement;
+        if let Some(new) = agreed.pop() {
+            self.record_promise(running, new, narrowest, Vec::new());
+        }
+    }
+
+    /// Records a decision about a workload, replies to its callers, and queues its comparison.
+    fn record_promise(
+        &mut self,
+        running: Admission,
+        grant: Grant,
+        narrowest: Option<(ResourceId, i64)>,
+        entries: Vec<EntryId>,
+    ) {
+        let Admission { id, epoch, comparison, .. } = running;
+        let Some(Waiting { placement, mode, ruling, policies, callers }) = self.waiting.remove(&id) else {
             return;
         };
-        let policy = running.policy.as_ref().map(|policy| policy.label.as_str().into()).unwrap_or_default();
-        let mut details = self.promise_details(&placement.spec, policy, running.epoch, new, narrowest);
+        let [policy, _] = policies;
+        let mut details = self.promise_details(&placement.spec, policy, epoch, grant, narrowest);
         Self::mark(&mut details, mode, ruling.by);
-        let label = self.policy_label(ruling.by.other(), &placement.spec);
-        details.beside = other.map(|other| guarantee_beside(&label, other));
-        details.digest = placement.digest();
-        self.record(running.id, placement.caller, placement.lasts, details, own, callers);
-        self.release_expired();
+        details.digest = placement.digest;
+        self.record(id, placement.caller, placement.lasts, details, entries, callers);
+        if let Some(input) = comparison {
+            self.queue_guarantee_comparison(id, input);
+        }
     }
 
     /// Records the new guarantee of an existing workload.
@@ -372,7 +411,7 @@ impl<A: Addresses> Coordinator<A> {
 }
 
 /// Answer of the policy that did not decide about a guarantee.
-fn guarantee_beside(policy: &str, answer: Result<Agreement, Rejected>) -> Beside {
+pub(super) fn guarantee_beside(policy: &str, answer: Result<Agreement, Rejected>) -> Beside {
     let (hosts, refused) = match answer {
         Ok(mut agreement) => (agreement.agreed.pop().into_iter().map(|grant| grant.server).collect(), None),
         Err(rejected) => {

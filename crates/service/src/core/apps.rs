@@ -66,7 +66,7 @@ impl<A: Addresses> Coordinator<A> {
 
     fn start_app(&mut self, app: QueuedApp, request: AppRequest) {
         let snapshot = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
-        let ruling = self.waiting.get(&app.id).map(|waiting| waiting.ruling).unwrap_or_default();
+        let ruling = self.renew_ruling(app.id).unwrap_or_default();
         let job = self.jobs.add(JobKind::App(snapshot, request, ruling));
         self.apps.start(job, app);
     }
@@ -188,7 +188,7 @@ mod tests {
         let app = App::from_text("app", &app.to_string(), &Files::default()).expect("a valid app");
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
         let caller = key.map(|key| Caller::Key(key.into()));
-        Placement { spec, caller, lasts: None }
+        Placement { spec, caller, lasts: None, digest: None }
     }
 
     fn send(coordinator: &mut Coordinator<Numbers>, placement: Placement, to: u32) -> Replies {

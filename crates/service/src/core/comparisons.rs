@@ -1,13 +1,14 @@
-//! Comparisons of decided apps that take too long for the actor's loop. The default policy decides a large app at once;
-//! the choice of Leeward's policy then comes from a job, on the state before the decision, and joins the record.
+//! Comparisons that take too long for the actor's loop, or that would delay the reply to a decision: of large apps, and of
+//! guarantees. The choice of the other policy comes from a job, on the state before the decision, and joins the record.
 
 use std::sync::Arc;
 
-use leeward_engine::{Comparison, Decider, EngineSnapshot};
+use leeward_engine::{Decider, EngineSnapshot};
 use leeward_placement::tasks::{AppRequest, Assignment};
 use leeward_records::{Beside, Change, DecisionId};
 
-use super::job::{JobKind, Panicked};
+use super::admission::guarantee_beside;
+use super::job::{AdmissionInput, CompareInput, CompareOutput, JobKind, Panicked};
 use super::{Addresses, Coordinator};
 
 /// Largest number of waiting comparisons. Beyond it, decisions have no comparison.
@@ -17,9 +18,8 @@ const MAX_WAITING: usize = 4;
 #[derive(Debug)]
 pub(super) struct PendingComparison {
     id: DecisionId,
-    by: Decider,
-    /// State before the decision, the app, and its hosts.
-    input: Option<(EngineSnapshot, AppRequest, Assignment)>,
+    /// Input of the job; `None` once it runs.
+    input: Option<CompareInput>,
     /// Label of the other policy.
     policy: Arc<str>,
 }
@@ -43,16 +43,27 @@ impl<A: Addresses> Coordinator<A> {
         let hosts: Option<Assignment> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();
         let policy = self.policy_label(by.other(), &record.details.spec);
         let Some(hosts) = hosts else { return };
-        let input = Some((snapshot, request, hosts));
-        self.comparisons.push(PendingComparison { id, by, input, policy });
+        let input = Some(CompareInput::App(snapshot, request, by, hosts));
+        self.comparisons.push(PendingComparison { id, input, policy });
         self.start_next_comparison();
+    }
+
+    /// Queues the comparison of a guarantee, if there is room: `input` has the other policy, and the guarantees before the
+    /// decision.
+    pub(super) fn queue_guarantee_comparison(&mut self, id: DecisionId, input: AdmissionInput) {
+        if self.has_room_for_comparison() {
+            let policy = input.policy.label.as_str().into();
+            let input = Some(CompareInput::Promise(input));
+            self.comparisons.push(PendingComparison { id, input, policy });
+            self.start_next_comparison();
+        }
     }
 
     /// Starts the next comparison unless one runs.
     pub(super) fn start_next_comparison(&mut self) {
         while let Some(mut comparison) = self.comparisons.next() {
-            let Some((snapshot, request, hosts)) = comparison.input.take() else { continue };
-            let job = self.jobs.add(JobKind::Compare(snapshot, request, comparison.by, hosts));
+            let Some(input) = comparison.input.take() else { continue };
+            let job = self.jobs.add(JobKind::Compare(input));
             self.comparisons.start(job, comparison);
         }
     }
@@ -61,11 +72,15 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn finish_comparison(
         &mut self,
         PendingComparison { id, policy, .. }: PendingComparison,
-        output: Result<Option<Comparison<Assignment>>, Panicked>,
+        output: Result<CompareOutput, Panicked>,
     ) {
-        let Ok(Some(comparison)) = output else { return };
-        let fabric = self.engine.ledger().fabric().clone();
-        let beside = Beside::of(&fabric, &policy, &comparison);
+        let beside = match output {
+            Ok(CompareOutput::App(Some(comparison))) => {
+                Beside::of(self.engine.ledger().fabric(), &policy, &comparison)
+            }
+            Ok(CompareOutput::Promise(answer)) => guarantee_beside(&policy, answer),
+            Ok(CompareOutput::App(None)) | Err(Panicked) => return,
+        };
         let changed = self.records.change(id, |record| record.details.beside = Some(beside));
         self.changes.extend(changed.map(|record| Change::Compared(record.clone())));
     }

@@ -47,12 +47,28 @@ pub(super) enum JobKind {
     Promise(AdmissionInput),
     /// Places an app.
     App(EngineSnapshot, AppRequest, Ruling),
-    /// Compares the chosen hosts of an app with the choice of the other policy.
-    Compare(EngineSnapshot, AppRequest, Decider, Assignment),
+    /// Asks the policy that did not decide.
+    Compare(CompareInput),
     /// Decides a request again under another policy.
     WhatIf(WhatIfJob),
     /// Scores hosts for a task.
     Score(EngineSnapshot, Score),
+}
+
+/// Input of a comparison: the state before a decision, and its request.
+#[derive(Clone, Debug)]
+pub(super) enum CompareInput {
+    /// An app, the policy that decided, and its hosts.
+    App(EngineSnapshot, AppRequest, Decider, Assignment),
+    /// A workload, with the other policy.
+    Promise(AdmissionInput),
+}
+
+/// Choice of the policy that did not decide.
+#[derive(Debug)]
+pub(super) enum CompareOutput {
+    App(Option<Comparison<Assignment>>),
+    Promise(Result<Agreement, Rejected>),
 }
 
 /// Input of a what-if query, by kind of the request.
@@ -91,21 +107,13 @@ pub(super) struct AdmissionInput {
     pub form: Form,
     pub id: DecisionId,
     pub policy: PolicySpec,
-    /// The other policy, if it decides too.
-    pub other: Option<PolicySpec>,
     /// Hosts that take no volumes, for a new volume; `None` if the volume exists.
     pub closed_hosts: Option<Vec<HostId>>,
 }
 
 impl AdmissionInput {
-    /// Decides by the policy, and by the other one if there is one.
-    fn run_both(self) -> AdmissionOutput {
-        let agreed = self.run(&self.policy);
-        AdmissionOutput { agreed, other: self.other.as_ref().map(|other| self.run(other)) }
-    }
-
-    fn run(&self, policy: &PolicySpec) -> Result<Agreement, Rejected> {
-        let AdmissionInput { cluster, active, form, id, closed_hosts, .. } = self;
+    fn run(&self) -> Result<Agreement, Rejected> {
+        let AdmissionInput { cluster, active, form, id, policy, closed_hosts } = self;
         let active: Vec<ActiveWorkload> =
             active.iter().filter_map(|record| active_workload(record)).collect();
         match closed_hosts {
@@ -135,19 +143,12 @@ pub(super) struct Panicked;
 /// Placement of an app, with a comparison if one was requested.
 pub(super) type AppAnswer = Result<(Decision<Assignment>, Option<Comparison<Assignment>>), Refusal>;
 
-/// Result of an admission, and of the other policy for the same workload, if a comparison was requested.
-#[derive(Debug)]
-pub(super) struct AdmissionOutput {
-    pub agreed: Result<Agreement, Rejected>,
-    pub other: Option<Result<Agreement, Rejected>>,
-}
-
 /// Output of a job, by queue.
 #[derive(Debug)]
 pub(super) enum JobOutput {
-    Promise(Result<AdmissionOutput, Panicked>),
+    Promise(Result<Result<Agreement, Rejected>, Panicked>),
     App(Result<AppAnswer, Panicked>),
-    Compare(Result<Option<Comparison<Assignment>>, Panicked>),
+    Compare(Result<CompareOutput, Panicked>),
     WhatIf(Result<WhatIfOutput, Panicked>),
     Score(Result<Option<JobScores>, Panicked>),
 }
@@ -176,7 +177,7 @@ impl Job {
         match self.kind {
             JobKind::Promise(_) => Queue::Promises,
             JobKind::App(..) => Queue::Apps,
-            JobKind::Compare(..) => Queue::Comparisons,
+            JobKind::Compare(_) => Queue::Comparisons,
             JobKind::WhatIf(_) => Queue::WhatIfs,
             JobKind::Score(..) => Queue::Scores,
         }
@@ -186,12 +187,16 @@ impl Job {
     pub fn run(self) -> JobResult {
         let Job { number, kind } = self;
         let output = match kind {
-            JobKind::Promise(input) => JobOutput::Promise(catch_panic(|| input.run_both())),
+            JobKind::Promise(input) => JobOutput::Promise(catch_panic(|| input.run())),
             JobKind::App(snapshot, request, ruling) => {
                 JobOutput::App(catch_panic(|| snapshot.place(&request, ruling)))
             }
-            JobKind::Compare(snapshot, request, by, hosts) => {
-                JobOutput::Compare(catch_panic(|| snapshot.compare(by, &request, &hosts)))
+            JobKind::Compare(CompareInput::App(snapshot, request, by, hosts)) => {
+                let compare = || CompareOutput::App(snapshot.compare(by, &request, &hosts));
+                JobOutput::Compare(catch_panic(compare))
+            }
+            JobKind::Compare(CompareInput::Promise(input)) => {
+                JobOutput::Compare(catch_panic(|| CompareOutput::Promise(input.run())))
             }
             JobKind::WhatIf(job) => JobOutput::WhatIf(catch_panic(|| job.run())),
             JobKind::Score(snapshot, score) => {
@@ -243,7 +248,7 @@ impl WhatIfJob {
                     Err(error) => WhatIfOutput::Policy(error),
                 }
             }
-            WhatIfJob::Promise(input) => WhatIfOutput::Promise(input.run(&input.policy)),
+            WhatIfJob::Promise(input) => WhatIfOutput::Promise(input.run()),
         }
     }
 }
@@ -306,7 +311,7 @@ mod tests {
         });
         let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
         let spec = PlacementSpec::Workload(spec);
-        Placement { spec, caller: None, lasts: None }
+        Placement { spec, caller: None, lasts: None, digest: None }
     }
 
     #[test]

@@ -70,6 +70,11 @@ impl<A: Addresses> Coordinator<A> {
         self
     }
 
+    /// True on a follower.
+    pub(super) fn is_follower(&self) -> bool {
+        self.migrations.is_follower
+    }
+
     /// Records moves that the engine advises.
     pub(super) fn record_advice(&mut self, advice: Vec<Advice>) {
         for advice in advice {

@@ -157,6 +157,8 @@ struct Waiting<A: Addresses> {
     /// Mode of its kind when it arrived, and how it is decided.
     mode: Mode,
     ruling: Ruling,
+    /// Labels of the policy that decides it, and of the other one.
+    policies: [Arc<str>; 2],
     callers: Vec<PlaceTo<A>>,
 }
 

@@ -1,5 +1,7 @@
 //! Modes: who decides the requests of each kind, Leeward's policies or the default policies.
 
+use std::sync::Arc;
+
 use leeward_engine::{Decider, Input, MoveRule, Ruling};
 use leeward_fabric::Nanos;
 use leeward_records::{
@@ -24,20 +26,24 @@ pub struct ModeChange {
 pub struct ModesView {
     /// Modes that were set, and their last change.
     pub set: ModesState,
-    /// Modes in force: all off while the kill switch is on.
-    pub in_force: Modes,
+    /// True while the kill switch is on: every mode counts as off.
+    pub killed: bool,
 }
 
 impl ModesView {
+    /// Modes in force.
+    pub fn in_force(&self) -> Modes {
+        if self.killed { Modes::all(Mode::Off) } else { self.set.modes }
+    }
+
     /// The modes after a change at the time `at`.
     pub fn after(self, change: &ModeChange, at: Nanos) -> ModesView {
         let current = self.set.modes.by_kind().map(|(_, mode)| mode);
         let [replicas, tasks, moves, workload, volumes] =
             std::array::from_fn(|kind| change.modes[kind].unwrap_or(current[kind]));
         let modes = Modes { replicas, tasks, moves, workload, volumes };
-        let in_force = if self.in_force == self.set.modes { modes } else { self.in_force };
         let (file, by, reason) = (self.set.file, change.by.clone(), change.reason.clone());
-        ModesView { set: ModesState { modes, file, at: at.0, by, reason }, in_force }
+        ModesView { set: ModesState { modes, file, at: at.0, by, reason }, killed: self.killed }
     }
 }
 
@@ -53,7 +59,7 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Modes, and their last change.
     pub fn modes(&self) -> ModesView {
-        ModesView { set: self.modes.clone(), in_force: self.modes_in_force() }
+        ModesView { set: self.modes.clone(), killed: self.killed }
     }
 
     pub(super) fn modes_in_force(&self) -> Modes {
@@ -92,21 +98,19 @@ impl<A: Addresses> Coordinator<A> {
         self.apply_modes();
     }
 
-    /// Takes on modes from the store or from the leader. After a start, modes of the settings file win if they are not
-    /// those that the file had when the stored modes were set.
+    /// Takes on modes from the store. On a leader, modes of the settings file win if they are not those that the file had
+    /// when the stored modes were set. A follower has the leader's modes, and stores nothing.
     pub(super) fn restore_modes(&mut self, stored: Option<ModesState>) {
-        let file = self.modes.file;
-        match stored {
-            Some(stored) => {
-                let state = stored.clone().with_file(file, self.now);
-                if state == stored {
-                    self.modes = state;
-                    self.apply_modes();
-                } else {
-                    self.set_modes(state);
-                }
-            }
-            None => {}
+        let Some(stored) = stored else { return };
+        if self.is_follower() {
+            return self.follow_modes(stored);
+        }
+        let state = stored.clone().with_file(self.modes.file, self.now);
+        if state == stored {
+            self.modes = state;
+            self.apply_modes();
+        } else {
+            self.set_modes(state);
         }
     }
 
@@ -143,7 +147,25 @@ impl<A: Addresses> Coordinator<A> {
             Mode::Canary(canary) if self.takes(canary, id, placement) => Decider::Own,
             Mode::Canary(_) => Decider::Default,
         };
-        (mode, Ruling { by, compare: mode != Mode::Off })
+        // The default policies admit every workload, so their answer says nothing beside Leeward's.
+        let is_telling = placement.spec.workload().is_none() || by == Decider::Default;
+        (mode, Ruling { by, compare: mode != Mode::Off && is_telling })
+    }
+
+    /// Takes on the present mode for a waiting request whose decision begins now: the mode may have changed while it
+    /// waited. Returns how it is decided.
+    pub(super) fn renew_ruling(&mut self, id: DecisionId) -> Option<Ruling> {
+        let waiting = self.waiting.get(&id)?;
+        let (mode, ruling) = self.ruling(id, &waiting.placement);
+        let policies = self.policy_labels(ruling.by, &waiting.placement.spec);
+        let waiting = self.waiting.get_mut(&id)?;
+        (waiting.mode, waiting.ruling, waiting.policies) = (mode, ruling, policies);
+        Some(ruling)
+    }
+
+    /// Labels of the policy that decides a request, and of the other one.
+    pub(super) fn policy_labels(&self, by: Decider, spec: &PlacementSpec) -> [Arc<str>; 2] {
+        [self.policy_label(by, spec), self.policy_label(by.other(), spec)]
     }
 
     /// True if the request is in the canary.
@@ -165,7 +187,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Label of a policy for a kind of request.
-    pub(super) fn policy_label(&self, by: Decider, spec: &PlacementSpec) -> std::sync::Arc<str> {
+    pub(super) fn policy_label(&self, by: Decider, spec: &PlacementSpec) -> Arc<str> {
         let (labels, promises) = (&self.labels, &self.promises.policies);
         match (spec, by) {
             (PlacementSpec::Replicas(_), Decider::Own) => labels.replicas.clone(),

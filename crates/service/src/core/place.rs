@@ -39,10 +39,11 @@ impl<A: Addresses> Coordinator<A> {
         self.next = id.next();
         self.hold_job(&placement.spec, id);
         let (mode, ruling) = self.ruling(id, &placement);
+        let policies = self.policy_labels(ruling.by, &placement.spec);
         if let Some(caller) = &placement.caller {
             self.clients.note_waiting(caller, id);
         }
-        self.waiting.insert(id, Waiting { placement, mode, ruling, callers: vec![to] });
+        self.waiting.insert(id, Waiting { placement, mode, ruling, policies, callers: vec![to] });
         if let Some(block) = block {
             let result = self.engine.place_replicas(self.now, id.0, block, ruling, &mut self.outputs);
             if let Some(result) = result {
@@ -136,17 +137,17 @@ impl<A: Addresses> Coordinator<A> {
             Ok(placed) => placed,
             Err(refusal) => return self.reject(id, &PlaceError::Rejected(refusal)),
         };
-        let Some(Waiting { placement, mode, ruling, callers }) = self.waiting.remove(&id) else { return };
-        let digest = placement.digest();
-        let Placement { spec, caller, lasts } = placement;
+        let Some(Waiting { placement, mode, ruling, policies, callers }) = self.waiting.remove(&id) else {
+            return;
+        };
+        let Placement { spec, caller, lasts, digest } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let PlacementSpec::Replicas(spec) = &spec {
             for &host in decision.choice.iter().filter(|&&host| fabric.storage(host).is_some()) {
                 self.hosts.add_copy(host, self.now, spec.size);
             }
         }
-        let (policy, other) =
-            (self.policy_label(ruling.by, &spec), self.policy_label(ruling.by.other(), &spec));
+        let [policy, other] = policies;
         let mut details =
             DecisionDetails::of(&fabric, &policy, spec.for_storage(), &decision.choice, &decision);
         Self::mark(&mut details, mode, ruling.by);
@@ -256,7 +257,7 @@ impl<A: Addresses> Waiting<A> {
     /// Checks that another caller may wait for this request.
     fn may_join(&mut self, placement: &Placement) -> Result<(), PlaceError> {
         let kind = self.placement.spec.kind();
-        if self.placement.digest() != placement.digest() {
+        if kind != placement.spec.kind() || self.placement.digest != placement.digest {
             let reused = placement.caller.clone().map(|caller| PlaceError::KeyReused(caller, kind));
             return Err(reused.unwrap_or(PlaceError::Busy));
         }

@@ -43,7 +43,9 @@ impl<A: Addresses> Coordinator<A> {
     /// Returns an error, without a change, for a setting of the ledger that is out of its range or cannot change.
     pub fn configure(&mut self, now: Nanos, configuration: Configuration) -> Result<(), SettingsError> {
         self.wake(now);
-        let Configuration { policies, labels, admission, ledger } = configuration;
+        let Configuration { mut policies, labels, admission, ledger } = configuration;
+        // Followers receive moves from the leader.
+        policies.moves = policies.moves.filter(|_| !self.is_follower());
         self.engine.set_ledger_settings(self.now, ledger)?;
         self.engine.set_policies(policies);
         self.labels = labels;

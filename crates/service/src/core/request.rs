@@ -68,12 +68,16 @@ pub struct Placement {
     pub caller: Option<Caller>,
     /// Time after which the decision expires, unless its end is reported earlier.
     pub lasts: Option<Nanos>,
+    /// Digest of the request ([`Placement::with_digest`]); `None` without a caller, because such a request is not
+    /// repeated.
+    pub digest: Option<u64>,
 }
 
 impl Placement {
-    /// Digest of the request; `None` without a caller, because such a request is not repeated.
-    pub fn digest(&self) -> Option<u64> {
-        self.caller.as_ref().map(|_| self.spec.digest(self.lasts))
+    /// The placement with its digest. For a large app this takes milliseconds, so it does not run on the actor's loop.
+    pub fn with_digest(self) -> Placement {
+        let digest = self.caller.as_ref().map(|_| self.spec.digest(self.lasts));
+        Placement { digest, ..self }
     }
 }
 

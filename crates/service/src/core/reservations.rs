@@ -39,6 +39,10 @@ impl<A: Addresses> Coordinator<A> {
     /// True if this cluster can keep a guarantee: its hosts and queues exist, and the queues have enough priorities.
     pub(super) fn can_keep(&self, details: &DecisionDetails) -> bool {
         let fabric = self.engine.ledger().fabric();
+        if details.by_default {
+            // It guarantees nothing.
+            return true;
+        }
         let Some(grant) = &details.promise else { return details.spec.workload().is_none() };
         let Some(levels) = *self.promises.levels.get_or_init(|| levels(fabric).ok()) else { return false };
         let hosts = [&grant.client, &grant.server];

@@ -253,6 +253,7 @@ impl Harness {
                         spec: PlacementSpec::Replicas(spec),
                         caller: caller(number),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                        digest: None,
                     },
                     to,
                 );
@@ -272,6 +273,7 @@ impl Harness {
                         spec: PlacementSpec::Tasks(spec),
                         caller: caller(number),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                        digest: None,
                     },
                     to,
                 );
@@ -293,7 +295,11 @@ impl Harness {
                 } else {
                     PlacementSpec::Volumes(spec)
                 };
-                self.coordinator.place(now, Placement { spec, caller: caller(number), lasts: None }, to);
+                self.coordinator.place(
+                    now,
+                    Placement { spec, caller: caller(number), lasts: None, digest: None },
+                    to,
+                );
             }
             Step::Release(id) => drop(self.coordinator.release(now, DecisionId(id))),
             Step::Answer(id, true) => drop(self.coordinator.answer(now, id, MigrationAnswer::Done)),

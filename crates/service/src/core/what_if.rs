@@ -146,7 +146,7 @@ impl<A: Addresses> Coordinator<A> {
         self.request_of(id, &placement.spec)
             .map_err(|error| WhatIfError::Invalid(error.field, error.message))?;
         if let Some(workload) = placement.spec.workload()
-            && let Some(&other) = self.promises.active.get(workload.name())
+            && let Some(other) = self.promises.named(workload.name())
         {
             return Err(WhatIfError::NameTaken(workload.name().to_owned(), other));
         }
@@ -224,6 +224,8 @@ impl<A: Addresses> Coordinator<A> {
         let hosts = decided.clone().filter(|_| record.released.is_none()).unwrap_or_default();
         let hosts = WhatIfHosts { load: hosts, decided };
         let id = record.id;
+        let by =
+            if record.details.by_default && what_if.is_dry_run { Decider::Default } else { Decider::Own };
         Ok(match &record.details.spec {
             PlacementSpec::Replicas(spec) => {
                 let request = spec.request(&fabric, id.0);
@@ -240,7 +242,7 @@ impl<A: Addresses> Coordinator<A> {
                 WhatIfJob::Tasks(snapshot, policy, request, hosts)
             }
             spec @ (PlacementSpec::Workload(_) | PlacementSpec::Volumes(_)) => {
-                WhatIfJob::Promise(self.admission_input(spec, id, policy))
+                WhatIfJob::Promise(self.admission_input(spec, id, by, policy))
             }
         })
     }

@@ -128,6 +128,12 @@ impl Problem {
         Problem { field: Some(field.into()), ..Problem::new(INVALID, detail) }
     }
 
+    /// The store did not take the modes of the settings file.
+    pub fn modes_not_stored() -> Problem {
+        let detail = "the store did not take the modes of the settings file; all other settings are in force: reload again";
+        Problem::new(STORE, detail)
+    }
+
     /// Query parameter of an operation without parameters.
     pub fn no_parameters(name: &str) -> Problem {
         let name = excerpt(name);
