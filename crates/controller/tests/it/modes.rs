@@ -167,6 +167,17 @@ fn tasks_and_guarantees_have_modes_too() {
     let beside = &admitted["beside"];
     assert_eq!((&beside["policy"], &beside["hosts"]), (&json!("dnc"), &json!([])), "{admitted}");
     assert!(beside["refused"].is_string());
+    // A guarantee stays as it is when the default policy admits others.
+    set(&server, &json!({ "workload": "on" }));
+    let kept = json!({ "workload": form("kept", Some("r1h1"), 50, 10) });
+    assert_eq!(server.post("/v1/workloads", &kept).0, 201);
+    let before = server.get("/v1/workloads/kept").2;
+    assert!(before["bound_s"].is_number(), "{before}");
+    set(&server, &json!({ "workload": "off" }));
+    let other = json!({ "workload": form("other", Some("r1h1"), 5, 50) });
+    assert_eq!(server.post("/v1/workloads", &other).0, 201);
+    assert_eq!(server.get("/v1/workloads/kept").2, before);
+    assert_eq!(server.post("/v1/workloads", &other).0, 409, "the name is taken");
     let (status, _, volume) =
         server.post("/v1/place/volumes", &json!({ "workload": form("index", None, 60, 10) }));
     assert_eq!(

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use leeward_testing::postgres;
+
 use crate::support::leewardd::{Process, command};
 
 fn modes(service: &Process) -> Value {
@@ -92,4 +94,35 @@ fn a_reload_and_the_off_file_change_who_decides_without_a_loss_of_telemetry() {
     let after = modes(&service);
     assert_eq!((&after["set"]["replicas"], &after["by"]), (&json!("shadow"), &json!("settings")), "{after}");
     service.until("the log names the change", |service| service.log().contains("mode changed"));
+}
+
+#[test]
+fn a_follower_has_the_modes_of_the_leader_whatever_its_file_says() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let (folder, url) = (tempfile::tempdir().expect("a folder"), server.url(&server.database()));
+    let start = |modes: &str| {
+        let config = folder.path().join(format!("{modes}.yaml"));
+        std::fs::write(&config, format!("modes: {{replicas: {modes}}}\n")).expect("a file");
+        let mut command = command(folder.path(), &url);
+        command.arg("--config").arg(config);
+        Process::run(command)
+    };
+    let mut first = start("on");
+    first.until("the first leads", Process::is_ready);
+    let (status, _) = first.patch("/v1/modes", &json!({ "all": "off" })).expect("an answer");
+    assert_eq!(status, 200);
+    let second = start("shadow");
+    second.until("the second follows", |second| second.status("leader") == json!(first.url));
+    let mode = |service: &Process| modes(service)["in_force"]["replicas"].clone();
+    second.until("its modes are those of the leader", |second| mode(second) == "off");
+    let (status, _) = first.patch("/v1/modes", &json!({ "replicas": "canary:10%" })).expect("an answer");
+    assert_eq!(status, 200);
+    second.until("it follows a change", |second| mode(second) == "canary:10%");
+    let (_, decision) = first.place("client", 1).expect("an answer");
+    let path = format!("/v1/decisions/{}", decision["id"].as_str().expect("an id"));
+    second.until("it follows decisions", |second| second.get(&path) == Some((200, decision.clone())));
+    // The next leader compares with its own file.
+    first.kill();
+    second.until("the second leads", Process::is_ready);
+    assert_eq!(mode(&second), "shadow");
 }
