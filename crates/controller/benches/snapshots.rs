@@ -58,7 +58,10 @@ fn pareto(numbers: &mut Numbers, mean: f64) -> f64 {
 impl Traffic {
     fn new(numbers: &mut Numbers) -> Traffic {
         let source = |numbers: &mut Numbers| {
-            Source(numbers.draw() % 4 == 0, pareto(numbers, ON_S) * (numbers.draw() % 1_000) as f64 / 1e3)
+            Source(
+                numbers.draw().is_multiple_of(4),
+                pareto(numbers, ON_S) * (numbers.draw() % 1_000) as f64 / 1e3,
+            )
         };
         Traffic((0..SOURCES).map(|_| source(numbers)).collect())
     }

@@ -320,7 +320,7 @@ impl Service {
         // Events are numbered from the start time in microseconds, so the numbers of an earlier run are
         // lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::default());
         let store =
             Box::new(ObservedStore::new(store, metrics.clone(), events.clone(), configured.load().modes));
         let handle = Handle::open(coordinator, cluster, store, clock.clone(), address.clone()).await;

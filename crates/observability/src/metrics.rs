@@ -99,9 +99,9 @@ pub struct Metrics {
     pub streams: Gauge,
 }
 
-impl Metrics {
-    /// Creates all metrics at zero.
-    pub fn new() -> Metrics {
+impl Default for Metrics {
+    /// All metrics, at zero.
+    fn default() -> Metrics {
         let mut root = Registry::default();
         root.register_collector(Box::new(ProcessMetrics));
         let http = root.sub_registry_with_prefix("http_server");
@@ -214,7 +214,9 @@ impl Metrics {
         }
         metrics
     }
+}
 
+impl Metrics {
     /// Counts a request until the result is dropped.
     pub fn active_request(&self, method: &'static str) -> Active {
         Active::new(self.active_requests.get_or_create_owned(&Method { http_request_method: method }))

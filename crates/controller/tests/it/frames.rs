@@ -1,5 +1,7 @@
 //! Snapshots in columns: choice of columns, differences, compression, and readers that wait.
 
+#![allow(clippy::disallowed_methods, reason = "a test measures time")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -57,7 +59,7 @@ fn manual_clock() -> (Arc<AtomicU64>, Clock) {
 fn change(server: &Server, clock: &Clock, numbers: &mut Numbers, round: u64) {
     let (mut links, mut devices) = (Vec::new(), Vec::new());
     for host in (0..6).map(|host| format!("r{}h{}", host / 2, host % 2)) {
-        if numbers.draw() % 3 == 0 {
+        if numbers.draw().is_multiple_of(3) {
             continue;
         }
         let load = (numbers.draw() % 1_000_000_000) as f64;
@@ -69,7 +71,7 @@ fn change(server: &Server, clock: &Clock, numbers: &mut Numbers, round: u64) {
         );
     }
     let (from, until) = (clock.text(Nanos(clock.now().0 - Nanos::SECOND.0)), clock.text(clock.now()));
-    let hosts = json!([{ "host": "r2h1", "draining": round % 2 == 0, "stored": "1GiB" }]);
+    let hosts = json!([{ "host": "r2h1", "draining": round.is_multiple_of(2), "stored": "1GiB" }]);
     let body = json!({ "from": from, "until": until, "links": links, "devices": devices, "hosts": hosts });
     let (status, _, answer) = server.post("/v1/reports", &body);
     assert_eq!(status, 200, "{answer}");
@@ -266,7 +268,7 @@ fn a_snapshot_of_a_large_cluster_includes_everything_acknowledged_before_the_req
                 }
             });
         }
-        for round in 1..30 {
+        for round in 1_u64..30 {
             let from = clock.text(clock.now());
             time.fetch_add(Nanos::SECOND.0, Ordering::Relaxed);
             let ends = [("r0h0:egress", 0), ("r249:downlink", 10_499)];
@@ -275,7 +277,7 @@ fn a_snapshot_of_a_large_cluster_includes_everything_acknowledged_before_the_req
             let body = json!({
                 "from": from, "until": clock.text(clock.now()), "links": links,
                 "devices": [{ "device": "r249h19:disk0", "busy": 0.5 }],
-                "hosts": [{ "host": "r249h19", "draining": round % 2 == 0 }],
+                "hosts": [{ "host": "r249h19", "draining": round.is_multiple_of(2) }],
             });
             assert_eq!(server.post("/v1/reports", &body).0, 200);
             let snapshot = server.get(&format!("/v1/snapshot?{columns}")).2;
@@ -285,7 +287,7 @@ fn a_snapshot_of_a_large_cluster_includes_everything_acknowledged_before_the_req
                 assert!(load.is_some_and(|load| load > 0), "round {round}: {name}: {load:?}");
             }
             assert_eq!(snapshot["devices"]["busy_steps"][4_999], 50, "round {round}");
-            assert_eq!(snapshot["hosts"]["draining"][4_999], json!(round % 2 == 0), "round {round}");
+            assert_eq!(snapshot["hosts"]["draining"][4_999], json!(round.is_multiple_of(2)), "round {round}");
             assert_eq!(snapshot["time"], json!(clock.text(clock.now())), "round {round}");
         }
         reading.store(false, Ordering::Relaxed);

@@ -1,5 +1,7 @@
 //! Modes of a real service: settings file, reload, off file, restart.
 
+#![allow(clippy::disallowed_methods, reason = "a test measures time")]
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};

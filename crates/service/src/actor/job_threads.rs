@@ -56,7 +56,7 @@ fn thread(name: &str, inbox: &mpsc::Sender<Command>) -> std::io::Result<std_mpsc
                 tracing::error!(?queue, "job panicked: a bug in this program; the client gets an error");
             }
             let Some(inbox) = inbox.upgrade() else { return };
-            let _ = inbox.blocking_send(Command::JobDone(coordinator, result));
+            let _ = inbox.blocking_send(Command::JobDone(coordinator, Box::new(result)));
         }
     })?;
     Ok(sender)

@@ -57,7 +57,7 @@ enum Command {
     /// Request for a snapshot taken after this command.
     Snapshot(oneshot::Sender<Arc<NetworkSnapshot>>),
     /// Result of a job of the coordinator with this number.
-    JobDone(u64, JobResult),
+    JobDone(u64, Box<JobResult>),
 }
 
 /// Version conflict: the cluster has this version, not the expected version.

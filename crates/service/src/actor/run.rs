@@ -128,7 +128,7 @@ impl Actor {
                 }
             }
             Command::JobDone(coordinator, result) if coordinator == self.coordinators => {
-                self.coordinator.finish_job(now, result);
+                self.coordinator.finish_job(now, *result);
             }
             Command::JobDone(..) => {}
         }

@@ -52,7 +52,7 @@ pub(super) enum StoreEvent {
     /// the lost ones.
     Lost(StoreError),
     /// State of the store.
-    Loaded(Result<State, StoreError>),
+    Loaded(Box<Result<State, StoreError>>),
     /// The thread has been silent for long: the store hangs. The waiting clients got an error.
     Silent(StoreError),
 }
@@ -163,7 +163,7 @@ impl GroupCommitWriter {
             tokio::select! {
                 biased;
                 event = self.events.recv() => match event {
-                    Some(StoreEvent::Loaded(loaded)) => return loaded,
+                    Some(StoreEvent::Loaded(loaded)) => return *loaded,
                     Some(StoreEvent::Lease(_) | StoreEvent::Lost(_) | StoreEvent::Silent(_)) => {}
                     None => return Err(StoreError::Database(THREAD_ENDED.to_owned())),
                 },
@@ -320,7 +320,7 @@ impl WriterThread {
         if loaded.is_ok() {
             (self.broken, self.lost, self.unreported, self.loaded_term) = (None, None, None, self.lead_term);
         }
-        let _ = self.outbox.blocking_send(StoreEvent::Loaded(loaded));
+        let _ = self.outbox.blocking_send(StoreEvent::Loaded(Box::new(loaded)));
     }
 
     /// Renews the lease, and reports the result if the actor has received the last event.
