@@ -83,6 +83,7 @@ SLOW_OR_NOT_ENDING = (
     "leeward explain 42",
     "leeward explain decision.json",
     "leeward top",
+    "leeward mode",
     "leeward agent",
     "leeward telemetry map",
     "leeward serve",
