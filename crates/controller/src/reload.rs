@@ -75,10 +75,14 @@ impl Reload {
     pub async fn run(self: Arc<Reload>) -> Result<Reloaded, ReloadError> {
         let reload = self.clone();
         // Reading files may block.
-        let reloaded = tokio::task::spawn_blocking(move || reload.reload()).await;
+        let read = move || {
+            let reloaded = reload.reload();
+            log_result(&reloaded);
+            reloaded
+        };
+        let reloaded = tokio::task::spawn_blocking(read).await;
         let reloaded = reloaded.map_err(|_| ReloadError::Ended)?;
         let configured = if reloaded.is_ok() { self.configure().await } else { Ok(()) };
-        log_result(&reloaded);
         if let Err(error) = configured {
             tracing::error!(?error, "reload: the coordinator did not take all settings; reload again");
             return Err(error);

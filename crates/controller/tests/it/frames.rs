@@ -27,7 +27,7 @@ fn get(server: &Server, path: &str, accept: &str) -> (String, usize, Vec<u8>) {
     let request = agent().get(server.url(path)).header("accept-encoding", accept);
     let mut response = request.call().expect("the service answers");
     assert_eq!(response.status().as_u16(), 200, "{path}");
-    assert_eq!(response.headers()["vary"], "accept-encoding");
+    assert!(response.headers().get_all("vary").iter().any(|name| name == "accept-encoding"));
     let encoding = response.headers().get("content-encoding").map(|value| value.to_str().expect("text"));
     let encoding = encoding.unwrap_or_default().to_owned();
     let body = response.body_mut().with_config().limit(1 << 30).read_to_vec().expect("a body");
