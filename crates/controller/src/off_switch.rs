@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use leeward_service::{CallError, Handle, SetKillSwitch, Unavailable};
+use leeward_service::{CallError, Handle, SetOffSwitch, Unavailable};
 
 /// Time between two looks at the file.
 const EVERY: Duration = Duration::from_millis(250);
@@ -22,7 +22,7 @@ impl OffSwitch {
     /// A switch in the position that the file has now.
     pub fn new(file: Option<PathBuf>) -> OffSwitch {
         let switch = OffSwitch { file, on: AtomicBool::new(false) };
-        // Who turned a service off does not want an unreadable folder to turn it on.
+        // An unreadable folder must not turn a service on that an operator turned off.
         let is_on = switch.look().unwrap_or_else(|error| {
             tracing::error!(file = switch.file(), %error, "off switch: the file cannot be looked for; every mode is off");
             true
@@ -91,7 +91,7 @@ impl OffSwitch {
     async fn tell(&self, handle: &Handle, on: bool) {
         loop {
             let fabric = handle.last_snapshot().fabric.clone();
-            match handle.call(SetKillSwitch(on), fabric).await {
+            match handle.call(SetOffSwitch(on), fabric).await {
                 Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
                     if handle.snapshot().await.is_err() {
                         return;

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_effect_is_that_of_leeward_whoever_decided() {
+    fn the_effect_is_that_of_leewards_choice_for_either_decider() {
         let effect = |by_default, load: Option<LinkLoad>, decided, refused| {
             let beside = Beside { policy: "uniform".to_owned(), hosts: Vec::new(), refused, load, decided };
             let details = DecisionDetails::empty(PlacementSpec::Replicas(ReplicasSpec::default()));

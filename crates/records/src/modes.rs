@@ -1,4 +1,4 @@
-//! Modes: who decides requests of each kind, Leeward or the default policy.
+//! Modes: the decider of requests of each kind, Leeward or the default policy.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use leeward_fabric::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Who decides requests of a kind.
+/// Decider of the requests of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// The default policy decides, and Leeward's policy does not run.
@@ -235,7 +235,7 @@ pub struct ModesState {
     pub file: Modes,
     /// Time of the change, in nanoseconds.
     pub at: u64,
-    /// Who changed the modes: `settings`, or the name of a token or an address.
+    /// Source of the change: `settings`, or the name of a token or an address.
     pub by: String,
     /// Reason, in the words of the caller.
     #[serde(default)]

@@ -33,7 +33,7 @@ pub struct Settings {
     pub admin_listen: Option<String>,
     /// Policies. A reload applies changes.
     pub policies: PolicySettings,
-    /// Who decides requests of each kind. A reload applies changes, and so does `leeward mode`.
+    /// Decider of requests of each kind. A reload applies changes, and so does `leeward mode`.
     pub modes: Modes,
     /// While this file exists, every mode is `off`. The service looks for it four times a second.
     pub off_file: Option<String>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// What readers read.
+/// Content that the readers request.
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// Whole snapshots with the default columns, one after another.

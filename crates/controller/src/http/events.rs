@@ -75,7 +75,7 @@ pub struct LeaderEvent {
 pub struct ModesEvent {
     /// Modes that were set.
     set: Modes,
-    /// Who set them.
+    /// Source of the change: `settings`, or the name of the client.
     by: String,
     /// Reason of the change.
     reason: Option<String>,

@@ -1,4 +1,4 @@
-//! Modes: who decides requests of each kind.
+//! Modes: the decider of requests of each kind.
 
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
@@ -32,9 +32,9 @@ pub struct ModesBody {
     /// Time of the last change.
     #[schemars(with = "Time")]
     changed: String,
-    /// Who made the last change: `settings` for the settings file, or the client.
+    /// Source of the last change: `settings` for the settings file, or the name of the client.
     by: String,
-    /// Reason of the last change, in the words of the client.
+    /// Reason of the last change, as the client gave it.
     reason: Option<String>,
     /// Path of the file whose existence turns every mode off; null if the settings name none.
     off_file: Option<String>,
@@ -74,7 +74,7 @@ pub struct ModeChangeBody {
     workload: Option<Mode>,
     /// Mode of volumes that need a place.
     volumes: Option<Mode>,
-    /// Reason of the change, for those who read the modes later.
+    /// Reason of the change. `GET /v1/modes` shows it.
     #[schemars(length(max = LONGEST_REASON))]
     reason: Option<String>,
 }

@@ -57,7 +57,7 @@ pub struct Status {
     cluster_version: String,
     /// Policies with their settings.
     policies: Policies,
-    /// Modes in force: who decides requests of each kind.
+    /// Modes in force: the decider of requests of each kind.
     modes: Modes,
     /// Start of the service.
     #[schemars(with = "Time")]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{Server, agent, frozen_clock, service};
+use crate::support::{Server, agent, frozen_clock, idle_but, service};
 use leeward_fabric::Nanos;
 use leeward_records::Clock;
 use leeward_testing::clusters::{RACKS_3X2, RACKS_4X3};
@@ -40,13 +40,6 @@ fn sum(text: &str, name: &str, label: &str) -> f64 {
 
 fn block() -> Value {
     json!({ "size": "256MiB" })
-}
-
-fn idle_but(link: &str, load: f64) -> Vec<(String, f64)> {
-    let links = ["r0:downlink", "r1:downlink", "r2:downlink"].map(str::to_owned);
-    let hosts = (0..3).flat_map(|rack| (0..2).map(move |host| format!("r{rack}h{host}:ingress")));
-    let links = links.into_iter().chain(hosts);
-    links.map(|name| if name == link { (name, load) } else { (name, 0.0) }).collect()
 }
 
 #[test]

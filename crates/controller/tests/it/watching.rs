@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::support::{Server, frozen_clock, service};
+use crate::support::{Server, frozen_clock, idle_but, service};
 use leeward_testing::clusters::RACKS_3X2;
 use serde_json::{Value, json};
 
@@ -55,13 +55,6 @@ fn block(server: &Server) -> Value {
     let (status, _, decision) = server.post("/v1/place/replicas", &json!({ "size": "256MiB" }));
     assert_eq!(status, 201, "{decision}");
     decision
-}
-
-fn idle_but(link: &str, load: f64) -> Vec<(String, f64)> {
-    let links = ["r0:downlink", "r1:downlink", "r2:downlink"].map(str::to_owned);
-    let hosts = (0..3).flat_map(|rack| (0..2).map(move |host| format!("r{rack}h{host}:ingress")));
-    let links = links.into_iter().chain(hosts);
-    links.map(|name| if name == link { (name, load) } else { (name, 0.0) }).collect()
 }
 
 #[test]

@@ -128,6 +128,14 @@ impl Server {
     }
 }
 
+/// Loads of all links of three racks of two hosts: zero, except for one link.
+pub fn idle_but(link: &str, load: f64) -> Vec<(String, f64)> {
+    let links = ["r0:downlink", "r1:downlink", "r2:downlink"].map(str::to_owned);
+    let hosts = (0..3).flat_map(|rack| (0..2).map(move |host| format!("r{rack}h{host}:ingress")));
+    let links = links.into_iter().chain(hosts);
+    links.map(|name| if name == link { (name, load) } else { (name, 0.0) }).collect()
+}
+
 pub fn agent() -> ureq::Agent {
     ureq::Agent::config_builder().http_status_as_error(false).build().into()
 }

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
     AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetModes, GetRack, GetWorkload,
-    ListWorkloads, Release, SetFileModes, SetJob, SetKillSwitch, WhatIf,
+    ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
 };
 use crate::core::{
     AdmissionPolicies, Configuration, Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery,
@@ -154,7 +154,7 @@ fn rows() -> Vec<Row> {
         row(coordinator, GetModes),
         row(coordinator, mode_change()),
         row(coordinator, SetFileModes(Modes::all(Mode::Shadow))),
-        row(coordinator, SetKillSwitch(true)),
+        row(coordinator, SetOffSwitch(true)),
         row(coordinator, configuration()),
         row(coordinator, ListWorkloads { before: None, limit: 9 }),
         row(coordinator, GetWorkload("w".to_owned())),
@@ -198,7 +198,7 @@ fn the_accesses_are_those_of_the_table() {
         ("GetModes", Read),
         ("ModeChange", Write),
         ("SetFileModes", Write),
-        ("SetKillSwitch", Telemetry),
+        ("SetOffSwitch", Telemetry),
         ("Configuration", Telemetry),
         ("ListWorkloads", Read),
         ("GetWorkload", Read),

@@ -37,7 +37,7 @@ use self::operation::Call;
 pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLookup};
 pub use self::operations::{
     AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetModes, GetRack, GetWorkload,
-    ListWorkloads, Release, SetFileModes, SetJob, SetKillSwitch, WhatIf,
+    ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
 };
 use self::run::Actor;
 pub use self::snapshots::LeaderState;

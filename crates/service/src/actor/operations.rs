@@ -235,17 +235,18 @@ impl Operation for SetFileModes {
         Method::Now(|coordinator, now, SetFileModes(modes)| Ok(coordinator.set_file_modes(now, modes)));
 }
 
-/// Turns the kill switch on or off. A switch is no decision: it is not stored.
+/// Turns the off switch on or off. A switch is no decision: it is not stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SetKillSwitch(pub bool);
+pub struct SetOffSwitch(pub bool);
 
-impl Operation for SetKillSwitch {
+impl Operation for SetOffSwitch {
     type Reply = ModesView;
     type Error = Infallible;
 
     const ACCESS: Access = Access::Telemetry;
-    const METHOD: Method<Self> =
-        Method::Now(|coordinator, now, SetKillSwitch(killed)| Ok(coordinator.set_kill_switch(now, killed)));
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, SetOffSwitch(switched_off)| {
+        Ok(coordinator.set_off_switch(now, switched_off))
+    });
 }
 
 impl Operation for Configuration {

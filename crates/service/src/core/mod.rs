@@ -107,7 +107,7 @@ pub struct Coordinator<A: Addresses> {
     labels: PolicyLabels,
     modes: ModesState,
     /// True while every mode counts as off.
-    killed: bool,
+    switched_off: bool,
     records: Records,
     migrations: Migrations,
     promises: Promises,
@@ -172,7 +172,7 @@ impl<A: Addresses> Coordinator<A> {
             engine,
             labels,
             modes: ModesState::of_file(Modes::default(), Nanos(0)),
-            killed: false,
+            switched_off: false,
             records: Records::new(limits.decisions),
             migrations: Migrations::default(),
             promises: Promises::default(),

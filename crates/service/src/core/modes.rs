@@ -1,4 +1,4 @@
-//! Modes: who decides the requests of each kind, Leeward's policies or the default policies.
+//! Modes: the decider of the requests of each kind, Leeward's policies or the default policies.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ pub struct ModeChange {
 pub struct ModesView {
     /// Modes that were set, and their last change.
     pub set: ModesState,
-    /// True while the kill switch is on: every mode counts as off.
-    pub killed: bool,
+    /// True while the off switch is on: every mode counts as off.
+    pub switched_off: bool,
 }
 
 impl ModesView {
     /// Modes in force.
     pub fn in_force(&self) -> Modes {
-        if self.killed { Modes::all(Mode::Off) } else { self.set.modes }
+        if self.switched_off { Modes::all(Mode::Off) } else { self.set.modes }
     }
 
     /// The modes after a change at the time `at`.
@@ -43,27 +43,27 @@ impl ModesView {
             std::array::from_fn(|kind| change.modes[kind].unwrap_or(current[kind]));
         let modes = Modes { replicas, tasks, moves, workload, volumes };
         let (file, by, reason) = (self.set.file, change.by.clone(), change.reason.clone());
-        ModesView { set: ModesState { modes, file, at: at.0, by, reason }, killed: self.killed }
+        ModesView { set: ModesState { modes, file, at: at.0, by, reason }, switched_off: self.switched_off }
     }
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// The same coordinator with the modes of the settings file, unless other modes are stored, and with the kill switch
+    /// The same coordinator with the modes of the settings file, unless other modes are stored, and with the off switch
     /// on or off.
-    pub fn with_modes(mut self, file: Modes, killed: bool) -> Coordinator<A> {
+    pub fn with_modes(mut self, file: Modes, switched_off: bool) -> Coordinator<A> {
         self.modes = ModesState::of_file(file, self.now);
-        self.killed = killed;
+        self.switched_off = switched_off;
         self.apply_modes();
         self
     }
 
     /// Modes, and their last change.
     pub fn modes(&self) -> ModesView {
-        ModesView { set: self.modes.clone(), killed: self.killed }
+        ModesView { set: self.modes.clone(), switched_off: self.switched_off }
     }
 
     pub(super) fn modes_in_force(&self) -> Modes {
-        if self.killed { Modes::all(Mode::Off) } else { self.modes.modes }
+        if self.switched_off { Modes::all(Mode::Off) } else { self.modes.modes }
     }
 
     /// Changes modes on behalf of a caller.
@@ -84,10 +84,10 @@ impl<A: Addresses> Coordinator<A> {
         self.modes()
     }
 
-    /// Turns the kill switch on or off: while it is on, every mode counts as off.
-    pub fn set_kill_switch(&mut self, now: Nanos, killed: bool) -> ModesView {
+    /// Turns the off switch on or off: while it is on, every mode counts as off.
+    pub fn set_off_switch(&mut self, now: Nanos, switched_off: bool) -> ModesView {
         self.wake(now);
-        self.killed = killed;
+        self.switched_off = switched_off;
         self.apply_modes();
         self.modes()
     }
