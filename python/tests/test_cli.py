@@ -84,6 +84,8 @@ SLOW_OR_NOT_ENDING = (
     "leeward explain decision.json",
     "leeward top",
     "leeward mode",
+    "leeward report",
+    "leeward decisions",
     "leeward agent",
     "leeward telemetry map",
     "leeward serve",

@@ -75,6 +75,8 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.host("r0h0"),
     lambda client: client.host_history("r0h0"),
     lambda client: next(client.hotspots(), None),
+    lambda client: client.summary(),
+    lambda client: next(client.decisions(ref="blk_1", host="r0h0", fallback=False), None),
     lambda client: next(client.migrations("advised"), None),
     lambda client: client.answer_migration("0", "refused", "no"),
     lambda client: client.set_job("web", down=1),

@@ -30,6 +30,7 @@ METAVARS = {
 SEVERAL_KINDS = {
     "--out": "a file or a folder, by what the command writes",
     "--by": "names of fields or a level of places: both group rows",
+    "--job": "place tasks reads the file of an app, decisions has the name of a job",
     "--output": "slo pack also writes YAML",
 }
 """Options whose metavar differs between commands, and the reason."""
@@ -62,17 +63,19 @@ ONE_MEANING = {
     "--report": "HTML page",
     "--secret": "file of the secret of measurements",
     "--seed": "seed of random numbers",
+    "--since": "start of a range of time",
     "--seeds": "number of seeds",
     "--telemetry": "loads of links",
     "--times": "number of trains",
     "--token-file": "file of the client's token",
+    "--until": "end of a range of time",
     "--tokens": "file of the service's tokens",
     "--top": "most rows of a table",
 }
 """Meanings of options whose help texts differ between commands."""
 TWO_MEANINGS = {
     "--explain": "hotspots explains words, place explains a decision",
-    **dict.fromkeys(("--by", "--out"), "see SEVERAL_KINDS"),
+    **dict.fromkeys(("--by", "--job", "--out"), "see SEVERAL_KINDS"),
 }
 """Options with two meanings, and the reason."""
 WITHOUT_FORMAT = {

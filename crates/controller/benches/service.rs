@@ -91,7 +91,7 @@ fn placement(fabric: &Fabric, number: u64) -> Placement {
     let writer = Some(writer(fabric, number).to_owned());
     let spec = ReplicasSpec { size: Bytes(256 << 20), replicas: 3, writer, ..ReplicasSpec::default() };
     let spec = PlacementSpec::Replicas(spec);
-    Placement { spec, caller: None, lasts: None, digest: None }
+    Placement { spec, caller: None, lasts: None, reference: None, digest: None }
 }
 
 fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {

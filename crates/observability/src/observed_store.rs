@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leeward_records::{
     Change, ClusterVersion, DecisionDetails, DecisionId, DecisionRecord, Modes, ModesState, State,
 };
-use leeward_store::{Kind, Leadership, Store, StoreError, Updates};
+use leeward_store::{Kind, Leadership, Reader, Store, StoreError, Updates};
 
 use super::{Event, Events, Metrics};
 
@@ -66,6 +66,8 @@ impl ObservedStore {
                 | Change::Moved(..)
                 | Change::Migration(_)
                 | Change::Job(..)
+                | Change::Period(_)
+                | Change::LinkNames(..)
                 | Change::JobOver(_) => {}
             }
         }
@@ -134,6 +136,10 @@ impl Store for ObservedStore {
             self.version = cluster.number;
         }
         loaded
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        self.store.reader()
     }
 
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {

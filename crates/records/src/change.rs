@@ -14,6 +14,7 @@ use crate::decision::DecisionRecord;
 use crate::ids::{ClusterVersion, DecisionId};
 use crate::migration::Migration;
 use crate::modes::ModesState;
+use crate::period::Period;
 
 /// A change that must survive once it is acknowledged.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +33,10 @@ pub enum Change {
     Cluster(Version),
     /// The modes changed.
     Modes(ModesState),
+    /// A period ended, or a running one has new sums.
+    Period(Arc<Period>),
+    /// Names of the links of a version of the cluster, in order of ids.
+    LinkNames(ClusterVersion, Arc<[String]>),
     /// A comparison of a decision is known.
     Compared(Arc<DecisionRecord>),
     /// A decision releases its resources: its work ended, or telemetry shows all of its load.

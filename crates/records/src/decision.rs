@@ -39,13 +39,13 @@ pub struct DecisionRecord {
 impl DecisionRecord {
     /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        let DecisionDetails { spec, hosts, why, promise, beside, .. } = &self.details;
+        let DecisionDetails { spec, hosts, racks, why, promise, beside, .. } = &self.details;
         let promise = promise.as_ref().map_or(0, |promise| {
             let stage = |stage: &GrantedStage| 256 + names(&stage.queues) + 64 * stage.limits.len();
             512 + promise.stages.iter().map(stage).sum::<usize>()
         });
         let beside = beside.as_ref().map_or(0, |beside| 512 + names(&beside.hosts));
-        1_024 + names(hosts) + 512 * why.len() + spec.bytes() + promise + beside
+        1_024 + names(hosts) + names(racks) + 512 * why.len() + spec.bytes() + promise + beside
     }
 
     /// Age of the oldest telemetry used.
@@ -71,8 +71,14 @@ pub struct DecisionDetails {
     /// Choice of the other policy; `None` if there was no comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
+    /// Name of the placed thing in the client's words, such as the id of a block or of a pod.
+    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Arc<str>>,
     /// Names of hosts: in the order of a replica chain, or of the tasks.
     pub hosts: Vec<String>,
+    /// Names of the racks of the hosts, each once. Decisions of earlier versions name none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub racks: Vec<String>,
     /// Bottleneck, with the policy's rating; `None` if the policy ignored load.
     pub limit: Option<Limit>,
     /// Ledger epoch of the decision's view.
@@ -134,6 +140,24 @@ impl LinkLoad {
             unknown: load.unknown,
             rate_bps: load.rate.map(|rate| rate.0),
         }
+    }
+}
+
+/// Difference that Leeward's choice makes; positive if it is better.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Gain {
+    /// Hot links that the choice avoids.
+    pub hot_links: i64,
+    /// Utilization that it saves on the fullest link, as a share of the capacity.
+    pub utilization: f64,
+}
+
+impl Gain {
+    /// One number to rank by: hot links first, then utilization, in thousandths.
+    pub fn rank(self) -> i64 {
+        self.hot_links
+            .saturating_mul(1_000)
+            .saturating_add((self.utilization.clamp(-1e6, 1e6) * 1_000.0).round() as i64)
     }
 }
 
@@ -212,6 +236,52 @@ pub struct Limit {
 }
 
 impl DecisionDetails {
+    /// Sets the racks of the hosts.
+    pub fn set_racks(&mut self, fabric: &Fabric) {
+        self.racks.clear();
+        for host in self.hosts.iter().filter_map(|name| fabric.host(name)) {
+            let rack = fabric.domain_name(fabric.rack_of(host));
+            if !self.racks.iter().any(|known| known == rack) {
+                self.racks.push(rack.to_owned());
+            }
+        }
+    }
+
+    /// True if Leeward's policy left the decision to the default policy.
+    pub fn is_fallback(&self) -> bool {
+        !self.by_default && self.note.is_some()
+    }
+
+    /// True if Leeward's policy placed without any telemetry. Guarantees do not depend on telemetry.
+    pub fn is_blind(&self) -> bool {
+        let uses_load = matches!(self.spec, PlacementSpec::Replicas(_) | PlacementSpec::Tasks(_));
+        uses_load && !self.by_default && !self.is_fallback() && self.oldest.is_none()
+    }
+
+    /// Difference that the choice of Leeward's policy makes, compared with the default policy's: hot links avoided, and
+    /// utilization saved on the fullest link. `None` if it is unknown.
+    pub fn gain(&self) -> Option<Gain> {
+        match self.effect()? {
+            Effect::Better | Effect::Same | Effect::Worse => {}
+            Effect::Unknown | Effect::Refused => return None,
+        }
+        let beside = self.beside.as_ref()?;
+        let (other, decided) = (beside.load.as_ref()?, beside.decided.as_ref()?);
+        let (own, default) = if self.by_default { (other, decided) } else { (decided, other) };
+        Some(Gain {
+            hot_links: i64::from(default.hot) - i64::from(own.hot),
+            utilization: default.utilization.unwrap_or(0.0) - own.utilization.unwrap_or(0.0),
+        })
+    }
+
+    /// Job of the tasks; `None` for other requests.
+    pub fn job(&self) -> Option<&str> {
+        match &self.spec {
+            PlacementSpec::Tasks(spec) => spec.job.as_deref().or(Some(&spec.name)),
+            _ => None,
+        }
+    }
+
     /// Details without hosts, policy or reasons.
     pub fn empty(spec: PlacementSpec) -> DecisionDetails {
         DecisionDetails {
@@ -220,7 +290,9 @@ impl DecisionDetails {
             mode: Mode::On,
             by_default: false,
             beside: None,
+            reference: None,
             hosts: Vec::new(),
+            racks: Vec::new(),
             limit: None,
             epoch: Epoch::default(),
             oldest: None,
@@ -251,6 +323,8 @@ impl DecisionDetails {
             mode: Mode::On,
             by_default: false,
             beside: None,
+            reference: None,
+            racks: Vec::new(),
             hosts: hosts.iter().map(|&host| fabric.host_name(host).to_owned()).collect(),
             limit,
             epoch: decision.basis.epoch,

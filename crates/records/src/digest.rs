@@ -14,9 +14,10 @@ const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
 impl PlacementSpec {
-    /// Digest of the request with the time after which its decision expires. The names of the request must be complete:
+    /// Digest of the request with the time after which its decision expires, and the client's name of the placed thing.
+    /// The names of the request must be complete:
     /// [`PlacementSpec::for_storage`] changes the digest.
-    pub fn digest(&self, lasts: Option<Nanos>) -> u64 {
+    pub fn digest(&self, lasts: Option<Nanos>, reference: Option<&str>) -> u64 {
         let (mut defaults, mut blocks_left) = (self.clone(), None);
         if let PlacementSpec::Replicas(ReplicasSpec { fault_domains, replicas, blocks_left: left, .. }) =
             &mut defaults
@@ -30,6 +31,7 @@ impl PlacementSpec {
             "spec": spec,
             "blocks_left": blocks_left,
             "lasts": lasts.map(|lasts| lasts.0),
+            "ref": reference,
         });
         remove_empty(&mut request);
         request
@@ -65,7 +67,7 @@ mod tests {
     fn block(change: impl FnOnce(&mut ReplicasSpec)) -> u64 {
         let mut spec = ReplicasSpec::new(Bytes(1 << 28));
         change(&mut spec);
-        PlacementSpec::Replicas(spec).digest(None)
+        PlacementSpec::Replicas(spec).digest(None, None)
     }
 
     #[test]
@@ -91,7 +93,7 @@ mod tests {
         ];
         let mut digests: Vec<u64> = changes.into_iter().map(block).collect();
         digests.push(block(|_| {}));
-        digests.push(PlacementSpec::Replicas(ReplicasSpec::new(Bytes(1 << 28))).digest(Some(Nanos(1))));
+        digests.push(PlacementSpec::Replicas(ReplicasSpec::new(Bytes(1 << 28))).digest(Some(Nanos(1)), None));
         // Lists that are too long to store differ too.
         digests.extend([40, 41].map(|count| block(|spec| spec.exclude = names(count))));
         digests.push(block(|spec| spec.collocate = names(40)));

@@ -9,16 +9,18 @@ mod digest;
 mod ids;
 mod migration;
 mod modes;
+mod period;
 pub mod schema;
 mod spec;
 
 pub use self::caller::Caller;
 pub use self::change::{Change, Origin, State, StoredEntry, Version};
 pub use self::clock::{Clock, ClockReadings, ClockStep};
-pub use self::decision::{Beside, DecisionDetails, DecisionRecord, Effect, Limit, LinkLoad};
+pub use self::decision::{Beside, DecisionDetails, DecisionRecord, Effect, Gain, Limit, LinkLoad};
 pub use self::ids::{ClusterVersion, DecisionId};
 pub use self::migration::{Migration, MigrationState};
 pub use self::modes::{Canary, CanaryBy, Mode, Modes, ModesState};
+pub use self::period::{Counts, DecisionCounts, HotTimes, LinkMean, MoveCounts, Period, PeriodLength};
 pub use self::spec::{
     Classes, PlacementSpec, Rate, ReplicasSpec, TaskSpec, TasksSpec, TransferSpec, WorkloadSpec,
 };

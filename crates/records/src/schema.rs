@@ -19,6 +19,9 @@ pub struct Time;
 /// A name chosen by a user.
 pub struct Name;
 
+/// Name of a placed thing in a client's words.
+pub struct Reference;
+
 /// Contents of a file, in the form in which the file is read, for requests and responses.
 pub struct File<T>(PhantomData<T>);
 
@@ -44,6 +47,16 @@ impl Name {
     /// break lines of logs and tables, and NUL cannot be stored.
     pub fn fits(text: &str) -> bool {
         (1..=Name::LONGEST).contains(&text.chars().count()) && !text.contains(char::is_control)
+    }
+}
+
+impl Reference {
+    /// Largest number of characters: a path or a long name of a pod fits.
+    pub const LONGEST: usize = 512;
+
+    /// True for a text that is neither empty nor too long, and has no control characters.
+    pub fn fits(text: &str) -> bool {
+        (1..=Reference::LONGEST).contains(&text.chars().count()) && !text.contains(char::is_control)
     }
 }
 
@@ -80,6 +93,17 @@ impl_schema!(
         "type": "string",
         "minLength": 1,
         "maxLength": Name::LONGEST,
+        "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+    })
+);
+impl_schema!(
+    Reference,
+    "Reference".into(),
+    true,
+    json_schema!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": Reference::LONGEST,
         "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
     })
 );

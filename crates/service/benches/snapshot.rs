@@ -57,7 +57,12 @@ fn loaded_coordinator(cluster: &Cluster) -> Coordinator<Numbers> {
         let writer = Some(cluster.fabric.host_name(HostId(number * 7_919 % 10_000)).to_owned());
         let spec = ReplicasSpec { size: Bytes(64 << 20), replicas: 3, writer, ..ReplicasSpec::default() };
         let spec = PlacementSpec::Replicas(spec);
-        place(&mut coordinator, NOW, Placement { spec, caller: None, lasts: None, digest: None }, 0);
+        place(
+            &mut coordinator,
+            NOW,
+            Placement { spec, caller: None, lasts: None, reference: None, digest: None },
+            0,
+        );
     }
     coordinator
 }

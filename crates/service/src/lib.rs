@@ -17,7 +17,7 @@ mod core;
 pub use self::actor::{
     Access, AnswerDryRun, AnswerMigration, Changed, Channels, Closed, DryRun, GetDecision, GetHolding,
     GetModes, GetRack, GetWorkload, Handle, HistoryBuckets, LeaderState, ListWorkloads, Maker, Method,
-    NewCluster, OpenError, Operation, Release, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch,
+    NewCluster, OpenError, Operation, ReadError, Release, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch,
     StoreLookup, VersionConflict, WhatIf,
 };
 pub use self::core::{

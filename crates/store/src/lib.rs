@@ -6,17 +6,24 @@
 
 mod checkpoints;
 mod file_lock;
+mod period_row;
 mod postgres;
+mod reader;
 mod row;
 mod schema;
+mod search;
 mod sqlite;
+mod sqlite_reader;
+mod sqlite_rows;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_records::{Change, DecisionId, DecisionRecord, State};
 pub use postgres::{Database, Postgres};
+pub use reader::{Reader, TimeRange};
 use schemars::JsonSchema;
+pub use search::Search;
 use serde::{Deserialize, Serialize};
 pub use sqlite::Sqlite;
 
@@ -146,6 +153,12 @@ pub trait Store: Send {
     /// # Errors
     /// [`StoreError`] if the store is unavailable or a row is invalid.
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError>;
+
+    /// Opens a connection for reads beside the writes.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the connection cannot be opened.
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
 
     /// Stores changes, all of them or none.
     ///

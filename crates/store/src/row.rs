@@ -24,7 +24,7 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    fn number(value: u64) -> Cell<'static> {
+    pub fn number(value: u64) -> Cell<'static> {
         Cell::Number(Some(signed(value)))
     }
 
@@ -82,22 +82,28 @@ fn text_or_empty(row: &dyn ResultRow, at: usize) -> Result<String, StoreError> {
 /// # Errors
 /// [`StoreError::Row`] if the details cannot be serialized.
 pub fn decision(record: &DecisionRecord) -> Result<[Cell<'_>; 9], StoreError> {
+    let (client, sequence, key) = caller_columns(record);
+    Ok([
+        Cell::number(record.id.0),
+        Cell::number(record.at.0),
+        Cell::Plain(record.details.spec.kind().into()),
+        client,
+        sequence,
+        key,
+        details(record)?,
+        Cell::time(record.expires),
+        Cell::time(record.released),
+    ])
+}
+
+/// Client, sequence and key of a decision.
+pub fn caller_columns(record: &DecisionRecord) -> (Cell<'_>, Cell<'_>, Cell<'_>) {
     let (client, sequence, key) = match &record.caller {
         None => (None, None, None),
         Some(Caller::Key(key)) => (None, None, Some(&**key)),
         Some(Caller::Client { client, sequence }) => (Some(&**client), Some(signed(*sequence)), None),
     };
-    Ok([
-        Cell::number(record.id.0),
-        Cell::number(record.at.0),
-        Cell::Plain(record.details.spec.kind().into()),
-        Cell::Text(client.map(Cow::from)),
-        Cell::Number(sequence),
-        Cell::Text(key.map(Cow::from)),
-        details(record)?,
-        Cell::time(record.expires),
-        Cell::time(record.released),
-    ])
+    (Cell::Text(client.map(Cow::from)), Cell::Number(sequence), Cell::Text(key.map(Cow::from)))
 }
 
 /// Details of a decision as JSON.
@@ -256,6 +262,6 @@ pub fn read_version(row: &dyn ResultRow) -> Result<Version, StoreError> {
     })
 }
 
-fn unreadable(table: &'static str, id: u64, error: &serde_json::Error) -> StoreError {
+pub fn unreadable(table: &'static str, id: u64, error: &serde_json::Error) -> StoreError {
     StoreError::Row { table, id, problem: error.to_string() }
 }

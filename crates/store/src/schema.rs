@@ -69,7 +69,45 @@ CREATE TABLE service (
     value TEXT NOT NULL
 );
 ",
+    "
+CREATE TABLE decision_search (
+    decision BIGINT PRIMARY KEY REFERENCES decisions (id) ON DELETE CASCADE,
+    at BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    client TEXT,
+    request_key TEXT,
+    ref TEXT,
+    job TEXT,
+    fallback BIGINT NOT NULL,
+    gain BIGINT,
+    places TEXT NOT NULL
+);
+CREATE INDEX decision_search_by_ref ON decision_search (ref, decision) WHERE ref IS NOT NULL;
+CREATE INDEX decision_search_by_job ON decision_search (job, decision) WHERE job IS NOT NULL;
+CREATE TABLE periods (
+    length BIGINT NOT NULL,
+    ends BIGINT NOT NULL,
+    began BIGINT NOT NULL,
+    cluster BIGINT NOT NULL,
+    counts TEXT NOT NULL,
+    hot TEXT NOT NULL,
+    links TEXT NOT NULL,
+    PRIMARY KEY (length, ends, began)
+);
+CREATE TABLE link_names (
+    cluster BIGINT PRIMARY KEY,
+    names TEXT NOT NULL
+);
+",
 ];
+
+/// First version of the schema with [`INSERT_SEARCH`].
+pub const SEARCHABLE: i64 = 5;
+
+/// All decisions, without what they hold.
+pub const ALL_DECISIONS: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, CAST(NULL AS TEXT) FROM decisions ORDER BY id";
 
 /// Id of the last decision; null without decisions.
 pub const MAX_DECISION: &str = "SELECT max(id) FROM decisions";
@@ -122,6 +160,45 @@ pub const INSERT_DECISION: &str = "
 INSERT INTO decisions (id, at, kind, client, sequence, request_key, shown, expires, released)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
+/// Inserts the searchable fields of a decision.
+pub const INSERT_SEARCH: &str = "
+INSERT INTO decision_search (decision, at, kind, policy, client, request_key, ref, job, fallback, gain, places)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+
+/// Updates the searchable fields that change after a decision.
+pub const UPDATE_SEARCH: &str = "UPDATE decision_search SET gain = $1, places = $2 WHERE decision = $3";
+
+/// Inserts or updates a period.
+pub const UPSERT_PERIOD: &str = "
+INSERT INTO periods (length, ends, began, cluster, counts, hot, links) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (length, ends, began)
+DO UPDATE SET cluster = excluded.cluster, counts = excluded.counts, hot = excluded.hot, links = excluded.links";
+
+/// Deletes the periods of length $1 that end before $2.
+pub const FORGET_PERIODS: &str = "DELETE FROM periods WHERE length = $1 AND ends < $2";
+
+/// Inserts the names of a version's links.
+pub const INSERT_LINK_NAMES: &str =
+    "INSERT INTO link_names (cluster, names) VALUES ($1, $2) ON CONFLICT (cluster) DO NOTHING";
+
+/// Periods of length $1 that end after $2, up to $3.
+pub const PERIODS: &str = "
+SELECT length, ends, began, cluster, counts, hot, links FROM periods
+WHERE length = $1 AND ends > $2 AND ends <= $3 ORDER BY ends, began";
+
+/// The same without the links.
+pub const PERIODS_WITHOUT_LINKS: &str = "
+SELECT length, ends, began, cluster, counts, hot, '' FROM periods
+WHERE length = $1 AND ends > $2 AND ends <= $3 ORDER BY ends, began";
+
+/// Names of the links of version $1.
+pub const LINK_NAMES: &str = "SELECT names FROM link_names WHERE cluster = $1";
+
+/// Ids of the decisions from $1 up to $2 with the largest gains or losses, at most $3.
+pub const LARGEST_GAINS: &str = "
+SELECT decision FROM decision_search WHERE at >= $1 AND at < $2 AND gain <> 0
+ORDER BY abs(gain) DESC, decision DESC LIMIT $3";
+
 /// Inserts held resources of a decision.
 pub const INSERT_COMMITMENT: &str = "INSERT INTO commitments (decision, held) VALUES ($1, $2)";
 
@@ -155,10 +232,11 @@ pub const DELETE_JOB: &str = "DELETE FROM jobs WHERE name = $1";
 pub const INSERT_CLUSTER: &str =
     "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 
-/// Deletes old rows: answered moves before the last 100,000, and versions of the cluster except the last 1,000 and the
-/// last version from a file.
-pub const SWEEPS: [&str; 2] = [
+/// Deletes old rows: answered moves before the last 100,000, versions of the cluster except the last 1,000 and the last
+/// version from a file, and names of links without periods.
+pub const SWEEPS: [&str; 3] = [
     "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000 AND state <> 'advised'",
     "DELETE FROM clusters WHERE version <= (SELECT max(version) FROM clusters) - 1000
     AND version <> (SELECT coalesce(max(version), 0) FROM clusters WHERE origin = 'file')",
+    "DELETE FROM link_names WHERE cluster < (SELECT coalesce(min(cluster), 0) FROM periods)",
 ];

@@ -1,16 +1,22 @@
 //! A store in one SQLite file with a write-ahead log.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use leeward_records::{DecisionId, DecisionRecord};
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_iter};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params_from_iter};
 
 use super::checkpoints::Checkpoints;
 use super::file_lock::FileLock;
-use super::row::{self, Cell, ResultRow, signed};
-use super::{Change, Durability, Kind, Leadership, MAX_DELETED, SWEEP, State, Store, StoreError, schema};
+use super::period_row;
+use super::row::{self, Cell, signed};
+use super::search;
+use super::sqlite_reader::SqliteReader;
+use super::sqlite_rows::rows;
+use super::{
+    Change, Durability, Kind, Leadership, MAX_DELETED, Reader, SWEEP, State, Store, StoreError, schema,
+};
 
 /// The last $1 decisions, and all older ones that hold resources.
 const DECISIONS: &str = "
@@ -27,6 +33,8 @@ DELETE FROM decisions WHERE id IN (
     SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
     AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id) ORDER BY id LIMIT $2)";
 
+/// No parameters.
+const NONE: &[i64] = &[];
 /// Time to wait for another process that writes to the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -35,6 +43,8 @@ pub struct Sqlite {
     /// Dropped before the connection, because the connection then checkpoints the rest of the log.
     checkpoints: Option<Checkpoints>,
     connection: Connection,
+    /// File or address of the database, for further connections.
+    path: PathBuf,
     /// Lock against other services; none for memory. It is dropped last, because a process that closes a file loses the
     /// locks of SQLite on it.
     _lock: Option<FileLock>,
@@ -63,7 +73,7 @@ impl Sqlite {
     pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
         let (lock, path) = FileLock::take(path)?;
         let connection = Connection::open(&path)?;
-        let mut store = Sqlite::begin(connection, Some(lock), Kind::Sqlite(durability), keep)?;
+        let mut store = Sqlite::begin(connection, path.clone(), Some(lock), Kind::Sqlite(durability), keep)?;
         store.checkpoints = Some(Checkpoints::start(&path, &store.connection, PATIENCE)?);
         Ok(store)
     }
@@ -73,11 +83,16 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`] if memory is exhausted.
     pub fn in_memory() -> Result<Sqlite, StoreError> {
-        Sqlite::begin(Connection::open_in_memory()?, None, Kind::Memory, u64::MAX)
+        static STORES: AtomicU64 = AtomicU64::new(0);
+        // With a shared cache, a second connection reads the same memory.
+        let number = STORES.fetch_add(1, Ordering::Relaxed);
+        let path = PathBuf::from(format!("file:leeward-{number}?mode=memory&cache=shared"));
+        Sqlite::begin(Connection::open(&path)?, path, None, Kind::Memory, u64::MAX)
     }
 
     fn begin(
         mut connection: Connection,
+        path: PathBuf,
         lock: Option<FileLock>,
         kind: Kind,
         keep: u64,
@@ -89,6 +104,7 @@ impl Sqlite {
             Some(Durability::Process) | None => "NORMAL",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "foreign_keys", true)?;
         let migration = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found: i64 = migration.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let known = schema::STEPS.len() as i64;
@@ -99,11 +115,14 @@ impl Sqlite {
             // Only a column of this type is the row id itself and needs no further index.
             migration.execute_batch(&step.replace("BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY"))?;
         }
+        if (1..schema::SEARCHABLE).contains(&found) {
+            add_searchable(&migration)?;
+        }
         migration.pragma_update(None, "user_version", known)?;
         migration.commit()?;
         // A sweep is due at the first write.
         let (checkpoints, changes, failed) = (None, SWEEP, false);
-        Ok(Sqlite { checkpoints, connection, _lock: lock, kind, keep, changes, failed })
+        Ok(Sqlite { checkpoints, connection, path, _lock: lock, kind, keep, changes, failed })
     }
 
     fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
@@ -142,13 +161,13 @@ impl Store for Sqlite {
         let reading = self.connection.transaction()?;
         let last: Option<i64> = reading.query_row(schema::MAX_DECISION, [], |row| row.get(0))?;
         let mut state = State {
-            cluster: rows(&reading, schema::CLUSTER, &[], row::read_version)?.pop(),
-            file: rows(&reading, schema::FILE, &[], row::read_version)?.pop(),
+            cluster: rows(&reading, schema::CLUSTER, NONE, row::read_version)?.pop(),
+            file: rows(&reading, schema::FILE, NONE, row::read_version)?.pop(),
             next: DecisionId(last.map_or(0, |last| row::unsigned(last) + 1)),
             decisions: rows(&reading, DECISIONS, &[decisions], row::read_decision)?,
-            migrations: rows(&reading, schema::MIGRATIONS, &[], row::read_migration)?,
-            modes: rows(&reading, schema::MODES, &[], row::read_modes)?.pop(),
-            jobs: rows(&reading, schema::JOBS, &[], row::read_job)?,
+            migrations: rows(&reading, schema::MIGRATIONS, NONE, row::read_migration)?,
+            modes: rows(&reading, schema::MODES, NONE, row::read_modes)?.pop(),
+            jobs: rows(&reading, schema::JOBS, NONE, row::read_job)?,
             callers: rows(&reading, schema::CALLERS, &[keys], row::read_caller)?
                 .into_iter()
                 .flatten()
@@ -169,6 +188,10 @@ impl Store for Sqlite {
         Ok(decisions)
     }
 
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(SqliteReader::open(&self.path, self.kind == Kind::Memory)?))
+    }
+
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let written = self.write(changes);
         self.failed = written.is_err();
@@ -176,43 +199,16 @@ impl Store for Sqlite {
     }
 }
 
-/// All rows of a query.
-fn rows<T>(
-    reading: &Transaction<'_>,
-    sql: &str,
-    parameters: &[i64],
-    read: impl Fn(&dyn ResultRow) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
-    let mut query = reading.prepare(sql)?;
-    let (mut rows, mut values) = (query.query(params_from_iter(parameters))?, Vec::new());
+/// Adds the searchable fields of the decisions of an earlier version of the program.
+fn add_searchable(migration: &Transaction<'_>) -> Result<(), StoreError> {
+    let mut decisions = migration.prepare(schema::ALL_DECISIONS)?;
+    let mut insert = migration.prepare(schema::INSERT_SEARCH)?;
+    let mut rows = decisions.query([])?;
     while let Some(row) = rows.next()? {
-        values.push(read(row)?);
+        let (record, _) = row::read_decision(row)?;
+        insert.execute(params_from_iter(&search::searchable(&record)))?;
     }
-    Ok(values)
-}
-
-impl ResultRow for rusqlite::Row<'_> {
-    fn number(&self, at: usize) -> Result<Option<i64>, StoreError> {
-        Ok(self.get(at)?)
-    }
-
-    fn text(&self, at: usize) -> Result<Option<String>, StoreError> {
-        Ok(self.get(at)?)
-    }
-
-    fn plain(&self, at: usize) -> Result<Option<String>, StoreError> {
-        Ok(self.get(at)?)
-    }
-}
-
-impl ToSql for Cell<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Cell::Number(Some(number)) => ValueRef::Integer(*number),
-            Cell::Text(Some(text)) | Cell::Plain(text) => ValueRef::Text(text.as_bytes()),
-            Cell::Number(None) | Cell::Text(None) => ValueRef::Null,
-        }))
-    }
+    Ok(())
 }
 
 fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreError> {
@@ -221,13 +217,19 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
         Ok(())
     };
     let number = |number: u64| Cell::Number(Some(signed(number)));
+    let update_searchable = |record: &DecisionRecord| {
+        let [gain, places] = search::changing(record);
+        execute(schema::UPDATE_SEARCH, &[gain, places, number(record.id.0)])
+    };
     match change {
         Change::Decided(record, held) => {
             execute(schema::INSERT_DECISION, &row::decision(record)?)?;
+            execute(schema::INSERT_SEARCH, &search::searchable(record))?;
             execute(schema::INSERT_COMMITMENT, &[number(record.id.0), row::entries(record.id, held)?])
         }
         Change::Moved(record, held) => {
             execute(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])?;
+            update_searchable(record)?;
             execute(schema::UPDATE_COMMITMENT, &[row::entries(record.id, held)?, number(record.id.0)])
         }
         Change::Migration(migration) => execute(schema::UPSERT_MIGRATION, &row::migration(migration)),
@@ -236,7 +238,15 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
         Change::Cluster(version) => execute(schema::INSERT_CLUSTER, &row::version(version)),
         Change::Modes(modes) => execute(schema::UPSERT_MODES, &[row::modes(modes)?]),
         Change::Compared(record) => {
-            execute(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])
+            execute(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])?;
+            update_searchable(record)
+        }
+        Change::Period(period) => {
+            execute(schema::UPSERT_PERIOD, &period_row::period(period)?)?;
+            execute(schema::FORGET_PERIODS, &period_row::forgotten(period))
+        }
+        Change::LinkNames(cluster, names) => {
+            execute(schema::INSERT_LINK_NAMES, &period_row::link_names(*cluster, names)?)
         }
         Change::Ended { id, released } => {
             execute(schema::DELETE_COMMITMENT, &[number(id.0)])?;

@@ -37,6 +37,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "data list": (
         *("name", "what", "repository", "commit", "licence", "redistributable", "cite", "bytes", "path"),
     ),
+    "decisions": (
+        *("id", "time", "kind", "ref", "client", "sequence", "key", "policy", "mode", "by_default", "note"),
+        *("hosts", "racks", "limit.at", "limit.value_bps", "released"),
+    ),
     "demo": (
         *("disks", "policy", *(f"full_block_write_s.{name}" for name in _LATENCIES)),
         *("held_back.free", "held_back.links", "held_back.hosts"),
@@ -56,6 +60,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "migrate": ("task", "from", "to", "link"),
     "mode": ("kind", "mode", "set", "settings"),
+    "report": (
+        *("kind", "decided", "by_default", "fallback", "blind", "refused", "better", "same", "worse"),
+        *("unknown", "one_refused"),
+    ),
     "place replicas": ("copy", "host"),
     "place tasks": ("task", "host"),
     "plan": (

@@ -134,7 +134,7 @@ def choose(state: State, request: Request, policy: str, seed: int) -> Choice:
 
 
 def _replicas(state: State, body: Mapping[str, Any], policy: str, seed: int) -> Choice | str:
-    fields = {name: value for name, value in body.items() if name not in ("blocks_left", "lasts")}
+    fields = {name: value for name, value in body.items() if name not in ("blocks_left", "lasts", "ref")}
     fields["exclude"] = _excluded(state, body)
     if state.storage:
         # The policy knows no stored bytes, so hosts above the limit are excluded here.

@@ -1,14 +1,15 @@
 """The client: a method for each operation of the service."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal, cast
 
 from leeward.client import events
-from leeward.client.http import Answer, dry_run_query, part
+from leeward.client.http import Answer, dry_run_query, part, time_text
 from leeward.client.placements import PlacementMethods
 from leeward.client.probes import ProbeMethods
 from leeward.client.snapshots import apply
+from leeward.client.summary_types import Summary
 from leeward.client.types import (
     Decision,
     DeviceReport,
@@ -71,8 +72,8 @@ class Client(PlacementMethods, ProbeMethods):
         """
         latencies = (workloads or {}).items()
         body = {
-            "from": _time("since", since),
-            "until": _time("until", until),
+            "from": time_text("since", since),
+            "until": time_text("until", until),
             "links": [{"link": link, "load_bps": load} for link, load in (links or {}).items()],
             "devices": list(devices),
             "hosts": [{"host": host, **state} for host, state in (hosts or {}).items()],
@@ -98,7 +99,10 @@ class Client(PlacementMethods, ProbeMethods):
         return cast(LinkPage, self._get(f"/v1/links/{part(link)}"))
 
     def link_history(self, link: str, *, since: datetime | None = None, step_s: int = 10) -> History:
-        """Load of a link in the last hour, in steps of a multiple of ten seconds."""
+        """Load of a link, in steps of a multiple of ten seconds.
+
+        The last hour is in memory. Steps of ten minutes go back two days, hours 31 days.
+        """
         query = _since(since, step_s)
         return cast(History, self._get(f"/v1/links/{part(link)}/history", **query))
 
@@ -303,6 +307,14 @@ class Client(PlacementMethods, ProbeMethods):
         """Changes fields of the cluster (RFC 7396: None removes a field); `version` as in `set_cluster`."""
         return _cluster(self._http.ask("PATCH", "/v1/cluster", None, dict(fields), _version(version)))
 
+    def summary(self, *, since: datetime | None = None, until: datetime | None = None) -> Summary:
+        """What the service saw and did: by default, in the last 24 hours."""
+        query = {
+            name: None if at is None else time_text(name, at)
+            for name, at in (("since", since), ("until", until))
+        }
+        return cast(Summary, self._get("/v1/summary", **query))
+
     def status(self) -> Status:
         """Version and counts of the service."""
         return cast(Status, self._get("/v1/status"))
@@ -360,14 +372,8 @@ class Client(PlacementMethods, ProbeMethods):
         return events.follow(self._http, after)
 
 
-def _time(argument: str, at: datetime) -> str:
-    if at.tzinfo is None:
-        raise ValueError(f"{argument}: {at}: expected a time with a zone")
-    return at.astimezone(UTC).isoformat()
-
-
 def _since(since: datetime | None, step_s: int) -> dict[str, Any]:
-    return {"since": None if since is None else _time("since", since), "step_s": step_s}
+    return {"since": None if since is None else time_text("since", since), "step_s": step_s}
 
 
 def _version(version: str | None) -> dict[str, str] | None:

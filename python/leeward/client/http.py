@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -274,3 +275,14 @@ def _reason(error: BaseException, cause: BaseException) -> str:
         return "no answer in time"
     strerror = getattr(cause, "strerror", None)
     return str(strerror or cause or type(error).__name__).split(": ")[-1]
+
+
+def time_text(argument: str, at: datetime) -> str:
+    """A time as the service reads it.
+
+    Raises:
+        ValueError: The time has no zone.
+    """
+    if at.tzinfo is None:
+        raise ValueError(f"{argument}: {at}: expected a time with a zone")
+    return at.astimezone(UTC).isoformat()

@@ -1,11 +1,12 @@
 """Placements: requests and releases."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypedDict, Unpack, cast
 
 from leeward.client.alone import ALONE, Request
 from leeward.client.base import ClientBase
-from leeward.client.http import dry_run_query, part
+from leeward.client.http import dry_run_query, part, time_text
 from leeward.client.types import Decision
 from leeward.errors import InputError, names
 
@@ -24,8 +25,35 @@ class PlacementOptions(TypedDict, total=False):
     """Number of the request, above those of earlier requests."""
     key: str | None
     """Unique key of the request; by default a new one, if the request has no number."""
+    ref: str | None
+    """Name of the placed thing in the caller's words, such as the id of a block; a search finds it."""
     dry_run: bool
     """True to decide without a commit: nothing is placed, and the key may be used again."""
+
+
+class DecisionConditions(TypedDict, total=False):
+    """Conditions of a search of decisions."""
+
+    since: datetime | None
+    """Earliest time of the decision, with a zone."""
+    until: datetime | None
+    """Time before which the decision was made."""
+    client: str | None
+    """Client of the request."""
+    key: str | None
+    """Idempotency key of the request."""
+    ref: str | None
+    """Name of the placed thing in the caller's words."""
+    job: str | None
+    """Job of the tasks, or name of the app without a job."""
+    host: str | None
+    """Host of the decision."""
+    rack: str | None
+    """Rack of one of the hosts."""
+    policy: str | None
+    """Policy, with or without its settings."""
+    fallback: bool | None
+    """True for decisions that Leeward's policy left to the default policy."""
 
 
 class PlacementMethods(ClientBase):
@@ -137,9 +165,12 @@ class PlacementMethods(ClientBase):
         client: str | None = None,
         sequence: int | None = None,
         key: str | None = None,
+        ref: str | None = None,
         dry_run: bool = False,
     ) -> Decision:
-        body = {name: value for name, value in (body | {"lasts": lasts}).items() if value is not None}
+        body = {
+            name: value for name, value in (body | {"lasts": lasts, "ref": ref}).items() if value is not None
+        }
         sent = body
         if client is not None or sequence is not None:
             sent = body | {"client": client, "sequence": sequence}
@@ -172,9 +203,21 @@ class PlacementMethods(ClientBase):
         """A stored decision."""
         return cast(Decision, self._get(f"/v1/decisions/{part(decision)}"))
 
-    def decisions(self, kind: str | None = None, most: int | None = None) -> Iterator[Decision]:
-        """Stored decisions of one kind, or of all kinds, the latest first; at most `most`."""
-        return self._all("/v1/decisions", most, kind=kind)
+    def decisions(
+        self, kind: str | None = None, most: int | None = None, **conditions: Unpack[DecisionConditions]
+    ) -> Iterator[Decision]:
+        """Stored decisions of one kind, or of all kinds, the latest first; at most `most`.
+
+        Args:
+            kind: `replicas`, `tasks`, `workload` or `volumes`.
+            most: Largest number of decisions.
+            **conditions: Further conditions, all of which must hold.
+        """
+        times = ((name, conditions.get(name)) for name in ("since", "until"))
+        query = dict(conditions) | {
+            name: time_text(name, at) for name, at in times if isinstance(at, datetime)
+        }
+        return self._all("/v1/decisions", most, kind=kind, **query)
 
     def commitments(self, kind: str | None = None) -> Iterator[Decision]:
         """Decisions that hold a part of the network."""

@@ -58,14 +58,16 @@ class Alone(TypedDict):
 
 
 class Decision(TypedDict):
-    """Placement of work, with reasons."""
+    """Placement of work, with reasons. `racks` is empty in a decision that the client made alone."""
 
     id: str
     time: str
     kind: str
     request: dict[str, Any]
     policy: str
+    ref: str | None
     hosts: list[str]
+    racks: list[str]
     limit: Limit | None
     epoch: int
     oldest_telemetry: str | None

@@ -7,7 +7,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_ledger::Epoch;
 use leeward_placement::Reason;
-use leeward_records::schema::{Id, Name, Time};
+use leeward_records::schema::{Id, Name, Reference, Time};
 use leeward_records::{Beside, Caller, Clock, DecisionId, DecisionRecord, Limit, Mode, PlacementSpec};
 use leeward_service::{DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Grant;
@@ -19,7 +19,7 @@ use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Kind;
-use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
+use super::state::{ApiResult, NamePath, Params, SharedState};
 
 /// A decision.
 #[derive(Serialize, JsonSchema)]
@@ -35,8 +35,14 @@ pub struct Decision<'a> {
     spec: &'a PlacementSpec,
     /// Policy with its settings.
     policy: &'a str,
+    /// Name of the placed thing in the client's words; null if the request named none.
+    #[serde(rename = "ref")]
+    #[schemars(with = "Option<Reference>")]
+    reference: Option<&'a str>,
     /// Names of the hosts: in the order of the chain, or of the tasks. For a workload, the host of its volume.
     hosts: &'a [String],
+    /// Names of the racks of the hosts, each once.
+    racks: &'a [String],
     /// Bottleneck that the policy saw; null if the policy used no loads.
     limit: Option<&'a Limit>,
     /// Epoch of the ledger at the decision.
@@ -94,7 +100,9 @@ impl<'a> Decision<'a> {
             time: clock.text(record.at),
             spec: &details.spec,
             policy: &details.policy,
+            reference: details.reference.as_deref(),
             hosts: &details.hosts,
+            racks: &details.racks,
             limit: details.limit.as_ref(),
             epoch: details.epoch,
             oldest_telemetry: details.oldest.map(|at| clock.text(at)),
@@ -189,23 +197,15 @@ impl ListQuery {
     }
 }
 
-async fn list_decisions(app: &AppState, query: ListQuery, holding: bool) -> ApiResult {
-    let page = query.page();
-    let (limit, before) = (page.limit()?, page.after()?.map(DecisionId));
-    let kind = query.kind.map(Kind::word);
-    let query = DecisionQuery { kind, before, limit: limit + 1, holding };
-    let records = app.call(|_| Ok(query.clone())).await?;
-    Ok(Json(Page::cut(&records, limit, |record| record.id.0, |record| Decision::of(record, &app.clock)))
-        .into_response())
-}
-
-pub async fn decisions(State(app): SharedState, Params(Query(query)): Params<Query<ListQuery>>) -> ApiResult {
-    list_decisions(&app, query, false).await
-}
-
 pub async fn commitments(
     State(app): SharedState,
     Params(Query(query)): Params<Query<ListQuery>>,
 ) -> ApiResult {
-    list_decisions(&app, query, true).await
+    let page = query.page();
+    let (limit, before) = (page.limit()?, page.after()?.map(DecisionId));
+    let kind = query.kind.map(Kind::word);
+    let query = DecisionQuery { kind, before, limit: limit + 1, holding: true };
+    let records = app.call(|_| Ok(query.clone())).await?;
+    Ok(Json(Page::cut(&records, limit, |record| record.id.0, |record| Decision::of(record, &app.clock)))
+        .into_response())
 }

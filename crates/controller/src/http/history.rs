@@ -1,4 +1,4 @@
-//! Recent history of links and hosts, over the last hour.
+//! History of links and hosts over the last hour, from memory.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -12,22 +12,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
+use super::search::time;
+use super::series::{History, LONGEST_HISTORY, Series, Steps};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
+use super::stored_history::{LONGEST_STORED_STEP, StoredRange};
 
-/// Longest step in seconds: the whole history.
+/// Longest step in seconds of the last hour: all of it.
 const LONGEST_STEP: u64 = 3_600;
-/// Largest number of values of a response: one hour of more than a thousand links.
-const LONGEST_HISTORY: usize = 1_000_000;
 
 /// Range of the history of one link or host.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesQuery {
-    /// Only steps that end after this time. One hour is stored.
+    /// Only steps that end after this time. For the time before the last hour, steps are at least ten minutes long,
+    /// and an hour for the time before the last two days; 31 days are stored.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
-    /// Length of a step in seconds; default 10.
-    #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
+    /// Length of a step in seconds; default 10, or the shortest possible one.
+    #[schemars(range(min = STEP, max = LONGEST_STORED_STEP), extend("multipleOf" = STEP))]
     step_s: Option<u64>,
 }
 
@@ -35,11 +37,12 @@ pub struct SeriesQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryQuery {
-    /// Only steps that end after this time. One hour is stored.
+    /// Only steps that end after this time. For the time before the last hour, steps are at least ten minutes long,
+    /// and an hour for the time before the last two days; 31 days are stored.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
-    /// Length of a step in seconds; default 10.
-    #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
+    /// Length of a step in seconds; default 10, or the shortest possible one.
+    #[schemars(range(min = STEP, max = LONGEST_STORED_STEP), extend("multipleOf" = STEP))]
     step_s: Option<u64>,
     /// Links of racks (default) or of hosts.
     kind: Option<LinkOwner>,
@@ -57,8 +60,7 @@ enum LinkOwner {
 /// Start of the requested range, and the number of stored steps in each requested step. All steps of the range end
 /// after its start.
 fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nanos, u64), Problem> {
-    let since = since.map_or(Ok(Nanos(0)), |since| clock.parse(since));
-    let since = since.map_err(|detail| Problem::field("since", detail))?;
+    let since = time(clock, "since", since)?.unwrap_or(Nanos(0));
     match step_s {
         None => Ok((since, 1)),
         Some(step) if (STEP..=LONGEST_STEP).contains(&step) && step.is_multiple_of(STEP) => {
@@ -72,6 +74,14 @@ fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nan
 }
 
 impl SeriesQuery {
+    /// The stored history that answers the query; `None` if the last hour does.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
+    fn stored(&self, clock: &Clock) -> Result<Option<StoredRange>, Problem> {
+        StoredRange::of(clock.now(), time(clock, "since", self.since.as_deref())?, self.step_s)
+    }
+
     /// Start of the requested range, and the number of stored steps in each requested step. All steps of the range end
     /// after its start.
     ///
@@ -83,6 +93,14 @@ impl SeriesQuery {
 }
 
 impl HistoryQuery {
+    /// The stored history that answers the query; `None` if the last hour does.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
+    fn stored(&self, clock: &Clock) -> Result<Option<StoredRange>, Problem> {
+        StoredRange::of(clock.now(), time(clock, "since", self.since.as_deref())?, self.step_s)
+    }
+
     /// Start of the requested range, and the number of stored steps in each requested step. All steps of the range end
     /// after its start.
     ///
@@ -91,41 +109,6 @@ impl HistoryQuery {
     pub fn steps(&self, clock: &Clock) -> Result<(Nanos, u64), Problem> {
         steps(clock, self.since.as_deref(), self.step_s)
     }
-}
-
-/// Times of a history's steps.
-#[derive(Serialize, JsonSchema)]
-pub struct Steps {
-    /// Start of the first step; null without data.
-    #[schemars(with = "Option<Time>")]
-    pub from: Option<String>,
-    /// Length of a step, in seconds.
-    pub step_s: u64,
-}
-
-impl Steps {
-    fn of(buckets: &HistoryBuckets, clock: &Clock) -> Steps {
-        Steps { from: buckets.from().map(|from| clock.text(from)), step_s: buckets.step() }
-    }
-}
-
-/// History of a link.
-#[derive(Serialize, JsonSchema)]
-pub struct Series {
-    /// Name of the link.
-    pub link: String,
-    /// Average utilization of each step; null if unknown.
-    pub utilization: Vec<Option<f32>>,
-}
-
-/// History of links.
-#[derive(Serialize, JsonSchema)]
-pub struct History {
-    /// The steps.
-    #[serde(flatten)]
-    pub steps: Steps,
-    /// The links.
-    pub series: Vec<Series>,
 }
 
 fn links_response(
@@ -157,8 +140,7 @@ pub async fn history(
     State(app): SharedState,
     Params(Query(query)): Params<Query<HistoryQuery>>,
 ) -> ApiResult {
-    let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
-    let buckets = app.handle.history(since, join);
+    let (snapshot, stored) = (app.snapshot().await?, query.stored(&app.clock)?);
     let fabric = &snapshot.fabric;
     let of_racks =
         || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
@@ -174,7 +156,13 @@ pub async fn history(
                 .collect()
         }
     };
-    links_response(&app, &snapshot, &buckets, &links)
+    match stored {
+        Some(range) => range.response(&app, names(&snapshot, &links)).await,
+        None => {
+            let (since, join) = query.steps(&app.clock)?;
+            links_response(&app, &snapshot, &app.handle.history(since, join), &links)
+        }
+    }
 }
 
 pub async fn link_history(
@@ -182,11 +170,20 @@ pub async fn link_history(
     Params(Path(name)): NamePath,
     Params(Query(query)): Params<Query<SeriesQuery>>,
 ) -> ApiResult {
-    let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
-    let buckets = app.handle.history(since, join);
+    let (snapshot, stored) = (app.snapshot().await?, query.stored(&app.clock)?);
     let link = find_link(&snapshot.fabric, &name).ok().and_then(|link| snapshot.link(link));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    links_response(&app, &snapshot, &buckets, &[link])
+    match stored {
+        Some(range) => range.response(&app, names(&snapshot, &[link])).await,
+        None => {
+            let (since, join) = query.steps(&app.clock)?;
+            links_response(&app, &snapshot, &app.handle.history(since, join), &[link])
+        }
+    }
+}
+
+fn names(snapshot: &NetworkSnapshot, links: &[&LinkState]) -> Vec<String> {
+    links.iter().map(|state| snapshot.fabric.resource_name(state.link)).collect()
 }
 
 /// History of a host.

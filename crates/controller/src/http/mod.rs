@@ -29,11 +29,15 @@ mod reload;
 mod reporters;
 mod reports;
 mod score;
+mod search;
+mod series;
 mod shapes;
 mod sites;
 mod snapshot;
 mod state;
 mod status;
+mod stored_history;
+mod summary;
 mod table;
 mod workloads;
 

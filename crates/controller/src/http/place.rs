@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::App;
-use leeward_records::schema::{AppForm, Name, WorkloadForm};
+use leeward_records::schema::{AppForm, Name, Reference, WorkloadForm};
 use leeward_records::{Caller, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
 use leeward_service::{DryRun, PlaceError, Placed, Placement, WhatIfResult};
 use leeward_slo::online;
@@ -92,6 +92,14 @@ fn caller(
     }
 }
 
+/// Name of the placed thing in the client's words.
+fn reference(name: Option<String>) -> Result<Option<Arc<str>>, Problem> {
+    match name {
+        Some(name) if !Reference::fits(&name) => Err(Problem::reference("ref")),
+        name => Ok(name.map(Arc::from)),
+    }
+}
+
 /// The body of `POST /v1/place/replicas`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -129,6 +137,11 @@ pub struct ReplicasBody {
     /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
+    /// Name of the placed thing in the client's words, such as the id of a block, a pod or a volume. Decisions can be
+    /// searched by it.
+    #[serde(rename = "ref")]
+    #[schemars(with = "Option<Reference>")]
+    reference: Option<String>,
     /// Duration after which the decision expires.
     lasts: Option<Nanos>,
 }
@@ -161,8 +174,14 @@ impl PlacementBody for ReplicasBody {
             blocks_left: Some(self.blocks_left),
         };
         let caller = caller(headers, self.client, self.sequence)?;
-        Ok(Placement { spec: PlacementSpec::Replicas(spec), caller, lasts: self.lasts, digest: None }
-            .with_digest())
+        Ok(Placement {
+            spec: PlacementSpec::Replicas(spec),
+            caller,
+            lasts: self.lasts,
+            reference: reference(self.reference)?,
+            digest: None,
+        }
+        .with_digest())
     }
 }
 
@@ -190,6 +209,11 @@ pub struct TasksBody {
     /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
+    /// Name of the placed thing in the client's words, such as the id of a block, a pod or a volume. Decisions can be
+    /// searched by it.
+    #[serde(rename = "ref")]
+    #[schemars(with = "Option<Reference>")]
+    reference: Option<String>,
     /// Duration after which the decision expires.
     lasts: Option<Nanos>,
 }
@@ -216,8 +240,14 @@ impl PlacementBody for TasksBody {
         }
         let spec = TasksSpec { exclude: self.exclude, ..TasksSpec::of(&app, self.job, self.tags) };
         let caller = caller(headers, self.client, self.sequence)?;
-        Ok(Placement { spec: PlacementSpec::Tasks(spec), caller, lasts: self.lasts, digest: None }
-            .with_digest())
+        Ok(Placement {
+            spec: PlacementSpec::Tasks(spec),
+            caller,
+            lasts: self.lasts,
+            reference: reference(self.reference)?,
+            digest: None,
+        }
+        .with_digest())
     }
 }
 
@@ -237,6 +267,11 @@ pub struct WorkloadBody {
     /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
+    /// Name of the placed thing in the client's words, such as the id of a block, a pod or a volume. Decisions can be
+    /// searched by it.
+    #[serde(rename = "ref")]
+    #[schemars(with = "Option<Reference>")]
+    reference: Option<String>,
     /// Duration after which the decision expires.
     lasts: Option<Nanos>,
 }
@@ -251,6 +286,7 @@ impl PlacementBody for WorkloadBody {
             spec,
             caller: caller(headers, self.client, self.sequence)?,
             lasts: self.lasts,
+            reference: reference(self.reference)?,
             digest: None,
         }
         .with_digest())
@@ -266,10 +302,11 @@ impl PlacementBody for VolumesBody {
     const KIND: &'static str = "volumes";
 
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
-        let VolumesBody(WorkloadBody { workload, client, sequence, lasts }) = self;
+        let VolumesBody(WorkloadBody { workload, client, sequence, reference: named, lasts }) = self;
         online::check(&workload, false).map_err(|error| inside("workload", error))?;
         let spec = PlacementSpec::Volumes(WorkloadSpec { workload });
-        Ok(Placement { spec, caller: caller(headers, client, sequence)?, lasts, digest: None }.with_digest())
+        let (caller, reference) = (caller(headers, client, sequence)?, reference(named)?);
+        Ok(Placement { spec, caller, lasts, reference, digest: None }.with_digest())
     }
 }
 

@@ -14,7 +14,7 @@ use leeward_controller::Service;
 use leeward_ledger::LedgerSettings;
 use leeward_records::{Change, Clock, DecisionId, DecisionRecord, State};
 use leeward_service::NewCluster;
-use leeward_store::{Database, Durability, Kind, Leadership, Postgres, Sqlite, Store, StoreError};
+use leeward_store::{Database, Durability, Kind, Leadership, Postgres, Reader, Sqlite, Store, StoreError};
 use serde_json::{Value, json};
 
 const POLICY: &str = "{without_telemetry: default}";
@@ -72,6 +72,10 @@ impl Store for FaultyStore {
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.faults.check(|(_, reading)| *reading)?;
         self.store.decisions(ids)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        self.store.reader()
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {

@@ -64,7 +64,7 @@ fn sequential(limits: Limits) -> Chains {
     let mut chains = Chains::new();
     for _ in 0..PLACERS {
         let spec = PlacementSpec::Replicas(ReplicasSpec::new(Bytes(256 << 20)));
-        let placement = Placement { spec, caller: None, lasts: None, digest: None };
+        let placement = Placement { spec, caller: None, lasts: None, reference: None, digest: None };
         let (record, _) = decision_of(place_now(&mut coordinator, NOW, placement));
         chains.push(record.details.hosts.clone());
     }

@@ -21,5 +21,6 @@ mod probes;
 mod requests;
 mod service;
 mod start;
+mod summary;
 mod watching;
 mod workloads;

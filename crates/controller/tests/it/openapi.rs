@@ -74,7 +74,7 @@ fn parameters_have_schemas() {
     let step = schema("step_s");
     assert_eq!(
         (&step["minimum"], &step["maximum"], &step["multipleOf"]),
-        (&json!(10), &json!(3600), &json!(10))
+        (&json!(10), &json!(86400), &json!(10))
     );
     assert_eq!(document["components"]["schemas"]["Whose"]["enum"], json!(["rack", "host"]));
 }

@@ -404,7 +404,7 @@ fn memory_holds_a_bounded_number_of_decisions_and_the_store_the_rest() {
     assert_eq!(server.get("/v1/status").2["decisions"], json!(3));
     let (_, _, list) = server.get("/v1/decisions");
     let listed = list["items"].as_array().expect("a list").iter().map(|one| &one["id"]);
-    assert_eq!(listed.collect::<Vec<_>>(), ["4", "3", "2"]);
+    assert_eq!(listed.collect::<Vec<_>>(), ["4", "3", "2", "1", "0"]);
     let statuses = (0..6).map(|id| server.get(&format!("/v1/decisions/{id}")).0);
     assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 200, 200, 200, 404]);
 }

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 /// Drops everything that later schema steps added, so that the store is in the state after the first step.
-const FIRST_STEP: &str =
-    "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits; DROP TABLE service;";
+const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits; DROP TABLE service; \
+    DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names;";
 
 /// Rows of a store that an earlier build wrote: decisions of all kinds, of which one has ended, with keys and numbered
 /// requests; two advised moves, one done and one refused, the limit of a job, and a cluster that a client changed. One

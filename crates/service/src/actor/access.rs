@@ -55,7 +55,13 @@ fn row<O: Operation>(coordinator: &mut Coordinator<Channels>, operation: O) -> R
 
 fn block() -> Placement {
     let spec = ReplicasSpec { size: Bytes(1 << 20), replicas: 1, ..ReplicasSpec::default() };
-    Placement { spec: PlacementSpec::Replicas(spec), caller: None, lasts: None, digest: None }
+    Placement {
+        spec: PlacementSpec::Replicas(spec),
+        caller: None,
+        lasts: None,
+        reference: None,
+        digest: None,
+    }
 }
 
 fn workload() -> Placement {
@@ -70,7 +76,7 @@ fn workload() -> Placement {
     let workload = workload.as_object().expect("an object").clone();
     let spec = PlacementSpec::Workload(WorkloadSpec { workload });
     // With a key, the request is decided although its caller has left.
-    Placement { spec, caller: Some(Caller::Key("key".into())), lasts: None, digest: None }
+    Placement { spec, caller: Some(Caller::Key("key".into())), lasts: None, reference: None, digest: None }
 }
 
 /// A coordinator with the decisions of a block (0) and of a workload (1), and an advised move (0).

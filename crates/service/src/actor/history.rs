@@ -47,10 +47,30 @@ pub(super) struct BucketSums {
     ends: Nanos,
     /// Fabric that the ids belong to; `None` before the first snapshot.
     fabric: Option<Arc<Fabric>>,
+    /// Utilization above which a link is hot.
+    hot_above: f64,
     links: Vec<Sum>,
+    /// Capacity of each link in bit/s.
+    capacities: Vec<f64>,
     /// Sums by resource id, up to the highest id seen; the entries of links stay empty.
     busy: Vec<Sum>,
     queues: Vec<Sum>,
+}
+
+/// Loads of a step that has ended.
+pub(super) struct StepLoads<'a> {
+    /// End of the step.
+    pub ends: Nanos,
+    /// Length of the step.
+    pub length: Nanos,
+    /// Fabric of the links.
+    pub fabric: &'a Arc<Fabric>,
+    /// Utilization above which a link is hot.
+    pub hot_above: f64,
+    /// Mean utilization of each link, in order of ids; NaN if unknown.
+    pub means: &'a [f32],
+    /// Capacity of each link in bit/s.
+    pub capacities: &'a [f64],
 }
 
 /// A sum and its number of values.
@@ -98,7 +118,9 @@ impl BucketSums {
             let at = state.link.index();
             if self.links.len() <= at {
                 self.links.resize(at + 1, Sum::default());
+                self.capacities.resize(at + 1, 0.0);
             }
+            self.capacities[at] = state.capacity.0 as f64;
             if let Some(utilization) = state.utilization() {
                 self.links[at].add(utilization);
             }
@@ -120,8 +142,13 @@ impl BucketSums {
 }
 
 impl History {
-    /// Begins to add a snapshot. A step ends with the first snapshot after it.
-    pub fn begin(&self, current: &mut BucketSums, snapshot: &NetworkSnapshot) {
+    /// Begins to add a snapshot. A step ends with the first snapshot after it, and `ended` gets its loads.
+    pub fn begin(
+        &self,
+        current: &mut BucketSums,
+        snapshot: &NetworkSnapshot,
+        ended: impl FnOnce(StepLoads<'_>),
+    ) {
         let length = STEP * Nanos::SECOND.0;
         let ends = Nanos((snapshot.at.0 / length + 1) * length);
         // A step that began on another cluster is dropped.
@@ -129,29 +156,40 @@ impl History {
             current.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &snapshot.fabric));
         if current.ends != ends || !is_same_fabric {
             if is_same_fabric {
-                self.push(current, snapshot.fabric.clone());
+                let step = self.push(current, snapshot.fabric.clone());
+                ended(StepLoads {
+                    ends: step.ends,
+                    length: Nanos(length),
+                    fabric: &step.fabric,
+                    hot_above: current.hot_above,
+                    means: &step.links,
+                    capacities: &current.capacities,
+                });
             }
             (current.ends, current.fabric) = (ends, Some(snapshot.fabric.clone()));
+            current.hot_above = snapshot.hot_above;
+            current.capacities.clear();
             for sums in [&mut current.links, &mut current.busy, &mut current.queues] {
                 sums.clear();
             }
         }
     }
 
-    fn push(&self, sums: &BucketSums, fabric: Arc<Fabric>) {
+    fn push(&self, sums: &BucketSums, fabric: Arc<Fabric>) -> Arc<Step> {
         let mut steps = VecDeque::clone(&self.steps.load());
         let last = steps.back();
         let links = sums.links.iter().map(|sum| sum.mean()).collect();
         let busy = Means::new(&sums.busy, last.map(|last| &last.busy));
         let queues = Means::new(&sums.queues, last.map(|last| &last.queues));
         let step = Arc::new(Step { ends: sums.ends, fabric, links, busy, queues });
-        steps.push_back(step);
+        steps.push_back(step.clone());
         // The first snapshot of a service may be years old, if its coordinator did not know the time yet.
         let hour_ago = sums.ends.since(Nanos(MAX_STEPS as u64 * STEP * Nanos::SECOND.0));
         while steps.len() > MAX_STEPS || steps.front().is_some_and(|step| step.ends <= hour_ago) {
             steps.pop_front();
         }
         self.steps.store(Arc::new(steps));
+        step
     }
 
     /// Steps that end after `since`; every `join` steps are merged into one.
@@ -270,7 +308,7 @@ mod tests {
                 snapshot.devices.truncate(20_000);
                 snapshot.devices[1] = device(at(1), 0.75, None);
             }
-            history.begin(&mut sums, &snapshot);
+            history.begin(&mut sums, &snapshot, |_| {});
             sums.add(&snapshot.links, &snapshot.devices);
         }
         let buckets = history.since(Nanos(0), 1);

@@ -16,6 +16,8 @@ mod history;
 mod job_threads;
 mod operation;
 mod operations;
+mod periods;
+mod reading;
 mod replies;
 mod run;
 mod snapshots;
@@ -27,8 +29,8 @@ use std::time::Duration;
 use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
 use leeward_ledger::Epoch;
-use leeward_records::{Clock, ClusterVersion, Origin, Version};
-use leeward_store::{Kind, Store, StoreError};
+use leeward_records::{Clock, ClusterVersion, Origin, Period, Version};
+use leeward_store::{Kind, Reader, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::history::{HistoryBuckets, STEP};
@@ -39,6 +41,8 @@ pub use self::operations::{
     AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetModes, GetRack, GetWorkload,
     ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
 };
+pub use self::reading::ReadError;
+use self::reading::ReaderThread;
 use self::run::Actor;
 pub use self::snapshots::LeaderState;
 use self::snapshots::{PublishedState, SnapshotPublisher};
@@ -69,6 +73,7 @@ pub struct VersionConflict(pub ClusterVersion);
 pub struct Handle {
     inbox: mpsc::Sender<Command>,
     published: Arc<PublishedState>,
+    reader: ReaderThread,
     store_kind: Kind,
 }
 
@@ -155,6 +160,7 @@ impl Handle {
         let limits = coordinator.limits();
         let extent = Extent { decisions: limits.decisions, callers: limits.keys };
         let store_kind = store.kind();
+        let reader = ReaderThread::start(store.reader()?)?;
         let writer = GroupCommitWriter::start(store, extent, address)?;
         let unversioned = Version {
             number: ClusterVersion::default(),
@@ -180,7 +186,7 @@ impl Handle {
             pending: Vec::new(),
         };
         actor.begin(file).await?;
-        Ok((Handle { inbox: sender, published, store_kind }, actor.run(messages)))
+        Ok((Handle { inbox: sender, published, reader, store_kind }, actor.run(messages)))
     }
 
     /// Runs an operation on the coordinator, and waits for its reply. The ids in the operation refer to `fabric`.
@@ -194,6 +200,24 @@ impl Handle {
         let call = Call::new(operation, fabric, to);
         self.inbox.send(Command::Call(call)).await.map_err(|_| stopped())?;
         reply.await.map_err(|_| stopped())?
+    }
+
+    /// Runs a read of the store beside its writes, and waits for its result. It sees all changes whose replies were
+    /// sent before the call.
+    ///
+    /// # Errors
+    /// [`ReadError`] if too many reads wait, or the store cannot be read.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, ReadError> {
+        self.reader.read(read).await
+    }
+
+    /// What this service saw and did in the running ten minutes, up to the last step of the history, without the loads
+    /// of links. `None` before the first step.
+    pub fn running_period(&self) -> Option<Arc<Period>> {
+        self.published.running.load_full()
     }
 
     /// Kind of the store.

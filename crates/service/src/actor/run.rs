@@ -104,6 +104,8 @@ impl Actor {
             self.finish_turn().await;
             self.publisher.make(&mut self.coordinator);
         }
+        self.publisher.end_periods();
+        self.finish_turn().await;
     }
 
     /// Handles a command.
@@ -330,6 +332,11 @@ impl Actor {
                 self.owed.append(&mut batch.changes);
             }
             batch.changes.clear();
+        }
+        // Each service has its own periods, and only the leader stores its own.
+        let periods = self.publisher.take_changes();
+        if self.publisher.leader_state() == LeaderState::Leader {
+            batch.changes.extend(periods);
         }
         if batch.changes.is_empty() && batch.replies.is_empty() {
             return;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use leeward_fabric::Nanos;
 use leeward_ledger::Epoch;
-use leeward_records::{ClusterVersion, Version};
+use leeward_records::{Change, ClusterVersion, Period, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::history::{BucketSums, History};
+use super::periods::Periods;
 use crate::core::{Addresses, Coordinator, NetworkSnapshot, Unavailable};
 
 /// Snapshots take at most this fraction (1 in N) of the actor's time, for any number of requests.
@@ -59,6 +61,8 @@ pub(super) struct PublishedState {
     /// Version of the cluster.
     pub cluster: ArcSwap<Version>,
     pub history: History,
+    /// Sums of the running ten minutes, without links; `None` before the first step.
+    pub running: ArcSwapOption<Period>,
     /// Epoch of the last snapshot.
     pub epochs: watch::Sender<Epoch>,
     /// Time of the last snapshot, in milliseconds since `began`, by a monotonic clock.
@@ -79,6 +83,9 @@ impl PublishedState {
 pub(super) struct SnapshotPublisher {
     published: Arc<PublishedState>,
     sums: BucketSums,
+    periods: Periods,
+    /// Changes of periods that are not yet on their way to the store.
+    changes: Vec<Change>,
     /// Readers that wait for the next snapshot.
     readers: Vec<Reader>,
     /// Snapshot in progress.
@@ -115,11 +122,15 @@ impl SnapshotPublisher {
         let leader_state =
             watch::Sender::new(LeaderState::Unavailable { problem: "the service has just started".into() });
         let (history, made, began) = (History::default(), AtomicU64::new(0), Instant::now());
-        let published = PublishedState { snapshot, cluster, history, epochs, made, began, leader_state };
+        let running = ArcSwapOption::empty();
+        let published =
+            PublishedState { snapshot, cluster, history, running, epochs, made, began, leader_state };
         let published = Arc::new(published);
         let publisher = SnapshotPublisher {
             published: published.clone(),
             sums: BucketSums::default(),
+            periods: Periods::default(),
+            changes: Vec::new(),
             readers: Vec::new(),
             building: None,
             count: 0,
@@ -172,6 +183,16 @@ impl SnapshotPublisher {
         self.readers.push(reader);
     }
 
+    /// Changes of periods since the last call.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Ends the running periods. The next call of [`SnapshotPublisher::take_changes`] returns them.
+    pub fn end_periods(&mut self) {
+        self.changes.extend(self.periods.flush());
+    }
+
     /// Time of the next snapshot.
     pub fn due(&self) -> Instant {
         self.last + if self.readers.is_empty() { TICK } else { self.took * SHARE }
@@ -221,7 +242,13 @@ impl SnapshotPublisher {
             let free = self.past.iter().position(|past| Arc::strong_count(past) == 1);
             let past = free.and_then(|free| self.past.remove(free)).and_then(Arc::into_inner);
             let snapshot = coordinator.begin_snapshot(past);
-            self.published.history.begin(&mut self.sums, &snapshot);
+            let (periods, version) = (&mut self.periods, snapshot.version);
+            self.published.history.begin(&mut self.sums, &snapshot, |step| {
+                let from = Nanos(step.ends.0.saturating_sub(step.length.0));
+                let counts = coordinator.take_step(from, step.ends);
+                self.changes.extend(periods.add(&step, version, &counts));
+                self.published.running.store(periods.running().map(Arc::new));
+            });
             Building { snapshot, readers: std::mem::take(&mut self.readers), took: Duration::ZERO }
         });
         let (links, devices) = (building.snapshot.links.len(), building.snapshot.devices.len());

@@ -343,7 +343,7 @@ impl<A: Addresses> Coordinator<A> {
         let [policy, _] = policies;
         let mut details = self.promise_details(&placement.spec, policy, epoch, grant, narrowest);
         Self::mark(&mut details, mode, ruling.by);
-        details.digest = placement.digest;
+        (details.reference, details.digest) = (placement.reference, placement.digest);
         self.record(id, placement.caller, placement.lasts, details, entries, callers);
         if let Some(input) = comparison {
             self.queue_guarantee_comparison(id, input);
@@ -403,6 +403,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Rejects a waiting request. The client may repeat it.
     pub(super) fn reject(&mut self, id: DecisionId, error: &PlaceError) {
         let Some(Waiting { placement, callers, .. }) = self.waiting.remove(&id) else { return };
+        self.count_refusal(&placement.spec);
         self.release_job(&placement.spec);
         placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Rejected));
         let failed = |to| Completion::Place(to, Err(CallError::Failed(error.clone())));

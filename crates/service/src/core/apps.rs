@@ -188,7 +188,7 @@ mod tests {
         let app = App::from_text("app", &app.to_string(), &Files::default()).expect("a valid app");
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
         let caller = key.map(|key| Caller::Key(key.into()));
-        Placement { spec, caller, lasts: None, digest: None }
+        Placement { spec, caller, lasts: None, reference: None, digest: None }
     }
 
     fn send(coordinator: &mut Coordinator<Numbers>, placement: Placement, to: u32) -> Replies {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use leeward_engine::{Decider, EngineSnapshot};
+use leeward_engine::{Comparison, Decider, EngineSnapshot};
 use leeward_placement::tasks::{AppRequest, Assignment};
 use leeward_records::{Beside, Change, DecisionId};
 
@@ -76,12 +76,28 @@ impl<A: Addresses> Coordinator<A> {
     ) {
         let beside = match output {
             Ok(CompareOutput::App(Some(comparison))) => {
+                self.follow_compared(id, &comparison);
                 Beside::of(self.engine.ledger().fabric(), &policy, &comparison)
             }
             Ok(CompareOutput::Promise(answer)) => guarantee_beside(&policy, answer),
             Ok(CompareOutput::App(None)) | Err(Panicked) => return,
         };
         let changed = self.records.change(id, |record| record.details.beside = Some(beside));
-        self.changes.extend(changed.map(|record| Change::Compared(record.clone())));
+        let Some(record) = changed.cloned() else { return };
+        self.count_effect(&record.details);
+        self.changes.push(Change::Compared(record));
+    }
+
+    /// Follows both choices of an app whose comparison is known.
+    fn follow_compared(&mut self, id: DecisionId, comparison: &Comparison<Assignment>) {
+        let Some(record) = self.records.get(id).filter(|record| record.released.is_none()).cloned() else {
+            return self.follow_none();
+        };
+        let fabric = self.engine.ledger().fabric();
+        let hosts: Option<Assignment> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();
+        let choices = hosts.as_ref().zip(comparison.other.as_ref().ok());
+        let choices =
+            choices.map(|(hosts, (other, load))| [(&hosts[..], &comparison.committed), (&other[..], load)]);
+        self.follow_choices(id, &record.details.spec, record.details.by_default, choices);
     }
 }

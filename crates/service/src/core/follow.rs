@@ -33,7 +33,10 @@ impl<A: Addresses> Coordinator<A> {
             Change::Job(name, availability) => self.set_job_limits(&name, availability),
             Change::JobOver(name) => self.set_job_limits(&name, Default::default()),
             // Every coordinator releases evicted decisions by its own telemetry.
-            Change::Ended { released: None, .. } | Change::Cluster(_) => {}
+            Change::Ended { released: None, .. }
+            | Change::Cluster(_)
+            | Change::Period(_)
+            | Change::LinkNames(..) => {}
             Change::Ended { id, released } => {
                 if self.end(id).is_none() {
                     // An unknown decision changes nothing.

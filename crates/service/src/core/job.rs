@@ -311,7 +311,7 @@ mod tests {
         });
         let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
         let spec = PlacementSpec::Workload(spec);
-        Placement { spec, caller: None, lasts: None, digest: None }
+        Placement { spec, caller: None, lasts: None, reference: None, digest: None }
     }
 
     #[test]

@@ -120,6 +120,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     fn note_migration(&mut self, migration: Migration) {
+        self.count_move(&migration);
         self.changes.push(Change::Migration(migration.clone()));
         self.migrations.note(migration);
     }
@@ -128,10 +129,12 @@ impl<A: Addresses> Coordinator<A> {
     fn set_task_host(&mut self, task: TaskId, host: &str) {
         let entries: Vec<_> = self.engine.entries_of(task.app).collect();
         let stored = self.stored_entries(&entries);
+        let fabric = self.engine.ledger().fabric().clone();
         let changed = self.records.change(DecisionId(task.app), |record: &mut DecisionRecord| {
             record.entries = entries;
             if let Some(current) = record.details.hosts.get_mut(task.index as usize) {
                 host.clone_into(current);
+                record.details.set_racks(&fabric);
             }
         });
         if let Some(record) = changed {

@@ -22,6 +22,7 @@ mod job_names;
 mod job_queue;
 mod migrations;
 mod modes;
+mod other_choices;
 mod place;
 mod policies;
 mod queries;
@@ -66,6 +67,8 @@ use self::job_queue::{JobQueue, Jobs};
 pub use self::migrations::MigrationAnswer;
 use self::migrations::Migrations;
 pub use self::modes::{ModeChange, ModesView};
+use self::other_choices::OtherChoices;
+pub use self::other_choices::StepCounts;
 pub use self::policies::{Configuration, PolicyLabels};
 use self::readings::Readings;
 pub use self::readings::{Reading, Requests};
@@ -147,6 +150,9 @@ pub struct Coordinator<A: Addresses> {
     wake: Option<Nanos>,
     outputs: Vec<Output>,
     changes: Vec<Change>,
+    /// Numbers of decisions and moves since the last step of the history.
+    counts: leeward_records::Counts,
+    other_choices: OtherChoices,
     completions: Vec<Completion<A>>,
     scratch: Scratch,
 }
@@ -199,6 +205,8 @@ impl<A: Addresses> Coordinator<A> {
             wake: None,
             outputs: Vec::new(),
             changes: Vec::new(),
+            counts: leeward_records::Counts::default(),
+            other_choices: OtherChoices::default(),
             completions: Vec::new(),
             scratch: Scratch::default(),
         }

@@ -89,6 +89,8 @@ impl<A: Addresses> Coordinator<A> {
         self.handle_outputs();
         if let Some((snapshot, request)) = input {
             self.queue_comparison(id, by, snapshot, request);
+        } else if later {
+            self.follow_none();
         }
     }
 
@@ -140,7 +142,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(Waiting { placement, mode, ruling, policies, callers }) = self.waiting.remove(&id) else {
             return;
         };
-        let Placement { spec, caller, lasts, digest } = placement;
+        let Placement { spec, caller, lasts, reference, digest } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let PlacementSpec::Replicas(spec) = &spec {
             for &host in decision.choice.iter().filter(|&&host| fabric.storage(host).is_some()) {
@@ -151,8 +153,16 @@ impl<A: Addresses> Coordinator<A> {
         let mut details =
             DecisionDetails::of(&fabric, &policy, spec.for_storage(), &decision.choice, &decision);
         Self::mark(&mut details, mode, ruling.by);
+        let is_compared_later = ruling.compare && comparison.is_none();
+        if !is_compared_later {
+            let choices = comparison.as_ref().and_then(|comparison| {
+                let (hosts, load) = comparison.other.as_ref().ok()?;
+                Some([(&decision.choice[..], &comparison.committed), (&hosts[..], load)])
+            });
+            self.follow_choices(id, &details.spec, details.by_default, choices);
+        }
         details.beside = comparison.map(|comparison| Beside::of(&fabric, &other, &comparison));
-        details.digest = digest;
+        (details.reference, details.digest) = (reference, digest);
         self.record(id, caller, lasts, details, entries, callers);
     }
 
@@ -162,11 +172,13 @@ impl<A: Addresses> Coordinator<A> {
         id: DecisionId,
         caller: Option<Caller>,
         lasts: Option<Nanos>,
-        details: DecisionDetails,
+        mut details: DecisionDetails,
         entries: Vec<EntryId>,
         callers: Vec<PlaceTo<A>>,
     ) {
         caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Decided(id)));
+        details.set_racks(self.engine.ledger().fabric());
+        self.count_decision(&details);
         let stored = self.stored_entries(&entries);
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
         let record = Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released: None });
@@ -222,6 +234,7 @@ impl<A: Addresses> Coordinator<A> {
             self.expiries.remove(&(at, id));
         }
         self.count_copies(&record, -1);
+        self.end_choices(id);
         self.promises.end(&record);
         self.release_job(&record.details.spec);
         self.changes.push(Change::Ended { id, released: record.released });

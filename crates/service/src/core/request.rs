@@ -1,5 +1,7 @@
 //! Requests to the coordinator. Times are the engine's, and names are resolved.
 
+use std::sync::Arc;
+
 use leeward_engine::Rates;
 use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
@@ -68,6 +70,8 @@ pub struct Placement {
     pub caller: Option<Caller>,
     /// Time after which the decision expires, unless its end is reported earlier.
     pub lasts: Option<Nanos>,
+    /// Name of the placed thing in the client's words; `None` without one.
+    pub reference: Option<Arc<str>>,
     /// Digest of the request ([`Placement::with_digest`]); `None` without a caller, because such a request is not
     /// repeated.
     pub digest: Option<u64>,
@@ -76,7 +80,7 @@ pub struct Placement {
 impl Placement {
     /// The placement with its digest. For a large app this takes milliseconds, so it does not run on the actor's loop.
     pub fn with_digest(self) -> Placement {
-        let digest = self.caller.as_ref().map(|_| self.spec.digest(self.lasts));
+        let digest = self.caller.as_ref().map(|_| self.spec.digest(self.lasts, self.reference.as_deref()));
         Placement { digest, ..self }
     }
 }

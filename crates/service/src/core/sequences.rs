@@ -253,6 +253,7 @@ impl Harness {
                         spec: PlacementSpec::Replicas(spec),
                         caller: caller(number),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                        reference: None,
                         digest: None,
                     },
                     to,
@@ -273,6 +274,7 @@ impl Harness {
                         spec: PlacementSpec::Tasks(spec),
                         caller: caller(number),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                        reference: None,
                         digest: None,
                     },
                     to,
@@ -297,7 +299,7 @@ impl Harness {
                 };
                 self.coordinator.place(
                     now,
-                    Placement { spec, caller: caller(number), lasts: None, digest: None },
+                    Placement { spec, caller: caller(number), lasts: None, reference: None, digest: None },
                     to,
                 );
             }

@@ -60,6 +60,7 @@ fn block_of_size(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
         spec: PlacementSpec::Replicas(spec),
         caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
         lasts: None,
+        reference: None,
         digest: None,
     }
 }
@@ -263,7 +264,7 @@ fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
         coordinator_with_idle_links("interval: 2s", Limits::default());
     let first = block(Some(("a", 1)));
     let spec = PlacementSpec::Workload(WorkloadSpec { workload: serde_json::Map::new() });
-    let other = Placement { spec, caller: first.caller.clone(), lasts: None, digest: None };
+    let other = Placement { spec, caller: first.caller.clone(), lasts: None, reference: None, digest: None };
     let reused = PlaceError::KeyReused(first.caller.clone().expect("a caller"), "replicas");
     assert_eq!(place(&mut coordinator, at(1_100), first, 0), []);
     assert_eq!(place(&mut coordinator, at(1_200), other, 1), [(1, Err(reused))]);

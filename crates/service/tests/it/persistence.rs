@@ -94,6 +94,7 @@ fn step(cluster: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
                 spec: PlacementSpec::Replicas(spec),
                 caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
                 lasts: None,
+                reference: None,
                 digest: None,
             })
         }
@@ -104,7 +105,7 @@ fn step(cluster: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
             let app = App::from_text("app", &text, &Files::default()).expect("a valid app");
             let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
-            Step::Place(Placement { spec, caller: None, lasts, digest: None })
+            Step::Place(Placement { spec, caller: None, lasts, reference: None, digest: None })
         }
         Act::Workload { name, millis, placed, lasts } => {
             let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
@@ -118,7 +119,7 @@ fn step(cluster: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
             let spec = WorkloadSpec { workload: workload.as_object().expect("an object").clone() };
             let spec = if placed { PlacementSpec::Workload(spec) } else { PlacementSpec::Volumes(spec) };
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
-            Step::Place(Placement { spec, caller: None, lasts, digest: None })
+            Step::Place(Placement { spec, caller: None, lasts, reference: None, digest: None })
         }
         Act::End(which) => Step::Release(u64::from(which) % next.max(1)),
     })
@@ -448,7 +449,12 @@ fn wait_for_advised_moves(
     coordinator.report(now, report(cluster, Act::Report(0), now)).expect("a valid report");
     for _ in 0..8 {
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, None, Vec::new()));
-        place(coordinator, now, Placement { spec, caller: None, lasts: None, digest: None }, 0);
+        place(
+            coordinator,
+            now,
+            Placement { spec, caller: None, lasts: None, reference: None, digest: None },
+            0,
+        );
     }
     for _ in 0..30 {
         now = now.plus(SECOND);

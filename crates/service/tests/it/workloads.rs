@@ -34,7 +34,7 @@ fn placement(form: &Value, key: Option<&str>) -> Placement {
         PlacementSpec::Volumes(spec)
     };
     let caller = key.map(|key| Caller::Key(Arc::from(key)));
-    Placement { spec, caller, lasts: None, digest: None }
+    Placement { spec, caller, lasts: None, reference: None, digest: None }
 }
 
 /// Sends a placement and runs the resulting jobs.

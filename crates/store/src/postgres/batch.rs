@@ -3,11 +3,12 @@
 use std::pin::Pin;
 use std::task::Poll;
 
+use leeward_records::DecisionRecord;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{Client, Error, Statement};
 
 use super::super::row::{self, Cell, signed};
-use super::super::{Change, MAX_DELETED, StoreError, schema};
+use super::super::{Change, MAX_DELETED, StoreError, period_row, schema, search};
 use super::error_text;
 use super::text::{Value, columns, value};
 use super::touched::Touched;
@@ -24,6 +25,10 @@ INSERT INTO commits (number, touched) SELECT max(commits), $2 FROM led";
 const INSERT_DECISION: &str = "
 INSERT INTO decisions SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[],
     $6::text[], $7::text[], $8::bigint[], $9::bigint[])";
+/// Inserts the searchable fields of many decisions at once.
+pub const INSERT_SEARCH: &str = "
+INSERT INTO decision_search SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[],
+    $6::text[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::text[])";
 const INSERT_COMMITMENT: &str = "INSERT INTO commitments SELECT * FROM unnest($1::bigint[], $2::text[])";
 const DELETE_COMMITMENT: &str = "DELETE FROM commitments WHERE decision = ANY($1)";
 const RELEASE: &str = "
@@ -41,6 +46,11 @@ const TRIM: &str = "DELETE FROM commits WHERE number <= (SELECT commits - $1 FRO
 pub struct Statements {
     commit: Statement,
     insert_decision: Statement,
+    insert_search: Statement,
+    update_search: Statement,
+    upsert_period: Statement,
+    forget_periods: Statement,
+    insert_link_names: Statement,
     insert_commitment: Statement,
     update_details: Statement,
     update_commitment: Statement,
@@ -52,17 +62,24 @@ pub struct Statements {
     delete_commitment: Statement,
     release: Statement,
     forget: Statement,
-    sweeps: [Statement; 2],
+    sweeps: [Statement; 3],
     trim: Statement,
 }
 
 impl Statements {
     pub async fn prepare(client: &Client) -> Result<Statements, Error> {
-        let [moves, clusters] = schema::SWEEPS.map(|sweep| client.prepare(sweep));
-        let sweeps = async { tokio::try_join!(moves, clusters) };
+        let [moves, clusters, names] = schema::SWEEPS.map(|sweep| client.prepare(sweep));
+        let sweeps = async { tokio::try_join!(moves, clusters, names) };
+        let periods = async {
+            tokio::try_join!(client.prepare(schema::UPSERT_PERIOD), client.prepare(schema::FORGET_PERIODS))
+        };
         let (
             commit,
             insert_decision,
+            insert_search,
+            update_search,
+            (upsert_period, forget_periods),
+            insert_link_names,
             insert_commitment,
             update_details,
             update_commitment,
@@ -79,6 +96,10 @@ impl Statements {
         ) = tokio::try_join!(
             client.prepare(COMMIT),
             client.prepare(INSERT_DECISION),
+            client.prepare(INSERT_SEARCH),
+            client.prepare(schema::UPDATE_SEARCH),
+            periods,
+            client.prepare(schema::INSERT_LINK_NAMES),
             client.prepare(INSERT_COMMITMENT),
             client.prepare(schema::UPDATE_DETAILS),
             client.prepare(schema::UPDATE_COMMITMENT),
@@ -96,6 +117,11 @@ impl Statements {
         Ok(Statements {
             commit,
             insert_decision,
+            insert_search,
+            update_search,
+            upsert_period,
+            forget_periods,
+            insert_link_names,
             insert_commitment,
             update_details,
             update_commitment,
@@ -132,13 +158,19 @@ impl<'a> Batch<'a> {
     ) -> Result<Batch<'a>, StoreError> {
         let touched = Touched::of(changes).text()?;
         let mut batch = vec![(&statements.commit, vec![Box::new(term) as Value<'a>, Box::new(touched)])];
-        let (mut decided, mut holds, mut ended, mut released) = (vec![], vec![], vec![], vec![]);
+        let (mut decided, mut searchable, mut holds) = (vec![], vec![], vec![]);
+        let (mut ended, mut released) = (vec![], vec![]);
         let mut others = Vec::new();
         let number = |number: u64| Cell::Number(Some(signed(number)));
+        let update_searchable = |record: &DecisionRecord| {
+            let [gain, places] = search::changing(record);
+            (&statements.update_search, values([gain, places, number(record.id.0)]))
+        };
         for change in changes {
             match change {
                 Change::Decided(record, held) => {
                     decided.push(row::decision(record)?);
+                    searchable.push(search::searchable(record));
                     holds.push([number(record.id.0), row::entries(record.id, held)?]);
                 }
                 Change::Moved(record, held) => {
@@ -148,6 +180,7 @@ impl<'a> Batch<'a> {
                         values([row::details(record)?, number(record.id.0)]),
                     ));
                     others.push((&statements.update_commitment, values([held, number(record.id.0)])));
+                    others.push(update_searchable(record));
                 }
                 Change::Migration(migration) => {
                     others.push((&statements.upsert_migration, values(row::migration(migration))));
@@ -164,6 +197,15 @@ impl<'a> Batch<'a> {
                 Change::Compared(record) => {
                     let cells = [row::details(record)?, number(record.id.0)];
                     others.push((&statements.update_details, values(cells)));
+                    others.push(update_searchable(record));
+                }
+                Change::Period(period) => {
+                    others.push((&statements.upsert_period, values(period_row::period(period)?)));
+                    others.push((&statements.forget_periods, values(period_row::forgotten(period))));
+                }
+                Change::LinkNames(cluster, names) => {
+                    let cells = period_row::link_names(*cluster, names)?;
+                    others.push((&statements.insert_link_names, values(cells)));
                 }
                 Change::Cluster(version) => {
                     others.push((&statements.insert_cluster, values(row::version(version))));
@@ -176,6 +218,7 @@ impl<'a> Batch<'a> {
         }
         if !decided.is_empty() {
             batch.push((&statements.insert_decision, columns(decided)));
+            batch.push((&statements.insert_search, columns(searchable)));
             batch.push((&statements.insert_commitment, columns(holds)));
         }
         batch.append(&mut others);

@@ -11,6 +11,7 @@
 
 mod batch;
 mod database;
+mod reader;
 mod session;
 mod text;
 mod touched;
@@ -22,8 +23,9 @@ use leeward_records::{DecisionId, DecisionRecord};
 use tokio::runtime::{Builder, Runtime};
 
 pub use self::database::Database;
+use self::reader::PostgresReader;
 use self::session::Session;
-use super::{Change, Durability, Kind, Leadership, SWEEP, State, Store, StoreError};
+use super::{Change, Durability, Kind, Leadership, Reader, SWEEP, State, Store, StoreError};
 
 /// Idle time after which the server ends a session, even within a transaction. The leadership ends with the session.
 /// The service sends a statement twice a second.
@@ -174,6 +176,10 @@ impl Store for Postgres {
 
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.run(async |store| store.session().await?.decisions(ids).await)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        Ok(Box::new(PostgresReader::new(self.database.clone())?))
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {

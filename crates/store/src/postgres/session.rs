@@ -7,8 +7,8 @@ use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Error, IsolationLevel, Statement, Transaction};
 
 use super::super::row::{self, ResultRow, signed, unsigned};
-use super::super::{Change, Durability, State, StoreError, Updates, schema};
-use super::batch::{Batch, Statements};
+use super::super::{Change, Durability, State, StoreError, Updates, schema, search};
+use super::batch::{Batch, INSERT_SEARCH, Statements};
 use super::database::Database;
 use super::touched::Touched;
 use super::{IDLE, LOCK, SCHEMA_LOCK, text};
@@ -88,10 +88,32 @@ async fn upgrade_schema(client: &mut Client) -> Result<(), StoreError> {
         // No timeout: an upgrade of many rows may take long.
         upgrade.batch_execute(step).await?;
     }
+    if (1..schema::SEARCHABLE).contains(&found) {
+        add_searchable(&upgrade).await?;
+    }
     if found < known {
         reply(upgrade.batch_execute(&format!("DELETE FROM made; INSERT INTO made VALUES ({known})"))).await?;
     }
     reply(upgrade.commit()).await
+}
+
+/// Adds the searchable fields of the decisions of an earlier version of the program.
+async fn add_searchable(upgrade: &Transaction<'_>) -> Result<(), StoreError> {
+    let insert = reply(upgrade.prepare(INSERT_SEARCH)).await?;
+    let all = reply(upgrade.prepare(schema::ALL_DECISIONS)).await?;
+    let portal = reply(upgrade.bind_raw(&all, None::<i64>)).await?;
+    loop {
+        let rows = reply_within(LONG_PATIENCE, upgrade.query_portal(&portal, FETCH_SIZE)).await?;
+        let records: Result<Vec<DecisionRecord>, StoreError> =
+            rows.iter().map(|row| Ok(row::read_decision(row)?.0)).collect();
+        let records = records?;
+        let searchable = text::columns(records.iter().map(search::searchable).collect());
+        reply_within(LONG_PATIENCE, async { upgrade.execute_raw(&insert, searchable).await.map(drop) })
+            .await?;
+        if rows.len() < FETCH_SIZE as usize {
+            return Ok(());
+        }
+    }
 }
 
 impl Session {

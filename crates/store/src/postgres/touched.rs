@@ -44,6 +44,7 @@ impl Touched {
                 Change::Job(name, _) | Change::JobOver(name) => touched.jobs.insert(name.clone()),
                 Change::Compared(record) => touched.compared.insert(signed(record.id.0)),
                 Change::Modes(_) => std::mem::replace(&mut touched.modes, true),
+                Change::Period(_) | Change::LinkNames(..) => continue,
                 Change::Cluster(_) => std::mem::replace(&mut touched.cluster, true),
             };
         }

@@ -9,7 +9,7 @@ use super::{DRY_RUN, ID, IF_MATCH, KEY};
 use crate::http::pages::Page;
 use crate::http::table::Content::{Json, Nothing};
 use crate::http::table::{Operation, Subject, of, path, query};
-use crate::http::{cluster, history, migrations, network, pages, probes, shapes};
+use crate::http::{cluster, history, migrations, network, pages, probes, series, shapes};
 use leeward_access::Role;
 
 pub(super) const SUBJECT: Subject = Subject {
@@ -90,20 +90,20 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/links/{link}/history",
             role: Some(Role::Read),
-            summary: "Get the load of a link over the last hour.",
+            summary: "Get the load of a link over the last hour, or over up to a month.",
             parameters: &[path("link", "Name of the link.", of::<String>), query::<history::SeriesQuery>()],
             body: None,
-            answers: &[(200, "History of the link.", Json(of::<history::History>))],
+            answers: &[(200, "History of the link.", Json(of::<series::History>))],
             handler: || get(history::link_history),
         },
         Operation {
             method: Method::GET,
             path: "/v1/history",
             role: Some(Role::Read),
-            summary: "Get the loads of links of racks or hosts over the last hour.",
+            summary: "Get the loads of links of racks or hosts over the last hour, or over up to a month.",
             parameters: &[query::<history::HistoryQuery>()],
             body: None,
-            answers: &[(200, "History of the links.", Json(of::<history::History>))],
+            answers: &[(200, "History of the links.", Json(of::<series::History>))],
             handler: || get(history::history),
         },
         Operation {

@@ -7,7 +7,7 @@ use super::{DRY_RUN, ID, KEY};
 use crate::http::pages::Page;
 use crate::http::table::Content::{self, Json};
 use crate::http::table::{Operation, Subject, of, path, query};
-use crate::http::{decisions, pages, place, policies, reports, score, workloads};
+use crate::http::{decisions, pages, place, policies, reports, score, search, workloads};
 use leeward_access::Role;
 
 /// Answers to a request that places.
@@ -118,11 +118,11 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/decisions",
             role: Some(Role::Read),
-            summary: "List decisions in memory, newest first.",
-            parameters: &[query::<decisions::ListQuery>()],
+            summary: "List decisions, newest first, or search all stored ones.",
+            parameters: &[query::<search::SearchQuery>()],
             body: None,
             answers: &[(200, "Decisions.", Json(of::<Page<decisions::Decision>>))],
-            handler: || get(decisions::decisions),
+            handler: || get(search::decisions),
         },
         Operation {
             method: Method::GET,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::DRY_RUN;
 use crate::http::table::Content::{Json, Nothing, Stream, Text};
 use crate::http::table::{Operation, Subject, header, of, query};
-use crate::http::{board, demo, events, metrics, modes, reload, snapshot, status};
+use crate::http::{board, demo, events, metrics, modes, reload, snapshot, status, summary};
 use crate::reload::Reloaded;
 use leeward_access::Role;
 
@@ -53,6 +53,16 @@ pub(super) const SUBJECT: Subject = Subject {
             body: None,
             answers: &[(200, "The service.", Json(of::<status::Status>))],
             handler: || get(status::status),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/summary",
+            role: Some(Role::Read),
+            summary: "Get what the service saw and did: decisions, moves, hot links with and without Leeward.",
+            parameters: &[query::<summary::SummaryQuery>()],
+            body: None,
+            answers: &[(200, "The summary.", Json(of::<summary::Summary>))],
+            handler: || get(summary::summary),
         },
         Operation {
             method: Method::GET,

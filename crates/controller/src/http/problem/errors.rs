@@ -8,7 +8,7 @@ use leeward_records::Clock;
 use leeward_registry::Registration;
 use leeward_service::{
     AnswerError, CallError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload, PlaceError,
-    ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, VersionConflict, WhatIfError,
+    ReadError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, VersionConflict, WhatIfError,
 };
 
 use super::{ANSWERED, BROKEN, BUSY, FOLLOWER, NOT_FOUND, Problem, REFUSED, SEQUENCE, STORE};
@@ -30,6 +30,15 @@ impl<E: IntoProblem> IntoProblem for CallError<E> {
         match self {
             CallError::Unavailable(reason) => reason.problem(clock),
             CallError::Failed(error) => error.problem(clock),
+        }
+    }
+}
+
+impl IntoProblem for ReadError {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            ReadError::Busy => Problem::new(BUSY, self.to_string()),
+            ReadError::Store(error) => Problem::new(STORE, format!("the store could not be read: {error}")),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_records::schema::Name;
+use leeward_records::schema::{Name, Reference};
 use leeward_records::{Caller, ClusterVersion};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -146,6 +146,15 @@ impl Problem {
         let detail =
             format!("expected a name of 1 to {} characters, none of them a control character", Name::LONGEST);
         Problem::field(field, detail)
+    }
+
+    /// Empty or too long name of a placed thing, or one with control characters.
+    pub fn reference(field: impl Into<String>) -> Problem {
+        let longest = Reference::LONGEST;
+        Problem::field(
+            field,
+            format!("expected a text of 1 to {longest} characters, none of them a control character"),
+        )
     }
 
     /// Invalid body without a single wrong field.

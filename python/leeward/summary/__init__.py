@@ -1,0 +1,6 @@
+"""Presentation of what a service saw and did: one text, and one page to mail."""
+
+from leeward.summary.page import write_page
+from leeward.summary.rows import effect_sentence, hot_rows, kind_rows, mattered_rows, move_sentence
+
+__all__ = ["effect_sentence", "hot_rows", "kind_rows", "mattered_rows", "move_sentence", "write_page"]
