@@ -42,7 +42,7 @@ PYTHON_SOURCES := python reproduce scripts/crates scripts/man scripts/packages s
 
 .PHONY: help
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Sources of the dashboard. Systems without Node skip its build.
 WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell find web/src web/public -type f 2>/dev/null)
@@ -79,7 +79,11 @@ man: build ## Write manual pages for the command into .venv/share/man
 
 .PHONY: image
 image: wheel ## Build a container image from the wheel, with podman or docker
-	@scripts/image
+	@scripts/image leeward
+
+.PHONY: service-image
+service-image: binaries ## Build a container image of leewardd alone, with podman or docker
+	@scripts/image leewardd
 
 # The demo needs neither the service nor the solver, whose libraries take most of the time of a first build. If there is
 # a complete build, the demo uses it.

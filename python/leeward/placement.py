@@ -133,7 +133,8 @@ def place_tasks(
         explain: Number of candidates of each task to keep in `why`.
 
     Returns:
-        `tasks` (each with its `host`, or None), `refused` (reason without a placement, or None),
+        `tasks` (each with its `host`, or None), `refused` (a list of reasons: one for the app, or with
+        `together=False` one for each task without a host; None if all tasks have hosts),
         `completion_s` (end of the last transfer by the model of Choreo's appendix), `transfers` (each with
         its hosts, its limiting link and its end), `gap` and `proven` (share of the completion time that
         another placement might still save, from policies that know it), `why`, `policy`, `app` and

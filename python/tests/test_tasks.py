@@ -53,6 +53,18 @@ def test_an_app_is_placed_with_the_link_that_limits_each_transfer(run: Run, tena
     assert "transfers end after 1 s" in result.stdout
 
 
+def test_each_refused_task_has_a_reason(tenant: Path) -> None:
+    large = leeward.place_tasks(tenant, matrix=[[0]], cpus="3", policy="choreo")
+    assert isinstance(large["refused"], list)
+    assert len(large["refused"]) == 1
+    assert "task0" in large["refused"][0]
+    app = tenant.with_name("alone.yaml")
+    app.write_text("tasks:\n  - {name: a, cpus: 3}\n  - {name: b, cpus: 1}\n  - {name: c, cpus: 3}\n")
+    alone = leeward.place_tasks(tenant, app, policy="borg", together=False)
+    assert len(alone["refused"]) == 2
+    assert [task["host"] is None for task in alone["tasks"]] == [True, False, True]
+
+
 def test_json_equals_the_python_decision(run: Run, tenant: Path) -> None:
     options = ["--cluster", str(tenant), "--app", "app.yaml", "--policy", "choreo-exact", "-o", "json"]
     decision = json.loads(run("place", "tasks", *options).stdout)

@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 use leeward_fabric::Nanos;
 
 /// Clocks of the machine.
+#[derive(Clone, Copy)]
 pub struct Clock(Instant);
 
 #[expect(clippy::disallowed_methods, reason = "the adapter that reads clocks")]

@@ -20,6 +20,7 @@ mod clock;
 mod counters;
 mod disks;
 mod event;
+mod liveness;
 mod machine;
 mod queues;
 mod reading;

@@ -2,17 +2,20 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
+use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_probe::Limits;
 use leeward_probe::control::Listener;
+use leeward_systemd::Notifier;
 
 use crate::client::Client;
 use crate::clock::{Clock, random};
 use crate::counters::Meter;
-use crate::event::Event;
+use crate::liveness::{Liveness, Message};
 use crate::machine::Machine;
 use crate::report::{Disks, Reporter};
 use crate::report_schedule::ReportSchedule;
@@ -33,8 +36,12 @@ impl<E> From<InputError> for StopReason<E> {
     }
 }
 
+/// Time between two looks at the threads without systemd.
+const IDLE: Duration = Duration::from_secs(3_600);
+
 /// Reads and reports until the process ends. A report that was not sent by then is lost. `log` receives events, one
-/// line each. With several controllers, a line begins with the controller's URL.
+/// line each. With several controllers, a line begins with the controller's URL. systemd is notified if it started the
+/// agent.
 ///
 /// # Errors
 /// Returns the reason of the stop; see [`StopReason`].
@@ -55,24 +62,55 @@ pub fn run<E>(
         serving.map_err(|error| InputError::new("--probe-listen", error))?;
     }
     let several = clients.len() > 1;
-    let (events, receiver) = channel();
+    let (messages, receiver) = channel();
+    let clock = Clock::start();
+    let notifier = match Notifier::from_env() {
+        Ok(notifier) => notifier,
+        Err(error) => {
+            let line = format!("systemd is not notified: NOTIFY_SOCKET unavailable: {error}");
+            log(&line).map_err(StopReason::Output)?;
+            None
+        }
+    };
+    let mut liveness =
+        Liveness::new(notifier, clients.iter().map(Client::url), settings.interval, clock.now());
     for client in clients {
-        let (settings, events) = (settings.clone(), events.clone());
+        let (settings, messages) = (settings.clone(), messages.clone());
         let builder = thread::Builder::new().name("leeward-reports".to_owned());
-        let reporting = builder.spawn(move || report_to(&client, &settings, probe, &events));
+        let reporting = builder.spawn(move || report_to(&client, &settings, probe, clock, &messages));
         reporting.map_err(|error| InputError::new("--controller", error))?;
     }
+    let period = liveness.period();
+    let mut next_tick = clock.now();
     loop {
-        // This sender keeps the channel open.
-        let Ok((url, event)) = receiver.recv() else { unreachable!("{events:?} is held") };
-        let line = if several { format!("{url}: {event}") } else { event.to_string() };
-        log(&line).map_err(StopReason::Output)?;
+        if let Some(period) = period.filter(|_| clock.now() >= next_tick) {
+            liveness.tick(clock.now());
+            next_tick = clock.now().plus(Nanos(period.as_nanos() as u64));
+        }
+        let wait = period.map_or(IDLE, |_| Duration::from_nanos(next_tick.since(clock.now()).0));
+        match receiver.recv_timeout(wait) {
+            Ok((url, Message::Event(event))) => {
+                let line = if several { format!("{url}: {event}") } else { event.to_string() };
+                log(&line).map_err(StopReason::Output)?;
+                liveness.record(&url, &event);
+            }
+            Ok((url, Message::Turn { next, attempted })) => liveness.turn(&url, next, attempted),
+            Err(RecvTimeoutError::Timeout) => {}
+            // This sender keeps the channel open.
+            Err(RecvTimeoutError::Disconnected) => unreachable!("{messages:?} is held"),
+        }
     }
 }
 
 /// Reads and reports to one controller, independent of others, until the receiver of events is gone.
-fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &Sender<(String, Event)>) {
-    let (mut machine, clock) = (Machine::default(), Clock::start());
+fn report_to(
+    client: &Client,
+    settings: &Settings,
+    probe: Option<u16>,
+    clock: Clock,
+    messages: &Sender<(String, Message)>,
+) {
+    let mut machine = Machine::default();
     let schedule = ReportSchedule::new(settings.interval, clock.now(), random());
     let meter = Meter::new(settings.interfaces.iter().cloned());
     let disks = Disks::new(settings.devices.iter().cloned());
@@ -82,16 +120,19 @@ fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &
             Ok(reading) => reporter.read(&reading),
             Err(error) => reporter.read_failed(error.to_string()).into_iter().collect(),
         };
-        if let Some(report) = reporter.report(clock.now()) {
+        let report = reporter.report(clock.now());
+        let attempted = report.is_some();
+        if let Some(report) = report {
             let reply = client.send(&report);
             new_events.extend(reporter.process_reply(clock.now(), reply, random()));
         }
-        for event in new_events {
-            if events.send((client.url().to_owned(), event)).is_err() {
+        let next = reporter.next(clock.now(), random());
+        let events = new_events.into_iter().map(Message::Event);
+        for message in events.chain([Message::Turn { next, attempted }]) {
+            if messages.send((client.url().to_owned(), message)).is_err() {
                 return;
             }
         }
-        let next = reporter.next(clock.now(), random());
         clock.sleep_until(next);
     }
 }

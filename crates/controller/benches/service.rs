@@ -14,7 +14,9 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_placement::{Explain, replicas};
 use leeward_records::{PlacementSpec, ReplicasSpec};
-use leeward_service::{Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report};
+use leeward_service::{
+    Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report, TelemetryState,
+};
 use leeward_store::{Database, Durability, Postgres, Sqlite, Store};
 use leeward_testing::bench;
 use leeward_testing::clusters::{cluster, ledger, racks_of_twenty};
@@ -114,9 +116,9 @@ fn task_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
         let (copy, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
         let make = Box::new(move |_: &Cluster, _: bool| coordinator_with_reports(&copy));
         let file = NewCluster::read("bench", &racks_of_twenty(RACKS)).expect("a valid cluster");
-        let (handle, actor) = Handle::open(make, file, Box::new(store), frozen_clock(), "bench".into())
-            .await
-            .expect("an empty store");
+        let (store, telemetry) = (Box::new(store), TelemetryState::default());
+        let opened = Handle::open(make, file, store, frozen_clock(), "bench".into(), telemetry).await;
+        let (handle, actor) = opened.expect("an empty store");
         tokio::spawn(actor);
         let start = Instant::now();
         let clients: Vec<_> = (0..CONNECTIONS)

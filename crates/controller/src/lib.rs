@@ -8,6 +8,7 @@ mod configured;
 mod connections;
 mod exposure;
 mod http;
+mod kept_telemetry;
 mod log;
 mod off_switch;
 mod polling;

@@ -16,7 +16,9 @@ use leeward_frames::Snapshots;
 use leeward_ledger::{LedgerSettings, SettingsError};
 use leeward_prometheus::{Telemetry, poll};
 use leeward_records::{Clock, Modes};
-use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
+use leeward_service::{
+    AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels, TelemetryFile,
+};
 use leeward_store::Store;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
@@ -28,13 +30,14 @@ use crate::connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS
 use crate::http::{
     About, AppState, Board, Bodies, Reporters, admin_routes, description, reserve_routes, routes,
 };
+use crate::kept_telemetry::TelemetryKeeper;
 use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
 use crate::probes::Probes;
 use crate::reload::{Reload, Reloadable};
 use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
-use leeward_observability::{Events, Metrics, Notifier, ObservedStore, watch, watch_clock};
+use leeward_observability::{Events, Metrics, ObservedStore, ServiceNotifier, watch, watch_clock};
 use leeward_settings::ProbeSettings;
 
 /// Time limit for requests in progress to finish during a shutdown.
@@ -70,6 +73,8 @@ pub struct Service {
     pub configured: Arc<ArcSwap<Configured>>,
     /// File whose existence turns every mode off; `None` for no such file.
     pub off_file: Option<PathBuf>,
+    /// File that keeps telemetry over a restart; none by default.
+    pub telemetry_file: Option<TelemetryFile>,
     /// Reload of settings; `None` if there is nothing to reload.
     pub reload: Option<Arc<Reload>>,
     /// Polling of Prometheus; off by default.
@@ -89,7 +94,7 @@ pub struct Service {
     /// Listener for health, metrics and administration, with connections of its own; none by default.
     pub admin_listener: Option<std::net::TcpListener>,
     /// Messages to systemd.
-    notifier: Option<Arc<Notifier>>,
+    notifier: Option<Arc<ServiceNotifier>>,
     cluster: NewCluster,
     seed: u64,
     interval: Nanos,
@@ -150,6 +155,7 @@ impl Service {
             tls: None,
             configured: Arc::new(ArcSwap::from_pointee(configured)),
             off_file: None,
+            telemetry_file: None,
             reload: None,
             telemetry: Arc::new(Telemetry::new(None)),
             advertise: None,
@@ -191,12 +197,7 @@ impl Service {
             let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Failed)?;
             let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Failed)?;
             let hangups = signal(SignalKind::hangup()).map_err(RunError::Failed)?;
-            self.notifier = Notifier::from_env()
-                .inspect_err(
-                    |error| tracing::warn!(%error, "NOTIFY_SOCKET unavailable: systemd is not notified"),
-                )
-                .unwrap_or_default()
-                .map(Arc::new);
+            self.notifier = ServiceNotifier::from_env().map(Arc::new);
             let notifier = self.notifier.clone();
             let reloading = tokio::spawn(reload_on(hangups, self.reload.clone(), notifier));
             let listener = TcpListener::bind(address).await.map_err(RunError::Listen)?;
@@ -249,10 +250,10 @@ impl Service {
                 }
             }
         };
-        let checking = {
-            let access = app.access.clone();
-            async move { watch_tokens(&access, &handle).await }
-        };
+        let keeper = app.keeper.clone();
+        let keeping = keeper.keep(&handle, app.about.interval);
+        let access = app.access.clone();
+        let checking = watch_tokens(&access, &handle);
         let app = Arc::new(app);
         let acceptor =
             Acceptor { listener: MAIN, routes: routes(app.clone()), reserve: None, metrics, patience, tls };
@@ -275,6 +276,7 @@ impl Service {
             never = ticking => match never {},
             never = notifying => match never {},
             never = checking => match never {},
+            never = keeping => match never {},
             never = switching => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
@@ -288,6 +290,7 @@ impl Service {
         events.close();
         // Without a timeout, a client that reads nothing would block the shutdown forever.
         let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
+        keeper.save(&handle).await;
         Ok(())
     }
 
@@ -323,9 +326,13 @@ impl Service {
         let metrics = Arc::new(Metrics::default());
         let store =
             Box::new(ObservedStore::new(store, metrics.clone(), events.clone(), configured.load().modes));
-        let handle = Handle::open(coordinator, cluster, store, clock.clone(), address.clone()).await;
+        let ledger = configured.load().ledger.clone();
+        let (keeper, telemetry_state) = TelemetryKeeper::read(self.telemetry_file, &clock, ledger).await;
+        let opened =
+            Handle::open(coordinator, cluster, store, clock.clone(), address.clone(), telemetry_state).await;
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let (handle, actor) = handle.map_err(unreadable)?;
+        let (handle, actor) = opened.map_err(unreadable)?;
+        keeper.log(&handle);
         let probes = Probes::new(self.probes, interval, clock.now());
         let snapshots = Snapshots::new(handle.clone(), clock.clone(), &address);
         if let Some(reload) = &reload {
@@ -343,6 +350,7 @@ impl Service {
             access,
             reload,
             telemetry,
+            keeper,
             demo: self.demo.then(Board::default),
             probes,
             reporters: Reporters::default(),
@@ -370,7 +378,7 @@ fn admin_listener(listener: std::net::TcpListener) -> io::Result<TcpListener> {
 }
 
 /// Reloads the settings on every signal.
-async fn reload_on(mut hangups: Signal, reload: Option<Arc<Reload>>, notifier: Option<Arc<Notifier>>) {
+async fn reload_on(mut hangups: Signal, reload: Option<Arc<Reload>>, notifier: Option<Arc<ServiceNotifier>>) {
     while hangups.recv().await.is_some() {
         if let Some(notifier) = &notifier {
             notifier.reloading();

@@ -69,11 +69,11 @@ impl EngineSnapshot {
         self.ledger.at()
     }
 
-    /// Returns the earliest end of the last accepted windows of some links.
+    /// Returns the earliest end of the last accepted windows of some links; `None` without a window.
     pub fn measured_until(&self, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(&mut scratch);
-        links.into_iter().map(|link| view.measured_until(link)).min()
+        links.into_iter().filter_map(|link| view.window_end(link)).min()
     }
 
     /// Places the tasks of an app by a policy of the engine and their stated demands, for

@@ -88,7 +88,7 @@ impl Ledger {
             agenda: BTreeSet::new(),
             clients: BTreeMap::new(),
             epoch: Epoch::default(),
-            unknown_after: settings.unknown_after(),
+            unknown_after: settings.known_for(),
             fabric,
             settings,
         };

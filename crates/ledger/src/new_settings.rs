@@ -28,7 +28,7 @@ impl Ledger {
         if settings == self.settings {
             return Ok(());
         }
-        self.unknown_after = settings.unknown_after();
+        self.unknown_after = settings.known_for();
         self.settings = settings;
         self.await_windows();
         self.derive_all(now);

@@ -113,8 +113,8 @@ impl LedgerSettings {
         self.grace.unwrap_or(Nanos(self.interval.0 / 2))
     }
 
-    /// The time without a report after which a resource is unknown, under `missing: strict`.
-    pub(crate) fn unknown_after(&self) -> Nanos {
+    /// The time for which a report counts: afterwards a resource without a new one is unknown, under `missing: strict`.
+    pub fn known_for(&self) -> Nanos {
         Nanos((self.unknown_after * self.interval.0 as f64) as u64)
     }
 

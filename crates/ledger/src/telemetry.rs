@@ -16,7 +16,7 @@ use crate::settings::{Initial, Missing};
 use crate::state::{Gauge, Source};
 
 /// Number of consecutive missing reports after which another one changes nothing.
-const MOST_MISSED: u64 = 1 << 12;
+pub(crate) const MOST_MISSED: u64 = 1 << 12;
 
 impl Ledger {
     /// Accepts samples. The order of reports, and of samples within one, does not matter: only their windows do.

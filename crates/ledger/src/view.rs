@@ -214,6 +214,12 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(whole)
     }
 
+    /// End of the last accepted window; `None` if the load, known or not, comes from no window. The load of a rack is known
+    /// without a window if one of its hosts is known to be down.
+    pub fn window_end(&self, resource: ResourceId) -> Option<Nanos> {
+        Some(self.measured_until(resource)).filter(|&until| until > Nanos(0))
+    }
+
     /// End of the last accepted window. Zero if no window was accepted, or none since the resource's host came up. If
     /// [`View::measured`] is `None`, the load has been unknown since then.
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {

@@ -21,7 +21,7 @@ pub use self::events::{Event, EventRecord, Events, Hot};
 pub use self::exposition::Exposition;
 pub use self::metrics::{Active, Metrics};
 pub use self::observed_store::ObservedStore;
-pub use self::systemd::Notifier;
+pub use self::systemd::ServiceNotifier;
 
 /// Shortest time between two load events.
 const TICK: Duration = Duration::from_millis(900);

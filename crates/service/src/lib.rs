@@ -13,6 +13,7 @@
 
 mod actor;
 mod core;
+mod telemetry_file;
 
 pub use self::actor::{
     Access, AnswerDryRun, AnswerMigration, Changed, Channels, Closed, DryRun, GetDecision, GetHolding,
@@ -23,9 +24,11 @@ pub use self::actor::{
 pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, Completion, Configuration, Coordinator,
     Counts, DecisionError, DecisionLookup, DecisionQuery, DeviceState, HostReport, HostState, InvalidReport,
-    InvalidReportReason, Job, JobResult, Limits, LinkState, MigrationAnswer, MigrationQuery, ModeChange,
-    ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue,
-    RackContent, Rated, Reading, ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests,
-    ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryState, TooManyJobs,
-    UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
+    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, KnownReading, Limits, LinkState,
+    MigrationAnswer, MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo,
+    Placed, Placement, PolicyLabels, Queue, RackContent, Rated, ReadTelemetry, Reading, ReleaseError, Report,
+    ReportPart, ReportSummary, ReportedDiskName, Requests, ReservationState, Score, ScoreError, ScoreTo,
+    Scores, Skipped, TaskState, TelemetryPiece, TelemetryState, TooManyJobs, UNKNOWN, Unavailable,
+    WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };
+pub use self::telemetry_file::{TelemetryFile, TelemetryFileError};

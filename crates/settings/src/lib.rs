@@ -48,6 +48,9 @@ pub struct Settings {
     /// Store of decisions: a file, `memory`, or a PostgreSQL URL, `postgres://user@host/database`, which
     /// several services may share. Default: a file with the cluster's name.
     pub store: Option<String>,
+    /// File that keeps telemetry over a restart, or `none`. Default: the store's file with `.telemetry` after its name;
+    /// `none` for a store in memory or in a database.
+    pub telemetry_file: Option<String>,
     /// Failures that acknowledged decisions survive.
     pub durability: Durability,
     /// Number of stored decisions, besides those that still hold resources.
@@ -196,6 +199,7 @@ impl Default for Settings {
             seed: 1,
             advertise: None,
             store: None,
+            telemetry_file: None,
             durability: Durability::default(),
             keep: 1_000_000,
             limits: LimitSettings::default(),
@@ -295,6 +299,7 @@ impl Settings {
             ("seed", self.seed != other.seed),
             ("advertise", self.advertise != other.advertise),
             ("store", self.store != other.store),
+            ("telemetry_file", self.telemetry_file != other.telemetry_file),
             ("durability", self.durability != other.durability),
             ("keep", self.keep != other.keep),
             ("limits.connections", limits.connections != new_limits.connections),

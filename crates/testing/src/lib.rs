@@ -5,6 +5,7 @@
 //! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of
 //!   the repository, so their tests are skipped without them, under CI too.
 //! * [`postgres`] runs a PostgreSQL server for the tests of the store and the service.
+//! * [`booted`] runs scripts in a systemd that boots, where the machine can.
 //! * [`clusters`] holds clusters and ledgers that several tests share.
 //! * [`workloads`] has workloads with SLOs.
 //! * [`numbers`] draws pseudorandom numbers, and [`bench`] has the clocks of benchmarks.
@@ -15,6 +16,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 pub mod bench;
+pub mod booted;
 pub mod clusters;
 pub mod golden;
 pub mod numbers;

@@ -310,6 +310,16 @@ class Reported(TypedDict):
     epoch: int
 
 
+class KeptTelemetry(TypedDict):
+    """Telemetry that the service kept over its last restart: counts of what was fresh at the start."""
+
+    file: str
+    links: int
+    devices: int
+    hosts: int
+    problem: str | None
+
+
 class Status(TypedDict):
     """Version and counts of the service."""
 
@@ -337,6 +347,7 @@ class Status(TypedDict):
     leader: str | None
     stalled: str | None
     telemetry: dict[str, Any] | None
+    kept_telemetry: KeptTelemetry | None
     demo: dict[str, Any] | None
 
 

@@ -21,6 +21,7 @@ use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
 use super::reporters::Reporters;
 use crate::configured::Configured;
+use crate::kept_telemetry::TelemetryKeeper;
 use crate::off_switch::OffSwitch;
 use crate::probes::Probes;
 use crate::reload::Reload;
@@ -75,6 +76,8 @@ pub struct AppState {
     pub reload: Option<Arc<Reload>>,
     /// State of Prometheus polling.
     pub telemetry: Arc<Telemetry>,
+    /// Telemetry kept over a restart.
+    pub keeper: TelemetryKeeper,
     /// Comparison of a demo; `None` outside demo mode.
     pub demo: Option<Board>,
     /// Surveys and participating hosts.

@@ -22,6 +22,7 @@ use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, SharedState};
 use crate::configured::Configured;
 use crate::exposure;
+use crate::kept_telemetry::KeptTelemetryView;
 use leeward_observability::{direction, unsettled_step};
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
@@ -91,6 +92,8 @@ pub struct Status {
     warnings: Vec<String>,
     /// State of Prometheus polling; null without polling.
     telemetry: Option<Telemetry>,
+    /// Telemetry kept over a restart; null without a file for it.
+    kept_telemetry: Option<KeptTelemetryView>,
     /// Summary of the demo; null outside demo mode.
     demo: Option<board::About>,
 }
@@ -249,6 +252,7 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         released_early: counts.released_early,
         warnings,
         telemetry: app.telemetry.status().map(|status| Telemetry::of(&status, &app.clock)),
+        kept_telemetry: app.keeper.view(&app.handle),
         demo: board::About::of(app.demo.as_ref()),
     };
     Ok(Json(status).into_response())

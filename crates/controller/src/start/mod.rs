@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
 use leeward_prometheus::{Plan, Telemetry};
-use leeward_service::NewCluster;
+use leeward_service::{NewCluster, TelemetryFile};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -121,6 +121,8 @@ impl Ready {
             })?;
         let mut service = Service::with(cluster, configured, settings.seed, store);
         service.off_file = settings.off_file.as_ref().map(PathBuf::from);
+        let telemetry_file = location.telemetry_file(settings.telemetry_file.as_deref());
+        service.telemetry_file = telemetry_file.map(TelemetryFile::new);
         let limits = &settings.limits;
         service.patience = Duration::from_nanos(limits.patience.0);
         let connections = limits.connections.map(|connections| connections as usize);

@@ -50,6 +50,20 @@ impl StoreLocation {
         }
     }
 
+    /// File that keeps telemetry over a restart, from its setting; `None` for no such file.
+    pub fn telemetry_file(&self, setting: Option<&str>) -> Option<PathBuf> {
+        match (setting, self) {
+            (Some("none"), _) => None,
+            (Some(file), _) => Some(PathBuf::from(file)),
+            (None, StoreLocation::File(file)) => {
+                let mut name = file.clone().into_os_string();
+                name.push(".telemetry");
+                Some(PathBuf::from(name))
+            }
+            (None, StoreLocation::Memory | StoreLocation::Database(_)) => None,
+        }
+    }
+
     /// Opens the store.
     ///
     /// # Errors

@@ -7,12 +7,14 @@ mod support {
     pub mod prometheus;
 }
 
+mod booted;
 mod leaders;
 mod many;
 mod modes;
 mod panics;
 mod program;
 mod reliability;
+mod restart;
 mod soak;
 mod systemd;
 mod telemetry;

@@ -1,7 +1,7 @@
 //! Restoration of decisions from before a restart: ledger and hosts end up as if this engine had made them.
 
-use leeward_fabric::{Bytes, HostId, Nanos};
-use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
+use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
+use leeward_ledger::{CommitError, Entry, EntryId, Estimate, Transaction};
 use leeward_placement::tasks::{AppRequest, Task};
 
 use super::Engine;
@@ -49,6 +49,13 @@ impl Engine {
     /// be promised.
     pub fn resume_promise(&mut self, at: Nanos, entries: Vec<Entry>) -> Result<Vec<EntryId>, CommitError> {
         self.recommit(at, entries)
+    }
+
+    /// Continues with the estimates of another engine, after the entries are restored. Returns the resources of the
+    /// estimates that count now. No move is advised before the next report.
+    pub fn restore_estimates(&mut self, now: Nanos, estimates: &[Estimate]) -> Vec<ResourceId> {
+        let now = self.advance(now);
+        self.ledger.restore(estimates, now)
     }
 
     fn recommit(&mut self, at: Nanos, add: Vec<Entry>) -> Result<Vec<EntryId>, CommitError> {

@@ -1,6 +1,7 @@
 //! Integration tests of the ledger: rules, properties, a reference model, and the conformance vectors.
 
 mod conformance;
+mod estimates;
 mod hostile;
 mod model;
 mod new_settings;

@@ -304,8 +304,8 @@ impl ChainSearch<'_, '_, '_, '_> {
 
     /// Records that the decision uses the load of a link.
     fn record_use(&mut self, link: ResourceId) {
-        let seen = self.context.view.measured_until(link);
-        self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
+        let seen = self.context.view.window_end(link);
+        self.oldest = [self.oldest, seen].into_iter().flatten().min();
     }
 
     /// Returns the rank of a candidate with `left` bit/s left: by this rate, then by fill, then by uplink class.

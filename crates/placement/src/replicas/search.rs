@@ -247,8 +247,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         // If hosts have no counters, only the windows of their racks count.
         let view = &*self.context.view;
         for hop in self.selected[from..].iter().filter(|hop| view.measured(hop.resource).is_some()) {
-            let seen = view.measured_until(hop.resource);
-            self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
+            self.oldest = [self.oldest, view.window_end(hop.resource)].into_iter().flatten().min();
         }
         let hops = self.selected[from..].to_vec();
         self.context.view.add(&transfer(self.request, hops, None, Fade::AtNextWindow, now));

@@ -22,7 +22,7 @@ use super::operations::{
 };
 use crate::core::{
     AdmissionPolicies, Configuration, Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery,
-    ModeChange, Placement, PolicyLabels, Report, Score,
+    ModeChange, Placement, PolicyLabels, ReadTelemetry, Report, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -144,6 +144,7 @@ fn rows() -> Vec<Row> {
     };
     let rows = vec![
         row(coordinator, Report { window: (Nanos(0), NOW), ..Report::default() }),
+        row(coordinator, ReadTelemetry { first: 0, most: 9 }),
         row(coordinator, block()),
         row(coordinator, DryRun(block())),
         row(coordinator, Release(DecisionId(2))),
@@ -188,6 +189,7 @@ fn the_accesses_are_those_of_the_table() {
     use Access::{Compute, Read, Telemetry, Write};
     let expected = [
         ("Report", Telemetry),
+        ("ReadTelemetry", Telemetry),
         ("Placement", Write),
         ("DryRun", Compute),
         ("Release", Write),

@@ -47,7 +47,9 @@ use self::run::Actor;
 pub use self::snapshots::LeaderState;
 use self::snapshots::{PublishedState, SnapshotPublisher};
 use self::writer::{Extent, GroupCommitWriter};
-use crate::core::{Answer, CallError, Coordinator, JobResult, NetworkSnapshot, Unavailable};
+use crate::core::{
+    Answer, CallError, Coordinator, JobResult, KeptTelemetry, NetworkSnapshot, TelemetryState, Unavailable,
+};
 
 /// Largest number of commands in the channel; a client that sends one more waits.
 const MAX_COMMANDS: usize = 1024;
@@ -75,6 +77,7 @@ pub struct Handle {
     published: Arc<PublishedState>,
     reader: ReaderThread,
     store_kind: Kind,
+    kept_telemetry: KeptTelemetry,
 }
 
 /// The actor has stopped.
@@ -143,7 +146,8 @@ impl Handle {
     ///
     /// The cluster comes from `file`, with two exceptions. If `file` is unchanged since the last start and a client
     /// changed the cluster, the changed cluster stays. If another service leads, the leader's cluster counts. Other
-    /// services learn that this service is at `address`.
+    /// services learn that this service is at `address`. The loads continue with `telemetry`, the fresh part of the
+    /// state of an earlier run.
     ///
     /// # Errors
     /// An [`OpenError`] if the store, the stored state or a thread fails.
@@ -153,6 +157,7 @@ impl Handle {
         store: Box<dyn Store>,
         clock: Clock,
         address: Arc<str>,
+        telemetry: TelemetryState,
     ) -> Result<(Handle, impl Future<Output = ()> + Send), OpenError> {
         let (sender, messages) = mpsc::channel(MAX_COMMANDS);
         let mut coordinator = new_coordinator(&make, &file.cluster, false);
@@ -185,8 +190,9 @@ impl Handle {
             owed: Vec::new(),
             pending: Vec::new(),
         };
-        actor.begin(file).await?;
-        Ok((Handle { inbox: sender, published, reader, store_kind }, actor.run(messages)))
+        let kept_telemetry = actor.begin(file, telemetry).await?;
+        let handle = Handle { inbox: sender, published, reader, store_kind, kept_telemetry };
+        Ok((handle, actor.run(messages)))
     }
 
     /// Runs an operation on the coordinator, and waits for its reply. The ids in the operation refer to `fabric`.
@@ -223,6 +229,11 @@ impl Handle {
     /// Kind of the store.
     pub fn store_kind(&self) -> Kind {
         self.store_kind
+    }
+
+    /// Telemetry of an earlier run that counted at the start.
+    pub fn kept_telemetry(&self) -> KeptTelemetry {
+        self.kept_telemetry
     }
 
     /// Subscribes to the relation to the store: leader, follower or unavailable.

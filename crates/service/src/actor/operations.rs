@@ -12,8 +12,8 @@ use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
     AnswerError, Configuration, Coordinator, DecisionError, DecisionQuery, InvalidReport, MigrationAnswer,
     MigrationQuery, ModeChange, ModesView, NoWorkload, PlaceError, Placed, Placement, RackContent,
-    ReleaseError, Report, ReportSummary, Score, ScoreError, Scores, TooManyJobs, WhatIfError, WhatIfResult,
-    WorkloadState,
+    ReadTelemetry, ReleaseError, Report, ReportSummary, Score, ScoreError, Scores, TelemetryPiece,
+    TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
 };
 
 impl Operation for Report {
@@ -22,6 +22,15 @@ impl Operation for Report {
 
     const ACCESS: Access = Access::Telemetry;
     const METHOD: Method<Self> = Method::Now(Coordinator::report);
+}
+
+impl Operation for ReadTelemetry {
+    type Reply = TelemetryPiece;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Telemetry;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, _, request| Ok(coordinator.telemetry_piece(request)));
 }
 
 impl Operation for Placement {

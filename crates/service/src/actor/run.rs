@@ -15,7 +15,7 @@ use super::replies::Pending;
 use super::snapshots::{LeaderState, SnapshotPublisher};
 use super::writer::{Batch, GroupCommitWriter, StoreEvent, THREAD_ENDED};
 use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, new_coordinator};
-use crate::core::{Answer, CallError, Coordinator, TelemetryState, Unavailable};
+use crate::core::{Answer, CallError, Coordinator, KeptTelemetry, TelemetryState, Unavailable};
 
 /// Largest number of commands per iteration of the loop. An iteration handles the waiting commands, and its changes
 /// form one batch.
@@ -44,8 +44,12 @@ pub(super) struct Actor {
 }
 
 impl Actor {
-    /// Resumes from the store as leader or follower.
-    pub async fn begin(&mut self, file: NewCluster) -> Result<(), OpenError> {
+    /// Resumes from the store as leader or follower, with the telemetry of an earlier run. Returns the part that counts.
+    pub async fn begin(
+        &mut self,
+        file: NewCluster,
+        telemetry: TelemetryState,
+    ) -> Result<KeptTelemetry, OpenError> {
         let leadership = loop {
             match self.writer.event().await {
                 Some(StoreEvent::Lease(leadership)) => break leadership?,
@@ -68,10 +72,10 @@ impl Actor {
                     state.cluster = Some(version);
                 }
                 self.term = Some(term);
-                self.resume_from(state, LeaderState::Leader, None).await
+                self.resume_from(state, LeaderState::Leader, telemetry).await
             }
             Leadership::Follower { leader, .. } => {
-                self.resume_from(state, LeaderState::Follower { leader }, None).await
+                self.resume_from(state, LeaderState::Follower { leader }, telemetry).await
             }
         }
     }
@@ -167,7 +171,7 @@ impl Actor {
                 self.stall(&error.clone().into());
                 let (leader_state, telemetry) =
                     (self.publisher.leader_state(), self.coordinator.telemetry_state());
-                self.resume(leader_state, Some(telemetry)).await
+                self.resume(leader_state, telemetry).await
             }
             // The caller of this load no longer waits.
             StoreEvent::Loaded(_) => Ok(()),
@@ -186,7 +190,7 @@ impl Actor {
         }
         self.term = Some(term);
         let telemetry = self.coordinator.telemetry_state();
-        let resumed = self.resume(LeaderState::Leader, Some(telemetry)).await;
+        let resumed = self.resume(LeaderState::Leader, telemetry).await;
         self.exact &= resumed.is_ok();
         resumed
     }
@@ -199,7 +203,7 @@ impl Actor {
             _ => {
                 (self.exact, self.term) = (false, None);
                 let telemetry = self.coordinator.telemetry_state();
-                return self.resume(leader_state, Some(telemetry)).await;
+                return self.resume(leader_state, telemetry).await;
             }
         };
         for change in changes {
@@ -222,20 +226,20 @@ impl Actor {
     async fn resume(
         &mut self,
         leader_state: LeaderState,
-        telemetry: Option<TelemetryState>,
+        telemetry: TelemetryState,
     ) -> Result<(), OpenError> {
         self.reject_waiting();
         let state = self.writer.load().await?;
-        self.resume_from(state, leader_state, telemetry).await
+        self.resume_from(state, leader_state, telemetry).await.map(|_| ())
     }
 
-    /// Creates a coordinator from loaded state.
+    /// Creates a coordinator from loaded state, with telemetry. Returns the telemetry that counts.
     async fn resume_from(
         &mut self,
         state: State,
         leader_state: LeaderState,
-        telemetry: Option<TelemetryState>,
-    ) -> Result<(), OpenError> {
+        telemetry: TelemetryState,
+    ) -> Result<KeptTelemetry, OpenError> {
         if let Some(stored) = state.cluster.clone().filter(|stored| stored.number != self.publisher.version())
         {
             self.cluster = read_cluster(&stored.text)?;
@@ -244,14 +248,15 @@ impl Actor {
         self.coordinator = new_coordinator(&self.make, &self.cluster, leader_state == LeaderState::Leader);
         self.coordinators += 1;
         self.owed.clear();
-        self.coordinator.wake(self.clock.now());
-        self.coordinator.resume(state)?;
-        telemetry.into_iter().for_each(|telemetry| self.coordinator.set_telemetry_state(telemetry));
+        let now = self.clock.now();
+        self.coordinator.resume(state, now)?;
+        self.coordinator.wake(now);
+        let kept = self.coordinator.set_telemetry_state(telemetry);
         self.exact = true;
         self.publisher.set_state(leader_state);
         self.finish_turn().await;
         self.publisher.make_now(&mut self.coordinator);
-        Ok(())
+        Ok(kept)
     }
 
     fn version(&self, number: ClusterVersion, cluster: &NewCluster) -> Version {
@@ -286,7 +291,7 @@ impl Actor {
             }
         };
         let telemetry = self.coordinator.telemetry_state();
-        let resumed = self.resume(leader_state, Some(telemetry)).await;
+        let resumed = self.resume(leader_state, telemetry).await;
         if let Err(error) = &resumed {
             self.exact = false;
             self.stall(error);

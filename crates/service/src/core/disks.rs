@@ -27,9 +27,13 @@ impl Disks {
         matches!(name, ReportedDiskName::Only(_)) && *first == *name
     }
 
-    /// All known names.
-    pub fn all(&self) -> impl Iterator<Item = (ResourceId, &ReportedDiskName)> {
-        self.0.iter().map(|(&device, name)| (device, name))
+    /// The known names of devices from `first` on and before `end`.
+    pub fn between(
+        &self,
+        first: ResourceId,
+        end: ResourceId,
+    ) -> impl Iterator<Item = (ResourceId, &ReportedDiskName)> {
+        self.0.range(first..end).map(|(&device, name)| (device, name))
     }
 }
 

@@ -51,6 +51,20 @@ impl Hosts {
         (parts, stale)
     }
 
+    /// Ends of the windows of a host's up, draining and stored states; zero before the first.
+    pub fn windows(&self, host: HostId) -> [Nanos; 3] {
+        self.0.get(&host).map_or([Nanos(0); 3], |host| [host.up, host.draining, host.stored])
+    }
+
+    /// Continues with states that another coordinator had at the time `at`. Returns the bytes of copies placed later.
+    pub fn restore(&mut self, host: HostId, [up, draining, stored]: [Nanos; 3], at: Nanos) -> Bytes {
+        let host = self.0.entry(host).or_default();
+        (host.up, host.draining) = (host.up.max(up), host.draining.max(draining));
+        host.stored = host.stored.max(stored);
+        let later = host.placed.iter().filter(|&&(placed, _)| placed > at);
+        Bytes(later.fold(0_u64, |sum, &(_, bytes)| sum.saturating_add(bytes)))
+    }
+
     /// Records a copy placed on a host.
     pub fn add_copy(&mut self, host: HostId, at: Nanos, bytes: Bytes) {
         let placed = &mut self.0.entry(host).or_default().placed;

@@ -71,7 +71,7 @@ use self::other_choices::OtherChoices;
 pub use self::other_choices::StepCounts;
 pub use self::policies::{Configuration, PolicyLabels};
 use self::readings::Readings;
-pub use self::readings::{Reading, Requests};
+pub use self::readings::{KnownReading, Reading, Requests};
 use self::records::Records;
 pub use self::reply::{
     DecisionLookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState,
@@ -79,7 +79,7 @@ pub use self::reply::{
 };
 pub use self::request::{DecisionQuery, HostReport, MigrationQuery, Placement, Report, Score};
 pub use self::snapshot::{Counts, DeviceState, HostState, LinkState, NetworkSnapshot};
-pub use self::telemetry_state::TelemetryState;
+pub use self::telemetry_state::{KeptTelemetry, KnownHost, ReadTelemetry, TelemetryPiece, TelemetryState};
 use self::what_if::{ScoreQuery, WhatIf};
 
 /// Limits on the coordinator's data.
@@ -147,6 +147,8 @@ pub struct Coordinator<A: Addresses> {
     /// Id of the next decision.
     next: DecisionId,
     now: Nanos,
+    /// Current time during a resume, whose decisions have earlier times; zero otherwise.
+    resumes_at: Nanos,
     wake: Option<Nanos>,
     outputs: Vec<Output>,
     changes: Vec<Change>,
@@ -202,6 +204,7 @@ impl<A: Addresses> Coordinator<A> {
             version: ClusterVersion::default(),
             next: DecisionId::default(),
             now: Nanos(0),
+            resumes_at: Nanos(0),
             wake: None,
             outputs: Vec::new(),
             changes: Vec::new(),

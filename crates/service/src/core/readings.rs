@@ -56,6 +56,18 @@ pub(crate) struct LastReading {
     reading: Reading,
 }
 
+/// Last state of a resource, for another coordinator.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct KnownReading {
+    /// End of its window.
+    pub until: Nanos,
+    /// The state.
+    pub reading: Reading,
+    /// Capacity used for decisions if it is lower than the cluster's, with the start of the reports with a higher speed
+    /// and the lowest speed since then.
+    pub slow: Option<(Load, Option<(Nanos, Load)>)>,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Slow {
     /// Capacity in the cluster.
@@ -106,12 +118,7 @@ impl Readings {
         } else if slow.is_some() {
             self.slow.remove(&resource);
         }
-        let (block, at) = (resource.index() / BLOCK, resource.index() % BLOCK);
-        if self.blocks.len() <= block {
-            self.blocks.resize(block + 1, None);
-        }
-        self.blocks[block].get_or_insert_with(|| Box::new([None; BLOCK]))[at] =
-            Some(LastReading { until, reading });
+        self.set(resource, LastReading { until, reading });
         Some(new.capacity).filter(|&new| new != capacity && (slow.is_some() || new < full))
     }
 
@@ -125,9 +132,35 @@ impl Readings {
         self.slow.get(&link).map(|slow| slow.full)
     }
 
-    /// Last reported state of each resource, with its time.
-    pub fn all(&self) -> impl Iterator<Item = (ResourceId, Nanos, Reading)> {
-        self.from(ResourceId(0)).map(|(resource, last)| (resource, last.until, last.reading))
+    /// The last state of a resource, for another coordinator.
+    pub fn known(&self, resource: ResourceId) -> Option<KnownReading> {
+        let LastReading { until, reading } = *self.get(resource)?;
+        let slow = self.slow.get(&resource).map(|slow| (slow.capacity, slow.faster));
+        Some(KnownReading { until, reading, slow })
+    }
+
+    /// Continues with a state of another coordinator for a resource with the capacity `full`, unless a newer state is
+    /// known. Returns the capacity used for decisions if it is lower.
+    pub fn restore(&mut self, resource: ResourceId, known: &KnownReading, full: Load) -> Option<Load> {
+        let &KnownReading { until, reading, slow } = known;
+        if self.get(resource).is_some_and(|last| until <= last.until) {
+            return None;
+        }
+        self.set(resource, LastReading { until, reading });
+        // The cluster may have a higher capacity now.
+        let slow = slow.or(reading.speed.map(|speed| (speed, None)));
+        let (capacity, faster) = slow.filter(|&(capacity, _)| capacity >= Load(0) && capacity < full)?;
+        let faster = faster.map(|(since, speed)| (since.min(until), speed.max(capacity).min(full)));
+        self.slow.insert(resource, Slow { full, capacity, faster });
+        Some(capacity)
+    }
+
+    fn set(&mut self, resource: ResourceId, last: LastReading) {
+        let (block, at) = (resource.index() / BLOCK, resource.index() % BLOCK);
+        if self.blocks.len() <= block {
+            self.blocks.resize(block + 1, None);
+        }
+        self.blocks[block].get_or_insert_with(|| Box::new([None; BLOCK]))[at] = Some(last);
     }
 
     /// States of resources from `first` on, in order of ids.
@@ -197,7 +230,7 @@ mod tests {
             let found: Vec<u32> = readings.from(ResourceId(first)).map(|(resource, _)| resource.0).collect();
             let expected: Vec<u32> = last.range(first..).map(|(&resource, _)| resource).collect();
             prop_assert_eq!(found, expected);
-            prop_assert_eq!(readings.all().count(), last.len());
+            prop_assert_eq!(readings.from(ResourceId(0)).count(), last.len());
         }
     }
 

@@ -13,13 +13,14 @@ use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
-    /// Restores the stored state. Decisions are in memory again, and their entries count again until telemetry shows
-    /// their load. A decision ends if the cluster no longer has its hosts, and a guarantee ends if the cluster cannot
-    /// keep it. Call this before any operation.
+    /// Restores the stored state at the time `now`. Decisions are in memory again, and their entries count from the time
+    /// of the decision until telemetry shows their load. A decision ends if the cluster no longer has its hosts, and a
+    /// guarantee ends if the cluster cannot keep it. Call this before any operation.
     ///
     /// # Errors
     /// A [`CommitError`] if the ledger rejects the entries.
-    pub fn resume(&mut self, state: State) -> Result<(), CommitError> {
+    pub fn resume(&mut self, state: State, now: Nanos) -> Result<(), CommitError> {
+        self.resumes_at = now;
         self.next = self.next.max(state.next);
         self.version = state.cluster.map_or_else(ClusterVersion::default, |cluster| cluster.number);
         let decided = state.decisions.iter();
@@ -36,16 +37,16 @@ impl<A: Addresses> Coordinator<A> {
         for (record, entries) in state.decisions {
             self.restore(record, entries)?;
         }
+        self.resumes_at = Nanos(0);
         self.restore_modes(state.modes);
         state.migrations.into_iter().for_each(|migration| self.migrations.note(migration));
         Ok(())
     }
 
-    /// Time of a stored decision for this coordinator: at most the current time, if the coordinator knows the time. The
-    /// machine's clock may have been set back in the meantime. A coordinator that resumed at a later time would treat
-    /// all new reports as old.
+    /// Time of a stored decision for this coordinator: at most the current time. The machine's clock may have been set
+    /// back in the meantime. A coordinator that resumed at a later time would treat all new reports as old.
     pub(super) fn decided_at(&self, at: Nanos) -> Nanos {
-        if self.now == Nanos(0) { at } else { at.min(self.now) }
+        at.min(self.now.max(self.resumes_at))
     }
 
     /// Restores a decision and its entries.
@@ -66,7 +67,7 @@ impl<A: Addresses> Coordinator<A> {
                 self.restore_entries(&mut record, &hosts, entries)?;
             }
             None if record.released.is_none() => {
-                record.released = Some(self.now);
+                record.released = Some(self.now.max(self.resumes_at));
                 self.changes.push(Change::Ended { id: record.id, released: record.released });
             }
             _ => {}

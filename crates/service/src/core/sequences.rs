@@ -432,7 +432,7 @@ impl Harness {
         let state = self.store.load(1_000, 1_000).expect("the store is readable");
         let callers = state.callers.clone();
         let mut coordinator = new_coordinator();
-        coordinator.resume(state).expect("the state fits the cluster");
+        coordinator.resume(state, Nanos(u64::MAX)).expect("the state fits the cluster");
         prop_assert_eq!(coordinator.changes().count(), 0, "a resume changes no stored state");
         let records = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
             let bare = |record: &Arc<DecisionRecord>| DecisionRecord {

@@ -112,7 +112,7 @@ impl DeviceState {
         DeviceState {
             device,
             busy: measured.map(share),
-            until: Some(view.measured_until(device)).filter(|&until| until > Nanos(0)),
+            until: view.window_end(device),
             reserved: share(reserved),
             residual: share(residual),
             hot_since: view.hot_since(device),
@@ -135,7 +135,7 @@ impl LinkState {
             link,
             capacity: view.capacity(link),
             measured,
-            until: Some(view.measured_until(link)).filter(|&until| until > Nanos(0)),
+            until: view.window_end(link),
             derived: view.is_derived(link),
             pending: pending.unwrap_or_default(),
             reserved,
@@ -257,8 +257,8 @@ impl<A: Addresses> Coordinator<A> {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric();
         let view = ledger.view(self.now, &mut self.scratch);
-        let max_age = ledger.settings().interval.0 as f64 * ledger.settings().unknown_after;
-        let recent = |last: &LastReading| last.recent(self.now, Nanos(max_age as u64));
+        let max_age = ledger.settings().known_for();
+        let recent = |last: &LastReading| last.recent(self.now, max_age);
         let NetworkSnapshot { links, devices, hosts, .. } = snapshot;
         let first = fabric.link_count();
         let link = |id| {

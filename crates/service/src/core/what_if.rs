@@ -92,7 +92,7 @@ impl<A: Addresses> Coordinator<A> {
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
         let oldest =
-            ratings.iter().filter_map(|rating| rating.limit).map(|link| view.measured_until(link)).min();
+            ratings.iter().filter_map(|rating| rating.limit).filter_map(|link| view.window_end(link)).min();
         let (policy, epoch) = (self.labels.tasks.clone(), ledger.epoch());
         let ratings = Rated::new(ledger.fabric(), ratings);
         Ok(Scores { ratings, policy, epoch, age: oldest.map(|oldest| self.now.since(oldest)) })

@@ -1,10 +1,13 @@
 //! Faulty reporters: values that no link and no host can have, and reports that are too old.
 
-use crate::support::{Numbers, labels, samples};
+use crate::support::{Numbers, decision_of, labels, place_now, samples};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_placement::{Explain, replicas};
-use leeward_service::{Coordinator, HostReport, Limits, LinkState, Reading, Report, ReportSummary};
+use leeward_records::{PlacementSpec, ReplicasSpec};
+use leeward_service::{
+    Coordinator, HostReport, Limits, LinkState, Placement, Reading, Report, ReportSummary,
+};
 use leeward_testing::clusters::{self, cluster, racks_of_four};
 use proptest::prelude::*;
 
@@ -14,8 +17,12 @@ const CAPACITY: Load = Load(1_000_000_000);
 
 /// A coordinator of five racks with four hosts, of 1 Gb/s and 1 GiB each.
 fn coordinator() -> Coordinator<Numbers> {
+    coordinator_with("")
+}
+
+fn coordinator_with(settings: &str) -> Coordinator<Numbers> {
     let cluster = cluster(&racks_of_four(5, "[{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]"));
-    let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make("sinbad", settings).expect("a policy of the registry");
     let engine = Engine::new(clusters::ledger(&cluster), policy, 7, Explain::Top(8));
     Coordinator::new(engine, labels(), Limits::default())
 }
@@ -158,6 +165,19 @@ fn stored_bytes_are_at_most_the_storage_of_the_host() {
     assert_eq!((stale.clamped, stale.skipped.stale), (0, 1));
     let summary = coordinator.report(now, stores(11, 1 << 20)).expect("a valid report");
     assert_eq!((summary.clamped, coordinator.snapshot().hosts[2].stored), (0, Bytes(1 << 20)));
+}
+
+#[test]
+fn a_state_of_a_host_is_no_telemetry_of_its_links() {
+    let mut coordinator = coordinator_with("{without_telemetry: default}");
+    let down = HostReport { host: HostId(0), up: Some(false), draining: None, stored: None };
+    let report = Report { window: window(10), hosts: vec![down], ..Report::default() };
+    coordinator.report(Nanos(10 * SECOND.0), report).expect("a valid report");
+    let spec = ReplicasSpec { size: Bytes(1 << 20), replicas: 1, ..ReplicasSpec::default() };
+    let placement =
+        Placement { spec: PlacementSpec::Replicas(spec), caller: None, lasts: None, digest: None };
+    let (decision, _) = decision_of(place_now(&mut coordinator, Nanos(11 * SECOND.0), placement));
+    assert_eq!(decision.details.oldest, None, "no window was used");
 }
 
 proptest! {

@@ -4,5 +4,6 @@ mod core;
 mod faulty;
 mod persistence;
 mod pieces;
+mod restart;
 mod support;
 mod workloads;

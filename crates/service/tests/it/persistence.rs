@@ -27,6 +27,8 @@ use serde_json::json;
 const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 8\n\
                        devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
 const SECOND: Nanos = Nanos::SECOND;
+/// A time after all decisions, for a resume.
+const LATER: Nanos = Nanos(u64::MAX);
 
 fn coordinator(cluster: &Cluster, limits: Limits) -> Coordinator<Numbers> {
     let engine = Engine::new(ledger(cluster), policies(""), 7, Explain::Top(8));
@@ -209,7 +211,7 @@ fn check_resume(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     });
     let mut after = coordinator(&cluster, limits);
     let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
-    after.resume(state).expect("the state fits the cluster");
+    after.resume(state, LATER).expect("the state fits the cluster");
     prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
     for id in 0..next {
         prop_assert_eq!(
@@ -240,7 +242,7 @@ fn check_resume(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     };
     let mut resumed = coordinator(&cluster, limits);
     let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
-    resumed.resume(state).expect("the state fits the cluster");
+    resumed.resume(state, LATER).expect("the state fits the cluster");
     prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
     let id = next_id(&mut after);
     prop_assert!(last.is_none_or(|last| id > DecisionId(last)), "id {} after {:?}", id, last);
@@ -396,7 +398,7 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
         let mut file = as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens")));
         let (mut store, mut followed) = (as_leader(shared.store()), shared.store());
         following
-            .resume(followed.load(limits.decisions, limits.keys).expect("the store is readable"))
+            .resume(followed.load(limits.decisions, limits.keys).expect("the store is readable"), LATER)
             .expect("the state fits the cluster");
         let mut follow = |now| match followed.renew_lease("there") {
             Ok(Leadership::Follower { leader, updates: Updates::Changes(changes) }) => {
@@ -506,7 +508,7 @@ fn check_moves(mut store: Box<dyn Store>, follower: Option<Box<dyn Store>>) {
     let mut following = coordinator(&cluster, limits).into_follower();
     let follower = follower.map(|mut store| {
         following
-            .resume(store.load(100, 100).expect("the store is readable"))
+            .resume(store.load(100, 100).expect("the store is readable"), LATER)
             .expect("the state fits the cluster");
         store
     });
@@ -531,7 +533,9 @@ fn check_moves(mut store: Box<dyn Store>, follower: Option<Box<dyn Store>>) {
     assert_eq!(host_of(&mut before, now, first.decision.0), first.to);
     // A resumed coordinator knows the moves and the task's destination.
     let mut after = coordinator(&cluster, limits);
-    after.resume(store.load(100, 100).expect("the store is readable")).expect("the state fits the cluster");
+    after
+        .resume(store.load(100, 100).expect("the store is readable"), LATER)
+        .expect("the state fits the cluster");
     assert_eq!(migrations(&mut after, now), advised);
     assert_eq!(host_of(&mut after, now, first.decision.0), first.to);
     // A rejected move is undone, a completed one stays, and an answer is final.
@@ -630,7 +634,7 @@ fn the_most_recent_of_many_clients_are_loaded() {
     let state = store.load(10, 10).expect("the store is readable");
     assert_eq!(state.callers.len(), 20_000);
     let mut after = coordinator(&cluster, Limits { decisions: 10, clients: 100, ..Limits::default() });
-    after.resume(state).expect("the state fits the cluster");
+    after.resume(state, LATER).expect("the state fits the cluster");
     for number in 24_991..=25_000_u64 {
         let reply = reply_to_step(
             &mut after,

@@ -3,3 +3,4 @@
 pub mod loads;
 pub mod reference;
 pub mod systems;
+pub mod workload_file;
