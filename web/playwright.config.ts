@@ -30,6 +30,6 @@ export default defineConfig({
       use: { colorScheme: 'dark' },
     },
     { name: 'real', testMatch: 'real/*.spec.ts', use: { colorScheme: 'light' } },
-    { name: 'pictures', testMatch: process.env['LEEWARD'] ? 'pictures.spec.ts' : [] },
+    { name: 'pictures', testMatch: process.env['PICTURES'] ? 'pictures.spec.ts' : [] },
   ],
 })

@@ -229,6 +229,9 @@ def test_events_resume_after_the_last_received_event(service: str) -> None:
     since = (event for event in client.events(first.id) if event.name == "decision")
     assert [next(since).data["id"] for _ in placed] == placed
     since.close()
+    quiet = (event for event in client.events(first.id, racks=False))
+    assert [next(quiet).data["id"] for _ in placed] == placed, "without racks, only decisions came since"
+    quiet.close()
 
 
 # ---- failures ---------------------------------------------------------------------------------------

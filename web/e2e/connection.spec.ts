@@ -51,7 +51,7 @@ test('a lost connection is shown, stale data is grey, and the page catches up af
 test('a new connection resumes after the last event', async ({ page, open }) => {
   const lastIds: (string | undefined)[] = []
   page.on('request', (request) => {
-    if (request.url().endsWith('/v1/events')) lastIds.push(request.headers()['last-event-id'])
+    if (request.url().includes('/v1/events')) lastIds.push(request.headers()['last-event-id'])
   })
   const mock = await open('decisions')
   await expectLive(page)
@@ -131,7 +131,7 @@ test('the page reads the history once per connection, and not with every status'
 
 test('the page is not live while the catch-up fails, and retries it', async ({ page, open }) => {
   let broken = true
-  await page.route('**/v1/racks?*', (route) => {
+  await page.route('**/v1/snapshot?*', (route) => {
     const body = JSON.stringify({
       type: 'urn:leeward:problem:busy',
       title: 'Too many requests wait',

@@ -1,41 +1,63 @@
 import { fileURLToPath } from 'node:url'
-import { expect, test } from '@playwright/test'
-import { expectLive } from './fixture.ts'
+import { advance, expect, expectLive, test } from './fixture.ts'
 
-// Screenshots for the book, taken by `npm run pictures`; not a test. LEEWARD is the address of a service, LEEWARD_DEMO of a
-// demo that has run for a minute (`leeward serve --demo --speed 120 --interval 250ms`).
+// Screenshots for the book, taken by `npm run pictures` from the simulated cluster; not a test. PICTURES_TO is another folder,
+// and EVERY=1 takes every page in light, dark, on a phone, and with 1,000 racks, to look at them.
 
-const SERVICE = process.env['LEEWARD'] ?? ''
-const DEMO = process.env['LEEWARD_DEMO'] ?? ''
 const FOLDER = process.env['PICTURES_TO'] ?? fileURLToPath(new URL('../../docs/pictures/', import.meta.url))
-const PICTURES: [string, string, 'light' | 'dark', number][] = [
-  ['racks', 'racks', 'light', 720],
-  ['rack', 'racks/r8', 'light', 720],
-  ['decisions', 'decisions', 'light', 720],
-  ['hotspots', 'hotspots', 'dark', 860],
-  ['workloads', 'workloads', 'light', 480],
-  ['demo', 'demo', 'light', 720],
-]
+const EVERY = process.env['EVERY'] !== undefined
 
-for (const [name, path, colorScheme, height] of PICTURES)
-  test(`picture of ${name}`, async ({ page }) => {
-    const service = name === 'demo' ? DEMO : SERVICE
-    test.skip(!service, 'LEEWARD_DEMO is not set')
-    await page.setViewportSize({ width: 1280, height })
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.goto(`${service}/#/${path}`)
+interface Picture {
+  name: string
+  path: string
+  scheme?: 'light' | 'dark'
+  width?: number
+  height: number
+  racks?: number
+}
+const BOOK: Picture[] = [
+  { name: 'racks', path: 'racks', height: 770 },
+  { name: 'many', path: 'racks', height: 760, racks: 1000 },
+  { name: 'rack', path: 'racks/r12', height: 760 },
+  { name: 'decisions', path: 'decisions/d-718-1', height: 900 },
+  { name: 'hotspots', path: 'hotspots', scheme: 'dark', height: 1000 },
+  { name: 'workloads', path: 'workloads', height: 480 },
+  { name: 'worth', path: 'worth', height: 860 },
+  { name: 'service', path: 'service', height: 860 },
+  { name: 'phone', path: 'racks', width: 390, height: 844, racks: 1000 },
+  { name: 'demo', path: 'demo', height: 720 },
+]
+const VARIANTS: [string, Partial<Picture>][] = [
+  ['light', {}],
+  ['dark', { scheme: 'dark' }],
+  ['phone', { width: 390, height: 844 }],
+  ['many', { racks: 1000 }],
+  ['many-phone', { racks: 1000, width: 390, height: 844 }],
+]
+const PICTURES = EVERY
+  ? VARIANTS.flatMap(([variant, changes]) =>
+      BOOK.filter(({ name }) => name !== 'many' && name !== 'phone').map((one) => ({
+        ...one,
+        scheme: 'light' as const,
+        ...changes,
+        name: `${variant}-${one.name}`,
+      })),
+    )
+  : BOOK
+
+for (const { name, path, scheme = 'light', width = 1280, height, racks = 40 } of PICTURES)
+  test(`picture of ${name}`, async ({ page, open }) => {
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
+    const mock = await open(path, { demo: path === 'demo', racks })
     await expectLive(page)
-    if (name === 'decisions') {
-      await page.getByRole('button', { name: 'Pause' }).click()
-      await page.locator('.list a', { hasText: 'replicas' }).nth(2).click()
-      await expect(page.getByRole('region', { name: /^As decided/ }).first()).toBeVisible()
-      const other = page.getByLabel(/What if/)
-      if (await other.isVisible()) {
-        await other.selectOption('leeward')
-        await expect(page.getByText(/^leeward would/)).toBeVisible()
-      }
+    await expect(page.getByText(/^Loading/)).toHaveCount(0)
+    if (path.startsWith('decisions')) {
+      await page.getByLabel(/What if/).selectOption('uniform')
+      await expect(page.getByText(/^uniform would/)).toBeVisible()
     }
     // Rates need two statuses at least one interval apart.
-    await page.waitForTimeout(12_000)
-    await page.screenshot({ path: `${FOLDER}/dashboard-${name}.png` })
+    await advance(mock, page, 1)
+    await page.waitForTimeout(6000)
+    await page.screenshot({ path: `${FOLDER}/dashboard-${name}.png`, fullPage: EVERY })
   })

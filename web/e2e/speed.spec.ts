@@ -2,16 +2,18 @@ import { expect, expectLive, meters, test } from './fixture.ts'
 
 const TICKS = 10
 
-for (const racks of [10, 500])
-  test(`${racks} racks: a tick takes under 100 ms, and all tiles fit a laptop screen`, async ({
+for (const racks of [10, 1000])
+  test(`${racks} racks: a tick takes little time, and the hottest racks fit a laptop screen`, async ({
     page,
     open,
   }) => {
     const mock = await open('racks', { racks })
     await expectLive(page)
-    await expect(page.locator('[data-rack]')).toHaveCount(racks)
+    // Many racks are in groups, and the hottest are shown once more.
+    await expect(page.locator('[data-rack]')).toHaveCount(racks === 10 ? racks : racks + 24)
     await expect(page.getByLabel('Moment')).toBeEnabled()
-    const box = await page.getByRole('grid', { name: 'Racks, Now' }).boundingBox()
+    const grid = racks === 10 ? 'Racks, Now' : 'Hottest racks, Now'
+    const box = await page.getByRole('grid', { name: grid }).boundingBox()
     expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(720)
     await page.waitForTimeout(500)
     await page.evaluate(() => {
@@ -33,7 +35,7 @@ for (const racks of [10, 500])
     console.log(
       `${racks} racks: ${each.toFixed(1)} ms of main thread per tick; median time to render ${middle.toFixed(1)} ms`,
     )
-    expect(each).toBeLessThan(100)
+    expect(each).toBeLessThan(racks === 10 ? 100 : 200)
   })
 
 test('two thousand decisions in a second leave the page responsive', async ({ page, open }) => {

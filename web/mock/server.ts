@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Decision, History, Hotspot, Migration, Page, Policies, Status } from '../src/api/types'
+import type { Decision, History, HotLink, Migration, Page, Policies, Status } from '../src/api/types'
 import { serve } from './files.ts'
+import { MockModes } from './modes.ts'
+import { Snapshots } from './snapshots.ts'
+import { summary } from './summary.ts'
 import { INTERVAL, LIMIT, parts, World } from './world.ts'
 
 export interface MockOptions {
@@ -32,6 +35,8 @@ export class Mock {
   down = false
   /** Reason why the store is unavailable; null if it is available. */
   stalled: string | null = null
+  /** Rejects changes of modes, as for a token without the role admin. */
+  readOnly = false
   /** Resources that this service does not have: first parts of paths after /v1. */
   readonly missing: string[] = []
   private readonly options: MockOptions
@@ -39,6 +44,8 @@ export class Mock {
   private readonly buffer: { id: number; text: string }[] = []
   private events = 0
   private decisions: Decision[] = []
+  private readonly snapshots = new Snapshots()
+  readonly modes = new MockModes()
   private readonly answers = new Map<string, { state: string; reason: string | null }>()
 
   constructor(options: MockOptions = {}) {
@@ -52,15 +59,16 @@ export class Mock {
   tick(): void {
     const before = this.world.hotspots(this.step)
     this.step++
-    if (this.options.empty) return this.publish('racks', { items: [] })
+    if (this.options.empty) return
     const decisions = this.world.decisions(this.step)
     this.decisions.push(...decisions)
     for (const decision of decisions) this.publish('decision', decision)
     const now = this.world.hotspots(this.step)
     const until = this.world.time(this.step)
-    for (const one of now) if (!has(before, one)) this.publish('hotspot', { ...one, until: null })
-    for (const one of before) if (!has(now, one)) this.publish('hotspot', { ...one, until })
-    this.publish('racks', { items: this.world.all(this.step) })
+    const event = ({ link, since, age_s, utilization }: HotLink) => ({ link, since, age_s, utilization })
+    for (const one of now) if (!has(before, one)) this.publish('hotspot', { ...event(one), until: null })
+    for (const one of before) if (!has(now, one)) this.publish('hotspot', { ...event(one), until })
+    this.snapshots.changed()
   }
 
   /** Closes every connection, and rejects new ones until `resume`. */
@@ -68,6 +76,7 @@ export class Mock {
     this.down = true
     for (const stream of this.streams) stream.destroy()
     this.streams.clear()
+    this.snapshots.close()
   }
 
   resume(): void {
@@ -96,6 +105,14 @@ export class Mock {
     const url = new URL(request.url ?? '/', 'http://service')
     const path = url.pathname.slice('/v1/'.length).split('/').map(decodeURIComponent)
     if (path[0] === 'events') return this.listen(request, response)
+    if (path[0] === 'snapshot' && !this.missing.includes('snapshot'))
+      return this.snapshots.answer(
+        this.world,
+        () => this.step,
+        url.searchParams,
+        (body) => send(response, 200, body),
+      )
+    if (request.method === 'PATCH') return void this.patch(request, response)
     if (request.method === 'POST') return void this.post(path, request, response)
     const resource = this.find(path, url.searchParams)
     if (resource === undefined)
@@ -110,7 +127,8 @@ export class Mock {
     const racks = world.racks
     const rack = Number(/^r(\d+)$/.exec(name ?? '')?.[1] ?? NaN)
     if (kind === 'status') return this.status()
-    if (kind === 'racks' && !name) return page(world.all(step))
+    if (kind === 'modes') return this.modes.value
+    if (kind === 'summary') return summary(this.decisions, query.get('since') ?? '', world.time(step))
     if (kind === 'racks') return rack < racks ? world.detail(rack, step) : undefined
     if (kind === 'history') return this.history(query)
     if (kind === 'links' && name && part === 'history') return this.history(query, name)
@@ -121,9 +139,11 @@ export class Mock {
     if (kind === 'demo')
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined
     if (kind === 'decisions' && !name) {
-      const kindFilter = query.get('kind')
-      const matching = this.decisions.filter((one) => !kindFilter || one.kind === kindFilter)
-      return page(matching.slice(-Number(query.get('limit') ?? 100)).reverse())
+      const matching = this.decisions.filter((one) => matches(one, query)).reverse()
+      const from = query.has('after') ? matching.findIndex(({ id }) => id === query.get('after')) + 1 : 0
+      const items = matching.slice(from, from + Number(query.get('limit') ?? 100))
+      const more = from + items.length < matching.length
+      return { items, next: more ? (items.at(-1)?.id ?? null) : null }
     }
     if (kind === 'decisions' && name) {
       const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
@@ -141,7 +161,7 @@ export class Mock {
     const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
     const decision = this.decisions.find((one) => one.id === name)
     if (kind === 'decisions' && part === 'what-if' && decision)
-      return send(response, 200, this.world.decide(Number(at), Number(n), decision.kind, body.policy ?? ''))
+      return send(response, 200, this.whatIf(decision, Number(at), Number(n), body.policy ?? ''))
     const move = this.migrations().find((one) => one.id === name)
     if (kind !== 'migrations' || !move)
       return problem(response, 'not-found', 404, 'Not found', `\`${name}\` is not known here.`)
@@ -157,6 +177,29 @@ export class Mock {
     send(response, 200, { ...move, ...this.answers.get(name) })
   }
 
+  private async patch(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = ''
+    for await (const piece of request) text += String(piece)
+    if (this.readOnly)
+      return problem(response, 'forbidden', 403, 'Not allowed', 'This needs the role `admin`.')
+    this.modes.change(JSON.parse(text) as Record<string, string>, this.world.time(this.step))
+    this.publish('modes', { set: this.modes.value.set, by: this.modes.value.by, reason: null })
+    send(response, 200, this.modes.value)
+  }
+
+  /** What another policy would choose, beside the decision that was made. */
+  private whatIf(decision: Decision, at: number, n: number, policy: string): Decision {
+    const other = this.world.decide(at, n, decision.kind, policy)
+    const { policy: own, hosts, beside } = decision
+    const loads = beside && other.beside
+    return {
+      ...other,
+      beside: loads
+        ? { policy: own, hosts, refused: null, load: beside.decided, decided: other.beside?.decided ?? null }
+        : null,
+    }
+  }
+
   private migrations(): Migration[] {
     return this.world.migrations(this.step).map((one) => ({ ...one, ...this.answers.get(one.id) }))
   }
@@ -166,7 +209,32 @@ export class Mock {
       version: '0.9.0',
       cluster: 'east-2',
       cluster_version: '7',
-      policies: { replicas: 'leeward', tasks: 'utp' },
+      policies: { replicas: 'leeward', tasks: 'utp', moves: 'utp' },
+      modes: this.modes.value.in_force,
+      store: 'sqlite',
+      durability: 'power',
+      clock_behind_s: 0,
+      slow_links: this.options.empty ? 0 : 3,
+      released_early: 0,
+      snapshot_age_s: 0.42,
+      transaction_s: 0.0021,
+      agents: this.options.empty
+        ? { reporting: 0, silent: 0, absent: 0, silent_hosts: [] }
+        : {
+            reporting: this.world.racks * this.world.hosts - 9,
+            silent: 8,
+            absent: 1,
+            silent_hosts: this.silentHosts(),
+          },
+      connections: { open: 331, limit: 576, streams: this.listeners },
+      comparisons: [
+        { kind: 'replicas', better: 412, same: 2310, worse: 38, unknown: 51, refused: 2 },
+        { kind: 'tasks', better: 77, same: 190, worse: 12, unknown: 4, refused: 0 },
+        { kind: 'workload', better: 0, same: 0, worse: 0, unknown: 0, refused: 0 },
+        { kind: 'volumes', better: 0, same: 0, worse: 0, unknown: 0, refused: 0 },
+      ],
+      warnings: [],
+      telemetry: null,
       role: 'leader',
       leader: null,
       since: this.world.time(0),
@@ -181,6 +249,11 @@ export class Mock {
       waiting: 0,
       demo: this.options.demo ? { speed: 60, arms: ['leeward', 'default'] } : null,
     }
+  }
+
+  /** Hosts of the rack that sends no reports. */
+  private silentHosts(): string[] {
+    return Array.from({ length: this.world.hosts }, (_, at) => `r7h${at}`)
   }
 
   /** History of one link, or of all rack links; by default the last hour. */
@@ -221,8 +294,30 @@ export class Mock {
   }
 }
 
-function has(hotspots: Hotspot[], { link, since }: Hotspot): boolean {
+function has(hotspots: HotLink[], { link, since }: HotLink): boolean {
   return hotspots.some((one) => one.link === link && one.since === since)
+}
+
+/** True if a decision matches the parameters of a search. */
+function matches(decision: Decision, query: URLSearchParams): boolean {
+  const { kind, client, key, ref, hosts, policy, time, note, request } = decision
+  const has = (name: string, value: (wanted: string) => boolean) => {
+    const wanted = query.get(name)
+    return wanted === null || value(wanted)
+  }
+  return (
+    has('kind', (wanted) => kind === wanted) &&
+    has('client', (wanted) => client === wanted) &&
+    has('key', (wanted) => key === wanted) &&
+    has('ref', (wanted) => ref === wanted) &&
+    has('job', (wanted) => (request as { job?: string }).job === wanted) &&
+    has('host', (wanted) => hosts.includes(wanted)) &&
+    has('rack', (wanted) => hosts.some((host) => host.startsWith(`${wanted}h`))) &&
+    has('policy', (wanted) => policy.split(':')[0] === wanted) &&
+    has('fallback', () => note !== null) &&
+    has('since', (wanted) => Date.parse(time) >= Date.parse(wanted)) &&
+    has('until', (wanted) => Date.parse(time) <= Date.parse(wanted))
+  )
 }
 
 function page<T>(items: T[]): Page<T> {

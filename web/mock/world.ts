@@ -4,10 +4,10 @@ import type {
   Demo,
   Device,
   Host,
-  Hotspot,
+  HotLink,
   Link,
+  LinkLoad,
   Migration,
-  Rack,
   RackDetail,
   Workload,
 } from '../src/api/types'
@@ -20,11 +20,17 @@ export const INTERVAL = 10
 const WINDOW = 90
 const RACK_BPS = 40e9
 const HOST_BPS = 25e9
+const RACKS_PER_POD = 50
 export const LIMIT = 0.75
 
 type Way = 0 | 1
 /** A rack with links of its own. */
-type Linked = Rack & { up: Link; down: Link }
+interface Linked {
+  rack: string
+  pod: string | null
+  up: Link
+  down: Link
+}
 /** Load pattern of a placement: frequency and duration of hot periods, and the base utilization. */
 interface Kind {
   key: number
@@ -40,6 +46,11 @@ const KINDS: Record<string, Kind> = {
 
 /** Simulated cluster with racks that become hot and cool down; the seed and the step determine every number. */
 export class World {
+  /** Step from which no rack sends reports; null while they do. */
+  mutedFrom: number | null = null
+  /** Step from which all links are cool; null if some are hot. */
+  coolFrom: number | null = null
+
   constructor(
     readonly racks: number,
     private readonly seed: number,
@@ -57,6 +68,8 @@ export class World {
   /** Utilization of a rack's uplink (0) or downlink (1); null without a report. */
   utilization(rack: number, way: Way, step: number, kind = 'cluster'): number | null {
     if (kind === 'cluster' && this.silent(rack, step)) return null
+    if (kind === 'cluster' && this.coolFrom !== null && step >= this.coolFrom)
+      return 0.2 + 0.3 * random(this.seed, rack, way, step)()
     const { key, often, long, base } = KINDS[kind] as Kind
     const own = random(this.seed, key, rack, way)
     const level = base * (0.5 + own())
@@ -78,6 +91,7 @@ export class World {
   }
 
   private silent(rack: number, step: number): boolean {
+    if (this.mutedFrom !== null && step >= this.mutedFrom) return true
     if (rack % 19 === 7) return step % 400 > 60
     return random(this.seed, rack, Math.floor(step / 40), 5)() < 0.006
   }
@@ -97,15 +111,11 @@ export class World {
   }
 
   rack(rack: number, step: number): Linked {
-    const draw = random(this.seed, rack, 21)
     return {
       rack: `r${rack}`,
-      pod: `p${Math.floor(rack / 10)}`,
-      hosts: this.hosts,
+      pod: `p${Math.floor(rack / RACKS_PER_POD)}`,
       up: this.link(rack, 0, step),
       down: this.link(rack, 1, step),
-      tasks: 10 + Math.floor(draw() * 30),
-      replicas: 40 + Math.floor(draw() * 200),
     }
   }
 
@@ -194,7 +204,7 @@ export class World {
     }
   }
 
-  hotspots(step: number): Hotspot[] {
+  hotspots(step: number): HotLink[] {
     const links = this.all(step).flatMap(({ up, down }) => [up, down])
     return links
       .filter((one) => one.hot_since !== null)
@@ -203,19 +213,40 @@ export class World {
         since: one.hot_since as string,
         age_s: (step - this.step(one.hot_since as string)) * INTERVAL,
         utilization: one.utilization,
+        measured_bps: one.measured_bps,
+        ...this.causes(one, step),
       }))
       .sort((a, b) => b.age_s - a.age_s || (a.link < b.link ? -1 : 1))
   }
 
+  /** Causes of a hot link. On every third rack, the load is not from tasks of Leeward. */
+  private causes(link: Link, step: number): Pick<HotLink, 'heaviest' | 'unexplained_bps' | 'no_move'> {
+    const [rack, way] = parts(link.link)
+    const measured = link.measured_bps ?? 0
+    if (rack % 3 === 1) return { heaviest: [], unexplained_bps: measured, no_move: 'others' }
+    const heaviest = [0, 1, 2].map((n) => ({
+      decision: `d-${step - 9 - n}-0`,
+      job: `job-${(rack + n) % 7}`,
+      task: `t${rack}-${n}-0`,
+      host: `r${rack}h${n + way}`,
+      rate_bps: Math.round(measured * (0.4 - 0.12 * n)),
+      size: null,
+    }))
+    const known = heaviest.reduce((sum, one) => sum + one.rate_bps, 0)
+    const no_move = [null, 'fixed', 'no-target', null][(rack + way) % 4] ?? null
+    return { heaviest, unexplained_bps: Math.max(0, measured - known), no_move }
+  }
+
   migrations(step: number): Migration[] {
     const states = ['advised', 'done', 'refused', 'expired'] as const
-    const old = this.hotspots(step).filter((hotspot) => hotspot.age_s > 3 * INTERVAL)
+    const isOld = ({ age_s, no_move }: HotLink) => age_s > 9 * INTERVAL && no_move !== 'others'
+    const old = this.hotspots(step).filter(isOld)
     return old.flatMap((hotspot, at) =>
       Array.from({ length: 1 + (at % 2) }, (_, n) => {
         const [rack, way] = parts(hotspot.link)
         const state = states[(at + n) % 2 ? (rack + way) % 4 : 0] ?? 'advised'
         const to = `r${(rack + 5 + n) % this.racks}h${n + 2}`
-        const time = this.time(this.step(hotspot.since) + 2)
+        const time = this.time(this.step(hotspot.since) + 9)
         return {
           id: `m-${hotspot.link}-${n}`,
           time,
@@ -286,11 +317,35 @@ export class World {
           ? 'smaller than the policy’s threshold: placed as uniform does'
           : null,
       why,
-      client: null,
-      sequence: null,
+      client: n % 3 === 0 ? 'hdfs-1' : null,
+      sequence: n % 3 === 0 ? step : null,
       key: null,
+      ref: kind === 'replicas' ? `blk_${1_000_000 + step * 10 + n}` : null,
+      mode: 'on',
+      by_default: false,
+      beside: this.beside(racks, chosen, hosts, step, n, kind),
       released: null,
       expires: this.time(step + 30),
+    }
+  }
+
+  /** The choice of the default policy beside a decision: other racks, whose downlinks are fuller. */
+  private beside(
+    racks: { rack: number; link: Link }[],
+    chosen: { rack: number; link: Link }[],
+    hosts: string[],
+    step: number,
+    n: number,
+    kind: string,
+  ): Decision['beside'] {
+    if (kind === 'volumes') return null
+    const others = [...racks].sort((a, b) => a.rack - b.rack).slice(0, chosen.length)
+    return {
+      policy: kind === 'tasks' ? 'borg' : 'uniform',
+      hosts: others.map(({ rack }, at) => `r${rack}h${(n + at + step) % this.hosts}`),
+      refused: null,
+      load: loadOf(others.map(({ link }) => link)),
+      decided: hosts.length ? loadOf(chosen.map(({ link }) => link)) : null,
     }
   }
 
@@ -345,6 +400,19 @@ export class World {
         arms: names.map((name) => ({ name, hot_share: steps.map((at) => shares(name, at) / this.racks) })),
       },
     }
+  }
+}
+
+/** Load on the links of a choice. */
+function loadOf(links: Link[]): LinkLoad {
+  const seen = links.filter((one) => one.seen)
+  const [fullest] = [...seen].sort((a, b) => (b.utilization ?? 0) - (a.utilization ?? 0))
+  return {
+    link: fullest?.link ?? null,
+    utilization: fullest?.utilization ?? null,
+    hot: seen.filter((one) => one.hot_since !== null).length,
+    unknown: links.length - seen.length,
+    rate_bps: fullest ? Math.max(5e7, Math.round(fullest.residual_bps / 20)) : null,
   }
 }
 

@@ -26,10 +26,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;
 
 use crate::configured::Configured;
-use crate::connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS, MAIN};
-use crate::http::{
-    About, AppState, Board, Bodies, Reporters, admin_routes, description, reserve_routes, routes,
-};
+use crate::http::{About, AppState, Board, Bodies, admin_routes, description, reserve_routes, routes};
 use crate::kept_telemetry::TelemetryKeeper;
 use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
@@ -37,7 +34,8 @@ use crate::probes::Probes;
 use crate::reload::{Reload, Reloadable};
 use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
-use leeward_observability::{Events, Metrics, ObservedStore, ServiceNotifier, watch, watch_clock};
+use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS, MAIN};
+use leeward_observability::{Events, Metrics, ObservedStore, Reporters, ServiceNotifier, watch, watch_clock};
 use leeward_settings::ProbeSettings;
 
 /// Time limit for requests in progress to finish during a shutdown.

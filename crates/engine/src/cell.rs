@@ -68,6 +68,11 @@ impl RunningTask {
         self.before.iter().map(|entry| Entry { starts: Some(now), ..entry.clone() }).collect()
     }
 
+    /// True if the last move of the task is long enough ago for another.
+    fn is_settled(&self, cooldown: Nanos, now: Nanos) -> bool {
+        self.moved.is_none_or(|at| now >= at.plus(cooldown))
+    }
+
     /// Returns the task as input of a move policy; `job` is the position of its job's budget.
     fn running(&self, job: u32) -> Running {
         let RunningTask { id: task, host, demand, tags, .. } = *self;
@@ -181,6 +186,19 @@ impl Cell {
         self.racks.get(rack.index()).into_iter().flatten().map(|placed| placed.running(0))
     }
 
+    /// Tasks in a rack, and true for each that may be moved now.
+    pub fn movable_in(
+        &self,
+        rack: DomainId,
+        cooldown: Nanos,
+        now: Nanos,
+    ) -> impl Iterator<Item = (Running, bool)> {
+        self.racks.get(rack.index()).into_iter().flatten().map(move |placed| {
+            let budget = || self.jobs.get(&placed.job).is_none_or(|job| job.remaining(now) > 0);
+            (placed.running(0), placed.movable && placed.is_settled(cooldown, now) && budget())
+        })
+    }
+
     /// Returns the tasks of an app.
     pub fn of_app(&self, app: u64) -> Vec<TaskId> {
         // Tasks of an app are placed together and end together, so their indices are consecutive.
@@ -264,9 +282,8 @@ impl Cell {
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
-        let is_cool = |moved: Option<Nanos>| moved.is_none_or(|at| now >= at.plus(cooldown));
         let tasks = racks.iter().flat_map(|rack| &self.racks[rack.index()]);
-        for placed in tasks.filter(|placed| placed.movable && is_cool(placed.moved)) {
+        for placed in tasks.filter(|placed| placed.movable && placed.is_settled(cooldown, now)) {
             let job = self.jobs.get_mut(&placed.job).expect("every task's job is known");
             if job.round < self.rounds {
                 job.round = self.rounds;
@@ -291,9 +308,15 @@ impl Job {
         while self.evictions.front().is_some_and(|at| at.plus(HOUR) <= now) {
             self.evictions.pop_front();
         }
+        self.remaining(now)
+    }
+
+    /// As `moves_left`, without a change of the job.
+    fn remaining(&self, now: Nanos) -> u32 {
         let Availability { down, evictions_per_hour } = self.availability;
+        let evictions = self.evictions.iter().filter(|at| at.plus(HOUR) > now).count();
         let down = down.map(|most| most.saturating_sub(self.down.len() as u32));
-        let evictions = evictions_per_hour.map(|most| most.saturating_sub(self.evictions.len() as u32));
+        let evictions = evictions_per_hour.map(|most| most.saturating_sub(evictions as u32));
         down.unwrap_or(u32::MAX).min(evictions.unwrap_or(u32::MAX))
     }
 }

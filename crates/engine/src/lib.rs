@@ -19,7 +19,7 @@ mod snapshot;
 pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
 pub use message::{
-    Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates,
+    Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, NoMove, Output, Rates,
     Reevaluation, ReplicasAnswer, Ruling, is_in_share,
 };
 pub use snapshot::{EngineSnapshot, SnapshotScope};

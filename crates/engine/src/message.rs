@@ -104,6 +104,27 @@ pub enum MoveRule {
     On,
 }
 
+/// Reason for which no task moves off a hot link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoMove {
+    /// There is no policy for moves, or moves are off.
+    Off,
+    /// Moves are chosen and not made.
+    Shadow,
+    /// The rack is outside the share whose tasks move.
+    Canary,
+    /// The link is not that of a rack: tasks move only off links of racks.
+    OtherLink,
+    /// The mean load is no longer hot, although the last window was.
+    Cooling,
+    /// No known task sends traffic over the link.
+    Others,
+    /// Each task with traffic over the link must stay: by its request, after a recent move, or by the budget of its job.
+    Fixed,
+    /// A task may move, but no rack that stays cool has room for it.
+    NoTarget,
+}
+
 /// True if a value is in a share that is drawn by hash, in hundredths of a percent. A value is also in every larger
 /// share.
 pub fn is_in_share(value: &[u8], share: u16) -> bool {

@@ -26,6 +26,8 @@ pub struct Frame {
     pub at: Nanos,
     /// Epoch of the ledger.
     pub epoch: Epoch,
+    /// End of the newest accepted window of a link.
+    telemetry: Option<Nanos>,
     version: ClusterVersion,
     fabric: Arc<Fabric>,
     clients: Vec<(Arc<str>, u64)>,
@@ -59,6 +61,7 @@ impl Frame {
             number: snapshot.number,
             at: snapshot.at,
             epoch: snapshot.epoch,
+            telemetry: snapshot.links.iter().filter_map(|link| link.until).max(),
             version: snapshot.version,
             fabric: snapshot.fabric.clone(),
             clients: snapshot.clients.clone(),
@@ -94,6 +97,7 @@ impl Frame {
         field(&mut out, "since", &base.map(|base| &base.id));
         field(&mut out, "epoch", &self.epoch);
         field(&mut out, "time", &clock.text(self.at));
+        field(&mut out, "telemetry", &self.telemetry.map(|at| clock.text(at)));
         field(&mut out, "cluster_version", &self.version.to_string());
         field(&mut out, "resolution", &selection.resolution);
         for (index, (table, columns)) in selection.tables.iter().enumerate() {

@@ -24,6 +24,9 @@ pub struct Snapshot {
     /// Time of the snapshot.
     #[schemars(with = "Time")]
     time: String,
+    /// End of the newest accepted window of a link; null without one.
+    #[schemars(with = "Option<Time>")]
+    telemetry: Option<String>,
     /// Version of the cluster.
     #[schemars(with = "Id")]
     cluster_version: String,

@@ -74,6 +74,11 @@ impl Source<'_> {
         self.steps(rate.0 as f64 / link.capacity.0 as f64)
     }
 
+    /// Start of the hot period of a link.
+    fn hot_since(&self, link: Option<ResourceId>) -> Option<i64> {
+        time(self.snapshot.link(link?)?.hot_since)
+    }
+
     /// Measured load of a link in whole steps.
     fn measured_steps(&self, link: Option<ResourceId>) -> Option<i64> {
         let link = self.snapshot.link(link?)?;
@@ -156,6 +161,12 @@ pub static TABLES: [Table; COUNT] = [
             names("pod", |fabric, row| {
                 Some(fabric.domain_name(fabric.parent(DomainId(row as u32))?).to_owned())
             }),
+            names("uplink", |fabric, row| {
+                Some(fabric.resource_name(fabric.out_of_domain(DomainId(row as u32))?))
+            }),
+            names("downlink", |fabric, row| {
+                Some(fabric.resource_name(fabric.into_domain(DomainId(row as u32))?))
+            }),
             numbers("hosts", |source, row| i64::try_from(source.hosts_of(row).len()).ok()),
             numbers("tasks", |source, row| {
                 Some(source.hosts_of(row).iter().map(|host| i64::from(host.tasks)).sum())
@@ -168,6 +179,12 @@ pub static TABLES: [Table; COUNT] = [
             }),
             numbers("down_steps", |source, row| {
                 source.measured_steps(source.snapshot.fabric.into_domain(DomainId(row as u32)))
+            }),
+            times("up_hot_since", |source, row| {
+                source.hot_since(source.snapshot.fabric.out_of_domain(DomainId(row as u32)))
+            }),
+            times("down_hot_since", |source, row| {
+                source.hot_since(source.snapshot.fabric.into_domain(DomainId(row as u32)))
             }),
         ],
     },

@@ -44,6 +44,12 @@ impl HostCounts {
     }
 }
 
+/// Names of the first `most` hosts that are up and whose telemetry is old, in order of ids.
+pub fn silent_hosts(snapshot: &NetworkSnapshot, most: usize) -> Vec<String> {
+    let silent = snapshot.hosts.iter().filter(|one| one.up && telemetry(snapshot, one.host) == (false, true));
+    silent.take(most).map(|one| snapshot.fabric.host_name(one.host).to_owned()).collect()
+}
+
 /// True if a link or device of a host is seen, and true if it ever was.
 fn telemetry(snapshot: &NetworkSnapshot, host: HostId) -> (bool, bool) {
     let fabric = &snapshot.fabric;

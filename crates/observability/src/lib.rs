@@ -9,6 +9,7 @@ mod labels;
 mod metrics;
 mod observed_store;
 mod process;
+mod reporters;
 mod systemd;
 
 use std::sync::Arc;
@@ -19,8 +20,10 @@ use leeward_service::{Handle, LeaderState, NetworkSnapshot};
 pub use self::clock::{direction, unsettled_step, watch_clock};
 pub use self::events::{Event, EventRecord, Events, Hot};
 pub use self::exposition::Exposition;
+pub use self::hosts::{HostCounts, silent_hosts};
 pub use self::metrics::{Active, Metrics};
 pub use self::observed_store::ObservedStore;
+pub use self::reporters::Reporters;
 pub use self::systemd::ServiceNotifier;
 
 /// Shortest time between two load events.

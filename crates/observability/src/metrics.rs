@@ -1,5 +1,7 @@
 //! Metrics for Prometheus. Events are counted as they happen. States are read from the last snapshot at each scrape.
 
+mod read;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -67,6 +69,8 @@ pub struct Metrics {
     transactions: Family<Outcome, Counter>,
     changes: Counter,
     transaction_seconds: Histogram,
+    /// Nanoseconds of the last transaction; 0 before the first.
+    last_transaction: AtomicU64,
     reports: Counter,
     samples: Counter,
     released_early: Counter,
@@ -140,6 +144,7 @@ impl Default for Metrics {
                 "Seconds that a transaction took",
                 seconds(),
             ),
+            last_transaction: AtomicU64::new(0),
             reports: family(registry, "reports", "Accepted reports"),
             samples: family(registry, "samples", "Accepted samples of links and devices"),
             released_early: family(
@@ -338,6 +343,8 @@ impl Metrics {
         self.transactions.get_or_create(&Outcome { outcome }).inc();
         self.changes.inc_by(changes as u64);
         self.transaction_seconds.observe(took.as_secs_f64());
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.last_transaction.store(nanos.max(1), Ordering::Relaxed);
     }
 
     /// All metrics as OpenMetrics text; `None` if encoding fails.

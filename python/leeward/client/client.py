@@ -9,6 +9,7 @@ from leeward.client.http import Answer, dry_run_query, part, time_text
 from leeward.client.placements import PlacementMethods
 from leeward.client.probes import ProbeMethods
 from leeward.client.snapshots import apply
+from leeward.client.status_types import Status
 from leeward.client.summary_types import Summary
 from leeward.client.types import (
     Decision,
@@ -17,7 +18,7 @@ from leeward.client.types import (
     Host,
     HostHistory,
     HostReport,
-    Hotspot,
+    HotLink,
     Link,
     LinkPage,
     Migration,
@@ -28,7 +29,6 @@ from leeward.client.types import (
     Reported,
     Scores,
     Snapshot,
-    Status,
     TaskReport,
     Workload,
 )
@@ -132,8 +132,8 @@ class Client(PlacementMethods, ProbeMethods):
         """Load of the links and devices of a host in the last hour, and its queues."""
         return cast(HostHistory, self._get(f"/v1/hosts/{part(host)}/history", **_since(since, step_s)))
 
-    def hotspots(self) -> Iterator[Hotspot]:
-        """Hot links, the longest first."""
+    def hotspots(self) -> Iterator[HotLink]:
+        """Hot links with the causes of their load, the longest first."""
         return self._all("/v1/hotspots")
 
     def snapshot(
@@ -359,17 +359,24 @@ class Client(PlacementMethods, ProbeMethods):
         """Updates the comparison of a demo."""
         self._http.ask("PUT", "/v1/demo", None, dict(demo))
 
-    def events(self, after: str | None = None) -> Iterator[events.Event]:
+    def events(
+        self, after: str | None = None, *, racks: bool = True, decisions: bool = True
+    ) -> Iterator[events.Event]:
         """Events as they happen, without end: from now on, or after a given event.
 
         The client reopens a broken connection, and gets all events that the service still stores. An event
         `missed` reports a gap.
 
+        Args:
+            after: Id of the event to resume after.
+            racks: False for a stream without `racks`. `follow_snapshots` gives the same loads in fewer bytes.
+            decisions: False for a stream without `decision`.
+
         Raises:
             ProblemError: The service refuses.
             UnreachableError: The service has not answered for as long as `patience_s`.
         """
-        return events.follow(self._http, after)
+        return events.follow(self._http, after, {"racks": racks, "decisions": decisions})
 
 
 def _since(since: datetime | None, step_s: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +24,8 @@ class Event:
     """An event of the service.
 
     Attributes:
-        name: Kind: `decision`, `racks`, `hotspot`, `cluster`, `leader`, or `missed` if the service no
-            longer stores some of the events.
+        name: Kind: `decision`, `racks`, `hotspot`, `cluster`, `leader`, `modes`, or `missed` if the service
+            no longer stores some of the events.
         data: Fields as in the reference of the HTTP interface.
         id: Position to resume after; None for `missed`.
     """
@@ -35,19 +35,25 @@ class Event:
     id: str | None
 
 
-def follow(http: Http, after: str | None) -> Iterator[Event]:
+def follow(http: Http, after: str | None, chosen: Mapping[str, bool]) -> Iterator[Event]:
     """Events from now on, or after a given one. Reopens a stream that ends, and resumes after its last event.
+
+    Args:
+        http: Connection to the service.
+        after: Id of the event to resume after.
+        chosen: Kinds of events that the stream has or leaves out, by the name of the parameter.
 
     Raises:
         ProblemError: The service refuses.
         UnreachableError: The service has not answered for as long as `patience_s`.
     """
+    query = {name: "false" for name, wanted in chosen.items() if not wanted}
     last, start, waits = after, http.clock(), backoff_s(FIRST_WAIT_S, LONGEST_WAIT_S)
     while True:
         headers = {"accept": "text/event-stream"} | ({} if last is None else {"last-event-id": last})
         wait = pause = next(waits)
         try:
-            with http.open_response("GET", PATH, headers=headers, timeout_s=SILENCE_S) as response:
+            with http.open_response("GET", PATH, query, headers=headers, timeout_s=SILENCE_S) as response:
                 # The wait of this attempt is the first of a new sequence.
                 start, waits = http.clock(), backoff_s(2 * FIRST_WAIT_S, LONGEST_WAIT_S)
                 for event in events(response.stream(2**16, decode_content=True)):

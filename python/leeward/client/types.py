@@ -190,13 +190,28 @@ class RackPage(TypedDict):
     reservations: list[dict[str, Any]]
 
 
-class Hotspot(TypedDict):
-    """A hot link."""
+class HeavyWork(TypedDict):
+    """A task on a hot link, or a transfer of a block: then `task` and `rate_bps` are None."""
+
+    decision: str
+    job: str | None
+    task: str | None
+    host: str | None
+    rate_bps: int | None
+    size: str | None
+
+
+class HotLink(TypedDict):
+    """A hot link with the causes of its load."""
 
     link: str
     since: str
     age_s: float
     utilization: float | None
+    heaviest: list[HeavyWork]
+    measured_bps: int | None
+    unexplained_bps: int | None
+    no_move: str | None
 
 
 class Series(TypedDict):
@@ -272,6 +287,7 @@ class Snapshot(TypedDict):
     since: str | None
     epoch: int
     time: str
+    telemetry: str | None
     cluster_version: str
     resolution: float
     links: NotRequired[dict[str, list[Any]]]
@@ -308,47 +324,6 @@ class Reported(TypedDict):
     unknown_devices: list[str]
     interval_s: float
     epoch: int
-
-
-class KeptTelemetry(TypedDict):
-    """Telemetry that the service kept over its last restart: counts of what was fresh at the start."""
-
-    file: str
-    links: int
-    devices: int
-    hosts: int
-    problem: str | None
-
-
-class Status(TypedDict):
-    """Version and counts of the service."""
-
-    version: str
-    cluster: str
-    cluster_version: str
-    policies: dict[str, Any]
-    modes: dict[str, str]
-    since: str
-    time: str
-    clock_behind_s: float
-    interval_s: float
-    hot_above: float
-    epoch: int
-    decisions: int
-    decided: int
-    samples: int
-    slow_links: int
-    waiting: int
-    released_early: int
-    warnings: list[str]
-    store: str
-    durability: str | None
-    role: str
-    leader: str | None
-    stalled: str | None
-    telemetry: dict[str, Any] | None
-    kept_telemetry: KeptTelemetry | None
-    demo: dict[str, Any] | None
 
 
 class ModesInForce(TypedDict):

@@ -125,11 +125,11 @@ test('the OpenAPI document has every field that the page reads or sends, with it
   const variant = structuredClone(description)
   const of = (name: string) => variant.components.schemas[name]?.['properties'] as Record<string, Schema>
   of('Status')['hot_above'] = { type: 'string' }
-  of('Rack')['hosts'] = { type: ['integer', 'null'] }
+  of('Host')['tasks'] = { type: ['integer', 'null'] }
   delete of('Reason')['because']
   delete variant.paths['/v1/hotspots']
   const report = (await differences(variant)).join('\n')
-  for (const part of ['hot_above', "'hosts'", 'because', 'GET /v1/hotspots: the service does not have it'])
+  for (const part of ['hot_above', "'tasks'", 'because', 'GET /v1/hotspots: the service does not have it'])
     expect(report).toContain(part)
 })
 

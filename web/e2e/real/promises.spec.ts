@@ -89,7 +89,7 @@ test('a rack shows its devices, reservations and tasks', async ({ page, start, v
   await page.getByRole('tab', { name: 'Devices 16' }).click()
   const deviceRow = page.getByRole('row', { name: /^r14h2:nvme/ })
   await expect(deviceRow).toContainText(/93\s%\s*hot\s*14\.5\s*12\sGbps\s*2\sGbps\s*17\s%\s*4\sTB/)
-  await expect(page.getByRole('row', { name: /^r14h3:nvme/ })).toContainText('not known')
+  await expect(page.getByRole('row', { name: /^r14h3:nvme/ })).toContainText('not seen')
   await expectAccessible(page)
   await page.getByRole('tab', { name: 'Reservations 4' }).click()
   const reservation = page.getByRole('row', { name: /^orders-db r14:uplink 0 70\.4\sMbps$/ })

@@ -11,6 +11,8 @@ export const COMMAND = process.env['LEEWARD_COMMAND'] ?? `${ROOT}.venv/bin/leewa
 export class Service {
   private process: ChildProcess | null = null
   private address = ''
+  /** Bytes of the responses to requests of the page, as they were sent. */
+  sent = 0
   /** End of the last reported window. */
   private until = 0
 
@@ -117,6 +119,7 @@ export class Service {
     const { url: path, method, headers } = request
     const onward = forward({ host, port, path, method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.on('data', (chunk: Buffer) => (this.sent += chunk.length))
       answer.pipe(response)
       answer.on('error', () => response.destroy())
     })

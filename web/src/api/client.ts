@@ -6,6 +6,12 @@ const PAGE_LIMIT = 1000
 /** Number of decisions in one request. */
 const DECISIONS_LIMIT = 100
 
+/** Columns of the racks that the page follows. */
+const RACK_COLUMNS = 'rack,pod,uplink,downlink,up_steps,down_steps,up_hot_since,down_hot_since'
+
+/** Unit of loads, as a share of the capacity. */
+const RESOLUTION = 0.001
+
 type Operation = keyof Responses
 type List = { [O in Operation]: Responses[O] extends Page<unknown> ? O : never }[Operation]
 type Item<O extends List> = Responses[O] extends Page<infer T> ? T : never
@@ -27,17 +33,32 @@ export class Client {
   ) {}
 
   status = (signal?: AbortSignal) => this.request('GET /v1/status', { signal })
-  racks = (signal?: AbortSignal) => this.all('GET /v1/racks', signal)
+  /** The racks: at once without `since`, else when they changed, as the difference from that snapshot. */
+  snapshot = (since: string | null, signal?: AbortSignal) =>
+    this.request('GET /v1/snapshot', {
+      query: {
+        racks: RACK_COLUMNS,
+        resolution: RESOLUTION,
+        since,
+        ...(since === null ? {} : { interval: '1s', wait: '2s' }),
+      },
+      signal,
+    })
   rack = (rack: string, signal?: AbortSignal) =>
     this.request('GET /v1/racks/{rack}', { names: { rack }, signal })
   history = (since: string, step_s: number, signal?: AbortSignal) =>
     this.request('GET /v1/history', { query: { kind: 'rack', since, step_s }, signal })
   linkHistory = (link: string, since: string, step_s: number, signal?: AbortSignal) =>
     this.request('GET /v1/links/{link}/history', { names: { link }, query: { since, step_s }, signal })
-  decisions = (kind: string | null, signal?: AbortSignal) =>
-    this.request('GET /v1/decisions', { query: { kind, limit: DECISIONS_LIMIT }, signal }).then(
-      ({ items }) => items,
-    )
+  /** Rack of each host. */
+  hostRacks = async (signal?: AbortSignal): Promise<Map<string, string>> => {
+    const { hosts } = await this.request('GET /v1/snapshot', { query: { hosts: 'host,rack' }, signal })
+    const racks = hosts?.rack ?? []
+    return new Map((hosts?.host ?? []).map((host, at) => [host ?? '', racks[at] ?? '']))
+  }
+  /** A page of decisions, the latest first; `search` has parameters of the operation. */
+  decisions = (search: Record<string, string>, after: string | null = null, signal?: AbortSignal) =>
+    this.request('GET /v1/decisions', { query: { ...search, limit: DECISIONS_LIMIT, after }, signal })
   decision = (id: string, signal?: AbortSignal) =>
     this.request('GET /v1/decisions/{id}', { names: { id }, signal })
   policies = (signal?: AbortSignal) => this.request('GET /v1/policies', { signal })
@@ -48,13 +69,17 @@ export class Client {
   migrations = (signal?: AbortSignal) => this.all('GET /v1/migrations', signal)
   answer = (id: string, body: RequestBodies['POST /v1/migrations/{id}']) =>
     this.request('POST /v1/migrations/{id}', { names: { id }, body })
+  modes = (signal?: AbortSignal) => this.request('GET /v1/modes', { signal })
+  setModes = (body: RequestBodies['PATCH /v1/modes']) => this.request('PATCH /v1/modes', { body })
+  summary = (since: string, signal?: AbortSignal) =>
+    this.request('GET /v1/summary', { query: { since }, signal })
   demo = (signal?: AbortSignal) => this.request('GET /v1/demo', { signal })
 
-  /** Opens the event stream; the caller reads the returned body. */
+  /** Opens the event stream without the loads of racks, which `snapshot` has; the caller reads the returned body. */
   async events(lastId: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const headers: Record<string, string> = { accept: 'text/event-stream' }
     if (lastId !== null) headers['last-event-id'] = lastId
-    const response = await this.send('/v1/events', headers, { signal })
+    const response = await this.send('/v1/events?racks=false', headers, { signal })
     if (!response.body) throw Problem.unreachable('no body')
     return response.body
   }

@@ -63,7 +63,7 @@ export async function followEvents(client: Client, listener: Listener, signal: A
   }
 }
 
-function pause(wait_ms: number, signal: AbortSignal): Promise<void> {
+export function pause(wait_ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, wait_ms)
     signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })

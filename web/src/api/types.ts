@@ -8,18 +8,21 @@
 /** Response type of each operation. */
 export interface Responses {
   'GET /v1/status': Status
-  'GET /v1/racks': Page<Rack>
+  'GET /v1/snapshot': Snapshot
   'GET /v1/racks/{rack}': RackDetail
   'GET /v1/history': History
   'GET /v1/links/{link}/history': History
   'GET /v1/decisions': Page<Decision>
   'GET /v1/decisions/{id}': Decision
-  'GET /v1/hotspots': Page<Hotspot>
+  'GET /v1/hotspots': Page<HotLink>
   'GET /v1/migrations': Page<Migration>
   'POST /v1/migrations/{id}': Migration
   'GET /v1/policies': Policies
   'POST /v1/decisions/{id}/what-if': PolicyResult
   'GET /v1/workloads': Page<Workload>
+  'GET /v1/modes': ModesInForce
+  'PATCH /v1/modes': ModesInForce
+  'GET /v1/summary': Summary
   'GET /v1/demo': Demo
 }
 
@@ -27,16 +30,17 @@ export interface Responses {
 export interface RequestBodies {
   'POST /v1/migrations/{id}': { answer: 'done' | 'refused'; reason?: string }
   'POST /v1/decisions/{id}/what-if': { policy: string }
+  'PATCH /v1/modes': { [kind in 'all' | ModeKind]?: string } & { reason?: string }
 }
 
 /** Data of each event of /v1/events, by event name. */
 export interface Events {
   decision: Decision
-  racks: { items: Rack[] }
   /** A link that became hot, or that cooled at `until`. */
   hotspot: Hotspot & { until: string | null }
   cluster: { cluster_version: string }
   leader: { role: string; leader: string | null }
+  modes: { by: string; reason: string | null }
 }
 
 export interface Page<T> {
@@ -57,7 +61,9 @@ export interface Status {
   version: string
   cluster: string
   cluster_version: string
-  policies: { replicas: string; tasks: string }
+  policies: { replicas: string; tasks: string; moves: string | null }
+  /** Modes in force. */
+  modes: Modes
   since: string
   time: string
   interval_s: number
@@ -71,12 +77,85 @@ export interface Status {
   /** Number of samples of links and devices in the same period. */
   samples: number
   waiting: number
+  /** `sqlite`, `postgres` or `memory`. */
+  store: string
+  /** `process` or `power`: the failure that stored decisions survive; null in memory. */
+  durability: string | null
+  /** Seconds by which the machine's clock was set back, negative if forward. */
+  clock_behind_s: number
+  slow_links: number
+  released_early: number
+  /** Age of the state that reads are served from. */
+  snapshot_age_s: number
+  /** Time of the last transaction of the store; null before the first. */
+  transaction_s: number | null
+  /** Hosts by their telemetry; the names of at most 100 silent ones. */
+  agents: { reporting: number; silent: number; absent: number; silent_hosts: string[] }
+  connections: { open: number; limit: number; streams: number }
+  comparisons: Comparisons[]
+  warnings: string[]
+  /** State of Prometheus polling; null without it. */
+  telemetry: { prometheus: string; state: string; problem: string | null; silent: number } | null
   /** `leader`, or `follower`: a replica that serves reads while the leader decides. */
   role: string
   leader: string | null
   /** Reason why the store is unavailable, so that the service rejects placements; null if it is available. */
   stalled: string | null
   demo?: { speed: number; arms: string[] } | null
+}
+
+/** Kinds of decisions, each with its mode. */
+export type ModeKind = 'replicas' | 'tasks' | 'moves' | 'workload' | 'volumes'
+
+/** Modes by kind: `on`, `off`, `shadow` or `canary:10%:client`. */
+export type Modes = { [kind in ModeKind]: string }
+
+export interface ModesInForce {
+  in_force: Modes
+  set: Modes
+  settings: Modes
+  changed: string
+  /** `settings`, or the name of the client that changed the modes. */
+  by: string
+  reason: string | null
+  off_file: string | null
+  off_file_exists: boolean
+}
+
+/** Comparisons of a kind of decision, by the effect of Leeward's choice, since the start of the service. */
+export interface Comparisons {
+  kind: string
+  better: number
+  same: number
+  worse: number
+  unknown: number
+  refused: number
+}
+
+/** The racks in columns: whole, or as the difference from the snapshot `since`. */
+export interface Snapshot {
+  id: string
+  since: string | null
+  time: string
+  /** End of the newest accepted window of a link. */
+  telemetry: string | null
+  cluster_version: string
+  resolution: number
+  racks?: RackColumns
+  hosts?: { host?: (string | null)[]; rack?: (string | null)[] }
+}
+
+/** Columns of racks. A difference has `rows`, the distances of the changed rows, and no names. */
+export interface RackColumns {
+  rows?: number[]
+  rack?: (string | null)[]
+  pod?: (string | null)[]
+  uplink?: (string | null)[]
+  downlink?: (string | null)[]
+  up_steps?: (number | null)[]
+  down_steps?: (number | null)[]
+  up_hot_since?: (string | null)[]
+  down_hot_since?: (string | null)[]
 }
 
 export interface Link {
@@ -95,17 +174,6 @@ export interface Link {
   full_bps: number | null
   /** Queue of unsent data at the interface. */
   queue_bytes: number | null
-}
-
-export interface Rack {
-  rack: string
-  pod: string | null
-  hosts: number
-  /** Null in networks without rack links, such as a hose or a mesh. */
-  up: Link | null
-  down: Link | null
-  tasks: number
-  replicas: number
 }
 
 export interface Device {
@@ -210,6 +278,26 @@ export interface PolicyResult {
   limit: Limit | null
   note: string | null
   why: Candidate[]
+  /** Choice of the other policy; in a what-if, the decision that was made. */
+  beside: Beside | null
+}
+
+/** Load on the links of a choice. */
+export interface LinkLoad {
+  link: string | null
+  utilization: number | null
+  hot: number
+  unknown: number
+  rate_bps: number | null
+}
+
+export interface Beside {
+  policy: string
+  hosts: string[]
+  refused: string | null
+  /** Load on the links of this choice, and on those of the decision; null for guarantees. */
+  load: LinkLoad | null
+  decided: LinkLoad | null
 }
 
 export interface Decision extends PolicyResult {
@@ -223,8 +311,14 @@ export interface Decision extends PolicyResult {
   client: string | null
   sequence: number | null
   key: string | null
+  /** Text that the caller gave with the request, such as the id of a block. */
+  ref?: string | null
   expires: string | null
   released: string | null
+  /** Mode of its kind at the decision. */
+  mode: string
+  /** True if the default policy decided. */
+  by_default: boolean
 }
 
 export interface Hotspot {
@@ -232,6 +326,26 @@ export interface Hotspot {
   since: string
   age_s: number
   utilization: number | null
+}
+
+/** A hot link with the causes of its load. */
+export interface HotLink extends Hotspot {
+  heaviest: HeavyWork[]
+  measured_bps: number | null
+  /** Measured load beyond the rates of all known tasks. */
+  unexplained_bps: number | null
+  /** Reason for which no task moves off the link; null if an advised move waits. */
+  no_move: string | null
+}
+
+/** A task, or a transfer of a block: then without a task and a rate. */
+export interface HeavyWork {
+  decision: string
+  job: string | null
+  task: string | null
+  host: string | null
+  rate_bps: number | null
+  size: string | null
 }
 
 export interface Migration {
@@ -244,7 +358,7 @@ export interface Migration {
   to: string
   /** Hot link that the move relieves. */
   link: string
-  /** `advised`, `done`, `refused` or `expired`. */
+  /** `advised`, `done`, `refused`, `expired`, or `considered` in shadow mode. */
   state: string
   reason: string | null
 }
@@ -272,6 +386,41 @@ export interface Workload {
   volume: string
   path: string[]
   decision: string
+}
+
+/** The effect of the service over a time span. */
+export interface Summary {
+  from: string
+  to: string
+  step_s: number
+  decisions: SummaryDecisions[]
+  moves: { considered: number; advised: number; done: number; refused: number }
+  hot_link_hours: {
+    seen: number
+    with_leeward: number
+    without_leeward: number
+    /** Link-hours with telemetry. */
+    observed: number
+    compared: number
+    uncompared: number
+  }
+  steps: { ends: string; decided: number; hot_h: number; with_h: number; without_h: number }[]
+  /** At most ten decisions, the largest difference first; a gain above 0 means that Leeward's choice was better. */
+  mattered: { gain: { hot_links: number; utilization: number }; decision: Decision }[]
+}
+
+export interface SummaryDecisions {
+  kind: string
+  decided: number
+  by_default: number
+  refused: number
+  blind: number
+  fallback: number
+  better: number
+  same: number
+  worse: number
+  unknown: number
+  one_refused: number
 }
 
 export interface DemoArm {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Decision, Events, Link, Rack } from '../api/types'
-import { EMPTY, MAX_DECISIONS, reduce, withDecisions } from './board'
+import type { Decision, Events } from '../api/types'
+import { EMPTY, MAX_DECISIONS, reduce, withDecisions, withRacks } from './board'
+import type { LiveRack } from './frames'
 
 const decision = (id: number, extra: Partial<Decision> = {}): Decision => ({
   id: `d-${id}`,
@@ -19,6 +20,9 @@ const decision = (id: number, extra: Partial<Decision> = {}): Decision => ({
   why: [],
   released: null,
   expires: null,
+  mode: 'on',
+  by_default: false,
+  beside: null,
   ...extra,
 })
 const hotspot = (link: string, utilization = 0.8, until: string | null = null): Events['hotspot'] => ({
@@ -28,34 +32,14 @@ const hotspot = (link: string, utilization = 0.8, until: string | null = null): 
   utilization,
   until,
 })
-const link = (name: string, until: string | null, hot_since: string | null): Link => ({
-  link: name,
-  capacity_bps: 1e10,
-  measured_bps: until ? 1 : null,
-  utilization: until ? 0.1 : null,
-  residual_bps: 0,
-  seen: until !== null,
-  derived: false,
-  until,
-  hot_since,
-  pending_bps: 0,
-  reserved_bps: 0,
-  full_bps: null,
-  queue_bytes: null,
-})
-const racks = (until: string | null, hot: string | null): { items: Rack[] } => ({
-  items: [
-    {
-      rack: 'r0',
-      pod: null,
-      hosts: 1,
-      up: link('r0:uplink', until, hot),
-      down: link('r0:downlink', null, null),
-      tasks: 0,
-      replicas: 0,
-    },
-  ],
-})
+const racks = (utilization: number | null, hot_since: string | null): LiveRack[] => [
+  {
+    rack: 'r0',
+    pod: null,
+    up: { link: 'r0:uplink', utilization, hot_since, last: null },
+    down: { link: 'r0:downlink', utilization: null, hot_since: null, last: null },
+  },
+]
 const event = (name: string, value: unknown) => ({ name, data: JSON.stringify(value), id: null })
 
 describe('reduce applies events to the board', () => {
@@ -77,19 +61,18 @@ describe('reduce applies events to the board', () => {
     expect(list[0]?.id).toBe(`d-${MAX_DECISIONS + 9}`)
   })
 
-  test('the time of the board is the latest telemetry time, or null without telemetry', () => {
-    expect(reduce(EMPTY, [event('racks', racks('2026-03-02T09:00:01Z', null))]).telemetryTime).toBe(
+  test('the time of the board is that of the newest telemetry, or null without telemetry', () => {
+    expect(withRacks(EMPTY, racks(0.1, null), '2026-03-02T09:00:01Z').telemetryTime).toBe(
       Date.UTC(2026, 2, 2, 9, 0, 1),
     )
-    expect(reduce(EMPTY, [event('racks', racks(null, null))]).telemetryTime).toBeNull()
+    expect(withRacks(EMPTY, racks(null, null), null).telemetryTime).toBeNull()
   })
 
-  test('a racks event removes hotspots of cooled links and keeps hotspots of unknown links', () => {
+  test('racks remove hotspots of cooled links and keep hotspots of unknown links', () => {
     const hot = ['r0:uplink', 'r0:downlink', 'r9h1:egress'].map((name) => event('hotspot', hotspot(name)))
     const board = reduce(EMPTY, hot)
-    const still = reduce(board, [event('racks', racks('2026-03-02T09:00:01Z', '2026-03-02T09:00:00Z'))])
-    expect(still.hotspots).toHaveLength(3)
-    const cooled = reduce(board, [event('racks', racks('2026-03-02T09:00:01Z', null))])
+    expect(withRacks(board, racks(0.7, '2026-03-02T09:00:00Z'), null).hotspots).toHaveLength(3)
+    const cooled = withRacks(board, racks(0.8, null), null)
     expect(cooled.hotspots.map((one) => one.link)).toEqual(['r9h1:egress', 'r0:downlink'])
   })
 
@@ -104,22 +87,13 @@ describe('reduce applies events to the board', () => {
     expect(cooled.hotspots.map((one) => one.link)).toEqual(['b'])
   })
 
-  test('racks without links set no time', () => {
-    const bare = {
-      items: racks('2026-03-02T09:00:01Z', null).items.map((one) => ({ ...one, up: null, down: null })),
-    }
-    const board = reduce(EMPTY, [event('racks', bare)])
-    expect([board.racks.length, board.telemetryTime]).toEqual([1, null])
-  })
-
-  test('a leader event counts as a change, and unknown or invalid events are ignored', () => {
-    const leader = event('leader', { role: 'leader', leader: null })
+  test('leader and mode events count as changes, and unknown or invalid events are ignored', () => {
     const board = reduce(EMPTY, [
-      leader,
+      event('leader', { role: 'leader', leader: null }),
+      event('modes', { by: 'ada', reason: null }),
       event('weather', 'fair'),
-      { name: 'racks', data: '{', id: null },
-      event('racks', {}),
+      { name: 'hotspot', data: '{', id: null },
     ])
-    expect(board).toEqual({ ...EMPTY, changes: 1 })
+    expect(board).toEqual({ ...EMPTY, changes: 2 })
   })
 })

@@ -1,21 +1,25 @@
-import type { Events, Decision, Hotspot, Migration, Rack } from '../api/types'
+import type { Events, Decision, HotLink, Hotspot, Migration } from '../api/types'
 import type { ServerEvent } from '../api/sse'
 import { moment } from './format'
+import type { LiveRack } from './frames'
 import { linksOf } from './racks'
 
 /** Maximum number of decisions in the page's memory. */
 export const MAX_DECISIONS = 500
 
-/** State that the page builds from the event stream. Immutable: `reduce` returns a new one. */
+/** A hot link; its causes are unknown until the next list of hot links. */
+export type LiveHotspot = Hotspot & Partial<Omit<HotLink, keyof Hotspot>>
+
+/** State that the page builds from the event stream and the snapshots of racks. Immutable: `reduce` returns a new one. */
 export interface Board {
-  racks: Rack[]
-  /** Time of the racks' latest telemetry, by the service's clock, in milliseconds. */
+  racks: LiveRack[]
+  /** End of the newest window of a link, by the service's clock, in milliseconds. */
   telemetryTime: number | null
   /** Newest first. */
   decisions: Decision[]
-  hotspots: Hotspot[]
+  hotspots: LiveHotspot[]
   migrations: Migration[]
-  /** Number of cluster and leader changes. After a change, the page reads the status again. */
+  /** Number of changes of the cluster, the leader and the modes. After a change, the page reads the status again. */
   changes: number
 }
 
@@ -34,47 +38,44 @@ export const EMPTY: Board = {
  */
 export function reduce(board: Board, events: ServerEvent[]): Board {
   const decisions: Decision[] = []
-  /** Latest hotspot event of each link since the last racks event; null for a cooled link. */
+  /** Latest hotspot event of each link; null for a cooled link. */
   const hot = new Map<string, Hotspot | null>()
   for (const { name, data } of events) {
     const value = parse(data)
     if (value === null) continue
     if (name === 'decision') decisions.push(value as Events['decision'])
-    else if (name === 'racks') {
-      const { items } = value as Partial<Events['racks']>
-      if (Array.isArray(items)) board = withRacks(withHotspots(board, hot), items)
-    } else if (name === 'hotspot') {
+    else if (name === 'hotspot') {
       const { until, ...hotspot } = value as Events['hotspot']
       hot.delete(hotspot.link)
       hot.set(hotspot.link, until === null ? hotspot : null)
-    } else if (name === 'cluster' || name === 'leader') board = { ...board, changes: board.changes + 1 }
+    } else if (name === 'cluster' || name === 'leader' || name === 'modes')
+      board = { ...board, changes: board.changes + 1 }
   }
   board = withHotspots(board, hot)
   return decisions.length ? { ...board, decisions: withDecisions(board.decisions, decisions) } : board
 }
 
-/** Applies and clears `hot` in one step, because a large cluster may send thousands of hotspots at once. */
+/** Applies all hotspot events in one step, because a large cluster may send thousands at once. */
 function withHotspots(board: Board, hot: Map<string, Hotspot | null>): Board {
   if (hot.size === 0) return board
   const others = board.hotspots.filter((one) => !hot.has(one.link))
   const newer = [...hot.values()].filter((one) => one !== null).reverse()
-  hot.clear()
   return { ...board, hotspots: [...newer, ...others] }
 }
 
-/** Replaces the racks and removes hotspots of links that are no longer hot. */
-export function withRacks(board: Board, racks: Rack[]): Board {
-  const links = racks.flatMap(linksOf)
-  const telemetryTime = links.reduce<number | null>((latest, { until }) => {
-    const ms = moment(until)
-    return ms !== null && (latest === null || ms > latest) ? ms : latest
-  }, null)
+/** Replaces the racks and removes hotspots of links that are no longer hot. `telemetry` is the end of the newest window. */
+export function withRacks(board: Board, racks: LiveRack[], telemetry: string | null): Board {
+  const cool = ({ utilization, hot_since }: { utilization: number | null; hot_since: string | null }) =>
+    utilization !== null && hot_since === null
   const cooled = new Set(
-    links.filter((link) => link.seen && link.hot_since === null).map((link) => link.link),
+    racks
+      .flatMap(linksOf)
+      .filter(cool)
+      .map(({ link }) => link),
   )
   const anyCooled = board.hotspots.some((hotspot) => cooled.has(hotspot.link))
   const hotspots = anyCooled ? board.hotspots.filter((hotspot) => !cooled.has(hotspot.link)) : board.hotspots
-  return { ...board, racks, telemetryTime, hotspots }
+  return { ...board, racks, telemetryTime: moment(telemetry), hotspots }
 }
 
 /**

@@ -1,6 +1,17 @@
 import { expect, test } from 'vitest'
-import type { Candidate, Decision } from '../api/types'
-import { requestFields, difference, levels, formatHosts, originalHosts, taskNames } from './decision'
+import type { Candidate, Decision, LinkLoad } from '../api/types'
+import {
+  betterChoice,
+  difference,
+  formatHosts,
+  levels,
+  lineOf,
+  loadsBeside,
+  loadsOfWhatIf,
+  originalHosts,
+  requestFields,
+  taskNames,
+} from './decision'
 
 const decisionOf = (policy: string, hosts: string[], value_bps: number | null): Decision => ({
   id: 'd',
@@ -19,6 +30,9 @@ const decisionOf = (policy: string, hosts: string[], value_bps: number | null): 
   why: [],
   released: null,
   expires: null,
+  mode: 'on',
+  by_default: false,
+  beside: null,
 })
 
 test('the difference lists the hosts and the factor of residual rate', () => {
@@ -142,4 +156,40 @@ test('hosts have the names of their tasks, and replicas are shown as a chain', (
     formatHosts(decisionOf('ccp', ['a', 'b'], 1)),
     formatHosts(decisionOf('ccp', [], 1)),
   ]).toEqual(['a, a', 'a → b', 'not placed'])
+})
+
+test('a line has the reference or the job, the size or the number of tasks, and the racks once each', () => {
+  const rackOf = (host: string) => (host.startsWith('x') ? null : host.split('h')[0]!)
+  const block = { ...decisionOf('leeward', ['r1h0', 'r2h1', 'r2h2', 'x'], 1), ref: 'blk_1', client: 'hdfs' }
+  block.request = { size: '256MiB', replicas: 3 }
+  expect(lineOf(block, rackOf)).toEqual({
+    name: 'blk_1',
+    client: 'hdfs',
+    size: '256\u00a0MiB',
+    hosts: 'r1h0 → r2h1 → r2h2 → x',
+    racks: ['r1', 'r2'],
+  })
+  const app = { ...decisionOf('utp', ['r1h0'], 1), request: { job: 'crawl', tasks: [{}, {}] } }
+  expect(lineOf(app, rackOf)).toMatchObject({ name: 'crawl', size: '2 tasks' })
+  expect(lineOf(decisionOf('utp', [], 1), rackOf).name).toBe('d')
+})
+
+test('the loads beside a decision and beside a what-if name the same choices', () => {
+  const load = (hot: number, utilization: number, unknown = 0): LinkLoad => ({
+    link: 'r1:downlink',
+    utilization,
+    hot,
+    unknown,
+    rate_bps: null,
+  })
+  const beside = { policy: 'uniform', hosts: [], refused: null, load: load(1, 0.9), decided: load(0, 0.4) }
+  const decision = { ...decisionOf('leeward', ['a'], 1), beside }
+  expect(loadsBeside(decision)).toEqual({ decided: load(0, 0.4), other: load(1, 0.9) })
+  // Beside a what-if stands the decision that was made.
+  expect(loadsOfWhatIf(decision)).toEqual({ decided: load(1, 0.9), other: load(0, 0.4) })
+  expect(loadsBeside(decisionOf('leeward', ['a'], 1))).toBeNull()
+  expect(betterChoice({ decided: load(0, 0.9), other: load(1, 0.2) })).toBe('decided')
+  expect(betterChoice({ decided: load(0, 0.9), other: load(0, 0.2) })).toBe('other')
+  expect(betterChoice({ decided: load(0, 0.2), other: load(0, 0.2) })).toBe('same')
+  expect(betterChoice({ decided: load(0, 0.2, 1), other: load(0, 0.2) })).toBeNull()
 })

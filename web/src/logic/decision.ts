@@ -1,4 +1,5 @@
-import type { Candidate, PolicyResult, Decision } from '../api/types'
+import type { Candidate, PolicyResult, Decision, LinkLoad } from '../api/types'
+import { quantity, size } from './format'
 
 /** Maximum number of list items in a text. */
 const MAX_ITEMS = 6
@@ -113,4 +114,68 @@ function sentence(decision: Decision, other: PolicyResult, removed: Set<number>,
   if (decision.hosts.length === 1 && other.hosts.length === 1)
     return `${other.policy} would choose ${other.hosts[0]} instead of ${decision.hosts[0]}.`
   return `${other.policy} would choose ${added.size} of ${other.hosts.length} hosts differently.`
+}
+
+/** What a list shows of a decision on one line. */
+export interface Line {
+  /** Reference, job or name of the work. */
+  name: string
+  client: string | null
+  /** Size of a block, or number of tasks. */
+  size: string
+  hosts: string
+  /** Racks of the hosts, without repetition. */
+  racks: string[]
+}
+
+/** The line of a decision; `rackOf` gives the rack of a host. */
+export function lineOf(decision: Decision, rackOf: (host: string) => string | null): Line {
+  const { request, hosts, client, key } = decision
+  const {
+    size: bytes,
+    job,
+    app,
+    tasks,
+    workload,
+    volume,
+  } = request as {
+    size?: string
+    job?: string | null
+    app?: { name?: string }
+    tasks?: unknown[]
+    workload?: { name?: string; size?: string }
+    volume?: string
+  }
+  const name = decision.ref ?? job ?? workload?.name ?? volume ?? app?.name ?? key ?? decision.id
+  const racks = [...new Set(hosts.map(rackOf).filter((rack) => rack !== null))]
+  return {
+    name,
+    client,
+    size: tasks ? quantity(tasks.length, 'task') : size(bytes ?? workload?.size ?? ''),
+    hosts: formatHosts(decision),
+    racks,
+  }
+}
+
+/** Loads of two choices on the same links: of the decision, and of the other policy. */
+export interface BothLoads {
+  decided: LinkLoad | null
+  other: LinkLoad | null
+}
+
+/** Loads beside a decision. */
+export function loadsBeside({ beside }: PolicyResult): BothLoads | null {
+  return beside && (beside.load || beside.decided) ? { decided: beside.decided, other: beside.load } : null
+}
+
+/** Loads beside a what-if: there, the other choice is the decision that was made. */
+export function loadsOfWhatIf({ beside }: PolicyResult): BothLoads | null {
+  return beside && (beside.load || beside.decided) ? { decided: beside.load, other: beside.decided } : null
+}
+
+/** Which choice crosses fewer hot links, or has the less loaded fullest link: `decided`, `other`, `same` or null. */
+export function betterChoice({ decided, other }: BothLoads): 'decided' | 'other' | 'same' | null {
+  if (!decided || !other || decided.unknown > 0 || other.unknown > 0) return null
+  const order = decided.hot - other.hot || (decided.utilization ?? 0) - (other.utilization ?? 0)
+  return order < 0 ? 'decided' : order > 0 ? 'other' : 'same'
 }

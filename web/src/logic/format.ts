@@ -115,3 +115,21 @@ export function quantity(value: number, word: string): string {
 export function percentile(value: number): string {
   return `${Number((value <= 1 ? value * 100 : value).toFixed(4))}${GAP}%`
 }
+
+/** A time for readers: 14:03:20 on the day of `now`, else with its date: 2026-03-02 14:03. */
+export function stamp(ms: Maybe, now: number): string {
+  if (!isKnown(ms)) return UNKNOWN
+  const day = (time: number) => {
+    const at = new Date(time)
+    return [at.getFullYear(), at.getMonth() + 1, at.getDate()]
+      .map((part) => String(part).padStart(2, '0'))
+      .join('-')
+  }
+  return day(ms) === day(now) ? clock(ms) : `${day(ms)} ${clock(ms, false)}`
+}
+
+/** Hours with their unit: 3.21 h. */
+export function hours(value: Maybe): string {
+  if (!isKnown(value)) return UNKNOWN
+  return `${Math.abs(value) >= 1000 ? count(Math.round(value)) : digits(value)}${GAP}h`
+}

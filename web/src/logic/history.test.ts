@@ -1,38 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import type { Link, Rack } from '../api/types'
-import { hotShare, LinkHistory } from './history'
+import type { LiveLink, LiveRack } from './frames'
+import { hotTime, LinkHistory } from './history'
 
 const T = Date.UTC(2026, 2, 2, 9)
 const iso = (ms: number) => new Date(ms).toISOString()
 
-function link(name: string, utilization: number | null): Link {
-  return {
-    link: name,
-    capacity_bps: 1e10,
-    measured_bps: utilization === null ? null : utilization * 1e10,
-    utilization,
-    residual_bps: 0,
-    seen: utilization !== null,
-    derived: false,
-    until: null,
-    hot_since: null,
-    pending_bps: 0,
-    reserved_bps: 0,
-    full_bps: null,
-    queue_bytes: null,
-  }
+function link(name: string, utilization: number | null): LiveLink {
+  return { link: name, utilization, hot_since: null, last: null }
 }
 
-function rack(up: number | null, down: number | null = null): Rack {
-  return {
-    rack: 'r0',
-    pod: null,
-    hosts: 1,
-    up: link('r0:uplink', up),
-    down: link('r0:downlink', down),
-    tasks: 0,
-    replicas: 0,
-  }
+function rack(up: number | null, down: number | null = null): LiveRack {
+  return { rack: 'r0', pod: null, up: link('r0:uplink', up), down: link('r0:downlink', down) }
 }
 
 const up = (history: LinkHistory, columns = 100) =>
@@ -108,11 +86,13 @@ describe('stored history and live ticks share the same columns', () => {
   })
 })
 
-test('the hot share counts known samples only, and is null without any', () => {
+test('the hot time counts known samples only, and says how many of all are known', () => {
   const history = new LinkHistory(10_000, 10)
-  expect(hotShare(history.grid(10), 0.75)).toBeNull()
+  expect(hotTime(history.grid(10), 0.75, 2)).toEqual({ share: null, seen: 0 })
   history.add(T, [rack(0.75, 0.1)])
   history.add(T + 10_000, [rack(null, 0.2)])
   history.add(T + 20_000, [rack(0.9, null)])
-  expect(hotShare(history.grid(10), 0.75)).toBe(0.5)
+  expect(hotTime(history.grid(10), 0.75, 2)).toEqual({ share: 0.5, seen: 4 / 6 })
+  // Two further links have no sample at all.
+  expect(hotTime(history.grid(10), 0.75, 4).seen).toBe(4 / 12)
 })

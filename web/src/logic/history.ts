@@ -1,5 +1,6 @@
-import type { History, Rack } from '../api/types'
+import type { History } from '../api/types'
 import { moment } from './format'
+import type { LiveRack } from './frames'
 import { linksOf } from './racks'
 
 /** Data of the time map: the utilization of every link for each time step, NaN if unknown. */
@@ -73,7 +74,7 @@ export class LinkHistory {
   }
 
   /** Adds a live tick. A time before the last column is too late and changes nothing. */
-  add(ms: number, racks: Rack[]): void {
+  add(ms: number, racks: LiveRack[]): void {
     const column = this.column(ms)
     if (this.columns === 0) this.first = column
     const last = this.first + this.columns - 1
@@ -121,8 +122,16 @@ export class LinkHistory {
   }
 }
 
-/** Share of hot samples among the known ones; null if none is known. */
-export function hotShare(grid: Grid, limit: number): number | null {
+/** Time in which links were seen and hot. */
+export interface HotTime {
+  /** Share of hot samples among the known ones; null if none is known. */
+  share: number | null
+  /** Share of the links' time span for which samples are known. */
+  seen: number
+}
+
+/** Hot samples of the racks' links, and the share of samples that are known. A link without any sample counts too. */
+export function hotTime(grid: Grid, limit: number, links: number): HotTime {
   let hot = 0
   let known = 0
   for (const row of grid.rows.values())
@@ -131,5 +140,6 @@ export function hotShare(grid: Grid, limit: number): number | null {
       known++
       if (value >= limit) hot++
     }
-  return known ? hot / known : null
+  const all = Math.max(grid.rows.size, links) * grid.columns
+  return { share: known ? hot / known : null, seen: all ? known / all : 0 }
 }

@@ -1,4 +1,5 @@
-import type { Link, Rack } from '../api/types'
+import type { LiveLink, LiveRack } from './frames'
+import { clock } from './format'
 import type { Grid } from './history'
 
 /** A rack on the maps: utilizations at one time, null if unknown. */
@@ -8,34 +9,50 @@ export interface Cell {
   up: number | null
   down: number | null
   hot: { up: boolean; down: boolean }
+  /** Last known values of links that are not known now. */
+  last?: { up: Last; down: Last }
 }
+
+/** A last known utilization and its time in milliseconds; null without one. */
+export type Last = { utilization: number; time: number } | null
 
 export type Order = 'name' | 'heat'
 
 /** Links of a rack; empty in networks without rack links. */
-export function linksOf({ up, down }: Rack): Link[] {
+export function linksOf({ up, down }: LiveRack): LiveLink[] {
   return [up, down].filter((link) => link !== null)
 }
 
 /** True if any rack has links of its own. In a hose or a mesh no rack has links, and host links are the bottlenecks. */
-export function haveLinks(racks: Rack[]): boolean {
+export function haveLinks(racks: LiveRack[]): boolean {
   return racks.some((rack) => linksOf(rack).length > 0)
 }
 
 /**
- * Cells of the live racks. The service decides from the last window which links are hot; the utilization is a moving
- * mean over windows.
+ * Cells of the live racks. The service decides from the last windows which links are hot; the utilization is a moving
+ * mean over windows. `past` has the history, for the last values of links that were not seen since the page opened.
  */
-export function cells(racks: Rack[]): Cell[] {
-  const utilization = (link: Link | null) => link?.utilization ?? null
-  const hot = (link: Link | null) => typeof link?.hot_since === 'string'
+export function cells(racks: LiveRack[], past: Grid | null = null): Cell[] {
+  const last = (link: LiveLink | null): Last =>
+    link && link.utilization === null ? (link.last ?? lastIn(past, link.link)) : null
   return racks.map(({ rack, pod, up, down }) => ({
     rack,
     pod,
-    up: utilization(up),
-    down: utilization(down),
-    hot: { up: hot(up), down: hot(down) },
+    up: up?.utilization ?? null,
+    down: down?.utilization ?? null,
+    hot: { up: typeof up?.hot_since === 'string', down: typeof down?.hot_since === 'string' },
+    last: { up: last(up), down: last(down) },
   }))
+}
+
+/** Last known value of a link in the history. */
+function lastIn(grid: Grid | null, link: string): Last {
+  const row = grid?.rows.get(link)
+  for (let at = (row?.length ?? 0) - 1; at >= 0; at--) {
+    const utilization = row?.[at] as number
+    if (!Number.isNaN(utilization)) return { utilization, time: (grid?.from ?? 0) + at * (grid?.step ?? 0) }
+  }
+  return null
 }
 
 /** Adds the hot flags to the utilizations of a rack: a direction is hot from `limit` on. */
@@ -44,8 +61,8 @@ export function withHotFlags(rack: Omit<Cell, 'hot'>, limit: number): Cell {
 }
 
 /** Cells of the racks in one column of the history. */
-export function cellsAt(racks: Rack[], grid: Grid, column: number, limit: number): Cell[] {
-  const at = (link: Link | null) => {
+export function cellsAt(racks: LiveRack[], grid: Grid, column: number, limit: number): Cell[] {
+  const at = (link: LiveLink | null) => {
     const value = link ? grid.rows.get(link.link)?.[column] : undefined
     return value === undefined || Number.isNaN(value) ? null : value
   }
@@ -81,10 +98,45 @@ export function wholePercent(value: number, limit: number): number {
   return value < limit && rounded >= limit * 100 ? Math.ceil(limit * 100) - 1 : rounded
 }
 
-/** Describes one direction: `uplink 83 %, hot`. */
-export function describeLink(word: string, value: number | null, hot: boolean, limit: number): string {
-  if (value === null) return `${word} not known`
-  return `${word} ${wholePercent(value, limit)} %${hot ? ', hot' : ''}`
+/** Describes one direction: `uplink 83 %, hot`. A link may be hot at a mean below the limit, which needs a reason. */
+export function describeLink(
+  word: string,
+  value: number | null,
+  hot: boolean,
+  limit: number,
+  last: Last = null,
+): string {
+  if (value === null) {
+    const before = last
+      ? `, last ${wholePercent(last.utilization, limit)} % at ${clock(last.time, false)}`
+      : ''
+    return `${word} not known${before}`
+  }
+  const state = !hot ? '' : value < limit ? ', hot by its last windows' : ', hot'
+  return `${word} ${wholePercent(value, limit)} %${state}`
+}
+
+/** A group of racks: a pod, or racks with neighbouring names. */
+export interface Group<T> {
+  name: string
+  racks: T[]
+}
+
+/** Number of racks in a group without pods. */
+const GROUP = 50
+
+/** Groups racks by pod, or into runs of names without pods. Both in the order of names. */
+export function groupRacks<T extends Pick<Cell, 'rack' | 'pod'>>(racks: T[]): Group<T>[] {
+  const sorted = [...racks].sort((a, b) => NAMES.compare(a.rack, b.rack))
+  if (racks.every(({ pod }) => pod !== null)) {
+    const pods = new Map<string, T[]>()
+    for (const one of sorted) pods.set(one.pod as string, [...(pods.get(one.pod as string) ?? []), one])
+    return [...pods].map(([name, racks]) => ({ name, racks })).sort((a, b) => NAMES.compare(a.name, b.name))
+  }
+  return Array.from({ length: Math.ceil(sorted.length / GROUP) }, (_, at) => {
+    const racks = sorted.slice(at * GROUP, (at + 1) * GROUP)
+    return { name: `${racks[0]?.rack} – ${racks.at(-1)?.rack}`, racks }
+  })
 }
 
 /** Layout of tiles: the largest tiles with which all racks fit in a box, or the minimum size if no size fits. */
@@ -106,6 +158,16 @@ export function tileLayout(
     if (rows * best.tall <= height) break
   }
   return best
+}
+
+/** Layout of tiles in a given number of columns. */
+export function fixedLayout(
+  columns: number,
+  width: number,
+  maxSize: number,
+): { columns: number; wide: number; tall: number } {
+  const wide = Math.max(1, Math.min(maxSize, Math.floor(width / columns)))
+  return { columns, wide, tall: Math.min(wide, 54) }
 }
 
 /** Maximum ratio of a tile's height to its width. */

@@ -26,10 +26,14 @@ export interface Row {
 /** Width of the rack names. */
 const LABEL = 52
 const BETWEEN = 20
+/** Number of racks up to which rows may be lower than their names. */
+const FITTING = 60
 
 export function layout(width: number, racks: number, height: number, top: number): Layout {
   const across = Math.max(10, (width - LABEL - BETWEEN) / 2)
-  const row = Math.max(4, Math.min(22, Math.floor(height / Math.max(1, racks))))
+  // Up to some dozens of racks fit without scrolling; rows of more racks are high enough for all names.
+  const lowest = racks <= FITTING ? 4 : 14
+  const row = Math.max(lowest, Math.min(22, Math.floor(height / Math.max(1, racks))))
   const shown = Math.min(height, racks * row)
   return { width, row, maps: [LABEL, LABEL + across + BETWEEN], across, top, height: shown }
 }
@@ -82,8 +86,30 @@ export function draw(
   })
 }
 
+/** The last drawn labels. Text is slow to draw, and rows change more rarely than loads. */
+let drawn: { key: string; canvas: OffscreenCanvas } | null = null
+
 function labels(
   context: CanvasRenderingContext2D,
+  rows: Row[],
+  first: number,
+  row: number,
+  theme: Theme,
+): void {
+  const dense = devicePixelRatio || 1
+  const key = [first, row, theme, dense, ...rows.map(({ rack }) => rack)].join(' ')
+  if (drawn?.key !== key) {
+    const canvas = new OffscreenCanvas(LABEL * dense, Math.max(1, Math.ceil(rows.length * row * dense)))
+    const brush = canvas.getContext('2d') as OffscreenCanvasRenderingContext2D
+    brush.scale(dense, dense)
+    drawLabels(brush, rows, first, row, theme)
+    drawn = { key, canvas }
+  }
+  context.drawImage(drawn.canvas, 0, 0, LABEL, drawn.canvas.height / dense)
+}
+
+function drawLabels(
+  context: OffscreenCanvasRenderingContext2D,
   rows: Row[],
   first: number,
   row: number,

@@ -1,12 +1,13 @@
 import { Client } from '../api/client'
 import type { Problem } from '../api/problem'
 import type { ServerEvent } from '../api/sse'
-import { followEvents, type Listener } from '../api/stream'
-import type { History, Policies, Status } from '../api/types'
+import { backOff, followEvents, pause, type Listener } from '../api/stream'
+import type { History, Policies, Snapshot, Status } from '../api/types'
 import { tick as rendered } from 'svelte'
 import { EMPTY, reduce, withDecisions, withRacks, type Board } from '../logic/board'
 import { connectionOf, type Connection } from '../logic/connection'
 import { moment } from '../logic/format'
+import { RackFrames } from '../logic/frames'
 import { haveLinks } from '../logic/racks'
 
 const TOKEN = 'leeward-token'
@@ -50,6 +51,7 @@ class App implements Listener {
   /** Number of the current connection, to ignore late responses of earlier connections. Losses count too. */
   private generation = 0
   private flushTimer: ReturnType<typeof setTimeout> | undefined
+  private readonly frames = new RackFrames()
 
   readonly connection: Connection = $derived(
     connectionOf({
@@ -90,7 +92,7 @@ class App implements Listener {
     return this.client.linkHistory(link, this.ago(HOUR_MS), HOUR_STEP_S, signal)
   }
 
-  /** Age of the newest telemetry of rack links, in seconds; null without telemetry. */
+  /** Age of the newest telemetry, in seconds; null without telemetry. */
   get telemetry_s(): number | null {
     return this.board.telemetryTime === null
       ? null
@@ -148,8 +150,7 @@ class App implements Listener {
 
   onEvents(events: ServerEvent[]): void {
     this.pending.push(...events)
-    if (events.some((event) => event.name === 'racks')) this.flush()
-    else this.flushTimer ??= setTimeout(() => this.flush(), BATCH_MS)
+    this.flushTimer ??= setTimeout(() => this.flush(), BATCH_MS)
   }
 
   /** Applies the pending events to the board. */
@@ -158,42 +159,62 @@ class App implements Listener {
     this.flushTimer = undefined
     const events = this.pending
     this.pending = []
-    const began = performance.now()
     this.board = reduce(this.board, events)
     if (this.board.changes !== this.changes) {
       this.changes = this.board.changes
       void this.readStatus()
     }
-    if (!events.some((event) => event.name === 'racks')) return
+  }
+
+  /** Takes a snapshot of the racks, and flushes pending events with it. */
+  private take(snapshot: Snapshot): void {
+    const began = performance.now()
+    this.flush()
+    this.board = withRacks(this.board, this.frames.apply(snapshot), snapshot.telemetry)
     this.now = this.lastTick = Date.now()
     void recordTick(began)
+  }
+
+  /** Follows the racks until the connection is lost. A hidden page reads nothing. */
+  private async followRacks(generation: number): Promise<void> {
+    const signal = this.running?.signal
+    const isCurrent = () => generation === this.generation && !signal?.aborted
+    let failures = 0
+    while (isCurrent() && signal) {
+      try {
+        await visible(signal)
+        const snapshot = await this.client.snapshot(this.frames.id, signal)
+        if (!isCurrent()) return
+        this.take(snapshot)
+        failures = 0
+      } catch {
+        if (!isCurrent()) return
+        this.frames.restart()
+        await pause(backOff(failures++, Math.random()), signal)
+      }
+    }
   }
 
   /** Reads the full state after a connection. The page is not live before this succeeds. */
   private async catchUp(generation: number): Promise<void> {
     const signal = this.running?.signal
     try {
-      const [racks, decisions, hotspots, migrations] = await Promise.all([
-        this.client.racks(signal),
-        this.client.decisions(null, signal),
+      this.frames.restart()
+      const [snapshot, { items: decisions }, hotspots, migrations] = await Promise.all([
+        this.client.snapshot(null, signal),
+        this.client.decisions({}, null, signal),
         this.client.hotspots(signal),
         this.client.migrations(signal),
         this.readStatus(),
       ])
       if (generation !== this.generation) return
       const allDecisions = withDecisions(decisions, this.board.decisions)
-      const board = { ...this.board, hotspots, migrations, decisions: allDecisions }
-      const read = withRacks(board, racks)
-      // A tick of this connection may arrive before the response.
-      const newer =
-        this.board.telemetryTime !== null &&
-        read.telemetryTime !== null &&
-        read.telemetryTime < this.board.telemetryTime
-      this.board = newer ? board : read
+      this.board = { ...this.board, hotspots, migrations, decisions: allDecisions }
+      this.take(snapshot)
       this.phase = 'open'
       this.problem = null
-      this.now = this.lastTick = Date.now()
       this.connections++
+      void this.followRacks(generation)
       void this.client.policies(signal).then(
         (policies) => (this.policies = policies),
         () => {},
@@ -229,6 +250,21 @@ class App implements Listener {
     this.rates = this.updateRates(status)
     this.status = status
   }
+}
+
+/** Waits until the page is visible. */
+function visible(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const check = () => {
+      if (document.hidden && !signal.aborted) return
+      document.removeEventListener('visibilitychange', check)
+      signal.removeEventListener('abort', check)
+      resolve()
+    }
+    document.addEventListener('visibilitychange', check)
+    signal.addEventListener('abort', check)
+    check()
+  })
 }
 
 /** Records the processing and render time of a tick as the performance entry `tick`. */

@@ -1,23 +1,30 @@
-/** Current route: the parts of the address after `#/`. Independent of the path that serves the page. */
+/**
+ * Current route: the address after `#/`, as parts and a query: `#/decisions/12?rack=r3`. Independent of the path that
+ * serves the page.
+ */
 class Route {
-  parts = $state.raw<string[]>(read())
+  private current = $state.raw(read())
 
   constructor() {
-    addEventListener('hashchange', () => (this.parts = read()))
+    addEventListener('hashchange', () => (this.current = read()))
   }
 
   get page(): string {
-    return this.parts[0] ?? ''
+    return this.current.parts[0] ?? ''
   }
 
   get name(): string | null {
-    return this.parts[1] ?? null
+    return this.current.parts[1] ?? null
+  }
+
+  get query(): Record<string, string> {
+    return this.current.query
   }
 }
 
-function read(): string[] {
-  return location.hash
-    .replace(/^#\/?/, '')
+function read(): { parts: string[]; query: Record<string, string> } {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split(/\?(.*)/s)
+  const parts = path
     .split('/')
     .filter((part) => part !== '')
     .map((part) => {
@@ -27,11 +34,19 @@ function read(): string[] {
         return part
       }
     })
+  return { parts, query: Object.fromEntries(new URLSearchParams(query)) }
 }
 
-/** Link to a route. */
-export function href(...parts: string[]): string {
-  return '#/' + parts.map(encodeURIComponent).join('/')
+/** Link to a page, to an object of it, and with a query. */
+export function href(page: string, name: string | null = null, query: Record<string, string> = {}): string {
+  const path =
+    '#/' +
+    [page, name]
+      .filter((part) => part !== null)
+      .map(encodeURIComponent)
+      .join('/')
+  const text = new URLSearchParams(query).toString()
+  return text ? `${path}?${text}` : path
 }
 
 export const route = new Route()

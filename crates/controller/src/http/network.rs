@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
-use leeward_fabric::{DomainId, Fabric, Nanos};
+use leeward_fabric::{DomainId, Fabric};
 use leeward_ledger::find_link;
-use leeward_records::schema::{Id, Time};
-use leeward_records::{Clock, DecisionId, DecisionRecord};
+use leeward_records::schema::Id;
+use leeward_records::{DecisionId, DecisionRecord};
 use leeward_service::{GetHolding, GetRack, LinkState, NetworkSnapshot};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::pages::{LARGEST_PAGE, PageQuery, page};
 use super::problem::Problem;
@@ -117,39 +117,6 @@ pub async fn host(State(app): SharedState, Params(Path(name)): NamePath) -> ApiR
     let host = snapshot.fabric.host(&name).and_then(|host| snapshot.hosts.get(host.index()));
     let host = host.ok_or_else(|| Problem::none_such("host", &name))?;
     Ok(Json(Host::of(&snapshot, &app.clock, host)).into_response())
-}
-
-/// A hot link.
-#[derive(Serialize, JsonSchema)]
-pub struct Hotspot {
-    /// Name of the link.
-    pub link: String,
-    /// Time since which the link is hot.
-    #[schemars(with = "Time")]
-    pub since: String,
-    /// Seconds since that time.
-    pub age_s: f64,
-    /// Measured load, as a share of the capacity.
-    pub utilization: Option<f64>,
-}
-
-pub async fn hotspots(State(app): SharedState, Params(query): Params<Query<PageQuery>>) -> ApiResult {
-    let snapshot = app.snapshot().await?;
-    let mut hot: Vec<(Nanos, &LinkState)> =
-        snapshot.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
-    hot.sort_by_key(|&(since, state)| (since, state.link));
-    let convert = |&(since, state): &(Nanos, &LinkState)| {
-        let link = snapshot.fabric.resource_name(state.link);
-        Hotspot::of(link, state.utilization(), since, snapshot.at, &app.clock)
-    };
-    Ok(Json(page(&hot, &query, convert)?).into_response())
-}
-
-impl Hotspot {
-    /// A link as seen at time `seen`, hot since `since`.
-    pub fn of(link: String, utilization: Option<f64>, since: Nanos, seen: Nanos, clock: &Clock) -> Hotspot {
-        Hotspot { link, since: clock.text(since), age_s: seen.since(since).as_secs_f64(), utilization }
-    }
 }
 
 /// Snapshots for handlers.

@@ -19,14 +19,13 @@ use tokio::sync::Mutex;
 use super::board::Board;
 use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
-use super::reporters::Reporters;
 use crate::configured::Configured;
 use crate::kept_telemetry::TelemetryKeeper;
 use crate::off_switch::OffSwitch;
 use crate::probes::Probes;
 use crate::reload::Reload;
 use leeward_access::Access;
-use leeward_observability::{Events, Metrics};
+use leeward_observability::{Events, Metrics, Reporters};
 
 /// Static information about the service.
 #[derive(Clone, Debug)]

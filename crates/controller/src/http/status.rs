@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::board;
+use super::counts::{Agents, Comparisons, Connections};
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, SharedState};
 use crate::configured::Configured;
@@ -88,6 +89,16 @@ pub struct Status {
     waiting: usize,
     /// Number of decisions that were released because of the limit, before telemetry showed their load.
     released_early: u64,
+    /// Age of the state that reads are served from, in seconds. It grows if the coordinator cannot keep up.
+    snapshot_age_s: f64,
+    /// Seconds that the last transaction of the store took; null before the first, and on a follower.
+    transaction_s: Option<f64>,
+    /// Hosts by their telemetry.
+    agents: Agents,
+    /// Connections of clients.
+    connections: Connections,
+    /// Comparisons of decisions with the choice of the other policy, by kind.
+    comparisons: Vec<Comparisons>,
     /// Conditions that need the operator's attention: files that other users can read, and reports that are too rare.
     warnings: Vec<String>,
     /// State of Prometheus polling; null without polling.
@@ -250,6 +261,11 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         slow_links: snapshot.links.iter().filter(|link| link.is_slow()).count(),
         waiting: counts.waiting,
         released_early: counts.released_early,
+        snapshot_age_s: app.handle.age().as_secs_f64(),
+        transaction_s: app.metrics.last_transaction().map(|took| took.as_secs_f64()),
+        agents: Agents::of(&snapshot),
+        connections: Connections::of(&app.metrics),
+        comparisons: Comparisons::all(&app.metrics),
         warnings,
         telemetry: app.telemetry.status().map(|status| Telemetry::of(&status, &app.clock)),
         kept_telemetry: app.keeper.view(&app.handle),

@@ -17,11 +17,11 @@ use serde::de::IgnoredAny;
 use self::store_location::StoreLocation;
 use self::tls_and_tokens::TlsAndTokens;
 use crate::configured::{ChosenPolicies, Configured};
-use crate::connections::{connections_for, raise_file_limit, warn_of_limits};
 use crate::exposure;
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
+use leeward_connections::{connections_for, raise_file_limit, warn_of_limits};
 use leeward_settings::{Flags, Settings};
 
 /// Validated input of a service, before its start.

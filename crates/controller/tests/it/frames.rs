@@ -18,7 +18,8 @@ use serde_json::{Map, Value, json};
 /// Every column of every table, at a resolution of half a per cent.
 const EVERYTHING: &str = "links=link,capacity_bps,measured_bps,until,derived,pending_bps,reserved_bps,residual_bps,\
     expected_capacity_bps,hot_since,full_bps,speed_bps,queue_bytes,measured_steps,pending_steps,reserved_steps,\
-    residual_steps,expected_capacity_steps&racks=rack,pod,hosts,tasks,replicas,up_steps,down_steps&hosts=host,rack,up,\
+    residual_steps,expected_capacity_steps&racks=rack,pod,uplink,downlink,hosts,tasks,replicas,\
+    up_steps,down_steps,up_hot_since,down_hot_since&hosts=host,rack,up,\
     draining,stored_bytes,tasks,replicas,egress_steps,ingress_steps&devices=device,until,hot_since,busy_steps,\
     reserved_steps,residual_steps,read_bps,write_bps,in_flight&resolution=0.005";
 
@@ -178,7 +179,7 @@ fn invalid_choices_name_the_parameter_and_what_is_expected() {
         (
             "racks=",
             "racks",
-            "``: expected columns of rack, pod, hosts, tasks, replicas, up_steps, down_steps",
+            "``: expected columns of rack, pod, uplink, downlink, hosts, tasks, replicas, up_steps, down_steps",
         ),
         ("hosts=host,host", "hosts", "`host`: named twice"),
         ("devices=host", "devices", "`host`: expected columns of device, until, hot_since, busy_steps"),

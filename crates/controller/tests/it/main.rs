@@ -13,6 +13,7 @@ mod frames;
 mod hangs;
 mod herding;
 mod history;
+mod hotspots;
 mod idempotency;
 mod metrics;
 mod modes;

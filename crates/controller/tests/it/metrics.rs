@@ -2,12 +2,10 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::support::{Server, agent, frozen_clock, idle_but, service};
+use crate::support::{Server, agent, frozen_clock, idle_but, report, service, with_clock};
 use leeward_fabric::Nanos;
-use leeward_records::Clock;
 use leeward_testing::clusters::{RACKS_3X2, RACKS_4X3};
 use serde_json::{Value, json};
 
@@ -101,25 +99,6 @@ fn the_outcomes_of_placements_add_up_to_their_requests() {
     assert_eq!(sum(&text, "leeward_placements_total", "outcome=\"repeated\""), 1.0);
 }
 
-/// A service whose clock the test sets, in seconds after the clock's origin.
-fn with_clock(cluster: &str, settings: &str) -> (Server, Clock, Arc<AtomicU64>) {
-    let seconds = Arc::new(AtomicU64::new(10));
-    let shown = seconds.clone();
-    let now = move || Nanos(shown.load(Ordering::SeqCst) * Nanos::SECOND.0);
-    let clock = Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), now);
-    (Server::start(service(cluster, settings, clock.clone())), clock, seconds)
-}
-
-/// Reports loads over the last second.
-fn report(server: &Server, clock: &Clock, links: &[(&str, f64)], tasks: &[Value]) {
-    let links: Vec<Value> =
-        links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();
-    let (from, until) = (clock.text(clock.now().since(Nanos::SECOND)), clock.text(clock.now()));
-    let body = json!({ "from": from, "until": until, "links": links, "tasks": tasks });
-    let (status, _, answer) = server.post("/v1/reports", &body);
-    assert_eq!(status, 200, "{answer}");
-}
-
 #[test]
 fn silent_and_draining_hosts_are_counted_and_states_add_up() {
     let (server, clock, seconds) = with_clock(RACKS_3X2, "");
@@ -138,6 +117,8 @@ fn silent_and_draining_hosts_are_counted_and_states_add_up() {
             .collect::<std::collections::BTreeSet<String>>()
     };
     assert_eq!(states("leeward_agents"), ["absent 3", "reporting 1", "silent 2"].map(str::to_owned).into());
+    let agents = json!({ "reporting": 1, "silent": 2, "absent": 3, "silent_hosts": ["r0h1", "r1h0"] });
+    assert_eq!(server.get("/v1/status").2["agents"], agents, "the status names the silent hosts");
     assert_eq!(states("leeward_hosts"), ["down 1", "draining 1", "up 4"].map(str::to_owned).into());
     assert_eq!(sum(&text, "leeward_links", ""), 18.0, "six links of racks and twelve of hosts");
 }

@@ -76,6 +76,15 @@ fn each_mode_decides_and_compares_as_it_says() {
     assert_eq!(on["beside"]["policy"], "uniform");
     release(&server, &on);
 
+    let status = server.get("/v1/status").2;
+    let replicas =
+        status["comparisons"].as_array().expect("a list").iter().find(|one| one["kind"] == "replicas");
+    let counted = |one: &Value| {
+        ["better", "same", "worse"].map(|effect| one[effect].as_u64()).into_iter().flatten().sum()
+    };
+    assert_eq!(replicas.map(counted), Some(1_u64), "the status counts the comparison: {status}");
+    assert!(status["transaction_s"].as_f64().is_some_and(|took| took > 0.0), "{status}");
+
     let modes = set(&server, &json!({ "replicas": "shadow", "reason": "a first look" }));
     assert_eq!((&modes["set"]["replicas"], &modes["set"]["tasks"]), (&json!("shadow"), &json!("on")));
     assert_eq!((&modes["reason"], &modes["settings"]["replicas"]), (&json!("a first look"), &json!("on")));

@@ -16,9 +16,15 @@ type Event = (String, u64, Value);
 
 impl Stream {
     fn open(server: &Server, head: &str) -> Stream {
+        Stream::choose(server, "", head)
+    }
+
+    /// Opens a stream with a query, which chooses events.
+    fn choose(server: &Server, query: &str, head: &str) -> Stream {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{head}\r\n").expect("the server reads");
+        write!(stream, "GET /v1/events{query} HTTP/1.1\r\nhost: localhost\r\n{head}\r\n")
+            .expect("the server reads");
         let mut stream = Stream(BufReader::new(stream));
         assert!(stream.line().starts_with("HTTP/1.1 200"));
         while !stream.line().starts_with("retry: ") {}
@@ -35,19 +41,25 @@ impl Stream {
     /// Reads the next event with this name.
     fn next(&mut self, wanted: &str) -> Event {
         loop {
-            let (mut name, mut id, mut line) = (String::new(), 0, self.line());
-            while !line.starts_with("data: ") {
-                match line.trim_end().split_once(": ") {
-                    Some(("event", text)) => name = text.to_owned(),
-                    Some(("id", number)) => id = number.parse().expect("a number"),
-                    _ => {}
-                }
-                line = self.line();
-            }
-            if name == wanted {
-                return (name, id, serde_json::from_str(&line["data: ".len()..]).expect("JSON"));
+            let event = self.any();
+            if event.0 == wanted {
+                return event;
             }
         }
+    }
+
+    /// Reads the next event.
+    fn any(&mut self) -> Event {
+        let (mut name, mut id, mut line) = (String::new(), 0, self.line());
+        while !line.starts_with("data: ") {
+            match line.trim_end().split_once(": ") {
+                Some(("event", text)) => name = text.to_owned(),
+                Some(("id", number)) => id = number.parse().expect("a number"),
+                _ => {}
+            }
+            line = self.line();
+        }
+        (name, id, serde_json::from_str(&line["data: ".len()..]).expect("JSON"))
     }
 }
 
@@ -71,6 +83,26 @@ fn the_event_stream_has_decisions_racks_hotspots_and_clusters() {
     assert_eq!(stream.next("decision").2, decision);
     assert_eq!(server.patch("/v1/cluster", &json!({ "racks": 4 }), "*").0, 200);
     assert_eq!(stream.next("cluster").2, json!({ "cluster_version": "2" }));
+}
+
+#[test]
+fn a_stream_without_racks_or_decisions_has_all_other_events() {
+    let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
+    let mut quiet = Stream::choose(&server, "?racks=false&decisions=false", "");
+    let mut decisions = Stream::choose(&server, "?racks=false", "");
+    let mut all = Stream::open(&server, "");
+    server.report(&idle_but("r1:downlink", 1.9e9));
+    // The racks follow the hotspot, and a decision and a new cluster follow the racks.
+    all.next("racks");
+    let decision = block(&server);
+    assert_eq!(server.patch("/v1/cluster", &json!({ "racks": 4 }), "*").0, 200);
+    let names =
+        |stream: &mut Stream, count: usize| -> Vec<String> { (0..count).map(|_| stream.any().0).collect() };
+    assert_eq!(names(&mut quiet, 2), ["hotspot", "cluster"]);
+    assert_eq!(decisions.next("decision").2, decision);
+    assert_eq!(names(&mut decisions, 1), ["cluster"]);
+    let (status, _, problem) = server.get("/v1/events?racks=maybe");
+    assert_eq!((status, &problem["type"]), (422, &json!("urn:leeward:problem:invalid")));
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod core;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use leeward_controller::Service;
@@ -134,6 +136,25 @@ pub fn idle_but(link: &str, load: f64) -> Vec<(String, f64)> {
     let hosts = (0..3).flat_map(|rack| (0..2).map(move |host| format!("r{rack}h{host}:ingress")));
     let links = links.into_iter().chain(hosts);
     links.map(|name| if name == link { (name, load) } else { (name, 0.0) }).collect()
+}
+
+/// A service whose clock the test sets, in seconds after the clock's origin.
+pub fn with_clock(cluster: &str, settings: &str) -> (Server, Clock, Arc<AtomicU64>) {
+    let seconds = Arc::new(AtomicU64::new(10));
+    let shown = seconds.clone();
+    let now = move || Nanos(shown.load(Ordering::SeqCst) * Nanos::SECOND.0);
+    let clock = Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), now);
+    (Server::start(service(cluster, settings, clock.clone())), clock, seconds)
+}
+
+/// Reports loads over the last second.
+pub fn report(server: &Server, clock: &Clock, links: &[(&str, f64)], tasks: &[Value]) {
+    let links: Vec<Value> =
+        links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();
+    let (from, until) = (clock.text(clock.now().since(Nanos::SECOND)), clock.text(clock.now()));
+    let body = json!({ "from": from, "until": until, "links": links, "tasks": tasks });
+    let (status, _, answer) = server.post("/v1/reports", &body);
+    assert_eq!(status, 200, "{answer}");
 }
 
 pub fn agent() -> ureq::Agent {

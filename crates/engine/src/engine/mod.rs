@@ -5,6 +5,7 @@ mod compare;
 mod decisions;
 mod moves;
 mod reevaluate;
+mod relief;
 mod resume;
 
 use std::collections::BTreeMap;

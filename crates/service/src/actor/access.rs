@@ -17,8 +17,8 @@ use tokio::sync::oneshot;
 
 use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
-    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetModes, GetRack, GetWorkload,
-    ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
+    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetHotLinks, GetModes, GetRack,
+    GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
 };
 use crate::core::{
     AdmissionPolicies, Configuration, Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery,
@@ -151,6 +151,7 @@ fn rows() -> Vec<Row> {
         row(coordinator, GetDecision(DecisionId(0))),
         row(coordinator, DecisionQuery { limit: 9, ..DecisionQuery::default() }),
         row(coordinator, GetHolding { link: ResourceId(0), limit: 9 }),
+        row(coordinator, GetHotLinks(vec!["r0:uplink".to_owned()])),
         row(coordinator, GetRack(DomainId(0))),
         row(coordinator, MigrationQuery { limit: 9, ..MigrationQuery::default() }),
         row(coordinator, AnswerMigration(0, MigrationAnswer::Refused(None))),
@@ -196,6 +197,7 @@ fn the_accesses_are_those_of_the_table() {
         ("GetDecision", Read),
         ("DecisionQuery", Read),
         ("GetHolding", Read),
+        ("GetHotLinks", Compute),
         ("GetRack", Compute),
         ("MigrationQuery", Read),
         ("AnswerMigration", Write),

@@ -38,8 +38,8 @@ use self::job_threads::JobThreads;
 use self::operation::Call;
 pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLookup};
 pub use self::operations::{
-    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetModes, GetRack, GetWorkload,
-    ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
+    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetHotLinks, GetModes, GetRack,
+    GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
 };
 pub use self::reading::ReadError;
 use self::reading::ReaderThread;

@@ -10,10 +10,10 @@ use leeward_records::{DecisionId, DecisionRecord, Migration, Modes};
 
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
-    AnswerError, Configuration, Coordinator, DecisionError, DecisionQuery, InvalidReport, MigrationAnswer,
-    MigrationQuery, ModeChange, ModesView, NoWorkload, PlaceError, Placed, Placement, RackContent,
-    ReadTelemetry, ReleaseError, Report, ReportSummary, Score, ScoreError, Scores, TelemetryPiece,
-    TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
+    AnswerError, Configuration, Coordinator, DecisionError, DecisionQuery, HotLinkCause, InvalidReport,
+    MigrationAnswer, MigrationQuery, ModeChange, ModesView, NoWorkload, PlaceError, Placed, Placement,
+    RackContent, ReadTelemetry, ReleaseError, Report, ReportSummary, Score, ScoreError, Scores,
+    TelemetryPiece, TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
 };
 
 impl Operation for Report {
@@ -117,6 +117,19 @@ impl Operation for GetHolding {
     const ACCESS: Access = Access::Read;
     const METHOD: Method<Self> =
         Method::Now(|coordinator, now, GetHolding { link, limit }| Ok(coordinator.holding(now, link, limit)));
+}
+
+/// Shows the causes of the load on links, in the order of their names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GetHotLinks(pub Vec<String>);
+
+impl Operation for GetHotLinks {
+    type Reply = Vec<Option<HotLinkCause>>;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Compute;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, GetHotLinks(names)| Ok(coordinator.hot_links(now, &names)));
 }
 
 /// Shows tasks, copies and reservations in a rack.

@@ -16,6 +16,7 @@ mod error;
 mod evicted;
 mod follow;
 mod hosts;
+mod hot_links;
 mod idempotency;
 mod job;
 mod job_names;
@@ -60,6 +61,7 @@ pub use self::error::{
 };
 use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
 use self::hosts::Hosts;
+pub use self::hot_links::{HeavyWork, HotLinkCause};
 use self::idempotency::{IdempotencyCache, RequestState};
 pub use self::job::{Job, JobResult, Queue};
 use self::job_names::JobNames;

@@ -224,7 +224,7 @@ impl<A: Addresses> Coordinator<A> {
         let PlacementSpec::Tasks(spec) = &record.details.spec else { return None };
         let fabric = self.engine.ledger().fabric();
         let mut request: AppRequest = spec.request(fabric, migration.decision, JobId::NONE);
-        let task = request.tasks.get(migration.index as usize)?.clone();
+        let task = *request.tasks.get(migration.index as usize)?;
         (request.tasks, request.transfers) = (vec![task], Vec::new());
         let at = |host: &str| {
             let entries = tasks::traffic(fabric, &request, &[fabric.host(host)?], self.now);

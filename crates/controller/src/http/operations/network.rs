@@ -9,7 +9,7 @@ use super::{DRY_RUN, ID, IF_MATCH, KEY};
 use crate::http::pages::Page;
 use crate::http::table::Content::{Json, Nothing};
 use crate::http::table::{Operation, Subject, of, path, query};
-use crate::http::{cluster, history, migrations, network, pages, probes, series, shapes};
+use crate::http::{cluster, history, hotspots, migrations, network, pages, probes, series, shapes};
 use leeward_access::Role;
 
 pub(super) const SUBJECT: Subject = Subject {
@@ -140,11 +140,11 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/hotspots",
             role: Some(Role::Read),
-            summary: "List hot links, starting with the link that has been hot longest.",
+            summary: "List hot links with their heaviest work, starting with the link that has been hot longest.",
             parameters: &[query::<pages::PageQuery>()],
             body: None,
-            answers: &[(200, "Hot links.", Json(of::<Page<network::Hotspot>>))],
-            handler: || get(network::hotspots),
+            answers: &[(200, "Hot links.", Json(of::<Page<hotspots::HotLink>>))],
+            handler: || get(hotspots::hotspots),
         },
         Operation {
             method: Method::GET,

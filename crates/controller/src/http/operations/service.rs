@@ -31,11 +31,14 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/events",
             role: Some(Role::Read),
             summary: "Stream server-sent events: `decision`, `racks`, `hotspot`, `cluster`, `leader`, `modes`, `missed`.",
-            parameters: &[header(
-                "last-event-id",
-                "Resume after this event. If later events are no longer stored, the first event is `missed`.",
-                of::<Id>,
-            )],
+            parameters: &[
+                query::<events::EventsQuery>(),
+                header(
+                    "last-event-id",
+                    "Resume after this event. If later events are no longer stored, the first event is `missed`.",
+                    of::<Id>,
+                ),
+            ],
             body: None,
             answers: &[(
                 200,
