@@ -1,7 +1,7 @@
 """The error for invalid input."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import index
 from os import PathLike
 from typing import Self
@@ -58,6 +58,11 @@ def whole_number(argument: str, value: int, least: int, most: int | None = None)
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise InputError.about(argument, f"`{value}`: expected a whole number {bounds}")
     return index(value)
+
+
+def label_values(labels: Mapping[str, str | Iterable[str]] | None) -> dict[str, list[str]]:
+    """Accepted values of labels by key; a single text is one value."""
+    return {key: names(values) for key, values in (labels or {}).items()}
 
 
 def names(value: str | Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from leeward import _native
 from leeward._age import MAX_AGE, now_and_max_age
 from leeward.data import data_folder, hint_fetch
-from leeward.errors import MOST_SEED, InputError, names, whole_number
+from leeward.errors import MOST_SEED, InputError, label_values, names, whole_number
 from leeward.simulation import name_policy
 
 ALL = 65_535
@@ -32,6 +32,10 @@ def place_replicas(
     tags: Sequence[str] | str = (),
     collocate: Sequence[str] | str = (),
     max_imbalance: float | None = None,
+    existing: Sequence[str] | str = (),
+    prefer: Sequence[str] | str = (),
+    storage: str | None = None,
+    labels: Mapping[str, str | Sequence[str]] | None = None,
     seed: int = 1,
     explain: int = ALL,
 ) -> dict[str, Any]:
@@ -55,11 +59,17 @@ def place_replicas(
             name.
         max_imbalance: Greatest excess of a host's used share of storage over the average of all hosts, 0 to
             1.
+        existing: Hosts that have a copy already: `replicas` counts the new copies only, and without a writer,
+            one of these hosts sends them; a text is one name.
+        prefer: Hosts to try first, in this order; a text is one name.
+        storage: Type of storage that holds the copies, as `type` of devices in the cluster file.
+        labels: Labels that hosts must have, each with its value or with one of several values.
         seed: Seed of tie-breaking.
         explain: Number of candidates of each level to keep in `why`.
 
     Returns:
-        `hosts` (in the order of the chain, or None), `refused` (reason without a placement, or None), `note`
+        `hosts` (in the order of the chain, or None), `source` (the host of an existing copy that sends the
+        new ones, or None), `refused` (reason without a placement, or None), `note`
         (reason why the policy left the choice to another policy, or None), `why` (candidates, the best first,
         each with its limit, the source of its load, its score and its outcome), `policy`, and
         `oldest_telemetry_s`.
@@ -87,6 +97,10 @@ def place_replicas(
             tags=names(tags),
             collocate=names(collocate),
             max_imbalance=max_imbalance,
+            existing=names(existing),
+            prefer=names(prefer),
+            storage=storage,
+            labels=label_values(labels),
             seed=seed,
             explain=min(explain, ALL),
             clock=wall_clock,
@@ -105,6 +119,8 @@ def place_tasks(
     max_age: str = MAX_AGE,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
+    labels: Mapping[str, str | Sequence[str]] | None = None,
+    apart: str | None = None,
     together: bool = True,
     seed: int = 1,
     explain: int = ALL,
@@ -127,6 +143,8 @@ def place_tasks(
             since 1970.
         exclude: Hosts, racks and pods that must not run a task; a text is one name.
         tags: Tags that hosts must have; a text is one tag.
+        labels: Labels that hosts must have, each with its value or with one of several values.
+        apart: `host` or `rack`: no two tasks share a host, or a rack. By default they may.
         together: True to place the tasks as one app, completely or not at all. False to place tasks
             one after the other, as a scheduler receives them; then the app has no transfers.
         seed: Seed of tie-breaking.
@@ -163,6 +181,8 @@ def place_tasks(
             telemetry=telemetry,
             exclude=names(exclude),
             tags=names(tags),
+            labels=label_values(labels),
+            apart=apart,
             together=together,
             seed=seed,
             explain=min(explain, ALL),

@@ -56,11 +56,17 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: next(client.workloads(), None),
     lambda client: client.workload("mail"),
     lambda client: client.score_hosts(["r0h0"], egress_bps=1_000_000),
+    lambda client: client.place_batch([{"replicas": {"size": "1MiB"}}, {"tasks": {"app": TASKS}}]),
+    lambda client: client.confirm("0"),
+    lambda client: client.release_batch(["0", "1"]),
+    lambda client: client.choose_read(["r0h0", "r1h0"], reader="r0h1", key="block 7"),
+    lambda client: client.choose_delete(["r0h0", "r1h0"]),
     lambda client: client.what_if("0", "uniform"),
     lambda client: client.policies(),
     lambda client: next(client.decisions(), None),
     lambda client: client.decision("0"),
     lambda client: next(client.commitments(), None),
+    lambda client: client.commit(["r0h0"], replicas={"size": "1MiB", "replicas": 1}),
     lambda client: client.release("0"),
     lambda client: client.cluster(),
     lambda client: client.set_cluster(CLUSTER),
@@ -143,7 +149,8 @@ def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
 def test_typed_dicts_have_the_fields_of_the_openapi_schemas(service: str) -> None:
     schemas = Http(service).ask("GET", "/v1/openapi.json").body["components"]["schemas"]
     schema_names = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {
-        "Score": "HostScore"
+        "Score": "HostScore",
+        "BatchResult": "ItemResult",
     }
     # A host's report is keyed by its name; a decision has its request by kind, and may be the client's.
     differences = {"HostReport": {"host"}, "Decision": {"kind", "request", "fallback"}}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from leeward import Cluster, ProblemError, RefusedError, UnreachableError
 from leeward.client.alone import Request, State, choose
 from leeward.client.breaker import Breaker
+from leeward.client.http import is_away
 from leeward.client.problems import NotControllerError, parse_problem
-from leeward.client.standby import is_away
 from leeward.placement import place_replicas
 from support.fixtures import Run
 from support.outages import CLUSTER

@@ -15,7 +15,8 @@ from leeward import Client, Fallback, InputError, ProblemError, RefusedError, Un
 from support.outages import CLUSTER, Proxy, Service
 
 TASKS = {"tasks": [{"name": "web", "count": 2, "cpus": 1}]}
-QUICK = Fallback(wait_s=0.3, retry_s=0.05)
+QUICK = Fallback(wait_s=0.3, retry_s=0.05, hand_over=False)
+HANDS_OVER = Fallback(wait_s=0.3, retry_s=0.05)
 
 
 @pytest.fixture
@@ -208,6 +209,72 @@ def test_threads_share_a_client_through_an_outage(service: Service) -> None:
     with ThreadPoolExecutor(8) as threads:
         same = list(threads.map(lambda _: client.place_replicas("1MiB", key="same"), range(100)))
     assert all(decision == same[0] for decision in same), "one request has one answer"
+
+
+# ---- the hand-over -----------------------------------------------------------------------------------
+
+
+def test_decisions_made_alone_are_handed_over_once_the_service_answers_again(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = Client(service.start(), fallback=HANDS_OVER)
+    client.prepare_fallback()
+    service.kill()
+    block = client.place_replicas("256MiB", writer="r0h1", lasts="2h", key="block")
+    tasks = client.place_tasks(TASKS, client="scheduler", sequence=1, job="web")
+    other = client.place_replicas("1MiB")
+    assert client.release(other["id"])["released"] is not None
+    over = client.place_replicas("1MiB", lasts="1ms")
+    assert all(map(is_alone, (block, tasks, over)))
+    service.start()
+    # Nothing is placed meanwhile: the client finds the service by itself.
+    until(lambda: client.made_alone == [])
+    until(lambda: "2 decisions made alone were handed over to the service" in caplog.messages)
+    held = {decision["kind"]: decision for decision in client.commitments()}
+    assert len(held) == 2, "a decision that was released or has expired is not handed over"
+    assert (held["replicas"]["hosts"], held["tasks"]["hosts"]) == (block["hosts"], tasks["hosts"])
+    assert held["replicas"]["policy"] == "caller"
+    expires = [datetime.fromisoformat(one["expires"] or "") for one in (held["replicas"], block)]
+    assert abs(expires[0] - expires[1]) < timedelta(seconds=1), "the duration begins at the choice"
+
+    until(lambda: not is_alone(client.place_replicas("64MiB")))
+    assert client.place_replicas("256MiB", writer="r0h1", lasts="2h", key="block") == block
+    assert client.release(block["id"], dry_run=True)["id"] == held["replicas"]["id"]
+    assert client.release(block["id"])["released"] is not None
+    assert client.decision(held["replicas"]["id"])["released"] is not None
+
+
+def test_the_choice_of_the_service_is_released_if_the_client_has_made_another(proxy: Proxy) -> None:
+    client = Client(proxy.url, fallback=HANDS_OVER)
+    client.prepare_fallback()
+    first = client.place_replicas("1MiB", client="a", sequence=1)
+    assert not is_alone(first)
+    proxy.mute = True
+    unknown = client.place_replicas("256MiB", key="mine")
+    lost = client.place_replicas("256MiB", key="lost")
+    assert [one["fallback"]["outcome_unknown"] for one in (unknown, lost)] == [True, False]
+    proxy.mute = False
+    until(lambda: client.made_alone == [])
+    decided = {(one["key"] == "mine", one["policy"]): one for one in client.decisions()}
+    held = [one["hosts"] for one in client.commitments() if one["policy"] == "caller"]
+    assert sorted(held) == sorted([unknown["hosts"], lost["hosts"]])
+    if (ghost := decided.get((True, "uniform"))) is not None:
+        assert ghost["released"] is not None
+
+
+def test_a_decision_that_the_service_refuses_stays_with_the_client(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = CLUSTER | {"racks": 9}
+    client = Client(service.start(), fallback=Fallback(cluster=other, wait_s=0.3, retry_s=0.05))
+    service.kill()
+    wrong = client.place_replicas("1MiB", writer="r8h0", replicas=1)
+    right = client.place_replicas("1MiB", writer="r1h0", replicas=1)
+    service.start()
+    until(lambda: client.made_alone == [wrong])
+    assert [decision["hosts"] for decision in client.commitments()] == [right["hosts"]]
+    refused = f"the service does not accept decision {wrong['id']}, made alone: "
+    assert any(message.startswith(refused) for message in caplog.messages)
 
 
 # ---- the state of the cluster ------------------------------------------------------------------------

@@ -42,7 +42,7 @@ CLUSTER = {
     "oversubscription": 2,
     "cpus": 8,
     "priorities": 7,
-    "devices": [{"read": "200MB/s", "write": "120MB/s", "capacity": "1TB"}],
+    "devices": [{"read": "200MB/s", "write": "120MB/s", "capacity": "1TB", "type": "ssd"}],
 }
 LINK, DEVICE = [{"rate": "1MB/s", "burst": "1MB"}], [{"rate": "5%", "burst": "8ms"}]
 WORKLOAD = {
@@ -58,11 +58,15 @@ FIELDS = {
     "client": "r0h0",
     "collocate": "r1h1",
     "exclude": "r2",
+    "existing": "r1h0",
     "host": "r0h0",
     "hosts": "r0h1",
     "link": "r0:uplink",
+    "prefer": "r1h1",
     "policy": "uniform",
+    "reader": "r0h0",
     "server": "r1h0",
+    "storage": "ssd",
     "tags": "ssd",
     "workload": "web",
     "writer": "r0h0",
@@ -83,6 +87,7 @@ APP = {
     "transfers": [{"from": "a", "to": "b", "bytes": "1MB"}],
 }
 VALID_BODIES: dict[str, Callable[[], Any]] = {
+    "POST /v1/commitments": lambda: {"hosts": ["r0h0", "r1h0"], "tasks": {"app": APP}},
     "POST /v1/migrations/{id}": lambda: {"answer": "done"},
     "POST /v1/place/tasks": lambda: {"app": APP, "job": "web"},
     "POST /v1/place/volumes": lambda: {"workload": _workload("index", server=None)},
@@ -99,6 +104,8 @@ EXPECTED_REFUSALS = re.compile(
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
     r"|expected one of `trace`|expected the host that has the volume|the decision sets it"
     r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes no part in measurements"
+    r"|one for each|two copies|already expired|in the future|has the type|has the label"
+    r"|give `replicas` or `tasks`"
     r"|no mode is given|is drawn by|in a report of their own|the cluster is a tree|each once|no stage"
 )
 """Errors of bodies that match their schema: errors about existing objects, or about several fields."""

@@ -260,7 +260,7 @@ test('worth it: a verdict, the decisions that mattered, and a time span in the a
   const mock = await open('worth')
   await expectLive(page)
   await expect(
-    page.getByText(/^With Leeward’s choices, links are hot for .* h with the default policy’s: \d+\s% less/),
+    page.getByText(/^With Leeward’s choices, links are hot for .*\sh with the default policy’s: \d+\s% less/),
   ).toBeVisible()
   const mattered = page.getByRole('region', { name: 'Decisions that mattered most', exact: true }).last()
   await expect(mattered.getByRole('row')).toHaveCount(11)

@@ -10,6 +10,7 @@ mod agent;
 compile_error!("Leeward runs on Linux only");
 
 mod absent;
+mod apart;
 mod app_records;
 mod arrow_table;
 #[cfg(feature = "capture")]

@@ -1,5 +1,6 @@
 //! `place_replicas`: one decision on a telemetry file.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use leeward_engine::{CommittedDecision, Engine, Input, Output, Ruling};
@@ -19,8 +20,8 @@ use crate::simulation::as_python;
 /// Places the replicas of one block. Links missing from the telemetry file are unknown.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = 3, fault_domains = None,
-    exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, seed = 1, explain = 0,
-    clock = None))]
+    exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, existing = vec![], prefer = vec![],
+    storage = None, labels = BTreeMap::new(), seed = 1, explain = 0, clock = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_replicas(
     py: Python<'_>,
@@ -35,6 +36,10 @@ pub fn place_replicas(
     tags: Vec<String>,
     collocate: Vec<String>,
     max_imbalance: Option<f64>,
+    existing: Vec<String>,
+    prefer: Vec<String>,
+    storage: Option<String>,
+    labels: BTreeMap<String, Vec<String>>,
     seed: u64,
     explain: u16,
     clock: Option<(f64, f64)>,
@@ -55,6 +60,10 @@ pub fn place_replicas(
         tags,
         collocate,
         max_imbalance,
+        existing,
+        prefer,
+        storage,
+        labels,
         ..ReplicasSpec::new(size)
     };
     let request = request.request(fabric, 0).map_err(PyInputError)?;
@@ -93,6 +102,7 @@ fn decide(
         now = until;
         engine.report(now, &samples, &mut outputs);
     }
+    let request = engine.with_source(now, request);
     if let Some(answer) = engine.place_replicas(now, 0, request, Ruling::default(), &mut outputs) {
         return Ok(answer);
     }
@@ -123,6 +133,7 @@ fn describe(fabric: &Fabric, policy: &str, answer: Result<CommittedDecision<Chai
         Ok(CommittedDecision { decision: Decision { choice, basis, why, .. }, .. }) => json!({
             "policy": policy,
             "hosts": choice.iter().map(|&host| fabric.host_name(host)).collect::<Vec<_>>(),
+            "source": basis.source.map(|host| fabric.host_name(host)),
             "refused": null,
             "oldest_telemetry_s": basis.oldest.map(Nanos::as_secs_f64),
             "note": basis.note.map(Note::text),
@@ -131,6 +142,7 @@ fn describe(fabric: &Fabric, policy: &str, answer: Result<CommittedDecision<Chai
         Err(refusal) => json!({
             "policy": policy,
             "hosts": null,
+            "source": null,
             "refused": refusal.to_string(),
             "oldest_telemetry_s": null,
             "note": null,

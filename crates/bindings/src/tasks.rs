@@ -15,6 +15,7 @@ use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::apart;
 use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::place::to_clock;
@@ -24,8 +25,8 @@ use crate::simulation::as_python;
 /// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
-    data = None, telemetry = None, exclude = vec![], tags = vec![], together = true, seed = 1, explain = 0,
-    clock = None))]
+    data = None, telemetry = None, exclude = vec![], tags = vec![], labels = BTreeMap::new(), apart = None,
+    together = true, seed = 1, explain = 0, clock = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_tasks(
     py: Python<'_>,
@@ -40,6 +41,8 @@ pub fn place_tasks(
     telemetry: Option<PathBuf>,
     exclude: Vec<String>,
     tags: Vec<String>,
+    labels: BTreeMap<String, Vec<String>>,
+    apart: Option<&str>,
     together: bool,
     seed: u64,
     explain: u16,
@@ -50,6 +53,7 @@ pub fn place_tasks(
     let policy =
         tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
+    let apart = apart::level(apart).map_err(PyInputError)?;
     let decide = move || -> Result<Value, InputError> {
         let files = Files { base: PathBuf::new(), data };
         let file = app;
@@ -77,6 +81,8 @@ pub fn place_tasks(
             app.set_matrix_file(square, &files)?;
         }
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
+        app.request.constraints.require_labels(&cluster.fabric, &labels)?;
+        app.request.constraints.apart = apart;
         let (ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
@@ -215,6 +221,7 @@ fn place_app(
     now: Nanos,
     request: AppRequest,
 ) -> Result<CommittedDecision<Assignment>, Refusal> {
+    let request = apart::from_earlier_tasks(engine, request);
     engine.place_app(now, request, Ruling::default(), &mut Vec::new())
 }
 

@@ -7,11 +7,9 @@
 mod configured;
 mod exposure;
 mod http;
-mod kept_telemetry;
 mod log;
 mod off_switch;
 mod polling;
-mod probes;
 mod reload;
 mod service;
 mod start;

@@ -16,10 +16,9 @@ use leeward_frames::Snapshots;
 use leeward_ledger::{LedgerSettings, SettingsError};
 use leeward_prometheus::{Telemetry, poll};
 use leeward_records::{Clock, Modes};
-use leeward_service::{
-    AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels, TelemetryFile,
-};
+use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
 use leeward_store::Store;
+use leeward_telemetry::TelemetryFile;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -27,16 +26,16 @@ use tokio::sync::Mutex;
 
 use crate::configured::Configured;
 use crate::http::{About, AppState, Board, Bodies, admin_routes, description, reserve_routes, routes};
-use crate::kept_telemetry::TelemetryKeeper;
 use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
-use crate::probes::Probes;
 use crate::reload::{Reload, Reloadable};
 use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
 use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS, MAIN};
 use leeward_observability::{Events, Metrics, ObservedStore, Reporters, ServiceNotifier, watch, watch_clock};
 use leeward_settings::ProbeSettings;
+use leeward_surveys::Probes;
+use leeward_telemetry::TelemetryKeeper;
 
 /// Time limit for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);

@@ -16,7 +16,7 @@ mod history;
 mod message;
 mod snapshot;
 
-pub use engine::{Engine, Policies};
+pub use engine::{Engine, Given, GivenTerms, Policies};
 pub use history::HistorySettings;
 pub use message::{
     Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, NoMove, Output, Rates,

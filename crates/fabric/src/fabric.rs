@@ -105,6 +105,20 @@ pub struct Device {
     pub write_ns_per_byte: f64,
     /// Storage capacity; `None` is unlimited.
     pub capacity: Option<Bytes>,
+    /// Type of the storage, such as `ssd`; `None` without one.
+    pub storage: Option<Box<str>>,
+}
+
+/// Tag that stands for a label.
+pub fn label_tag(key: &str, value: &str) -> String {
+    format!("{key}={value}")
+}
+
+impl Device {
+    /// True if the device has this type of storage, or if no type is required.
+    pub fn is_of(&self, storage: Option<&str>) -> bool {
+        storage.is_none_or(|storage| self.storage.as_deref() == Some(storage))
+    }
 }
 
 /// The shape of a network. Immutable; holds no loads and no capacities.
@@ -216,6 +230,11 @@ impl Fabric {
     /// The bit of a tag; `None` if no host has the tag.
     pub fn tag_mask(&self, tag: &str) -> Option<u64> {
         self.tag_names.iter().position(|name| name == tag).map(|bit| 1 << bit)
+    }
+
+    /// True if a device of the cluster has this type of storage.
+    pub fn has_storage_type(&self, storage: &str) -> bool {
+        self.devices.iter().flat_map(|devices| devices.iter()).any(|device| device.is_of(Some(storage)))
     }
 
     /// The processors of a host for tasks; `None` is unlimited.

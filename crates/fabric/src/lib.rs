@@ -37,7 +37,7 @@ pub mod units;
 
 pub use capacities::Capacities;
 pub use cluster::Cluster;
-pub use fabric::{Device, Discipline, Fabric, RackKind, ResourceKind, Shape};
+pub use fabric::{Device, Discipline, Fabric, RackKind, ResourceKind, Shape, label_tag};
 pub use ids::{DomainId, FaultDomainId, HostId, ResourceId};
 pub use path::{BITS_PER_BYTE, Endpoint, Hop};
 pub use units::{Bandwidth, Bytes, Cpus, Load, Nanos};

@@ -1,8 +1,11 @@
 //! Constraints on the hosts of a decision, in one place for all policies.
 
+use std::collections::BTreeMap;
+
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_fabric::{Bytes, DomainId, Fabric, FaultDomainId, HostId};
-use serde::Serialize;
+use leeward_fabric::{Bytes, DomainId, Fabric, FaultDomainId, HostId, label_tag};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::Pool;
 
@@ -23,6 +26,35 @@ pub struct Constraints {
     pub collocated: Vec<HostId>,
     /// Largest excess of a host's fill over the cluster's average, as a share of its storage.
     pub max_imbalance: Option<f64>,
+    /// Hosts that hold a copy of the block already, the first copy first.
+    pub existing: Vec<HostId>,
+    /// Hosts to try first, in this order.
+    pub preferred: Vec<HostId>,
+    /// Type of storage that holds the copies; `None` for any.
+    pub storage: Option<Box<str>>,
+    /// For each label of the request, the tags of which a host must have at least one, as masks.
+    pub labels: Vec<u64>,
+    /// Level at which the tasks of the request are apart; `None` if they may share hosts and racks.
+    pub apart: Option<Apart>,
+    /// Hosts with tasks from which the request stays apart; sorted by id if more than 64.
+    pub occupied_hosts: Vec<HostId>,
+    /// Racks with such tasks; sorted by id if more than 64.
+    pub occupied_racks: Vec<DomainId>,
+    /// True if the request stays apart from the tasks of other jobs, whether any of them runs or not.
+    pub avoids_jobs: bool,
+}
+
+/// Accepted values of labels, by key.
+pub type LabelValues = BTreeMap<String, Vec<String>>;
+
+/// Level at which tasks are apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Apart {
+    /// No two tasks are on one host.
+    Host,
+    /// No two tasks are in one rack.
+    Rack,
 }
 
 impl Constraints {
@@ -50,7 +82,29 @@ impl Constraints {
         Ok(constraints)
     }
 
-    /// Sorts the lists by id and removes duplicates.
+    /// Requires a label of each key with one of its values.
+    ///
+    /// # Errors
+    /// [`InputError`] with the key if no host has one of its values.
+    pub fn require_labels(&mut self, fabric: &Fabric, labels: &LabelValues) -> Result<(), InputError> {
+        for (key, values) in labels {
+            let mask = |value: &String| fabric.tag_mask(&label_tag(key, value));
+            let masks: Vec<u64> = values.iter().filter_map(mask).collect();
+            match masks[..] {
+                [] => {
+                    let message = format!("no host has the label `{}` with such a value", excerpt(key));
+                    let field = format!("labels.{}", excerpt(key));
+                    return Err(InputError::new("request", message).in_field(&field));
+                }
+                // A label with one value is a tag, and tags do not keep a task from being moved.
+                [mask] if values.len() == 1 => self.tags |= mask,
+                _ => self.labels.push(masks.into_iter().fold(0, |all, mask| all | mask)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts the lists without an order of their own by id, and removes duplicates.
     pub fn sort(&mut self) {
         fn sort<T: Ord>(list: &mut Vec<T>) {
             list.sort_unstable();
@@ -60,6 +114,8 @@ impl Constraints {
         sort(&mut self.excluded_hosts);
         sort(&mut self.excluded_domains);
         sort(&mut self.collocated);
+        sort(&mut self.occupied_hosts);
+        sort(&mut self.occupied_racks);
     }
 
     /// True if there are no constraints except tags.
@@ -75,9 +131,29 @@ impl Constraints {
             Some(Constraint::Collocation)
         } else if self.tags != 0 && fabric.tags(host) & self.tags != self.tags {
             Some(Constraint::Tags)
+        } else if self.labels.iter().any(|&tags| fabric.tags(host) & tags == 0) {
+            Some(Constraint::Labels)
+        } else if lists(&self.occupied_hosts, &host) || lists(&self.occupied_racks, &fabric.rack_of(host)) {
+            Some(Constraint::Apart)
+        } else if self.storage.is_some() && !self.has_storage(fabric, host) {
+            Some(Constraint::Storage)
         } else {
             None
         }
+    }
+
+    /// True if two tasks of the request must not be on these two hosts.
+    pub(crate) fn are_too_close(&self, fabric: &Fabric, one: HostId, other: HostId) -> bool {
+        match self.apart {
+            None => false,
+            Some(Apart::Host) => one == other,
+            Some(Apart::Rack) => fabric.rack_of(one) == fabric.rack_of(other),
+        }
+    }
+
+    /// True if a host has a device of the required type of storage.
+    fn has_storage(&self, fabric: &Fabric, host: HostId) -> bool {
+        fabric.devices(host).iter().any(|device| device.is_of(self.storage.as_deref()))
     }
 
     /// True if a whole rack is excluded.
@@ -114,6 +190,12 @@ pub enum Constraint {
     Collocation,
     /// The host lacks a required tag.
     Tags,
+    /// The host lacks a required label.
+    Labels,
+    /// The host or its rack has a task from which the request stays apart.
+    Apart,
+    /// The host has no device of the required type of storage.
+    Storage,
     /// The host has a copy already.
     Used,
     /// The host shares a fault domain with another copy, and the request does not allow this.
@@ -137,6 +219,9 @@ impl Constraint {
             Constraint::Collocation => "it holds no related file",
             Constraint::Excluded => "excluded by the request",
             Constraint::Tags => "a required tag is missing",
+            Constraint::Labels => "a required label is missing",
+            Constraint::Apart => "a task from which it must stay apart is there",
+            Constraint::Storage => "it has no storage of the required type",
             Constraint::Used => "it holds a copy already",
             Constraint::FaultDomain => "it fails together with another copy",
             Constraint::TooFew => "too few of its hosts can take a copy",

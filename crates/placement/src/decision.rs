@@ -37,6 +37,8 @@ pub struct Basis {
     pub gap: Option<f64>,
     /// Model of transfer rates for an app; `None` if none was used.
     pub estimate: Option<Estimate>,
+    /// Host that sends the copies, if the block has existing copies.
+    pub source: Option<HostId>,
 }
 
 /// Reason for which a policy left a choice to the default policy.
@@ -91,15 +93,13 @@ pub struct Objectives {
 impl Considered {
     /// Entry of a host that was chosen without a rate or rank.
     pub(crate) fn chosen(host: HostId) -> Considered {
+        Considered::unranked(host, Verdict::Chosen)
+    }
+
+    /// Entry of a host that has no rate and no rank.
+    pub(crate) fn unranked(host: HostId, verdict: Verdict) -> Considered {
         let candidate = Candidate::Host(host);
-        Considered {
-            candidate,
-            limit: None,
-            value: None,
-            sight: None,
-            objectives: None,
-            verdict: Verdict::Chosen,
-        }
+        Considered { candidate, limit: None, value: None, sight: None, objectives: None, verdict }
     }
 }
 
@@ -162,6 +162,8 @@ pub enum Candidate {
 pub enum Verdict {
     /// The policy chose it.
     Chosen,
+    /// It was chosen because the request prefers it.
+    Preferred,
     /// Another candidate ranked higher, or won the tie.
     Outranked,
     /// A constraint excludes it.
@@ -178,6 +180,8 @@ pub enum Refusal {
     },
     /// The writer is not a host of the cluster.
     UnknownWriter,
+    /// No host with an existing copy is up, and no writer is given.
+    NoSource,
     /// The copies are too few for the required fault domains.
     TooFewCopies {
         /// Number of copies, or chunks.
@@ -248,6 +252,9 @@ impl std::fmt::Display for Refusal {
             }
             Refusal::SolverFailed { message } => f.write_str(message),
             Refusal::NoPolicy { kind } => write!(f, "no policy is configured for {kind}"),
+            Refusal::NoSource => {
+                f.write_str("no host in `existing` is up, so none can send the copies; give a `writer`")
+            }
             Refusal::UnknownWriter => f.write_str("the writer is not a host of the cluster"),
             Refusal::NoStorage => {
                 f.write_str("no rack of the cluster file has both an uplink and devices with a `capacity`")

@@ -23,8 +23,32 @@ pub struct Pool {
     /// Bytes stored on the hosts below each domain.
     stored_in: Vec<u128>,
     write_rate: Option<Bandwidth>,
-    /// Number of tasks of each job by rack, sorted by rack, without zeros. Only for lookups, never iterated.
-    tasks: HashMap<JobId, Vec<(DomainId, u32)>>,
+    /// Places of the tasks of each job. Only for lookups, never iterated.
+    tasks: HashMap<JobId, JobTasks>,
+}
+
+/// Number of tasks of a job by rack and by host, sorted, without zeros.
+#[derive(Clone, Debug, Default)]
+struct JobTasks {
+    racks: Vec<(DomainId, u32)>,
+    hosts: Vec<(HostId, u32)>,
+}
+
+/// Adds a task at a place.
+fn add_task<T: Ord + Copy>(places: &mut Vec<(T, u32)>, place: T) {
+    match places.binary_search_by_key(&place, |&(place, _)| place) {
+        Ok(at) => places[at].1 += 1,
+        Err(at) => places.insert(at, (place, 1)),
+    }
+}
+
+/// Removes a task from a place.
+fn remove_task<T: Ord + Copy>(places: &mut Vec<(T, u32)>, place: T) {
+    let Ok(at) = places.binary_search_by_key(&place, |&(place, _)| place) else { return };
+    places[at].1 -= 1;
+    if places[at].1 == 0 {
+        places.remove(at);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +114,7 @@ impl Pool {
     /// A copy with the task counts of one job only. A full copy may hold the counts of a hundred thousand jobs.
     pub fn of_job(&self, job: JobId) -> Pool {
         let mut tasks = HashMap::new();
-        tasks.extend(self.tasks.get(&job).map(|racks| (job, racks.clone())));
+        tasks.extend(self.tasks.get(&job).map(|places| (job, places.clone())));
         Pool {
             fabric: self.fabric.clone(),
             hosts: self.hosts.clone(),
@@ -154,11 +178,9 @@ impl Pool {
         let Some(status) = self.hosts.get_mut(host.index()) else { return };
         status.cpus.0 = status.cpus.0.saturating_add(cpus.0);
         status.memory.0 = status.memory.0.saturating_add(memory.0);
-        let (rack, racks) = (self.fabric.rack_of(host), self.tasks.entry(job).or_default());
-        match racks.binary_search_by_key(&rack, |&(rack, _)| rack) {
-            Ok(at) => racks[at].1 += 1,
-            Err(at) => racks.insert(at, (rack, 1)),
-        }
+        let places = self.tasks.entry(job).or_default();
+        add_task(&mut places.racks, self.fabric.rack_of(host));
+        add_task(&mut places.hosts, host);
     }
 
     /// Removes a task of a job from a host.
@@ -166,13 +188,10 @@ impl Pool {
         let Some(status) = self.hosts.get_mut(host.index()) else { return };
         status.cpus.0 = status.cpus.0.saturating_sub(cpus.0);
         status.memory.0 = status.memory.0.saturating_sub(memory.0);
-        let (rack, Some(racks)) = (self.fabric.rack_of(host), self.tasks.get_mut(&job)) else { return };
-        let Ok(at) = racks.binary_search_by_key(&rack, |&(rack, _)| rack) else { return };
-        racks[at].1 -= 1;
-        if racks[at].1 == 0 {
-            racks.remove(at);
-        }
-        if racks.is_empty() {
+        let Some(places) = self.tasks.get_mut(&job) else { return };
+        remove_task(&mut places.racks, self.fabric.rack_of(host));
+        remove_task(&mut places.hosts, host);
+        if places.hosts.is_empty() {
             self.tasks.remove(&job);
         }
     }
@@ -191,7 +210,12 @@ impl Pool {
 
     /// Racks with tasks of a job, sorted, with the number of tasks in each.
     pub fn racks_of(&self, job: JobId) -> &[(DomainId, u32)] {
-        self.tasks.get(&job).map_or(&[], Vec::as_slice)
+        self.tasks.get(&job).map_or(&[], |places| places.racks.as_slice())
+    }
+
+    /// Hosts with tasks of a job, sorted, with the number of tasks on each.
+    pub fn hosts_of(&self, job: JobId) -> &[(HostId, u32)] {
+        self.tasks.get(&job).map_or(&[], |places| places.hosts.as_slice())
     }
 
     /// True if a host is up.

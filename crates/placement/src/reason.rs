@@ -27,7 +27,8 @@ pub struct Reason {
     /// Result: `chosen`, `outranked` or `refused`.
     #[schemars(extend("enum" = ["chosen", "outranked", "refused"]))]
     pub verdict: Cow<'static, str>,
-    /// Reason of a refusal.
+    /// Reason of a refusal. For a chosen host, the reason why it was tried first, or, of hosts that the caller chose, the
+    /// reason for which a policy would have refused it.
     pub because: Option<Cow<'static, str>>,
 }
 
@@ -37,6 +38,7 @@ impl Reason {
         let Considered { candidate, limit, value, sight, objectives, verdict } = *considered;
         let (verdict, because) = match verdict {
             Verdict::Chosen => ("chosen", None),
+            Verdict::Preferred => ("chosen", Some("preferred by the request")),
             Verdict::Outranked => ("outranked", None),
             Verdict::Refused(constraint) => ("refused", Some(constraint.text())),
         };

@@ -48,6 +48,11 @@ impl DecisionRecord {
         1_024 + names(hosts) + names(racks) + 512 * why.len() + spec.bytes() + promise + beside
     }
 
+    /// Time at which the decision ends on its own: at its expiry, or at the end of its reservation.
+    pub fn ends(&self) -> Option<Nanos> {
+        [self.expires, self.details.reserved_until].into_iter().flatten().min()
+    }
+
     /// Age of the oldest telemetry used.
     pub fn age(&self) -> Option<Nanos> {
         self.details.oldest.map(|oldest| self.at.since(oldest))
@@ -79,6 +84,9 @@ pub struct DecisionDetails {
     /// Names of the racks of the hosts, each once. Decisions of earlier versions name none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub racks: Vec<String>,
+    /// Host that sends the copies, if the block had copies before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Bottleneck, with the policy's rating; `None` if the policy ignored load.
     pub limit: Option<Limit>,
     /// Ledger epoch of the decision's view.
@@ -93,6 +101,9 @@ pub struct DecisionDetails {
     /// Current guarantee of a workload; later decisions may have changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Grant>,
+    /// Time at which the decision ends unless it is confirmed; `None` if it needs no confirmation, or has it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain")]
+    pub reserved_until: Option<Nanos>,
     /// Digest of the request if it had a client or a key. `None` also in decisions of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
@@ -293,12 +304,14 @@ impl DecisionDetails {
             reference: None,
             hosts: Vec::new(),
             racks: Vec::new(),
+            source: None,
             limit: None,
             epoch: Epoch::default(),
             oldest: None,
             note: None,
             why: Vec::new(),
             promise: None,
+            reserved_until: None,
             digest: None,
         }
     }
@@ -311,7 +324,10 @@ impl DecisionDetails {
         hosts: &[HostId],
         decision: &Decision<C>,
     ) -> DecisionDetails {
-        let chosen = decision.why.iter().filter(|considered| considered.verdict == Verdict::Chosen);
+        let chosen = decision
+            .why
+            .iter()
+            .filter(|considered| matches!(considered.verdict, Verdict::Chosen | Verdict::Preferred));
         let limit = chosen.filter_map(|considered| Some((considered, considered.value?)));
         let limit = limit.min_by_key(|&(_, value)| value).map(|(considered, value)| Limit {
             at: considered.limit.map(|limit| limit.name(fabric)),
@@ -326,12 +342,14 @@ impl DecisionDetails {
             reference: None,
             racks: Vec::new(),
             hosts: hosts.iter().map(|&host| fabric.host_name(host).to_owned()).collect(),
+            source: decision.basis.source.map(|host| fabric.host_name(host).to_owned()),
             limit,
             epoch: decision.basis.epoch,
             oldest: decision.basis.oldest,
             note: decision.basis.note.map(|note| Note::text(note).to_owned()),
             why: decision.why.iter().map(|considered| Reason::of(fabric, considered)).collect(),
             promise: None,
+            reserved_until: None,
             digest: None,
         }
     }

@@ -1,10 +1,12 @@
 //! Placement requests with names of hosts, racks and tags, as stored with their decisions.
 
+use std::collections::BTreeMap;
+
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
 pub use leeward_placement::replicas::ReplicasSpec;
 use leeward_placement::tasks::{App, AppRequest, Class, Task, Traffic, Transfer};
-use leeward_placement::{Constraints, JobId};
+use leeward_placement::{Apart, Constraints, JobId, LabelValues};
 use leeward_slo::online;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,13 +44,38 @@ impl PlacementSpec {
     /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            PlacementSpec::Replicas(ReplicasSpec { exclude, tags, collocate, .. }) => {
-                names(exclude) + names(tags) + names(collocate)
+            PlacementSpec::Replicas(ReplicasSpec {
+                exclude,
+                tags,
+                collocate,
+                existing,
+                prefer,
+                labels,
+                ..
+            }) => {
+                let lists = [exclude, tags, collocate, existing, prefer];
+                lists.into_iter().map(|list| names(list)).sum::<usize>() + label_bytes(labels)
             }
-            PlacementSpec::Tasks(TasksSpec { name, tasks, transfers, tags, exclude, .. }) => {
+            PlacementSpec::Tasks(TasksSpec {
+                name,
+                tasks,
+                transfers,
+                tags,
+                exclude,
+                labels,
+                apart_from,
+                ..
+            }) => {
                 let task = |task: &TaskSpec| 640 + task.name.len();
                 let tasks: usize = tasks.iter().map(task).sum();
-                name.len() + tasks + 96 * transfers.len() + names(tags) + names(exclude)
+                let apart: usize = apart_from.keys().map(|job| job.len() + 64).sum();
+                name.len()
+                    + tasks
+                    + 96 * transfers.len()
+                    + names(tags)
+                    + names(exclude)
+                    + apart
+                    + label_bytes(labels)
             }
             PlacementSpec::Workload(WorkloadSpec { workload })
             | PlacementSpec::Volumes(WorkloadSpec { workload }) => {
@@ -64,8 +91,12 @@ impl PlacementSpec {
             PlacementSpec::Replicas(spec) => {
                 let (exclude, exclude_dropped) = stored_names(&spec.exclude);
                 let (collocate, collocate_dropped) = stored_names(&spec.collocate);
-                let truncated = spec.truncated || exclude_dropped || collocate_dropped;
-                let spec = ReplicasSpec { exclude, collocate, truncated, blocks_left: None, ..spec };
+                let (existing, existing_dropped) = stored_names(&spec.existing);
+                let (prefer, prefer_dropped) = stored_names(&spec.prefer);
+                let dropped = exclude_dropped || collocate_dropped || existing_dropped || prefer_dropped;
+                let (truncated, blocks_left) = (spec.truncated || dropped, None);
+                let spec =
+                    ReplicasSpec { exclude, collocate, existing, prefer, truncated, blocks_left, ..spec };
                 PlacementSpec::Replicas(spec)
             }
             PlacementSpec::Tasks(spec) => {
@@ -83,6 +114,11 @@ impl PlacementSpec {
             PlacementSpec::Replicas(_) | PlacementSpec::Tasks(_) => None,
         }
     }
+}
+
+/// Size of labels, in bytes.
+fn label_bytes(labels: &LabelValues) -> usize {
+    labels.iter().map(|(key, values)| 64 + key.len() + names(values)).sum()
 }
 
 /// Size of a list of names, in bytes.
@@ -145,6 +181,15 @@ pub struct TasksSpec {
     pub transfers: Vec<TransferSpec>,
     /// Tags that the hosts must have.
     pub tags: Vec<String>,
+    /// Labels that the hosts must have, each with one of the values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: LabelValues,
+    /// Level at which the tasks of the job are apart; null if they may share hosts and racks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<Apart>,
+    /// Level at which the tasks are apart from those of other jobs, by job.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub apart_from: BTreeMap<String, Apart>,
     /// Hosts, racks and pods to avoid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
@@ -243,17 +288,17 @@ impl TasksSpec {
             tasks: app.names.iter().zip(&app.request.tasks).map(task).collect(),
             transfers: app.request.transfers.iter().map(transfer).collect(),
             tags,
-            exclude: Vec::new(),
-            truncated: false,
+            ..TasksSpec::default()
         }
     }
 
-    /// Rejects names of hosts, racks, pods and tags that the cluster does not have.
+    /// Rejects names of hosts, racks, pods, tags and labels that the cluster does not have.
     ///
     /// # Errors
     /// An [`InputError`] with the field that has an unknown name.
     pub fn check(&self, fabric: &Fabric) -> Result<(), InputError> {
-        Constraints::named(fabric, &self.exclude, &self.tags).map(drop)
+        let mut constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
+        constraints.require_labels(fabric, &self.labels)
     }
 
     /// The request for the policy, with this id and job. The method ignores names and tags that the cluster no longer
@@ -271,8 +316,20 @@ impl TasksSpec {
         let excluded_hosts = self.exclude.iter().filter_map(|name| fabric.host(name)).collect();
         let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());
         let excluded_domains = domains.filter_map(|name| fabric.domain(name)).collect();
-        let mut constraints =
-            Constraints { tags, excluded_hosts, excluded_domains, ..Constraints::default() };
+        let (apart, avoids_jobs) = (self.apart, !self.apart_from.is_empty());
+        let mut constraints = Constraints {
+            tags,
+            excluded_hosts,
+            excluded_domains,
+            apart,
+            avoids_jobs,
+            ..Constraints::default()
+        };
+        for (key, values) in &self.labels {
+            // Of the labels of a stored request, those that the cluster no longer has are ignored.
+            let one = LabelValues::from([(key.clone(), values.clone())]);
+            let _ = constraints.require_labels(fabric, &one);
+        }
         constraints.sort();
         AppRequest {
             id: id.0,

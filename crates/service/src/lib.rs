@@ -13,22 +13,21 @@
 
 mod actor;
 mod core;
-mod telemetry_file;
 
 pub use self::actor::{
-    Access, AnswerDryRun, AnswerMigration, Changed, Channels, Closed, DryRun, GetDecision, GetHolding,
-    GetHotLinks, GetModes, GetRack, GetWorkload, Handle, HistoryBuckets, LeaderState, ListWorkloads, Maker,
-    Method, NewCluster, OpenError, Operation, ReadError, Release, ReplyTo, STEP, SetFileModes, SetJob,
-    SetOffSwitch, StoreLookup, VersionConflict, WhatIf,
+    Access, AnswerDryRun, AnswerMigration, Changed, Channels, Closed, CommitmentDryRun, Confirm,
+    ConfirmDryRun, DryRun, GetDecision, GetHolding, GetHotLinks, GetModes, GetRack, GetWorkload, Handle,
+    HistoryBuckets, LeaderState, ListWorkloads, Maker, Method, NewCluster, OpenError, Operation, ReadError,
+    Release, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch, StoreLookup, VersionConflict, WhatIf,
 };
 pub use self::core::{
-    Addresses, AdmissionPolicies, Answer, AnswerError, CallError, Completion, Configuration, Coordinator,
-    Counts, DecisionError, DecisionLookup, DecisionQuery, DeviceState, HeavyWork, HostReport, HostState,
-    HotLinkCause, InvalidReport, InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, KnownReading,
-    Limits, LinkState, MigrationAnswer, MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload,
-    PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue, RackContent, Rated, ReadTelemetry, Reading,
-    ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests, ReservationState, Score,
-    ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState, TooManyJobs, UNKNOWN,
-    Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
+    Addresses, AdmissionPolicies, Answer, AnswerError, CallError, ChooseDelete, ChooseRead, Commitment,
+    Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,
+    DecisionQuery, DeviceState, HeavyWork, HostReport, HostState, HotLinkCause, InvalidReport,
+    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, KnownReading, Limits, LinkState,
+    MigrationAnswer, MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo,
+    Placed, Placement, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reading,
+    ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests, Reservation,
+    ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState,
+    TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };
-pub use self::telemetry_file::{TelemetryFile, TelemetryFileError};

@@ -39,6 +39,17 @@ def split_list(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in split_at_commas(text)]
 
 
+def read_labels(labels: Iterable[str] | None) -> dict[str, list[str]]:
+    """Labels of `--label KEY=VALUE`: the accepted values by key."""
+    values: dict[str, list[str]] = {}
+    for label in labels or ():
+        key, equals, value = label.partition("=")
+        if not key or not equals:
+            raise typer.BadParameter(f"`{label}`: expected KEY=VALUE", param_hint="--label")
+        values.setdefault(key, []).append(value)
+    return values
+
+
 def parse_path(text: str) -> Path:
     """Parses the path of a file or folder, for `parser=`."""
     if not str(text).strip():

@@ -11,7 +11,7 @@ from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import name_flags, parse_seed, whole_number
+from leeward.cli.options import name_flags, parse_seed, read_labels, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
@@ -106,6 +106,31 @@ def replicas(
             show_default=False,
         ),
     ] = None,
+    existing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST,...",
+            help="Hosts that have a copy already; --replicas counts the new copies only, and without"
+            " --writer, one of these hosts sends them.",
+        ),
+    ] = None,
+    prefer: Annotated[
+        list[str] | None, typer.Option(metavar="HOST,...", help="Hosts to try first, in this order.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Labels that hosts must have; several values of one key are alternatives.",
+        ),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE",
+            help="Type of storage that holds the copies, as `type` of devices in the cluster file.",
+        ),
+    ] = None,
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="Policy; settings follow colons: sinbad:remote_racks=2.")
     ] = "sinbad",
@@ -119,11 +144,22 @@ def replicas(
     from leeward.placement import place_replicas
 
     network = read(cluster)
-    flags = ("size", "writer", "replicas", "exclude", "collocate", "policy")
+    flags = (
+        "size",
+        "writer",
+        "replicas",
+        "exclude",
+        "collocate",
+        "existing",
+        "prefer",
+        "storage",
+        "policy",
+    )
     with (
         slow_notice("deciding"),
         name_flags(
             tags="--tag",
+            labels="--label",
             max_age="--max-age",
             max_imbalance="--max-imbalance",
             **{flag: f"--{flag}" for flag in flags},
@@ -141,6 +177,10 @@ def replicas(
             exclude=exclude or (),
             tags=tag or (),
             collocate=collocate or (),
+            existing=existing or (),
+            prefer=prefer or (),
+            storage=storage,
+            labels=read_labels(label),
             max_imbalance=None
             if max_imbalance is None
             else read_share("--max-imbalance", max_imbalance, 0, 1),

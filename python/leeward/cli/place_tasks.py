@@ -1,5 +1,6 @@
 """`leeward place tasks`: hosts for the tasks of an app or a job, with reasons."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import name_flags, parse_seed
+from leeward.cli.options import choice, name_flags, parse_seed, read_labels
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
@@ -30,6 +31,13 @@ MOST_CANDIDATES = 8
 """Greatest number of candidates of each task in an explanation."""
 MOST_RANGES = 4
 """Greatest number of ranges of task names in a line."""
+
+
+class Level(StrEnum):
+    """Level at which tasks are apart."""
+
+    host = "host"
+    rack = "rack"
 
 
 def tasks(
@@ -81,6 +89,21 @@ def tasks(
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TAG,...", help="Tags that hosts must have.")
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Labels that hosts must have; several values of one key are alternatives.",
+        ),
+    ] = None,
+    apart: Annotated[
+        Level | None,
+        typer.Option(
+            metavar="host|rack",
+            parser=choice(Level),
+            help="Level at which the tasks are apart: no two share a host, or a rack.",
+        ),
+    ] = None,
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="Policy; settings follow colons: leeward:effort=1.")
     ] = "leeward",
@@ -107,6 +130,7 @@ def tasks(
         slow_notice("deciding"),
         name_flags(
             tags="--tag",
+            labels="--label",
             max_age="--max-age",
             exclude="--exclude",
             matrix="--matrix",
@@ -126,6 +150,8 @@ def tasks(
             max_age=max_age,
             exclude=exclude or (),
             tags=tag or (),
+            labels=read_labels(label),
+            apart=None if apart is None else apart.value,
             together=job is None,
             seed=seed,
             explain=MOST_CANDIDATES if explain else 0,

@@ -83,11 +83,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Choice:
-    """Hosts, with the policy that chose them and its candidates."""
+    """Hosts, with the policy that chose them, its candidates, and the sender of new copies."""
 
     hosts: list[str]
     policy: str
     why: list[Any]
+    source: str | None = None
 
 
 def read_state(http: Http, last: State | None) -> State:
@@ -143,7 +144,7 @@ def _replicas(state: State, body: Mapping[str, Any], policy: str, seed: int) -> 
             raise InputError.about("max_imbalance", f"{most}: expected a share from 0 to 1")
         fields["exclude"] += _too_full(state, read_bytes("size", body["size"]), most)
     placed = placement.place_replicas(state.cluster, policy=policy, seed=seed, explain=CANDIDATES, **fields)
-    return placed["refused"] or Choice(placed["hosts"], placed["policy"], placed["why"])
+    return placed["refused"] or Choice(placed["hosts"], placed["policy"], placed["why"], placed["source"])
 
 
 def _tasks(state: State, body: Mapping[str, Any], policy: str, seed: int) -> Choice | str:
@@ -156,6 +157,7 @@ def _tasks(state: State, body: Mapping[str, Any], policy: str, seed: int) -> Cho
             policy=policy,
             exclude=_excluded(state, body),
             tags=body["tags"],
+            labels=body.get("labels"),
             seed=seed,
             explain=CANDIDATES,
         )

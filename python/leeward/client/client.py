@@ -12,6 +12,7 @@ from leeward.client.snapshots import apply
 from leeward.client.status_types import Status
 from leeward.client.summary_types import Summary
 from leeward.client.types import (
+    ChosenCopies,
     Decision,
     DeviceReport,
     History,
@@ -32,6 +33,7 @@ from leeward.client.types import (
     TaskReport,
     Workload,
 )
+from leeward.errors import names
 
 FOLLOW_S = 30.0
 """Seconds after which a follower of snapshots gets one even if nothing has changed."""
@@ -269,6 +271,38 @@ class Client(PlacementMethods, ProbeMethods):
         return cast(
             Scores, self._http.ask("POST", "/v1/score/hosts", None, {"hosts": list(hosts)} | task).body
         )
+
+    def choose_read(
+        self, hosts: Sequence[str], reader: str | None = None, key: str | None = None
+    ) -> ChosenCopies:
+        """Orders the copies of a block for a reader, the best first. Commits nothing.
+
+        Args:
+            hosts: Hosts with a copy, up to 255.
+            reader: Host of the reader; None for a reader outside the cluster.
+            key: Text that seeds the draw of two copies, such as the id of the block with the number of the
+                read.
+
+        Raises:
+            RefusedError: No host with a copy is up.
+            ProblemError: The service refuses.
+        """
+        body = {"hosts": names(hosts), "reader": reader, "key": key}
+        return cast(ChosenCopies, self._http.ask("POST", "/v1/choose/read", None, body).body)
+
+    def choose_delete(self, hosts: Sequence[str], count: int = 1, key: str | None = None) -> ChosenCopies:
+        """Chooses copies of a block to delete, in order: the rest stays spread over fault domains.
+
+        Args:
+            hosts: Hosts with a copy, up to 255.
+            count: Number of copies to delete.
+            key: Text that breaks ties, such as the id of the block.
+
+        Raises:
+            ProblemError: The service refuses.
+        """
+        body = {"hosts": names(hosts), "count": count, "key": key}
+        return cast(ChosenCopies, self._http.ask("POST", "/v1/choose/delete", None, body).body)
 
     def what_if(self, decision: str, policy: str) -> Decision:
         """Decides the request of a decision again by another policy. Commits nothing.

@@ -30,6 +30,8 @@ class Fallback:
         refresh_s: Least time between reads of cluster and hosts, made in the background after placements.
         seed: Seed of all decisions; each also depends on the key of its request.
         most: Greatest number of decisions that are stored in `Client.made_alone`; the oldest are dropped.
+        hand_over: True to commit these decisions to the service once it answers again. They then count as the
+            service's own. False leaves them to the caller, in `Client.made_alone`.
 
     Raises:
         InputError: A policy, the cluster or a number is invalid.
@@ -43,6 +45,7 @@ class Fallback:
     refresh_s: float = 60.0
     seed: int = 1
     most: int = 10_000
+    hand_over: bool = True
 
     def __post_init__(self) -> None:
         for name, kind in (("replicas", "replicas"), ("tasks", "apps")):

@@ -251,6 +251,19 @@ def is_misconfigured(error: UnreachableError) -> bool:
     return isinstance(error, NotControllerError) or isinstance(error.__cause__, ssl.SSLCertVerificationError)
 
 
+def is_away(error: ProblemError | UnreachableError) -> bool:
+    """True if a service answers so, or not at all, while it is away.
+
+    Four answers are for the caller: a follower that names its leader, who should get the request; a client
+    above its limit of requests; a server that is not a controller; and a certificate that cannot be trusted.
+    """
+    if isinstance(error, UnreachableError):
+        return not is_misconfigured(error)
+    if error.word == "follower":
+        return error.leader is None
+    return error.word == "broken" or (error.passes and error.word != "too-many")
+
+
 def part(name: str) -> str:
     """A name as part of a path."""
     return quote(name, safe="")
@@ -259,6 +272,17 @@ def part(name: str) -> str:
 def dry_run_query(dry_run: bool) -> dict[str, bool] | None:
     """Query of a request that commits: none, unless the request is a dry run."""
     return {"dry_run": True} if dry_run else None
+
+
+def time_text(argument: str, at: datetime) -> str:
+    """A time as in the fields of a request.
+
+    Raises:
+        ValueError: The time has no zone.
+    """
+    if at.tzinfo is None:
+        raise ValueError(f"{argument}: {at}: expected a time with a zone")
+    return at.astimezone(UTC).isoformat()
 
 
 def _text(value: Any) -> str:
@@ -275,14 +299,3 @@ def _reason(error: BaseException, cause: BaseException) -> str:
         return "no answer in time"
     strerror = getattr(cause, "strerror", None)
     return str(strerror or cause or type(error).__name__).split(": ")[-1]
-
-
-def time_text(argument: str, at: datetime) -> str:
-    """A time as the service reads it.
-
-    Raises:
-        ValueError: The time has no zone.
-    """
-    if at.tzinfo is None:
-        raise ValueError(f"{argument}: {at}: expected a time with a zone")
-    return at.astimezone(UTC).isoformat()

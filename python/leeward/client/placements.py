@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 from leeward.client.alone import ALONE, Request
 from leeward.client.base import ClientBase
 from leeward.client.http import dry_run_query, part, time_text
-from leeward.client.types import Decision
+from leeward.client.types import BatchResult, Decision
 from leeward.errors import InputError, names
+
+Labels = Mapping[str, str | Sequence[str]]
+"""Values of labels by key, or several accepted values."""
 
 KINDS = {"/v1/place/replicas": "replicas", "/v1/place/tasks": "tasks"}
 """Kinds of placements that a client can decide alone, by path."""
@@ -19,6 +22,8 @@ class PlacementOptions(TypedDict, total=False):
 
     lasts: str | None
     """Time after which the placement ends by itself, such as `2h`."""
+    reserve: str | None
+    """Time for which the placement is held, such as `30s`: it ends then, unless `confirm` confirms it."""
     client: str | None
     """Name of a client that numbers its requests; requires `sequence`."""
     sequence: int | None
@@ -68,9 +73,13 @@ class PlacementMethods(ClientBase):
         fault_domains: int | None = None,
         collocate: Sequence[str] | str = (),
         max_imbalance: float | None = None,
+        existing: Sequence[str] | str = (),
+        prefer: Sequence[str] | str = (),
+        storage: str | None = None,
         blocks_left: int = 1,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
+        labels: Labels | None = None,
         **options: Unpack[PlacementOptions],
     ) -> Decision:
         """Chooses hosts for the copies of a block. The copies count until the decision is released.
@@ -83,9 +92,14 @@ class PlacementMethods(ClientBase):
             collocate: Hosts of related files: no other host may hold a copy.
             max_imbalance: Greatest excess of a host's used share of storage over the average of all hosts,
                 0 to 1.
+            existing: Hosts that have a copy already: `replicas` counts the new copies only, and without a
+                writer, one of these hosts sends them.
+            prefer: Hosts to try first, in this order.
+            storage: Type of storage that holds the copies, as `type` of devices in the cluster file.
             blocks_left: Number of blocks of the file that are yet to be written, this one included.
             exclude: Hosts, racks and pods that must not hold a copy.
             tags: Tags that hosts must have.
+            labels: Labels that hosts must have, each with its value or with one of several values.
             **options: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
@@ -101,9 +115,13 @@ class PlacementMethods(ClientBase):
             "fault_domains": fault_domains,
             "collocate": names(collocate),
             "max_imbalance": max_imbalance,
+            "existing": names(existing),
+            "prefer": names(prefer),
+            "storage": storage,
             "blocks_left": blocks_left,
             "exclude": names(exclude),
             "tags": names(tags),
+            "labels": None if labels is None else dict(labels),
         }
         return self._place("/v1/place/replicas", body, **options)
 
@@ -114,6 +132,9 @@ class PlacementMethods(ClientBase):
         job: str | None = None,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
+        labels: Labels | None = None,
+        apart: Literal["host", "rack"] | None = None,
+        apart_from: Mapping[str, Literal["host", "rack"]] | None = None,
         **options: Unpack[PlacementOptions],
     ) -> Decision:
         """Chooses hosts for tasks. The tasks count until the decision is released.
@@ -123,6 +144,9 @@ class PlacementMethods(ClientBase):
             job: Job of the tasks, which are spread over racks.
             exclude: Hosts, racks and pods that must not run a task.
             tags: Tags that hosts must have.
+            labels: Labels that hosts must have, each with its value or with one of several values.
+            apart: Level at which the tasks of the job are apart, those that run already included.
+            apart_from: Level at which the tasks are apart from those of other jobs, by job.
             **options: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
@@ -135,6 +159,9 @@ class PlacementMethods(ClientBase):
             "job": job,
             "exclude": names(exclude),
             "tags": names(tags),
+            "labels": None if labels is None else dict(labels),
+            "apart": apart,
+            "apart_from": None if apart_from is None else dict(apart_from),
         }
         return self._place("/v1/place/tasks", body, **options)
 
@@ -162,15 +189,15 @@ class PlacementMethods(ClientBase):
         body: dict[str, Any],
         *,
         lasts: str | None = None,
+        reserve: str | None = None,
         client: str | None = None,
         sequence: int | None = None,
         key: str | None = None,
         ref: str | None = None,
         dry_run: bool = False,
     ) -> Decision:
-        body = {
-            name: value for name, value in (body | {"lasts": lasts, "ref": ref}).items() if value is not None
-        }
+        body |= {"lasts": lasts, "reserve": reserve, "ref": ref}
+        body = {name: value for name, value in body.items() if value is not None}
         sent = body
         if client is not None or sequence is not None:
             sent = body | {"client": client, "sequence": sequence}
@@ -183,16 +210,108 @@ class PlacementMethods(ClientBase):
             return cast(Decision, self._http.ask("POST", path, query, sent, headers, **limits).body)
 
         is_named = key is not None or (client is not None and sequence is not None)
-        # The question of a dry run is the choice of the service.
-        if self._standby is None or path not in KINDS or not is_named or dry_run:
+        # The question of a dry run is the choice of the service, and only the service knows running tasks and
+        # holds reservations.
+        needs_service = dry_run or any(name in body for name in ("reserve", "apart", "apart_from"))
+        if self._standby is None or path not in KINDS or not is_named or needs_service:
             return send()
         return self._standby.place(Request(KINDS[path], body, client, sequence, key), send)
+
+    def commit(
+        self,
+        hosts: Sequence[str],
+        *,
+        replicas: Mapping[str, Any] | None = None,
+        tasks: Mapping[str, Any] | None = None,
+        chosen: datetime | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> Decision:
+        """Commits a placement that the caller decided itself, until its decision is released.
+
+        The placement is a fact, so the service refuses no host that it knows: `why` of the decision has the
+        reason for which a policy would have refused a host.
+
+        Args:
+            hosts: The hosts: in the order of the chain of replicas, or of the tasks.
+            replicas: Fields of the request, as in the body of `POST /v1/place/replicas`; this or `tasks`.
+            tasks: Fields of the request, as in the body of `POST /v1/place/tasks`.
+            chosen: Time of the choice, with a time zone; None for now. `lasts` of the request begins then.
+            key: Unique key of the request; by default a new one, if the request has no `client`.
+            dry_run: True to check the placement without a commit.
+
+        Raises:
+            ProblemError: The service refuses.
+            UnreachableError: The service did not answer; see `place_replicas`.
+        """
+        body: dict[str, Any] = {"hosts": names(hosts)}
+        for kind, request in (("replicas", replicas), ("tasks", tasks)):
+            if request is not None:
+                body[kind] = dict(request)
+                if key is None and "client" not in request:
+                    key = self._new_key()
+        if chosen is not None:
+            body["chosen"] = time_text("chosen", chosen)
+        headers = None if key is None else {"idempotency-key": key}
+        answer = self._http.ask("POST", "/v1/commitments", dry_run_query(dry_run), body, headers)
+        return cast(Decision, answer.body)
+
+    def place_batch(
+        self, requests: Sequence[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> list[BatchResult]:
+        """Places a list of requests, each with its own result, in one commit.
+
+        Args:
+            requests: At most 100 requests. Each has one of `replicas`, `tasks`, `volumes` and `workload`,
+                with the body of the placement of this kind, and optionally a unique `key`; by default a new
+                one, if the body has no `client`.
+            dry_run: True to decide each request as if it were alone, without a commit.
+
+        Returns:
+            For each request its `status`, and its `decision` or its `problem`. A batch whose answer was lost
+            may be sent again with its keys: each request is placed once.
+
+        Raises:
+            ProblemError: The service refuses the whole batch.
+            UnreachableError: The service did not answer; see `place_replicas`.
+        """
+        items = [dict(request) for request in requests]
+        for item in items:
+            bodies = [body for kind, body in item.items() if kind != "key"]
+            if "key" not in item and not any("client" in body for body in bodies):
+                item["key"] = self._new_key()
+        answer = self._http.ask("POST", "/v1/place/batch", dry_run_query(dry_run), {"requests": items})
+        return cast(list[BatchResult], answer.body["results"])
+
+    def release_batch(self, decisions: Sequence[str], *, dry_run: bool = False) -> list[BatchResult]:
+        """Releases a list of at most 1,000 decisions of the service, each with its own result, in one commit.
+
+        Returns:
+            For each decision its `status`, and the `decision` or a `problem`.
+
+        Raises:
+            ProblemError: The service refuses the whole list.
+            UnreachableError: The service did not answer. Another call changes nothing that has ended.
+        """
+        body = {"decisions": list(decisions)}
+        answer = self._http.ask("POST", "/v1/release", dry_run_query(dry_run), body)
+        return cast(list[BatchResult], answer.body["results"])
+
+    def confirm(self, decision: str, *, dry_run: bool = False) -> Decision:
+        """Confirms a decision that was placed with `reserve`, which then stays until its release.
+
+        Raises:
+            RefusedError: The decision has ended.
+            ProblemError: The service refuses.
+        """
+        path = f"/v1/decisions/{part(decision)}/confirm"
+        return cast(Decision, self._http.ask("POST", path, dry_run_query(dry_run)).body)
 
     def release(self, decision: str, *, dry_run: bool = False) -> Decision:
         """Ends the work of a decision, which stops counting. A second release changes nothing.
 
-        A decision that this client made alone only ends in `made_alone`: the service does not have it. With
-        `dry_run`, returns the decision and ends nothing.
+        A decision that this client made alone ends at the service if it was handed over, and else only in
+        `made_alone`. With `dry_run`, returns the decision and ends nothing.
         """
         if self._standby is not None and decision.startswith(ALONE):
             return self._standby.release(decision, dry_run)
@@ -232,7 +351,10 @@ class PlacementMethods(ClientBase):
 
     @property
     def made_alone(self) -> list[Decision]:
-        """Decisions that the client made alone and nobody has taken or released, the earliest first."""
+        """Decisions that the client made alone and still holds, the earliest first.
+
+        A decision leaves the list when it is handed over to the service, taken or released.
+        """
         return [] if self._standby is None else self._standby.made()
 
     def take_made_alone(self) -> list[Decision]:

@@ -8,13 +8,15 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from threading import Lock, Thread
+from typing import cast
 
 from leeward._native import Cluster
 from leeward._quantities import read_seconds
 from leeward.client.alone import Choice, Request, State, choose, read_state
 from leeward.client.breaker import Breaker
 from leeward.client.fallback import Fallback
-from leeward.client.http import Http, is_misconfigured
+from leeward.client.handover import HandOver, MadeAlone
+from leeward.client.http import Http, dry_run_query, is_away
 from leeward.client.problems import ProblemError, UnreachableError
 from leeward.client.types import Alone, Decision
 from leeward.errors import InputError
@@ -60,7 +62,8 @@ class Standby:
         self._reads = False
         self._next_read = -float("inf")
         self._cannot_read = False
-        self._made: dict[str, Decision] = {}
+        self._made = MadeAlone(settings.most)
+        self._hand_over = HandOver(http, settings, self._made, start, now)
         self.fallbacks = 0
 
     # ---- placements -----------------------------------------------------------------------------------
@@ -114,12 +117,9 @@ class Standby:
         age_s = None if state.read_at is None else self._http.clock() - state.read_at
         reason = f"outcome unknown: {reason}" if outcome_unknown else reason
         alone: Alone = {"reason": reason, "outcome_unknown": outcome_unknown, "snapshot_age_s": age_s}
-        decision = self._decision(request, choice, alone)
-        with self._lock:
-            # Another thread may have decided the same request meanwhile, on the same state.
-            decision = self._made.setdefault(decision["id"], decision)
-            while len(self._made) > settings.most:
-                del self._made[next(iter(self._made))]
+        # Another thread may have decided the same request meanwhile, on the same state.
+        decision = self._made.add(self._decision(request, choice, alone))
+        self._hand_over.begin()
         return decision
 
     def _decision(self, request: Request, choice: Choice, alone: Alone) -> Decision:
@@ -140,6 +140,7 @@ class Standby:
             "ref": request.body.get("ref"),
             "hosts": choice.hosts,
             "racks": [],
+            "source": choice.source,
             "limit": None,
             "epoch": 0,
             "oldest_telemetry": None,
@@ -150,6 +151,7 @@ class Standby:
             "sequence": request.sequence,
             "key": request.key,
             "expires": None if expires is None else _text(expires),
+            "reserved_until": None,
             "released": None,
             "mode": "off",
             "by_default": True,
@@ -160,28 +162,30 @@ class Standby:
     # ---- decisions made alone -------------------------------------------------------------------------
 
     def made(self) -> list[Decision]:
-        """Decisions made alone that were neither taken nor released, the earliest first."""
-        with self._lock:
-            return list(self._made.values())
+        """Decisions made alone that were neither handed over, taken nor released, the earliest first."""
+        return self._made.held()
 
     def take_made(self) -> list[Decision]:
         """Returns these decisions, and forgets them."""
-        with self._lock:
-            made, self._made = self._made, {}
-        return list(made.values())
+        return self._made.take()
 
     def release(self, decision: str, dry_run: bool = False) -> Decision:
-        """Forgets a decision made alone, unless this is a dry run. The service has never known it."""
-        with self._lock:
-            made = self._made.get(decision) if dry_run else self._made.pop(decision, None)
+        """Ends a decision made alone, unless this is a dry run: at the service, if it was handed over."""
+        at_service = self._made.id_at_service(decision)
+        if at_service is not None:
+            path = f"/v1/commitments/{at_service}"
+            released = self._http.ask("DELETE", path, dry_run_query(dry_run)).body
+            if not dry_run:
+                self._made.forget(decision)
+            return cast(Decision, released)
+        made = self._made.get(decision) if dry_run else self._made.remove(decision)
         if made is None:
             alone: Alone = {"reason": "", "outcome_unknown": False, "snapshot_age_s": None}
             made = self._decision(Request("", {}, None, None, None), Choice([], "", []), alone)
         return {**made, "id": decision, "released": _text(self._now())}
 
     def _made_before(self, request: Request) -> Decision | None:
-        with self._lock:
-            made = self._made.get(request.id)
+        made = self._made.get(request.id)
         if made is not None and (made["kind"], made["request"]) != (request.kind, dict(request.body)):
             title = "The key or sequence belongs to another request"
             detail = f"this key or sequence was used for decision {made['id']}; each request needs its own"
@@ -199,9 +203,10 @@ class Standby:
         length_s = self._breaker.succeeded()
         if length_s is not None:
             log.warning(
-                "the service is back after %.1f s; %d decisions made alone are not in its ledger",
+                "the service is back after %.1f s; %d decisions made alone are not in its ledger%s",
                 length_s,
                 len(self.made()),
+                " yet" if self._settings.hand_over else "",
             )
 
     def _check_if_due(self) -> None:
@@ -250,19 +255,6 @@ class Standby:
             self._cannot_read = True
         finally:
             self._reads = False
-
-
-def is_away(error: ProblemError | UnreachableError) -> bool:
-    """True if a service answers so, or not at all, while it is away.
-
-    Four answers are for the caller: a follower that names its leader, who should get the request; a client
-    above its limit of requests; a server that is not a controller; and a certificate that cannot be trusted.
-    """
-    if isinstance(error, UnreachableError):
-        return not is_misconfigured(error)
-    if error.word == "follower":
-        return error.leader is None
-    return error.word == "broken" or (error.passes and error.word != "too-many")
 
 
 def _text(time: datetime) -> str:

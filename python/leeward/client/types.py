@@ -68,6 +68,7 @@ class Decision(TypedDict):
     ref: str | None
     hosts: list[str]
     racks: list[str]
+    source: str | None
     limit: Limit | None
     epoch: int
     oldest_telemetry: str | None
@@ -79,12 +80,21 @@ class Decision(TypedDict):
     sequence: int | None
     key: str | None
     expires: str | None
+    reserved_until: str | None
     released: str | None
     mode: str
     by_default: bool
     beside: Beside | None
     dry_run: NotRequired[bool]
     fallback: NotRequired[Alone]
+
+
+class BatchResult(TypedDict):
+    """Result of an item of a batch: a decision or a problem."""
+
+    status: int
+    decision: Decision | None
+    problem: dict[str, Any] | None
 
 
 class Link(TypedDict):
@@ -276,6 +286,24 @@ class Scores(TypedDict):
 
     scores: list[Score]
     policy: str
+    epoch: int
+    telemetry_age_s: float | None
+
+
+class ChosenCopy(TypedDict):
+    """A copy of a block, with the reason of its position."""
+
+    host: str
+    because: str
+    left_bps: int | None
+    limit: str | None
+    unknown: int | None
+
+
+class ChosenCopies(TypedDict):
+    """Copies of a block: to try in this order, or to delete."""
+
+    copies: list[ChosenCopy]
     epoch: int
     telemetry_age_s: float | None
 

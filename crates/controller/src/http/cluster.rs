@@ -7,6 +7,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Cluster;
+use leeward_records::distinct::Distinct;
 use leeward_records::schema::Id;
 use leeward_records::{ClusterVersion, Origin, Version};
 use leeward_service::{Changed, NewCluster, VersionConflict};
@@ -14,7 +15,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::body::Body;
-use super::distinct::Distinct;
 use super::dry_run::DryRunQuery;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, Params, SharedState};

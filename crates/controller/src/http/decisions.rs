@@ -9,7 +9,7 @@ use leeward_ledger::Epoch;
 use leeward_placement::Reason;
 use leeward_records::schema::{Id, Name, Reference, Time};
 use leeward_records::{Beside, Caller, Clock, DecisionId, DecisionRecord, Limit, Mode, PlacementSpec};
-use leeward_service::{DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
+use leeward_service::{Confirm, ConfirmDryRun, DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Grant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,8 @@ pub struct Decision<'a> {
     hosts: &'a [String],
     /// Names of the racks of the hosts, each once.
     racks: &'a [String],
+    /// Host that sends the copies, if the block had copies before; null otherwise.
+    source: Option<&'a str>,
     /// Bottleneck that the policy saw; null if the policy used no loads.
     limit: Option<&'a Limit>,
     /// Epoch of the ledger at the decision.
@@ -70,6 +72,9 @@ pub struct Decision<'a> {
     /// Time at which the decision expires; null for no expiry.
     #[schemars(with = "Option<Time>")]
     expires: Option<String>,
+    /// Time at which the decision ends unless it is confirmed; null if it needs no confirmation, or has it.
+    #[schemars(with = "Option<Time>")]
+    reserved_until: Option<String>,
     /// End of the decision's work; null before its end.
     #[schemars(with = "Option<Time>")]
     released: Option<String>,
@@ -103,6 +108,7 @@ impl<'a> Decision<'a> {
             reference: details.reference.as_deref(),
             hosts: &details.hosts,
             racks: &details.racks,
+            source: details.source.as_deref(),
             limit: details.limit.as_ref(),
             epoch: details.epoch,
             oldest_telemetry: details.oldest.map(|at| clock.text(at)),
@@ -114,6 +120,7 @@ impl<'a> Decision<'a> {
             sequence,
             key,
             expires: record.expires.map(|at| clock.text(at)),
+            reserved_until: details.reserved_until.map(|at| clock.text(at)),
             released: record.released.map(|at| clock.text(at)),
             mode: details.mode,
             by_default: details.by_default,
@@ -173,6 +180,21 @@ pub async fn release(
         return Ok(Json(Decision::of(&record, &app.clock).in_dry_run()).into_response());
     }
     let record = app.call(|_| Ok(Release(id))).await?;
+    Ok(Json(Decision::of(&record, &app.clock)).into_response())
+}
+
+/// Confirms a reserved decision.
+pub async fn confirm(
+    State(app): SharedState,
+    Params(Path(id)): NamePath,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
+) -> ApiResult {
+    let id = number(&id)?;
+    if query.dry_run {
+        let record = app.call(|_| Ok(ConfirmDryRun(id))).await?;
+        return Ok(Json(Decision::of(&record, &app.clock).in_dry_run()).into_response());
+    }
+    let record = app.call(|_| Ok(Confirm(id))).await?;
     Ok(Json(Decision::of(&record, &app.clock)).into_response())
 }
 

@@ -2,15 +2,17 @@
 //! decisions and stores nothing.
 
 mod auth;
+mod batch;
 mod board;
 mod bodies;
 mod body;
 mod cluster;
+mod commitments;
 mod compression;
+mod copies;
 mod counts;
 mod decisions;
 mod demo;
-mod distinct;
 mod dry_run;
 mod events;
 mod history;

@@ -1,17 +1,21 @@
 //! Placements: bodies of requests, and the operations.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::App;
+use leeward_placement::{Apart, LabelValues};
 use leeward_records::schema::{AppForm, Name, Reference, WorkloadForm};
-use leeward_records::{Caller, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
-use leeward_service::{DryRun, PlaceError, Placed, Placement, WhatIfResult};
+use leeward_records::{
+    Caller, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec, distinct, labels,
+};
+use leeward_service::{DryRun, PlaceError, Placed, Placement, Reservation, WhatIfResult};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -20,7 +24,6 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::decisions::Decision;
-use super::distinct;
 use super::dry_run::DryRunQuery;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, Params, SharedState};
@@ -31,6 +34,8 @@ const EXACT: u64 = (1 << 53) - 1;
 const MOST_TASKS: usize = 1_000;
 /// Largest number of transfers between the tasks of a request.
 const MOST_TRANSFERS: usize = 100_000;
+/// Largest number of other jobs from which tasks stay apart.
+const MOST_JOBS: usize = 64;
 /// Header with the idempotency key.
 const KEY: &str = "idempotency-key";
 
@@ -45,11 +50,29 @@ pub trait PlacementBody: DeserializeOwned + Send {
     /// Kind of the decision.
     const KIND: &'static str;
 
+    /// Duration for which the decision is held unless it is confirmed.
+    fn reserve(&self) -> Option<Nanos>;
+
     /// The placement that the body describes.
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem>;
+
+    /// The placement with its reservation, if its durations are valid.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
+    fn reservation(self, headers: &HeaderMap) -> Result<Reservation, Problem> {
+        let reserve = self.reserve();
+        let placement = self.placement(headers)?;
+        for (field, duration) in [("lasts", placement.lasts), ("reserve", reserve)] {
+            if duration == Some(Nanos(0)) {
+                return Err(Problem::field(field, "0s: expected more than nothing"));
+            }
+        }
+        Ok(Reservation::of(placement, reserve))
+    }
 }
 
 /// Idempotency key of a request, if it has one.
@@ -60,11 +83,18 @@ pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     match headers.get(KEY).map(|key| key.to_str()) {
         None => Ok(None),
         Some(Ok(key)) if Name::fits(key) => Ok(Some(key.to_owned())),
-        Some(_) => {
-            let detail = format!("expected 1 to {} printable characters", Name::LONGEST);
-            Err(Problem::field(KEY, detail))
-        }
+        Some(_) => Err(Problem::field(KEY, invalid_key())),
     }
+}
+
+/// True for a key that a header could carry.
+pub(super) fn is_key(key: &str) -> bool {
+    Name::fits(key) && key.is_ascii() && key.trim_ascii() == key
+}
+
+/// Message about an invalid key.
+pub(super) fn invalid_key() -> String {
+    format!("expected 1 to {} printable characters", Name::LONGEST)
 }
 
 /// Caller of a request, by its idempotency key or by its client and sequence number.
@@ -109,7 +139,7 @@ pub struct ReplicasBody {
     size: Bytes,
     /// Host that writes the block. Without it, the writer is outside the cluster.
     writer: Option<String>,
-    /// Number of copies, including the writer's.
+    /// Number of copies, including the writer's and without existing ones.
     #[serde(default = "three")]
     #[schemars(range(min = 1))]
     replicas: u8,
@@ -128,6 +158,22 @@ pub struct ReplicasBody {
     /// Hosts of related files: no other host is eligible.
     #[serde(default)]
     collocate: Vec<String>,
+    /// Hosts that have a copy already, such as when a host is lost or leaves: `replicas` counts the new copies only. Without
+    /// a writer, one of these hosts sends the copies.
+    #[serde(default)]
+    #[schemars(length(max = 255), extend("uniqueItems" = true))]
+    existing: Vec<String>,
+    /// Hosts to try first, in this order.
+    #[serde(default)]
+    #[schemars(length(max = 255), extend("uniqueItems" = true))]
+    prefer: Vec<String>,
+    /// Labels that the hosts must have, each with one of the values.
+    #[serde(default, deserialize_with = "labels::read")]
+    #[schemars(schema_with = "labels::schema")]
+    labels: LabelValues,
+    /// Type of storage that holds the copies, as `type` of devices in the cluster file.
+    #[schemars(with = "Option<Name>")]
+    storage: Option<String>,
     /// Largest excess of a host's used share of storage over the average of all hosts.
     #[schemars(range(min = 0, max = 1))]
     max_imbalance: Option<f64>,
@@ -144,6 +190,8 @@ pub struct ReplicasBody {
     reference: Option<String>,
     /// Duration after which the decision expires.
     lasts: Option<Nanos>,
+    /// Duration for which the decision is held: it ends then, unless `POST /v1/decisions/{id}/confirm` confirms it.
+    reserve: Option<Nanos>,
 }
 
 fn three() -> u8 {
@@ -157,6 +205,10 @@ fn one() -> u64 {
 impl PlacementBody for ReplicasBody {
     const KIND: &'static str = "replicas";
 
+    fn reserve(&self) -> Option<Nanos> {
+        self.reserve
+    }
+
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
@@ -169,6 +221,10 @@ impl PlacementBody for ReplicasBody {
             exclude: self.exclude,
             tags: self.tags,
             collocate: self.collocate,
+            existing: self.existing,
+            prefer: self.prefer,
+            labels: self.labels,
+            storage: self.storage,
             max_imbalance: self.max_imbalance,
             truncated: false,
             blocks_left: Some(self.blocks_left),
@@ -203,6 +259,17 @@ pub struct TasksBody {
     /// Tags that the hosts must have.
     #[serde(default)]
     tags: Vec<String>,
+    /// Labels that the hosts must have, each with one of the values.
+    #[serde(default, deserialize_with = "labels::read")]
+    #[schemars(schema_with = "labels::schema")]
+    labels: LabelValues,
+    /// Level at which the tasks of the job are apart, those that run already included: no two of them share a host, or a
+    /// rack.
+    apart: Option<Apart>,
+    /// Level at which the tasks are apart from those of other jobs that run, by the name of the job.
+    #[serde(default, deserialize_with = "labels::levels")]
+    #[schemars(extend("maxProperties" = MOST_JOBS))]
+    apart_from: BTreeMap<String, Apart>,
     /// Name of the client.
     #[schemars(with = "Option<Name>")]
     client: Option<String>,
@@ -216,10 +283,16 @@ pub struct TasksBody {
     reference: Option<String>,
     /// Duration after which the decision expires.
     lasts: Option<Nanos>,
+    /// Duration for which the decision is held: it ends then, unless `POST /v1/decisions/{id}/confirm` confirms it.
+    reserve: Option<Nanos>,
 }
 
 impl PlacementBody for TasksBody {
     const KIND: &'static str = "tasks";
+
+    fn reserve(&self) -> Option<Nanos> {
+        self.reserve
+    }
 
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         let app = App::from_json(&self.app).map_err(|error| inside("app", error))?;
@@ -238,7 +311,18 @@ impl PlacementBody for TasksBody {
         {
             return Err(Problem::name("job"));
         }
-        let spec = TasksSpec { exclude: self.exclude, ..TasksSpec::of(&app, self.job, self.tags) };
+        if self.apart_from.len() > MOST_JOBS {
+            let detail = format!("{} jobs: expected at most {MOST_JOBS}", self.apart_from.len());
+            return Err(Problem::field("apart_from", detail));
+        }
+        if self.job.as_ref().is_some_and(|job| self.apart_from.contains_key(job)) {
+            let detail = "the job of the tasks is no other job; use `apart` for it, not both";
+            return Err(Problem::field("apart_from", detail));
+        }
+        let (exclude, labels) = (self.exclude, self.labels);
+        let (apart, apart_from) = (self.apart, self.apart_from);
+        let spec = TasksSpec::of(&app, self.job, self.tags);
+        let spec = TasksSpec { exclude, labels, apart, apart_from, ..spec };
         let caller = caller(headers, self.client, self.sequence)?;
         Ok(Placement {
             spec: PlacementSpec::Tasks(spec),
@@ -274,10 +358,16 @@ pub struct WorkloadBody {
     reference: Option<String>,
     /// Duration after which the decision expires.
     lasts: Option<Nanos>,
+    /// Duration for which the decision is held: it ends then, unless `POST /v1/decisions/{id}/confirm` confirms it.
+    reserve: Option<Nanos>,
 }
 
 impl PlacementBody for WorkloadBody {
     const KIND: &'static str = "workload";
+
+    fn reserve(&self) -> Option<Nanos> {
+        self.reserve
+    }
 
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         online::check(&self.workload, true).map_err(|error| inside("workload", error))?;
@@ -301,8 +391,12 @@ pub struct VolumesBody(WorkloadBody);
 impl PlacementBody for VolumesBody {
     const KIND: &'static str = "volumes";
 
+    fn reserve(&self) -> Option<Nanos> {
+        self.0.reserve
+    }
+
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
-        let VolumesBody(WorkloadBody { workload, client, sequence, reference: named, lasts }) = self;
+        let VolumesBody(WorkloadBody { workload, client, sequence, reference: named, lasts, .. }) = self;
         online::check(&workload, false).map_err(|error| inside("workload", error))?;
         let spec = PlacementSpec::Volumes(WorkloadSpec { workload });
         let (caller, reference) = (caller(headers, client, sequence)?, reference(named)?);
@@ -315,25 +409,20 @@ fn inside(field: &str, error: InputError) -> Problem {
     error.under(field).into()
 }
 
-/// Decides a request without a commit.
-async fn dry_run(app: &AppState, placement: Placement) -> ApiResult {
-    if placement.lasts == Some(Nanos(0)) {
-        return Err(Problem::field("lasts", "0s: expected more than nothing"));
-    }
+/// Decides a request without a commit. Returns the record that a commit would store.
+///
+/// # Errors
+/// [`Problem`] for an invalid or rejected request.
+pub(super) async fn dry_run(app: &AppState, placement: &Placement) -> Result<Arc<DecisionRecord>, Problem> {
     let WhatIfResult { record, refusal } = app.call(|_| Ok(DryRun(placement.clone()))).await?;
-    match refusal {
-        Some(refusal) => Err(PlaceError::Rejected(refusal).problem(&app.clock)),
-        None => {
-            match record.details.hosts.is_empty() {
-                true => Err(PlaceError::SloRejected(record.details.note.clone().unwrap_or_default())
-                    .problem(&app.clock)),
-                false => {
-                    let body = Json(Decision::of(&record, &app.clock).in_dry_run());
-                    Ok((Extension(Outcome("dry_run")), body).into_response())
-                }
-            }
+    let rejected = match refusal {
+        Some(refusal) => PlaceError::Rejected(refusal),
+        None if record.details.hosts.is_empty() => {
+            PlaceError::SloRejected(record.details.note.clone().unwrap_or_default())
         }
-    }
+        None => return Ok(record),
+    };
+    Err(rejected.problem(&app.clock))
 }
 
 /// Checks that a repeated request is the request of the decision. Decisions of earlier versions of the program have no
@@ -357,27 +446,34 @@ pub async fn place<B: PlacementBody>(
     headers: HeaderMap,
     Body(body): Body<B>,
 ) -> ApiResult {
+    let reservation = body.reservation(&headers)?;
     if query.dry_run {
-        return dry_run(&app, body.placement(&headers)?).await;
+        let record = dry_run(&app, &reservation.placement).await?;
+        let body = Json(Decision::of(&record, &app.clock).in_dry_run());
+        return Ok((Extension(Outcome("dry_run")), body).into_response());
     }
-    let placed = match body.placement(&headers) {
-        Ok(Placement { lasts: Some(Nanos(0)), .. }) => {
-            Err(Problem::field("lasts", "0s: expected more than nothing"))
-        }
-        Ok(placement) => match app.call(|_| Ok(placement.clone())).await {
-            Ok(Placed { record, repeated: true }) => {
-                check_repeated(&placement, &record).map(|()| Placed { record, repeated: true })
-            }
-            placed => placed,
-        },
-        Err(problem) => Err(problem),
-    };
-    let Placed { record, repeated } = placed?;
-    let outcome = Outcome(if repeated { "repeated" } else { "placed" });
-    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    let placed = app.call(|_| Ok(reservation.clone())).await?;
+    Ok(answer(&app, &checked(&reservation.placement, placed)?))
+}
+
+/// The result of a placement. Rejects a repeated request if the first request was another one.
+///
+/// # Errors
+/// [`Problem`] that names the first request.
+pub(super) fn checked(placement: &Placement, placed: Placed) -> Result<Placed, Problem> {
+    if placed.repeated {
+        check_repeated(placement, &placed.record)?;
+    }
+    Ok(placed)
+}
+
+/// Answer with a new decision, or with the decision of an earlier identical request.
+pub(super) fn answer(app: &AppState, Placed { record, repeated }: &Placed) -> Response {
+    let (outcome, status) =
+        if *repeated { ("repeated", StatusCode::OK) } else { ("placed", StatusCode::CREATED) };
     let location = format!("/v1/decisions/{}", record.id);
-    let body = Json(Decision::of(&record, &app.clock));
-    Ok((status, [(header::LOCATION, location)], Extension(outcome), body).into_response())
+    let body = Json(Decision::of(record, &app.clock));
+    (status, [(header::LOCATION, location)], Extension(Outcome(outcome)), body).into_response()
 }
 
 /// Outcome of a placement without a problem, as an extension of the response. The middleware counts each request of a

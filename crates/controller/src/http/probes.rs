@@ -21,8 +21,8 @@ use super::pages::{PageQuery, page};
 use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
-use crate::probes::{self, Kind, Progress, StartResult, Survey, SurveyResult, SurveySpec};
 use leeward_access::{Client, Principal};
+use leeward_surveys::{self as surveys, Kind, Progress, StartResult, Survey, SurveyResult, SurveySpec};
 
 /// Largest number of hosts of a survey; a mesh then has 9,900 paths.
 const MOST_HOSTS: usize = 100;
@@ -219,7 +219,7 @@ pub struct Probe {
     /// Start of the survey.
     time: String,
     /// State: `running`, `done`, `failed` or `cancelled`.
-    state: probes::State,
+    state: surveys::State,
     /// Number of completed steps.
     done: usize,
     /// Number of all steps; null while unknown.
@@ -278,7 +278,7 @@ pub async fn begin(
     }
     if keep {
         let file = serde_json::from_str(&app.handle.cluster().text).map_err(|_| Problem::broken())?;
-        probes::mesh_shape(&file).map_err(|why| Problem::field("keep", why))?;
+        surveys::mesh_shape(&file).map_err(|why| Problem::field("keep", why))?;
     }
     let addresses = app.probes.offers.find(&hosts, app.clock.now());
     let hosts = addresses.map_err(|(at, why)| {
@@ -315,9 +315,9 @@ async fn finish<E>(
     let ended = |state, error| Progress { state, error, ..Progress::default() };
     let result = match result {
         Ok(Ok(result)) => Arc::new(result),
-        Ok(Err(ProbeError::Stopped)) => return ended(probes::State::Cancelled, None),
-        Ok(Err(error)) => return ended(probes::State::Failed, Some(error.to_string())),
-        Err(_) => return ended(probes::State::Failed, Some("the thread of the survey panicked".to_owned())),
+        Ok(Err(ProbeError::Stopped)) => return ended(surveys::State::Cancelled, None),
+        Ok(Err(error)) => return ended(surveys::State::Failed, Some(error.to_string())),
+        Err(_) => return ended(surveys::State::Failed, Some("the thread of the survey panicked".to_owned())),
     };
     let stored = match &*result {
         SurveyResult::Mesh(mesh) if keep => store_mesh(app, by, mesh).await.map(Some),
@@ -327,7 +327,7 @@ async fn finish<E>(
         Ok(version) => (version, None),
         Err(why) => (None, Some(format!("mesh not stored: {why}"))),
     };
-    Progress { version, result: Some(result), ..ended(probes::State::Done, error) }
+    Progress { version, result: Some(result), ..ended(surveys::State::Done, error) }
 }
 
 /// Stores a mesh in a new version of the cluster. On a version conflict, it applies the mesh to the new
@@ -337,7 +337,7 @@ async fn store_mesh(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<
     for _ in 0..TRIES {
         let version = app.handle.cluster();
         let mut file = serde_json::from_str(&version.text).map_err(|error| error.to_string())?;
-        probes::apply_mesh(&mut file, mesh)?;
+        surveys::apply_mesh(&mut file, mesh)?;
         match cluster::change(app, by, file, Some(version.number)).await {
             Ok(version) => return Ok(version.number),
             Err(problem) => last = problem.detail().to_owned(),

@@ -13,19 +13,19 @@ use leeward_fabric::{Fabric, Nanos};
 use leeward_frames::Snapshots;
 use leeward_prometheus::Telemetry;
 use leeward_records::Clock;
-use leeward_service::{CallError, Handle, LeaderState, Operation, Unavailable};
+use leeward_service::{Answer, CallError, Handle, LeaderState, Operation, Unavailable};
 use tokio::sync::Mutex;
 
 use super::board::Board;
 use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
 use crate::configured::Configured;
-use crate::kept_telemetry::TelemetryKeeper;
 use crate::off_switch::OffSwitch;
-use crate::probes::Probes;
 use crate::reload::Reload;
 use leeward_access::Access;
 use leeward_observability::{Events, Metrics, Reporters};
+use leeward_surveys::Probes;
+use leeward_telemetry::TelemetryKeeper;
 
 /// Static information about the service.
 #[derive(Clone, Debug)]
@@ -107,12 +107,52 @@ impl AppState {
         (-self.clock.lead() / 1_000_000) as f64 / 1e3
     }
 
-    /// Runs an operation on the service. `resolve` creates it for a cluster, and again if the cluster changes
-    /// meanwhile.
-    pub(super) async fn call<O: Operation>(
+    /// Runs operations one after another in one turn of the service, and returns the result of each.
+    ///
+    /// # Errors
+    /// [`Problem`] if the service can run none of them now, because it is a follower, or its store is unavailable.
+    pub(super) async fn call_all<O: Operation + Clone>(
+        &self,
+        operations: Vec<O>,
+    ) -> Result<Vec<Result<O::Reply, Problem>>, Problem>
+    where
+        O::Error: IntoProblem,
+    {
+        let mut fabric = self.handle.last_snapshot().fabric.clone();
+        let mut answers: Vec<Option<Answer<O::Reply, O::Error>>> = operations.iter().map(|_| None).collect();
+        loop {
+            let open = || (0..answers.len()).filter(|&at| answers[at].is_none()).collect::<Vec<_>>();
+            let open = open();
+            if open.is_empty() {
+                break;
+            }
+            let sent = open.iter().map(|&at| operations[at].clone()).collect();
+            let mut cluster_changed = false;
+            for (at, answer) in open.into_iter().zip(self.handle.call_all(sent, fabric.clone()).await) {
+                match answer {
+                    Err(CallError::Unavailable(Unavailable::ClusterChanged)) => cluster_changed = true,
+                    answer => answers[at] = Some(answer),
+                }
+            }
+            if cluster_changed {
+                fabric = self.snapshot().await?.fabric.clone();
+            }
+        }
+        let is_unavailable = |answer: &_| matches!(answer, Err(CallError::Unavailable(_)));
+        let all_unavailable = answers.iter().flatten().all(is_unavailable);
+        let problem = |answer: Answer<_, O::Error>| answer.map_err(|error| error.problem(&self.clock));
+        let mut results = answers.into_iter().flatten().map(problem);
+        match all_unavailable.then(|| results.next()).flatten() {
+            Some(Err(problem)) => Err(problem),
+            _ => Ok(results.collect()),
+        }
+    }
+
+    /// Runs an operation, as [`AppState::call`] does. Also returns the fabric of the ids in the reply.
+    pub(super) async fn call_with_fabric<O: Operation>(
         &self,
         resolve: impl Fn(&Fabric) -> Result<O, Problem>,
-    ) -> Result<O::Reply, Problem>
+    ) -> Result<(Arc<Fabric>, O::Reply), Problem>
     where
         O::Error: IntoProblem,
     {
@@ -123,9 +163,24 @@ impl AppState {
                 Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
                     fabric = self.snapshot().await?.fabric.clone();
                 }
-                answer => return answer.map_err(|error| error.problem(&self.clock)),
+                answer => {
+                    let reply = answer.map_err(|error| error.problem(&self.clock))?;
+                    return Ok((fabric, reply));
+                }
             }
         }
+    }
+
+    /// Runs an operation on the service. `resolve` creates it for a cluster, and again if the cluster changes
+    /// meanwhile.
+    pub(super) async fn call<O: Operation>(
+        &self,
+        resolve: impl Fn(&Fabric) -> Result<O, Problem>,
+    ) -> Result<O::Reply, Problem>
+    where
+        O::Error: IntoProblem,
+    {
+        self.call_with_fabric(resolve).await.map(|(_, reply)| reply)
     }
 }
 

@@ -23,8 +23,8 @@ use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, SharedState};
 use crate::configured::Configured;
 use crate::exposure;
-use crate::kept_telemetry::KeptTelemetryView;
 use leeward_observability::{direction, unsettled_step};
+use leeward_telemetry::KeptTelemetryView;
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
 /// snapshot every second.

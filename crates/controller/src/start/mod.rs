@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
 use leeward_prometheus::{Plan, Telemetry};
-use leeward_service::{NewCluster, TelemetryFile};
+use leeward_service::NewCluster;
+use leeward_telemetry::TelemetryFile;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

@@ -4,10 +4,14 @@
 mod support;
 
 mod access;
+mod batch;
 mod clocks;
+mod commitments;
+mod copies;
 mod crowds;
 mod demo;
 mod devices;
+mod existing;
 mod faulty;
 mod frames;
 mod hangs;
@@ -20,6 +24,7 @@ mod modes;
 mod openapi;
 mod probes;
 mod requests;
+mod reserve;
 mod service;
 mod start;
 mod summary;

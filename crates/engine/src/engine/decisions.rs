@@ -3,7 +3,7 @@
 
 use leeward_fabric::Nanos;
 use leeward_ledger::{CommitError, EntryId, Transaction};
-use leeward_placement::replicas::ReplicaRequest;
+use leeward_placement::replicas::{self, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Worth};
 use leeward_placement::{Context, Decision, Refusal, Request};
 
@@ -40,6 +40,18 @@ impl Engine {
         };
         self.finish(out);
         answer
+    }
+
+    /// The request with the host that sends its copies, if the block has existing copies and the request names no writer.
+    #[must_use]
+    pub fn with_source(&mut self, now: Nanos, request: ReplicaRequest) -> ReplicaRequest {
+        let now = self.advance(now);
+        if request.writer.is_some() || request.constraints.existing.is_empty() {
+            return request;
+        }
+        let view = self.ledger.view(now, &mut self.scratch);
+        let writer = replicas::find_source(&request, &self.pool, &view, self.seed);
+        ReplicaRequest { writer, ..request }
     }
 
     /// Places the tasks of an app and commits the decision. A running app of the same number ends first. Appends the

@@ -2,7 +2,9 @@
 
 mod cancel_move;
 mod compare;
+mod copies;
 mod decisions;
+mod given;
 mod moves;
 mod reevaluate;
 mod relief;
@@ -19,6 +21,7 @@ use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy}
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 pub(crate) use self::compare::catch;
+pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
 use crate::message::{

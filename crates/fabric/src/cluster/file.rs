@@ -1,5 +1,7 @@
 //! The fields of a cluster file, as written. `values` parses single fields; `resolve` combines them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -97,6 +99,9 @@ pub struct RackFile {
     /// Tags of all hosts of the rack.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// Labels of all hosts of the rack.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Devices of the rack's hosts.
     #[schemars(with = "Option<Vec<DeviceFile>>")]
     pub devices: Option<Vec<Spanned<DeviceFile>>>,
@@ -117,6 +122,9 @@ pub struct HostFile {
     /// Tags in addition to the rack's.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// Labels in addition to the rack's. A label of the host replaces the rack's label of the same key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Devices of the host.
     #[schemars(with = "Option<Vec<DeviceFile>>")]
     pub devices: Option<Vec<Spanned<DeviceFile>>>,
@@ -153,6 +161,9 @@ pub struct DeviceFile {
     pub write: Rate,
     /// Storage capacity; unlimited if absent.
     pub capacity: Option<Bytes>,
+    /// Type of the storage, such as `ssd` or `archive`. Requests name it to get copies on such devices only.
+    #[serde(rename = "type")]
+    pub storage: Option<Name>,
 }
 
 /// The rate of one ordered pair of hosts.

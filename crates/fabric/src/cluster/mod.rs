@@ -8,6 +8,7 @@ mod errors;
 mod file;
 mod layout;
 mod resolve;
+mod tags;
 mod values;
 
 use std::sync::Arc;

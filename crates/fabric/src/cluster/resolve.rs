@@ -6,13 +6,12 @@ use std::sync::Arc;
 use super::applies;
 use super::errors::Errors;
 use super::file::{DeviceFile, HostFile, RackFile};
+use super::tags::{Labels, TagNames};
 use super::values::{Duplex, Listing, Ratio};
 use crate::fabric::Device;
-use crate::input::{InputError, Place, Spanned, excerpt};
+use crate::input::{InputError, Place, Spanned};
 use crate::{Bytes, Cpus, RackKind, Shape};
 
-/// Largest number of tags in a cluster: the tags of a host are the bits of a 64-bit word.
-const MAX_TAGS: usize = 64;
 /// Largest number of hosts. A larger count is a typing error and would fill memory.
 const MAX_HOSTS: u64 = 4_000_000;
 /// Largest number of hosts of a pipe mesh. Each ordered pair has a link: 16.8 million of them.
@@ -68,7 +67,7 @@ pub(super) enum Link {
 struct Reader<'a> {
     errors: Errors<'a>,
     devices: Arc<[Device]>,
-    tag_names: Vec<String>,
+    tag_names: TagNames,
     /// Number of hosts and of devices so far.
     hosts: u64,
     host_devices: u64,
@@ -78,6 +77,7 @@ struct Reader<'a> {
 struct Common {
     nic: Option<Duplex>,
     tags: u64,
+    labels: Labels,
     devices: Arc<[Device]>,
     cpus: Option<Cpus>,
     memory: Option<Bytes>,
@@ -85,7 +85,8 @@ struct Common {
 
 impl Common {
     fn host(&self, name: String) -> Host {
-        let Common { nic, tags, ref devices, cpus, memory } = *self;
+        let Common { nic, tags, ref labels, ref devices, cpus, memory } = *self;
+        let tags = labels.values().fold(tags, |all, label| all | label);
         Host { name, nic, tags, devices: devices.clone(), cpus, memory }
     }
 }
@@ -98,12 +99,12 @@ pub(super) fn resolve(errors: Errors<'_>) -> Result<Resolved, InputError> {
     let pod_link = link(errors, rate(&file.pod_link), "pod_link", &file.pod_oversubscription)
         .map_err(|error| error.in_field("pod_oversubscription"))?;
     let devices = devices(errors, &file.devices)?;
-    let mut reader = Reader { errors, devices, tag_names: Vec::new(), hosts: 0, host_devices: 0 };
+    let mut reader = Reader { errors, devices, tag_names: TagNames::default(), hosts: 0, host_devices: 0 };
     let pods = reader.pods()?;
     let mut racks = reader.racks(&pods)?;
     // The hosts of a pod are a range, so its racks must be adjacent.
     racks.sort_by_key(|rack| rack.pod);
-    Ok(Resolved { racks, pods, rack_link, pod_link, tag_names: reader.tag_names })
+    Ok(Resolved { racks, pods, rack_link, pod_link, tag_names: reader.tag_names.into_names() })
 }
 
 impl Reader<'_> {
@@ -272,9 +273,11 @@ impl Reader<'_> {
     fn common(&mut self, rack: &RackFile, at: Place) -> Result<Common, InputError> {
         let file = self.errors.file;
         let nic = rack.nic.or(file.nic.as_ref().map(|nic| nic.value));
-        let tags = self.tags(&rack.tags, at)?;
+        let tags = self.tag_names.tags(self.errors, &rack.tags, at)?;
+        let labels = self.tag_names.labels(self.errors, &rack.labels, at)?;
         let devices = self.devices_or(&rack.devices, &self.devices)?;
-        Ok(Common { nic, tags, devices, cpus: rack.cpus.or(file.cpus), memory: rack.memory.or(file.memory) })
+        let (cpus, memory) = (rack.cpus.or(file.cpus), rack.memory.or(file.memory));
+        Ok(Common { nic, tags, labels, devices, cpus, memory })
     }
 
     fn each_host(&mut self, each: &[Spanned<HostFile>], common: &Common) -> Result<Vec<Host>, InputError> {
@@ -288,10 +291,14 @@ impl Reader<'_> {
         let host = &item.value;
         let devices = self.devices_or(&host.devices, &common.devices)?;
         self.check_counts(1, &devices, item.place)?;
+        let mut labels = common.labels.clone();
+        labels.extend(self.tag_names.labels(self.errors, &host.labels, item.place)?);
+        let tags = self.tag_names.tags(self.errors, &host.tags, item.place)?;
+        let labels = labels.values().fold(0, |all, label| all | label);
         Ok(Host {
             name: host.name.0.clone(),
             nic: host.nic.or(common.nic),
-            tags: common.tags | self.tags(&host.tags, item.place)?,
+            tags: common.tags | labels | tags,
             devices,
             cpus: host.cpus.or(common.cpus),
             memory: host.memory.or(common.memory),
@@ -304,24 +311,6 @@ impl Reader<'_> {
         default: &Arc<[Device]>,
     ) -> Result<Arc<[Device]>, InputError> {
         listed.as_ref().map_or_else(|| Ok(default.clone()), |listed| devices(self.errors, listed))
-    }
-
-    fn tags(&mut self, tags: &[String], at: Place) -> Result<u64, InputError> {
-        let mut mask = 0;
-        for tag in tags {
-            let known = self.tag_names.iter().position(|name| name == tag);
-            let bit = known.unwrap_or(self.tag_names.len());
-            if bit == MAX_TAGS {
-                let message =
-                    format!("`{}`: more than {MAX_TAGS} different tags in the cluster", excerpt(tag));
-                return Err(self.errors.at(at, "tags", message));
-            }
-            if known.is_none() {
-                self.tag_names.push(tag.clone());
-            }
-            mask |= 1 << bit;
-        }
-        Ok(mask)
     }
 
     /// Counts hosts and devices before they are created, so that a typing error costs no memory.
@@ -385,6 +374,7 @@ fn devices(errors: Errors<'_>, files: &[Spanned<DeviceFile>]) -> Result<Arc<[Dev
             read_ns_per_byte: file.read.0.ns_per_byte(),
             write_ns_per_byte: file.write.0.ns_per_byte(),
             capacity: file.capacity,
+            storage: file.storage.as_ref().map(|storage| storage.0.as_str().into()),
         });
     }
     Ok(devices.into())

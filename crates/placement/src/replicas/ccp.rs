@@ -12,7 +12,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, new_copies, place_first, place_groups};
 use super::uplink::{Guideline, UplinkClass};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
@@ -103,7 +103,7 @@ impl Ccp {
             }
             Some(())
         })?;
-        Ok(filter.used)
+        Ok(new_copies(request, filter.used))
     }
 
     /// The best rack of a sample that takes `copies`, else the best of all racks.

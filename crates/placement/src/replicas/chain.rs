@@ -6,7 +6,7 @@ use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId, Shape};
 
 use super::circuit::Turns;
 use super::fault_domains::spreads;
-use super::first_replica::{explain_chosen, no_known_candidate};
+use super::first_replica::{explain_chosen, new_copies, no_known_candidate};
 use super::level::{Failure, Level, Ranked};
 use super::path_estimates::{MissingCounters, PathEstimates, Rate, lower};
 use super::uplink::{Guideline, UplinkClass, tour};
@@ -85,11 +85,12 @@ impl ChainSearch<'_, '_, '_, '_> {
     /// # Errors
     /// [`Refusal`] if telemetry is missing, or no host is eligible.
     pub fn place(&mut self, remote_racks: u8) -> Result<(), Refusal> {
-        let shape = self.context.view.fabric().shape();
-        let first = explain_chosen(&self.filter.used, self.context);
+        let placed = self.filter.used.len();
+        let first =
+            explain_chosen(self.request, &new_copies(self.request, self.filter.used.clone()), self.context);
         let mut failure = None;
-        for spread in spreads(self.request, remote_racks, shape)? {
-            self.filter.used.truncate(1);
+        for spread in spreads(self.request, remote_racks, &self.filter)? {
+            self.filter.used.truncate(placed);
             self.why.clone_from(&first);
             self.oldest = None;
             let mut failed = None;
@@ -118,8 +119,11 @@ impl ChainSearch<'_, '_, '_, '_> {
     fn place_group(&mut self, copies: usize) -> Result<(), Failure> {
         let view = &*self.context.view;
         let fabric = view.fabric();
-        if let (Layout::Chain, Some(&last)) = (self.request.layout, self.filter.used.last()) {
-            self.estimates.set_from(last);
+        // The first new copy of a block with existing ones comes from its source.
+        let new = self.filter.used.get(self.request.constraints.existing.len()..).unwrap_or_default();
+        let from = new.last().copied().or(self.request.writer);
+        if let (Layout::Chain, Some(from)) = (self.request.layout, from) {
+            self.estimates.set_from(from);
         }
         self.partner = self.partner_now();
         let tree = fabric.shape() == Shape::Tree;

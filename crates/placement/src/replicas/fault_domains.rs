@@ -5,13 +5,13 @@
 //! stripe: after the loss of any f fault domains, enough chunks remain to rebuild the rest. So no fault domain holds
 //! more than parity / f chunks.
 
-use leeward_fabric::{FaultDomainId, Shape};
+use leeward_fabric::{Fabric, FaultDomainId, HostId, Shape};
 
 use super::{Layout, ReplicaRequest};
 use crate::Refusal;
 use crate::constraints::Filter;
 
-/// A layout of the copies besides the first: group by group, each group on hosts of one rack.
+/// A layout of the copies besides those placed so far: group by group, each group on hosts of one rack.
 pub(super) struct Spread {
     /// Sizes of the groups, in placement order.
     pub groups: Vec<usize>,
@@ -34,7 +34,7 @@ impl Spread {
     /// Closes the fault domains that may not take the next group.
     pub fn close(&self, filter: &mut Filter<'_>) {
         let fabric = filter.pool.fabric();
-        let domain = |host: &leeward_fabric::HostId| fabric.fault_domain(fabric.rack_of(*host));
+        let domain = |host: &HostId| fabric.fault_domain(fabric.rack_of(*host));
         let mut closed: Vec<FaultDomainId> = filter.used.iter().map(domain).collect();
         let Some(&first) = closed.first() else { return filter.closed.clear() };
         match self.rule {
@@ -58,25 +58,43 @@ impl Spread {
     }
 }
 
+/// Number of copies that have no host yet.
+pub(super) fn copies_left(request: &ReplicaRequest, filter: &Filter<'_>) -> usize {
+    (request.constraints.existing.len() + usize::from(request.replicas)).saturating_sub(filter.used.len())
+}
+
+/// Number of fault domains with a copy, besides the first copy's.
+pub(super) fn domains_besides_first(fabric: &Fabric, copies: &[HostId]) -> usize {
+    let domain = |host: &HostId| fabric.fault_domain(fabric.rack_of(*host));
+    let mut domains: Vec<FaultDomainId> = copies.iter().map(domain).collect();
+    domains.sort_unstable();
+    domains.dedup();
+    domains.len().saturating_sub(1)
+}
+
 /// Layouts to try, the preferred one first.
 ///
 /// For chains, the first layout has `remote_racks` groups, each in its own fault domain. If no rack takes a group, the
 /// next layout places single copies. The layouts after it allow several copies in one fault domain; only the last one
 /// allows the first copy's fault domain. For stripes, the layouts start with the most even spread of chunks.
 ///
+/// `filter` has the copies placed so far: existing and preferred ones, or the first.
+///
 /// # Errors
 /// [`Refusal::TooFewCopies`] if the copies cannot cover the fault domains.
 pub(super) fn spreads(
     request: &ReplicaRequest,
     remote_racks: u8,
-    shape: Shape,
+    filter: &Filter<'_>,
 ) -> Result<Vec<Spread>, Refusal> {
-    let copies = usize::from(request.replicas.saturating_sub(1));
+    let shape = filter.pool.fabric().shape();
+    let copies = copies_left(request, filter);
     let faults = usize::from(request.fault_domains);
+    let missing = faults.saturating_sub(domains_besides_first(filter.pool.fabric(), &filter.used));
     let refused = Refusal::TooFewCopies { replicas: request.replicas, fault_domains: request.fault_domains };
     let alone = || vec![1; copies];
     match request.layout {
-        Layout::Chain if faults > copies => Err(refused),
+        Layout::Chain if missing > copies => Err(refused),
         Layout::Chain => {
             let wanted = groups(copies, remote_racks.max(request.fault_domains), shape);
             let grouped = wanted != alone();

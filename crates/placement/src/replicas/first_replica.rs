@@ -3,26 +3,29 @@
 use leeward_fabric::HostId;
 use leeward_ledger::Fade;
 
-use super::fault_domains::spreads;
+use super::fault_domains::{copies_left, domains_besides_first, spreads};
+use super::source::source;
 use super::{Chain, ReplicaRequest, transfers};
 use crate::constraints::{Constraint, Filter};
 use crate::decision::count_refusals;
 use crate::ties::RequestDraws;
-use crate::{Basis, Considered, Context, Decision, Pool, Refusal};
+use crate::{Basis, Considered, Context, Decision, Pool, Refusal, Verdict};
 
 /// Number of draws before a scan of all candidates.
 const DRAWS: u32 = 16;
 
-/// Filter for one request before the first copy is placed.
+/// Filter for one request before any copy is placed. It has the existing copies.
 pub(super) fn filter<'a>(pool: &'a Pool, request: &'a ReplicaRequest) -> Filter<'a> {
-    let (used, closed) = (Vec::with_capacity(4), Vec::with_capacity(4));
+    let (mut used, closed) = (Vec::with_capacity(4), Vec::with_capacity(4));
+    used.extend_from_slice(&request.constraints.existing);
     Filter { pool, constraints: &request.constraints, size: request.size, used, closed }
 }
 
-/// Places the first copy: on the writer if eligible, else on a host of its rack, else on any host.
+/// Places copies on the preferred hosts. Without these and without existing copies, places the first copy: on the writer
+/// if eligible, else on a host of its rack, else on any host. Returns the host of the block's first copy.
 ///
 /// # Errors
-/// [`Refusal`] for an unknown writer, or if no host is eligible.
+/// [`Refusal`] for an unknown writer, if no host is eligible, or if no host with an existing copy can send it.
 pub(super) fn place_first(
     request: &ReplicaRequest,
     filter: &mut Filter<'_>,
@@ -31,6 +34,13 @@ pub(super) fn place_first(
     let fabric = filter.pool.fabric();
     if request.writer.is_some_and(|writer| writer.index() >= fabric.host_count()) {
         return Err(Refusal::UnknownWriter);
+    }
+    if request.writer.is_none() && !request.constraints.existing.is_empty() {
+        return Err(Refusal::NoSource);
+    }
+    place_preferred(request, filter);
+    if let Some(&first) = filter.used.first() {
+        return Ok(first);
     }
     let near = request.writer.and_then(|writer| {
         if filter.refuses(writer).is_none() {
@@ -42,6 +52,26 @@ pub(super) fn place_first(
     let host = host.ok_or_else(|| no_candidate(filter))?;
     filter.used.push(host);
     Ok(host)
+}
+
+/// Places copies on the preferred hosts, in their order, that are eligible and leave enough copies for further fault
+/// domains.
+fn place_preferred(request: &ReplicaRequest, filter: &mut Filter<'_>) {
+    for &host in &request.constraints.preferred {
+        if copies_left(request, filter) > 0 && objection(request, filter, host).is_none() {
+            filter.used.push(host);
+        }
+    }
+}
+
+/// Reason for which a preferred host takes no copy; `None` if it takes one.
+fn objection(request: &ReplicaRequest, filter: &Filter<'_>, host: HostId) -> Option<Constraint> {
+    filter.refuses(host).or_else(|| {
+        let held = [filter.used.as_slice(), &[host]].concat();
+        let held_domains = domains_besides_first(filter.pool.fabric(), &held);
+        let left = copies_left(request, filter).saturating_sub(1);
+        (held_domains + left < usize::from(request.fault_domains)).then_some(Constraint::FaultDomain)
+    })
 }
 
 /// A random eligible host of a range, with equal probabilities unless few are eligible.
@@ -78,8 +108,9 @@ pub(super) fn place_groups(
     filter: &mut Filter<'_>,
     mut place: impl FnMut(&mut Filter<'_>, usize) -> Option<()>,
 ) -> Result<(), Refusal> {
-    for spread in spreads(request, remote_racks, filter.pool.fabric().shape())? {
-        filter.used.truncate(1);
+    let placed = filter.used.len();
+    for spread in spreads(request, remote_racks, filter)? {
+        filter.used.truncate(placed);
         let mut group = |&copies: &usize| {
             spread.close(filter);
             place(filter, copies).is_some()
@@ -91,9 +122,33 @@ pub(super) fn place_groups(
     Err(no_candidate(filter))
 }
 
-/// Explanation for copies that were chosen without a rate or rank.
-pub(super) fn explain_chosen(copies: &[HostId], context: &Context<'_, '_>) -> Vec<Considered> {
-    copies.iter().take(context.explain.limit()).map(|&host| Considered::chosen(host)).collect()
+/// New copies among all copies, which begin with the existing ones.
+pub(super) fn new_copies(request: &ReplicaRequest, mut copies: Vec<HostId>) -> Chain {
+    copies.drain(..request.constraints.existing.len().min(copies.len()));
+    copies
+}
+
+/// Explanation for new copies that were chosen without a rate or rank, and for preferred hosts that got none.
+pub(super) fn explain_chosen(
+    request: &ReplicaRequest,
+    copies: &[HostId],
+    context: &Context<'_, '_>,
+) -> Vec<Considered> {
+    let preferred = &request.constraints.preferred;
+    let chosen = copies.iter().map(|&host| match preferred.contains(&host) {
+        true => Considered::unranked(host, Verdict::Preferred),
+        false => Considered::chosen(host),
+    });
+    let mut filter = filter(context.pool, request);
+    let mut passed_over = Vec::new();
+    for &host in preferred {
+        if copies.contains(&host) {
+            filter.used.push(host);
+        } else if let Some(reason) = objection(request, &filter, host) {
+            passed_over.push(Considered::unranked(host, Verdict::Refused(reason)));
+        }
+    }
+    chosen.chain(passed_over).take(context.explain.limit()).collect()
 }
 
 /// Decision of a policy without load information.
@@ -113,8 +168,9 @@ pub(super) fn by_rule(
             note: None,
             gap: None,
             estimate: None,
+            source: source(request),
         },
-        why: explain_chosen(&copies, context),
+        why: explain_chosen(request, &copies, context),
         choice: copies,
     }
 }

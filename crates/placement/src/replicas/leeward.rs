@@ -26,9 +26,10 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::ChainSearch;
 use super::circuit::Turns;
-use super::first_replica::{explain_chosen, filter, place_first};
+use super::first_replica::{explain_chosen, filter, new_copies, place_first};
 use super::path_estimates::PathEstimates;
 use super::sinbad_settings::WithoutTelemetry;
+use super::source::source;
 use super::uplink::Guideline;
 use super::{Chain, ReplicaRequest, Uniform, UniformSettings, transfers};
 use crate::ties::{RequestDraws, Ties};
@@ -102,17 +103,18 @@ impl Leeward {
         Leeward { settings, default }
     }
 
-    fn place_within(
+    fn place_within<'c>(
         &self,
-        request: &ReplicaRequest,
+        request: &'c ReplicaRequest,
         guideline: Option<Guideline>,
-        context: &Context<'_, '_>,
+        context: &'c Context<'_, '_>,
     ) -> Result<Decision<Chain>, Refusal> {
         let fabric = context.pool.fabric();
         let mut filter = filter(context.pool, request);
         let first = place_first(request, &mut filter, &mut RequestDraws::new(context.seed, request.id))?;
-        let source = request.writer.unwrap_or(first);
-        let estimates = PathEstimates::new(context.view, source, request.id);
+        let sender = request.writer.unwrap_or(first);
+        let storage = request.constraints.storage.as_deref();
+        let estimates = PathEstimates::new(context.view, sender, request.id, storage);
         let disk = context.pool.write_rate().map(|rate| rate.as_load().0 as f64);
         let top_rate =
             disk.into_iter().chain(estimates.widest()).fold(f64::INFINITY, f64::min).clamp(1.0, 1e18);
@@ -139,16 +141,18 @@ impl Leeward {
                 if self.settings.without_telemetry == WithoutTelemetry::Default =>
             {
                 note = Some(Note::NoTelemetry);
-                search.filter.used = self.default.choose(request, context)?;
-                search.why = explain_chosen(&search.filter.used, context);
+                let copies = self.default.choose(request, context)?;
+                search.why = explain_chosen(request, &copies, context);
+                search.filter.used = [request.constraints.existing.as_slice(), &copies].concat();
                 search.oldest = None;
             }
             Err(refusal) => return Err(refusal),
         }
         let ChainSearch { filter, why, oldest, .. } = search;
+        let copies = new_copies(request, filter.used);
         let (cap, now) = (context.pool.write_rate(), context.view.now());
         Ok(Decision {
-            change: transfers(fabric, request, &filter.used, cap, Fade::WithEstimator, now),
+            change: transfers(fabric, request, &copies, cap, Fade::WithEstimator, now),
             basis: Basis {
                 epoch: context.view.epoch(),
                 oldest,
@@ -156,9 +160,10 @@ impl Leeward {
                 note,
                 gap: None,
                 estimate: None,
+                source: source(request),
             },
             why,
-            choice: filter.used,
+            choice: copies,
         })
     }
 }

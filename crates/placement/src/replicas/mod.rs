@@ -6,16 +6,20 @@
 mod ccp;
 mod chain;
 mod circuit;
+mod copies;
 mod fault_domains;
 mod first_replica;
+mod given;
 mod leeward;
 mod level;
 mod path_estimates;
+mod path_left;
 mod rehdfs;
 mod search;
 mod sinbad;
 mod sinbad_file;
 mod sinbad_settings;
+mod source;
 mod spec;
 mod uniform;
 mod uplink;
@@ -26,14 +30,20 @@ use leeward_registry::Registry;
 use serde::Deserialize;
 
 pub use ccp::{Ccp, CcpSettings, Within};
+pub use copies::{Because, RatedCopy, choose_deletions, order_reads};
+pub use given::{given, objections};
 pub use leeward::{Leeward, LeewardSettings};
+pub use path_left::PathLeft;
 pub use rehdfs::{ReHdfs, ReHdfsSettings};
 pub use sinbad::Sinbad;
 pub use sinbad_file::SinbadFile;
 pub use sinbad_settings::{Hysteresis, SinbadSettings, WithoutTelemetry};
+pub use source::find_source;
 pub use spec::ReplicasSpec;
 pub use uniform::{Uniform, UniformSettings};
 
+use self::path_left::sender;
+use self::source::source;
 use crate::ties::Ties;
 use crate::{Constraints, Policy, Request};
 
@@ -103,10 +113,14 @@ fn remote_racks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8,
     (racks > 0).then_some(racks).ok_or_else(invalid)
 }
 
-/// Index of the host's device for a block. A hash distributes blocks over a host's devices.
-pub fn device_of(fabric: &Fabric, host: HostId, block: u64) -> Option<u16> {
-    let devices = fabric.devices(host).len() as u64;
-    (devices > 0).then(|| (Ties::new(0, block).rank(u64::from(host.0)) % devices) as u16)
+/// Index of the host's device for a block. A hash distributes blocks over a host's devices, or over those with the
+/// required type of storage.
+pub fn device_of(fabric: &Fabric, host: HostId, block: u64, storage: Option<&str>) -> Option<u16> {
+    let devices = fabric.devices(host);
+    let fitting = || (0..).zip(devices).filter(|(_, device)| device.is_of(storage));
+    let count = if storage.is_none() { devices.len() } else { fitting().count() } as u64;
+    let drawn = (count > 0).then(|| (Ties::new(0, block).rank(u64::from(host.0)) % count) as usize)?;
+    if storage.is_none() { Some(drawn as u16) } else { fitting().nth(drawn).map(|(index, _)| index) }
 }
 
 /// Calls `each` with the route of each transfer that writes a block. A chain is one route from the writer
@@ -116,12 +130,13 @@ pub fn routes(
     fabric: &Fabric,
     layout: Layout,
     block: u64,
+    storage: Option<&str>,
     writer: Option<HostId>,
     copies: &[HostId],
     mut each: impl FnMut(&[Endpoint]),
 ) {
     let mut route = Vec::with_capacity(copies.len() + 1);
-    let into = |host: HostId| match device_of(fabric, host, block) {
+    let into = |host: HostId| match device_of(fabric, host, block, storage) {
         Some(device) => Endpoint::DeviceWrite(host, device),
         None => Endpoint::Host(host),
     };
@@ -173,9 +188,15 @@ fn transfers(
     now: Nanos,
 ) -> Transaction {
     let mut add = Vec::with_capacity(1);
-    routes(fabric, request.layout, request.id, request.writer, copies, |route| {
+    let storage = request.constraints.storage.as_deref();
+    routes(fabric, request.layout, request.id, storage, request.writer, copies, |route| {
         let mut hops = Vec::with_capacity(12);
-        fabric.path(route, &mut hops);
+        match (source(request), route) {
+            (Some(host), [Endpoint::Host(_), rest @ ..]) => {
+                fabric.path(&[&[sender(fabric, host)], rest].concat(), &mut hops);
+            }
+            _ => fabric.path(route, &mut hops),
+        }
         add.push(transfer(request, hops, cap, fade, now));
     });
     Transaction { add, ..Transaction::default() }

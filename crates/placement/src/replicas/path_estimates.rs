@@ -26,6 +26,8 @@ pub struct PathEstimates<'c, 'l> {
     view: &'c View<'l>,
     from: HostId,
     block: u64,
+    /// Type of storage that the block requires.
+    storage: Option<&'c str>,
     /// The host's rack and its enclosing domains, innermost first.
     above: Vec<DomainId>,
     /// Capacity left on the path out of the host: to its rack's switch, through the rack's uplink, and
@@ -57,10 +59,10 @@ pub struct Room {
 
 impl<'c, 'l> PathEstimates<'c, 'l> {
     /// Creates the estimates for `block` from a host.
-    pub fn new(view: &'c View<'l>, from: HostId, block: u64) -> Self {
+    pub fn new(view: &'c View<'l>, from: HostId, block: u64, storage: Option<&'c str>) -> Self {
         let (above, out) = (Vec::with_capacity(2), Vec::with_capacity(3));
         let fabric = view.fabric();
-        let mut estimates = PathEstimates { view, from, block, above, out, pods: false };
+        let mut estimates = PathEstimates { view, from, block, storage, above, out, pods: false };
         let topmost = fabric.children(None).filter_map(|domain| fabric.into_domain(domain));
         estimates.pods = fabric.parent(fabric.rack_of(from)).is_some() && estimates.any_counted(topmost);
         estimates.estimate_outbound();
@@ -70,7 +72,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
     /// Sets another source host.
     pub fn set_from(&mut self, from: HostId) {
         if from != self.from {
-            *self = PathEstimates::new(self.view, from, self.block);
+            *self = PathEstimates::new(self.view, from, self.block, self.storage);
         }
     }
 
@@ -165,7 +167,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
             }
             None => (false, (f64::INFINITY, None)),
         };
-        let device = device_of(fabric, host, self.block);
+        let device = device_of(fabric, host, self.block, self.storage);
         let disk = match device.and_then(|device| fabric.device_hop(host, device, true)) {
             Some(hop) => {
                 let (_, left) = self.candidate_left(hop.resource, missing.disks)?;

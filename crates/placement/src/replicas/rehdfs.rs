@@ -8,7 +8,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, new_copies, place_first, place_groups};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::RequestDraws;
@@ -69,10 +69,11 @@ impl ReHdfs {
         let first = place_first(request, &mut filter, &mut draws)?;
         let from = fabric.rack_of(request.writer.unwrap_or(first));
         let offset = u64::from(from.0) + self.offset(context.view.now());
+        let placed = filter.used.len();
         place_groups(request, 1, &mut filter, |filter, copies| {
             // Each group after the first starts at the rack after the previous group's.
             let behind = |&last: &HostId| u64::from(fabric.rack_of(last).0) + 1;
-            let next = filter.used[1..].last().map_or(offset, behind);
+            let next = filter.used[placed..].last().map_or(offset, behind);
             let rack = rack_from(next, copies, filter)?;
             for _ in 0..copies {
                 let host = at_random(fabric.hosts(rack), filter, &mut draws)?;
@@ -80,7 +81,7 @@ impl ReHdfs {
             }
             Some(())
         })?;
-        Ok(filter.used)
+        Ok(new_copies(request, filter.used))
     }
 }
 

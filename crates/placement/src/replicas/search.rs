@@ -7,7 +7,7 @@ use leeward_fabric::{BITS_PER_BYTE, Bandwidth, DomainId, Hop, HostId, Load, Nano
 use leeward_ledger::Fade;
 
 use super::fault_domains::spreads;
-use super::first_replica::{explain_chosen, filter, no_known_candidate, place_first};
+use super::first_replica::{explain_chosen, filter, new_copies, no_known_candidate, place_first};
 use super::level::{Failure, Level};
 use super::sinbad_settings::{Hysteresis, SinbadSettings};
 use super::{Chain, ReplicaRequest, transfer};
@@ -62,9 +62,9 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         Ok(Search { settings, request, ties, domain_write_cap, filter, context, selected, oldest: None, why })
     }
 
-    /// The copies, the links selected for them, the end of the oldest window used, and the candidates.
+    /// The new copies, the links selected for them, the end of the oldest window used, and the candidates.
     pub fn into_parts(self) -> (Chain, Vec<Hop>, Option<Nanos>, Vec<Considered>) {
-        (self.filter.used, self.selected, self.oldest, self.why)
+        (new_copies(self.request, self.filter.used), self.selected, self.oldest, self.why)
     }
 
     /// Places the copies besides the first, group by group.
@@ -72,12 +72,13 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
     /// # Errors
     /// [`Refusal`] if telemetry is missing, or no host is eligible.
     pub fn select_all(&mut self) -> Result<(), Refusal> {
-        let shape = self.context.view.fabric().shape();
-        let first = explain_chosen(&self.filter.used, self.context);
+        let placed = self.filter.used.len();
+        let first =
+            explain_chosen(self.request, &new_copies(self.request, self.filter.used.clone()), self.context);
         let checkpoint = self.context.view.checkpoint();
         let mut failure = None;
-        for spread in spreads(self.request, self.settings.remote_racks, shape)? {
-            self.filter.used.truncate(1);
+        for spread in spreads(self.request, self.settings.remote_racks, &self.filter)? {
+            self.filter.used.truncate(placed);
             self.selected.clear();
             self.why.clone_from(&first);
             self.oldest = None;

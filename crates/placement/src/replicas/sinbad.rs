@@ -17,6 +17,7 @@ use leeward_registry::{Registration, schema, settings};
 use super::first_replica::explain_chosen;
 use super::search::Search;
 use super::sinbad_settings::{Hysteresis, SinbadSettings, WithoutTelemetry};
+use super::source::source;
 use super::{Chain, ReplicaRequest, Uniform, UniformSettings, transfer, transfers};
 use crate::{Basis, Context, Decision, Note, Policy, Refusal};
 
@@ -64,6 +65,7 @@ impl Sinbad {
             note: Some(note),
             gap: None,
             estimate: None,
+            source: source(request),
         };
         Ok(Decision {
             change: match self.settings.hysteresis {
@@ -74,7 +76,7 @@ impl Sinbad {
                 Hysteresis::All => transfers(context.pool.fabric(), request, &copies, None, fade, now),
             },
             basis,
-            why: explain_chosen(&copies, context),
+            why: explain_chosen(request, &copies, context),
             choice: copies,
         })
     }
@@ -120,6 +122,7 @@ impl Policy<ReplicaRequest> for Sinbad {
                 note: None,
                 gap: None,
                 estimate: None,
+                source: source(request),
             },
             why,
             choice: copies,

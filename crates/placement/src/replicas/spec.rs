@@ -1,12 +1,17 @@
 //! A request with names instead of ids, as clients send it and the store keeps it.
 
-use leeward_fabric::input::InputError;
+use std::collections::BTreeMap;
+
+use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Layout, ReplicaRequest};
-use crate::Constraints;
+use crate::{Constraints, LabelValues};
+
+/// Largest number of hosts with existing copies, and of preferred hosts. A block has at most as many copies.
+const MAX_HOSTS: usize = 255;
 
 /// Placement of a block's copies.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +38,19 @@ pub struct ReplicasSpec {
     /// Largest excess of a host's fill over the average of hosts, as a share of its storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_imbalance: Option<f64>,
-    /// True if `exclude` or `collocate` had more than 32 names. Such a list is not stored.
+    /// Hosts that have a copy already; `replicas` counts the new copies only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub existing: Vec<String>,
+    /// Hosts to try first, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prefer: Vec<String>,
+    /// Labels that the hosts must have, each with one of the values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: LabelValues,
+    /// Type of storage that holds the copies, as `type` of devices in the cluster file; null for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
+    /// True if one of the lists of hosts had more than 32 names. Such a list is not stored.
     #[serde(rename = "forgotten", default, skip_serializing_if = "is_false")]
     pub truncated: bool,
     /// Number of blocks of the file still to write, including this one; 1 if left out. The number is not stored.
@@ -62,6 +79,11 @@ impl ReplicasSpec {
         if self.replicas == 0 {
             return Err(invalid("replicas", "0: expected at least one copy"));
         }
+        for (field, names) in [("existing", &self.existing), ("prefer", &self.prefer)] {
+            if names.len() > MAX_HOSTS {
+                return Err(invalid(field, format!("{} hosts: expected at most {MAX_HOSTS}", names.len())));
+            }
+        }
         let unknown = |name: &str| invalid("writer", fabric.no_host(name));
         let writer = self.writer.as_ref().map(|name| fabric.host(name).ok_or_else(|| unknown(name)));
         Ok(ReplicaRequest {
@@ -71,10 +93,16 @@ impl ReplicasSpec {
             size: self.size,
             replicas: self.replicas,
             layout: Layout::Chain,
-            fault_domains: self.fault_domains.unwrap_or(1.min(self.replicas - 1)),
+            fault_domains: self.fault_domains.unwrap_or(self.default_fault_domains()),
             blocks_left: self.blocks_left.unwrap_or(1),
             constraints: self.constraints(fabric)?,
         })
+    }
+
+    /// Fault domains besides the first copy's that must hold a copy, if the request does not say: one if there are several
+    /// copies.
+    pub fn default_fault_domains(&self) -> u8 {
+        u8::from(usize::from(self.replicas) + self.existing.len() > 1)
     }
 
     fn constraints(&self, fabric: &Fabric) -> Result<Constraints, InputError> {
@@ -82,6 +110,25 @@ impl ReplicasSpec {
         for name in &self.collocate {
             let unknown = || invalid("collocate", fabric.no_host(name));
             constraints.collocated.push(fabric.host(name).ok_or_else(unknown)?);
+        }
+        for (field, names, hosts) in [
+            ("existing", &self.existing, &mut constraints.existing),
+            ("prefer", &self.prefer, &mut constraints.preferred),
+        ] {
+            for name in names {
+                let host = fabric.host(name).ok_or_else(|| invalid(field, fabric.no_host(name)))?;
+                if hosts.contains(&host) {
+                    return Err(invalid(field, format!("`{}` is named twice", excerpt(name))));
+                }
+                hosts.push(host);
+            }
+        }
+        constraints.require_labels(fabric, &self.labels)?;
+        if let Some(storage) = &self.storage {
+            if !fabric.has_storage_type(storage) {
+                return Err(invalid("storage", format!("no device has the type `{}`", excerpt(storage))));
+            }
+            constraints.storage = Some(storage.as_str().into());
         }
         if let Some(limit) = self.max_imbalance {
             if !(0.0..=1.0).contains(&limit) {

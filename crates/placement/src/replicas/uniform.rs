@@ -9,7 +9,7 @@ use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, new_copies, place_first, place_groups};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::RequestDraws;
@@ -64,7 +64,7 @@ impl Uniform {
         place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
             place_group(filter, &mut draws, copies)
         })?;
-        Ok(filter.used)
+        Ok(new_copies(request, filter.used))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Free capacity of hosts for the tasks of a request, after the tasks placed so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId};
 
 use super::{AppRequest, Assignment, Task};
 use crate::decision::count_refusals;
 use crate::ties::Ties;
-use crate::{Constraint, Pool, Refusal};
+use crate::{Apart, Constraint, Pool, Refusal};
 
 /// Capacity of hosts that is taken by tasks outside of the pool.
 pub(crate) type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
@@ -19,6 +19,8 @@ pub(super) struct CapacityCheck<'a> {
     /// Capacity that tasks of the request take, by host.
     taken: Taken,
     placed: Vec<Option<HostId>>,
+    /// Hosts, or racks, with tasks of the request, if its tasks are apart.
+    apart: BTreeSet<u32>,
 }
 
 impl<'a> CapacityCheck<'a> {
@@ -29,7 +31,8 @@ impl<'a> CapacityCheck<'a> {
 
     /// Free capacity of the pool minus the capacity that other tasks have taken.
     pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> CapacityCheck<'a> {
-        CapacityCheck { pool, request, taken, placed: vec![None; request.tasks.len()] }
+        let (placed, apart) = (vec![None; request.tasks.len()], BTreeSet::new());
+        CapacityCheck { pool, request, taken, placed, apart }
     }
 
     /// Host of a task; `None` if it is not placed.
@@ -72,6 +75,11 @@ impl<'a> CapacityCheck<'a> {
         if let Some(refused) = constraints.refuse(fabric, host) {
             return Some(refused);
         }
+        if let Some(place) = self.place(host)
+            && (tasks.len() > 1 || self.apart.contains(&place))
+        {
+            return Some(Constraint::Apart);
+        }
         let (mut cpus, mut memory) = self.taken(host);
         for task in tasks.iter().map(|&task| self.task(task)) {
             cpus.0 = cpus.0.saturating_add(task.cpus.0);
@@ -94,6 +102,20 @@ impl<'a> CapacityCheck<'a> {
         taken.0.0 = taken.0.0.saturating_add(cpus.0);
         taken.1.0 = taken.1.0.saturating_add(memory.0);
         self.placed[task as usize] = Some(host);
+        self.apart.extend(self.place(host));
+    }
+
+    /// True if two tasks of the request must not be on these two hosts.
+    pub fn are_too_close(&self, one: HostId, other: HostId) -> bool {
+        self.request.constraints.are_too_close(self.pool.fabric(), one, other)
+    }
+
+    /// Host or rack that has at most one task of the request; `None` if its tasks need not be apart.
+    fn place(&self, host: HostId) -> Option<u32> {
+        self.request.constraints.apart.map(|apart| match apart {
+            Apart::Host => host.0,
+            Apart::Rack => self.pool.fabric().rack_of(host).0,
+        })
     }
 
     /// Places a task on the first of `hosts` that can take it.

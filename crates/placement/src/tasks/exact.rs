@@ -24,7 +24,7 @@ use super::rates::{Rates, SLOWEST};
 use super::transaction::{self, Notes};
 use super::{AppRequest, Assignment, Leeward, LeewardSettings, TaskPolicy};
 use crate::estimate::Estimate;
-use crate::{Context, Decision, Policy, Refusal};
+use crate::{Apart, Context, Decision, Policy, Refusal};
 
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
@@ -244,6 +244,7 @@ impl Model {
             let once: Vec<_> = places.iter().map(|&place| (place, 1.0)).collect();
             self.program.constrain(1.0..=1.0, &once);
         }
+        self.keep_apart(request, context);
         for (index, &host) in self.hosts.iter().enumerate() {
             let cpus = context.pool.cpus_left(host).map(|left| left.0 as f64);
             let memory = context.pool.memory_left(host).map(|left| left.0 as f64);
@@ -259,6 +260,25 @@ impl Model {
                     terms.map(|(places, &need)| (places[index], share(need).min(2.0))).collect();
                 self.program.constrain(f64::NEG_INFINITY..=1.0, &terms);
             }
+        }
+    }
+
+    /// Constrains every host, or every rack, to one task, if the tasks are apart.
+    fn keep_apart(&mut self, request: &AppRequest, context: &Context<'_, '_>) {
+        let Some(apart) = request.constraints.apart else { return };
+        let fabric = context.pool.fabric();
+        let mut places = BTreeMap::<u32, Vec<usize>>::new();
+        for (index, &host) in self.hosts.iter().enumerate() {
+            let place = match apart {
+                Apart::Host => host.0,
+                Apart::Rack => fabric.rack_of(host).0,
+            };
+            places.entry(place).or_default().push(index);
+        }
+        for indices in places.into_values() {
+            let on = self.on.iter().flat_map(|places| indices.iter().map(move |&index| (places[index], 1.0)));
+            let terms: Vec<_> = on.collect();
+            self.program.constrain(f64::NEG_INFINITY..=1.0, &terms);
         }
     }
 

@@ -4,7 +4,7 @@
 //! times is better. The second criterion lets the search cross plateaus. Only changes that affect the slowest link can
 //! help, so the search moves only tasks whose transfers cross it.
 
-use leeward_fabric::{HostId, ResourceId};
+use leeward_fabric::{Fabric, HostId, ResourceId};
 
 use super::capacity_check::{CapacityCheck, shuffled};
 use super::completion::seconds;
@@ -62,6 +62,7 @@ struct Search<'a, 'l> {
     /// Processors and memory left, by host.
     room: Vec<(u64, u64)>,
     hosts: Assignment,
+    fabric: &'a Fabric,
     /// Bytes on each link, the links with any bytes, and the position of each link in that list.
     bytes: Vec<u64>,
     crossed: Vec<ResourceId>,
@@ -135,6 +136,7 @@ impl<'a, 'l> Search<'a, 'l> {
             edges,
             open,
             hosts,
+            fabric,
         };
         for task in 0..search.hosts.len() as u32 {
             search.assign(task, search.hosts[task as usize]);
@@ -207,8 +209,15 @@ impl<'a, 'l> Search<'a, 'l> {
         tasks
     }
 
-    /// True if a host has room for a task after the task `leaving` has left the host.
+    /// True if a host has room for a task after the task `leaving` has left the host, and the task is apart from others.
     fn fits(&self, task: u32, host: HostId, leaving: Option<u32>) -> bool {
+        let constraints = &self.request.constraints;
+        if constraints.apart.is_some() {
+            let others = (0..).zip(&self.hosts).filter(|&(other, _)| other != task && Some(other) != leaving);
+            if { others }.any(|(_, &other)| constraints.are_too_close(self.fabric, other, host)) {
+                return false;
+            }
+        }
         let (mut cpus, mut memory) = self.room[host.index()];
         if let Some(leaving) = leaving.map(|leaving| &self.request.tasks[leaving as usize]) {
             cpus = cpus.saturating_add(leaving.cpus.0);

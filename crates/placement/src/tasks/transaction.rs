@@ -36,7 +36,7 @@ pub(super) fn decision(
     let oldest = [oldest, of_paths].into_iter().flatten().min();
     Decision {
         change: change(context.pool.fabric(), request, &hosts, context.view.now()),
-        basis: Basis { epoch: context.view.epoch(), oldest, policy, note: None, gap, estimate },
+        basis: Basis { epoch: context.view.epoch(), oldest, policy, note: None, gap, estimate, source: None },
         why,
         choice: hosts,
     }
@@ -95,7 +95,7 @@ pub fn traffic(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nan
 }
 
 /// One entry for all transfers between two hosts, and one for each direction of a task's own traffic.
-fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -> Transaction {
+pub(super) fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -> Transaction {
     let mut between = BTreeMap::<(HostId, HostId), (u64, u32)>::new();
     for transfer in &request.transfers {
         let (from, to) = (hosts[transfer.from as usize], hosts[transfer.to as usize]);

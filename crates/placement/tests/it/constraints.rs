@@ -76,6 +76,7 @@ proptest! {
             tags: world.fabric.tag_mask("fast").filter(|_| tag).unwrap_or(0),
             collocated: collocated.iter().map(|host| HostId(host % count)).collect(),
             max_imbalance: None,
+            ..Constraints::default()
         };
         let layout = match parity {
             Some(parity) if parity < replicas => Layout::Stripe { parity },

@@ -1,7 +1,10 @@
 //! Tests of placement: the policies for replicas, tasks and moves, constraints and re-evaluation.
 
+mod apart;
 mod circuit_turns;
 mod constraints;
+mod copies;
+mod existing;
 mod matrix;
 mod moves;
 mod reevaluate;

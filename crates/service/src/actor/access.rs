@@ -17,12 +17,14 @@ use tokio::sync::oneshot;
 
 use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
-    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetHotLinks, GetModes, GetRack,
-    GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
+    AnswerDryRun, AnswerMigration, CommitmentDryRun, Confirm, ConfirmDryRun, DryRun, GetDecision, GetHolding,
+    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch,
+    WhatIf,
 };
 use crate::core::{
-    AdmissionPolicies, Configuration, Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery,
-    ModeChange, Placement, PolicyLabels, ReadTelemetry, Report, Score,
+    AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery,
+    Limits, MigrationAnswer, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Report,
+    Reservation, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -62,6 +64,17 @@ fn block() -> Placement {
         reference: None,
         digest: None,
     }
+}
+
+fn reservation() -> Reservation {
+    let placement = Placement { caller: None, ..block() };
+    Reservation::of(placement, Some(Nanos(1_000_000_000)))
+}
+
+fn commitment() -> Commitment {
+    let placement = Placement { caller: None, ..block() };
+    let hosts = ["r0h0", "r1h0", "r1h1"].map(str::to_owned).to_vec();
+    Commitment { placement, hosts, chosen: None }
 }
 
 fn workload() -> Placement {
@@ -146,6 +159,11 @@ fn rows() -> Vec<Row> {
         row(coordinator, Report { window: (Nanos(0), NOW), ..Report::default() }),
         row(coordinator, ReadTelemetry { first: 0, most: 9 }),
         row(coordinator, block()),
+        row(coordinator, reservation()),
+        row(coordinator, Confirm(DecisionId(3))),
+        row(coordinator, ConfirmDryRun(DecisionId(0))),
+        row(coordinator, commitment()),
+        row(coordinator, CommitmentDryRun(commitment())),
         row(coordinator, DryRun(block())),
         row(coordinator, Release(DecisionId(2))),
         row(coordinator, GetDecision(DecisionId(0))),
@@ -158,6 +176,8 @@ fn rows() -> Vec<Row> {
         row(coordinator, AnswerDryRun(AnswerMigration(0, MigrationAnswer::Refused(None)))),
         row(coordinator, SetJob("j".to_owned(), Availability { down: Some(1), ..Availability::default() })),
         row(coordinator, score),
+        row(coordinator, ChooseRead { copies: vec![HostId(0)], reader: None, request: 1 }),
+        row(coordinator, ChooseDelete { copies: vec![HostId(0)], count: 1, request: 1 }),
         row(coordinator, WhatIf { id: DecisionId(0), policy: "sinbad".to_owned() }),
         row(coordinator, GetModes),
         row(coordinator, mode_change()),
@@ -192,6 +212,11 @@ fn the_accesses_are_those_of_the_table() {
         ("Report", Telemetry),
         ("ReadTelemetry", Telemetry),
         ("Placement", Write),
+        ("Reservation", Write),
+        ("Confirm", Write),
+        ("ConfirmDryRun", Read),
+        ("Commitment", Write),
+        ("CommitmentDryRun", Compute),
         ("DryRun", Compute),
         ("Release", Write),
         ("GetDecision", Read),
@@ -204,6 +229,8 @@ fn the_accesses_are_those_of_the_table() {
         ("AnswerDryRun", Read),
         ("SetJob", Write),
         ("Score", Compute),
+        ("ChooseRead", Compute),
+        ("ChooseDelete", Compute),
         ("WhatIf", Compute),
         ("GetModes", Read),
         ("ModeChange", Write),

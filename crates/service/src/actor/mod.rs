@@ -38,8 +38,9 @@ use self::job_threads::JobThreads;
 use self::operation::Call;
 pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLookup};
 pub use self::operations::{
-    AnswerDryRun, AnswerMigration, DryRun, GetDecision, GetHolding, GetHotLinks, GetModes, GetRack,
-    GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch, WhatIf,
+    AnswerDryRun, AnswerMigration, CommitmentDryRun, Confirm, ConfirmDryRun, DryRun, GetDecision, GetHolding,
+    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch,
+    WhatIf,
 };
 pub use self::reading::ReadError;
 use self::reading::ReaderThread;
@@ -58,6 +59,8 @@ const MAX_COMMANDS: usize = 1024;
 enum Command {
     /// Operation on the coordinator.
     Call(Call),
+    /// Operations on the coordinator, with no other between them.
+    Calls(Vec<Call>),
     /// Change of the cluster.
     ChangeCluster(NewCluster, oneshot::Sender<Answer<Changed, VersionConflict>>),
     /// Request for a snapshot taken after this command.
@@ -224,6 +227,30 @@ impl Handle {
     /// of links. `None` before the first step.
     pub fn running_period(&self) -> Option<Arc<Period>> {
         self.published.running.load_full()
+    }
+
+    /// Runs operations one after another, with no other between them. Their changes are in one commit, except those of
+    /// operations that complete later. Returns their answers in the order of the operations.
+    pub async fn call_all<O: Operation>(
+        &self,
+        operations: Vec<O>,
+        fabric: Arc<Fabric>,
+    ) -> Vec<Answer<O::Reply, O::Error>> {
+        let stopped = || CallError::Unavailable(Unavailable::Stopped);
+        let (calls, replies): (Vec<Call>, Vec<_>) = operations
+            .into_iter()
+            .map(|operation| {
+                let (to, reply) = oneshot::channel();
+                (Call::new(operation, fabric.clone(), to), reply)
+            })
+            .unzip();
+        // If the actor has stopped, the replies are dropped with the calls.
+        let _ = self.inbox.send(Command::Calls(calls)).await;
+        let mut answers = Vec::with_capacity(replies.len());
+        for reply in replies {
+            answers.push(reply.await.unwrap_or_else(|_| Err(stopped())));
+        }
+        answers
     }
 
     /// Kind of the store.

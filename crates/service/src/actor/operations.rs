@@ -10,10 +10,11 @@ use leeward_records::{DecisionId, DecisionRecord, Migration, Modes};
 
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
-    AnswerError, Configuration, Coordinator, DecisionError, DecisionQuery, HotLinkCause, InvalidReport,
-    MigrationAnswer, MigrationQuery, ModeChange, ModesView, NoWorkload, PlaceError, Placed, Placement,
-    RackContent, ReadTelemetry, ReleaseError, Report, ReportSummary, Score, ScoreError, Scores,
-    TelemetryPiece, TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
+    AnswerError, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError, Coordinator,
+    DecisionError, DecisionQuery, HotLinkCause, InvalidReport, MigrationAnswer, MigrationQuery, ModeChange,
+    ModesView, NoWorkload, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry,
+    ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs,
+    WhatIfError, WhatIfResult, WorkloadState,
 };
 
 impl Operation for Report {
@@ -39,6 +40,28 @@ impl Operation for Placement {
 
     const ACCESS: Access = Access::Write;
     const METHOD: Method<Self> = Method::Completed(Coordinator::place);
+}
+
+impl Operation for Commitment {
+    type Reply = Placed;
+    type Error = PlaceError;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> = Method::Completed(Coordinator::commit_given);
+}
+
+/// Checks a placement that the caller decided itself, without a commit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CommitmentDryRun(pub Commitment);
+
+impl Operation for CommitmentDryRun {
+    type Reply = Arc<DecisionRecord>;
+    type Error = PlaceError;
+
+    const ACCESS: Access = Access::Compute;
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, CommitmentDryRun(commitment)| {
+        coordinator.check_given(now, commitment)
+    });
 }
 
 /// Decides a request as it would be decided now, without a commit.
@@ -71,6 +94,39 @@ impl Operation for Release {
             unread: ReleaseError::StoreReadFailed,
         },
     );
+}
+
+impl Operation for Reservation {
+    type Reply = Placed;
+    type Error = PlaceError;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> = Method::Completed(Coordinator::place_reserved);
+}
+
+/// Confirms a reserved decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Confirm(pub DecisionId);
+
+impl Operation for Confirm {
+    type Reply = Arc<DecisionRecord>;
+    type Error = ConfirmError;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, Confirm(id)| coordinator.confirm(now, id));
+}
+
+/// Checks a confirmation without a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConfirmDryRun(pub DecisionId);
+
+impl Operation for ConfirmDryRun {
+    type Reply = Arc<DecisionRecord>;
+    type Error = ConfirmError;
+
+    const ACCESS: Access = Access::Read;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, ConfirmDryRun(id)| coordinator.confirmable(now, id));
 }
 
 /// Shows the decision of an id.
@@ -202,6 +258,24 @@ impl Operation for Score {
 
     const ACCESS: Access = Access::Compute;
     const METHOD: Method<Self> = Method::Completed(Coordinator::score);
+}
+
+impl Operation for ChooseRead {
+    type Reply = RankedCopies;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Compute;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, query| Ok(coordinator.choose_read(now, &query)));
+}
+
+impl Operation for ChooseDelete {
+    type Reply = RankedCopies;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Compute;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, query| Ok(coordinator.choose_delete(now, &query)));
 }
 
 /// Decides the request of decision `id` again under another policy, without a commit.

@@ -115,10 +115,8 @@ impl Actor {
     /// Handles a command.
     async fn handle_command(&mut self, command: Command, now: Nanos) {
         match command {
-            Command::Call(call) => match self.rejection(&call) {
-                Some(reason) => (call.run)(Err(reason)),
-                None => (call.run)(Ok(&mut self.turn(now))),
-            },
+            Command::Call(call) => self.run_call(call, now),
+            Command::Calls(calls) => calls.into_iter().for_each(|call| self.run_call(call, now)),
             Command::ChangeCluster(new, to) => {
                 // Earlier decisions of this iteration belong to this coordinator; the next coordinator begins with the
                 // stored state.
@@ -137,6 +135,13 @@ impl Actor {
                 self.coordinator.finish_job(now, *result);
             }
             Command::JobDone(..) => {}
+        }
+    }
+
+    fn run_call(&mut self, call: Call, now: Nanos) {
+        match self.rejection(&call) {
+            Some(reason) => (call.run)(Err(reason)),
+            None => (call.run)(Ok(&mut self.turn(now))),
         }
     }
 

@@ -337,13 +337,15 @@ impl<A: Addresses> Coordinator<A> {
         entries: Vec<EntryId>,
     ) {
         let Admission { id, epoch, comparison, .. } = running;
-        let Some(Waiting { placement, mode, ruling, policies, callers }) = self.waiting.remove(&id) else {
+        let Some(Waiting { placement, reserve, mode, ruling, policies, callers }) = self.waiting.remove(&id)
+        else {
             return;
         };
         let [policy, _] = policies;
         let mut details = self.promise_details(&placement.spec, policy, epoch, grant, narrowest);
         Self::mark(&mut details, mode, ruling.by);
         (details.reference, details.digest) = (placement.reference, placement.digest);
+        details.reserved_until = reserve.map(|reserve| self.now.plus(reserve));
         self.record(id, placement.caller, placement.lasts, details, entries, callers);
         if let Some(input) = comparison {
             self.queue_guarantee_comparison(id, input);

@@ -75,7 +75,7 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn app_request(&self, id: DecisionId) -> Option<AppRequest> {
         let spec = &self.waiting.get(&id)?.placement.spec;
         let PlacementSpec::Tasks(tasks) = spec else { return None };
-        Some(tasks.request(self.fabric(), id, self.job_names.number(job_of(spec), id)?))
+        Some(self.tasks_request(tasks, id, self.job_names.number(job_of(spec), id)?, &[]))
     }
 
     /// Handles the result of an app's job.

@@ -43,7 +43,7 @@ impl<A: Addresses> Coordinator<A> {
         let hosts: Option<Assignment> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();
         let policy = self.policy_label(by.other(), &record.details.spec);
         let Some(hosts) = hosts else { return };
-        let input = Some(CompareInput::App(snapshot, request, by, hosts));
+        let input = Some(CompareInput::App(snapshot.into(), request.into(), by, hosts));
         self.comparisons.push(PendingComparison { id, input, policy });
         self.start_next_comparison();
     }

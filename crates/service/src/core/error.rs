@@ -80,6 +80,17 @@ pub enum ReleaseError {
     StoreReadFailed(String),
 }
 
+/// Failure of a confirmation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ConfirmError {
+    /// No decision has this id.
+    NotFound(DecisionId),
+    /// The decision has ended.
+    Ended(DecisionId),
+    /// The decision is evicted, so it has no reservation.
+    NotReserved(DecisionId),
+}
+
 /// Failure of a what-if query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WhatIfError {

@@ -50,6 +50,11 @@ impl EvictedDecisions {
         EvictedDecisions { entries: BTreeMap::new(), by_time: BTreeSet::new(), lifetime, limit, early: 0 }
     }
 
+    /// Lifetime of an entry after its decision.
+    pub fn lifetime(&self) -> Nanos {
+        self.lifetime
+    }
+
     /// Number of decisions released early because of the limit.
     pub fn early(&self) -> u64 {
         self.early

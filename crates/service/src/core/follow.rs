@@ -28,7 +28,7 @@ impl<A: Addresses> Coordinator<A> {
             Change::Migration(migration) => self.migrations.note(migration),
             Change::Modes(modes) => self.follow_modes(modes),
             Change::Compared(record) => {
-                self.records.change(record.id, |known| known.details = record.details.clone());
+                self.replace_details(record.id, record.details.clone());
             }
             Change::Job(name, availability) => self.set_job_limits(&name, availability),
             Change::JobOver(name) => self.set_job_limits(&name, Default::default()),

@@ -59,7 +59,7 @@ pub(super) enum JobKind {
 #[derive(Clone, Debug)]
 pub(super) enum CompareInput {
     /// An app, the policy that decided, and its hosts.
-    App(EngineSnapshot, AppRequest, Decider, Assignment),
+    App(Box<EngineSnapshot>, Box<AppRequest>, Decider, Assignment),
     /// A workload, with the other policy.
     Promise(AdmissionInput),
 }

@@ -7,10 +7,14 @@
 //! ([`Coordinator::finish_job`]).
 
 mod admission;
+mod apart;
 mod apps;
 mod clamp;
+mod commitments;
 mod comparisons;
 mod completion;
+mod confirm;
+mod copies;
 mod disks;
 mod error;
 mod evicted;
@@ -53,11 +57,12 @@ use self::admission::Promises;
 use self::apps::QueuedApp;
 use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
+pub use self::copies::{ChooseDelete, ChooseRead, RankedCopies};
 use self::disks::Disks;
 pub use self::disks::ReportedDiskName;
 pub use self::error::{
-    AnswerError, CallError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload, PlaceError,
-    ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
+    AnswerError, CallError, ConfirmError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload,
+    PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
 };
 use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
 use self::hosts::Hosts;
@@ -79,7 +84,9 @@ pub use self::reply::{
     DecisionLookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState,
     UNKNOWN, WhatIfResult, WorkloadState,
 };
-pub use self::request::{DecisionQuery, HostReport, MigrationQuery, Placement, Report, Score};
+pub use self::request::{
+    Commitment, DecisionQuery, HostReport, MigrationQuery, Placement, Report, Reservation, Score,
+};
 pub use self::snapshot::{Counts, DeviceState, HostState, LinkState, NetworkSnapshot};
 pub use self::telemetry_state::{KeptTelemetry, KnownHost, ReadTelemetry, TelemetryPiece, TelemetryState};
 use self::what_if::{ScoreQuery, WhatIf};
@@ -164,6 +171,8 @@ pub struct Coordinator<A: Addresses> {
 /// A placement that waits for its decision, and the reply addresses of all callers that sent it.
 struct Waiting<A: Addresses> {
     placement: Placement,
+    /// Time for which the decision is held unless it is confirmed; `None` without a limit.
+    reserve: Option<Nanos>,
     /// Mode of its kind when it arrived, and how it is decided.
     mode: Mode,
     ruling: Ruling,

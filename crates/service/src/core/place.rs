@@ -16,7 +16,7 @@ use super::error::{CallError, PlaceError, ReleaseError};
 use super::evicted::ExpiredEntries;
 use super::idempotency::{Lookup, RequestState};
 use super::reply::{DecisionLookup, Placed};
-use super::request::Placement;
+use super::request::{Placement, Reservation};
 use super::{Addresses, Coordinator, Waiting};
 
 /// Largest number of callers that wait for one request; retries add callers.
@@ -26,6 +26,13 @@ impl<A: Addresses> Coordinator<A> {
     /// Places a request, at once or later: the reply is a completion. A request that was already sent is not decided
     /// again. The coordinator treats each block as a file of its own.
     pub fn place(&mut self, now: Nanos, placement: Placement, to: PlaceTo<A>) {
+        self.place_reserved(now, Reservation { placement, reserve: None }, to);
+    }
+
+    /// Places a request, as [`Coordinator::place`] does. With a reservation, the decision ends unless it is confirmed in
+    /// time.
+    pub fn place_reserved(&mut self, now: Nanos, reservation: Reservation, to: PlaceTo<A>) {
+        let Reservation { placement, reserve } = reservation;
         self.wake(now);
         let Some((placement, to)) = self.deduplicate(placement, to) else { return };
         let id = self.next;
@@ -43,7 +50,7 @@ impl<A: Addresses> Coordinator<A> {
         if let Some(caller) = &placement.caller {
             self.clients.note_waiting(caller, id);
         }
-        self.waiting.insert(id, Waiting { placement, mode, ruling, policies, callers: vec![to] });
+        self.waiting.insert(id, Waiting { placement, reserve, mode, ruling, policies, callers: vec![to] });
         if let Some(block) = block {
             let result = self.engine.place_replicas(self.now, id.0, block, ruling, &mut self.outputs);
             if let Some(result) = result {
@@ -57,18 +64,21 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Checks a request. Returns the engine's request for a block.
+    /// Checks a request. Returns the engine's request for a block, with its source.
     ///
     /// # Errors
     /// Returns the error with its field.
     pub(super) fn request_of(
-        &self,
+        &mut self,
         id: DecisionId,
         spec: &PlacementSpec,
     ) -> Result<Option<ReplicaRequest>, InputError> {
         let fabric = self.fabric();
         match spec {
-            PlacementSpec::Replicas(spec) => spec.request(fabric, id.0).map(Some),
+            PlacementSpec::Replicas(spec) => {
+                let request = spec.request(fabric, id.0)?;
+                Ok(Some(self.engine.with_source(self.now, request)))
+            }
             PlacementSpec::Tasks(spec) => spec.check(fabric).map(|()| None),
             PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => Ok(None),
         }
@@ -96,7 +106,11 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Returns the request if it must be decided. Otherwise, replies to a request that was already decided or cannot be
     /// decided now, and adds the caller to a request that already waits.
-    fn deduplicate(&mut self, placement: Placement, to: PlaceTo<A>) -> Option<(Placement, PlaceTo<A>)> {
+    pub(super) fn deduplicate(
+        &mut self,
+        placement: Placement,
+        to: PlaceTo<A>,
+    ) -> Option<(Placement, PlaceTo<A>)> {
         let state = placement.caller.as_ref().map_or(Lookup::New, |caller| self.clients.look_up(caller));
         let answer = match state {
             Lookup::New | Lookup::Last(RequestState::Rejected)
@@ -125,7 +139,11 @@ impl<A: Addresses> Coordinator<A> {
         None
     }
 
-    fn reply_to_place(&mut self, to: PlaceTo<A>, answer: Result<DecisionLookup<Placed>, PlaceError>) {
+    pub(super) fn reply_to_place(
+        &mut self,
+        to: PlaceTo<A>,
+        answer: Result<DecisionLookup<Placed>, PlaceError>,
+    ) {
         self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
     }
 
@@ -139,7 +157,8 @@ impl<A: Addresses> Coordinator<A> {
             Ok(placed) => placed,
             Err(refusal) => return self.reject(id, &PlaceError::Rejected(refusal)),
         };
-        let Some(Waiting { placement, mode, ruling, policies, callers }) = self.waiting.remove(&id) else {
+        let Some(Waiting { placement, reserve, mode, ruling, policies, callers }) = self.waiting.remove(&id)
+        else {
             return;
         };
         let Placement { spec, caller, lasts, reference, digest } = placement;
@@ -163,6 +182,7 @@ impl<A: Addresses> Coordinator<A> {
         }
         details.beside = comparison.map(|comparison| Beside::of(&fabric, &other, &comparison));
         (details.reference, details.digest) = (reference, digest);
+        details.reserved_until = reserve.map(|reserve| self.now.plus(reserve));
         self.record(id, caller, lasts, details, entries, callers);
     }
 
@@ -194,16 +214,22 @@ impl<A: Addresses> Coordinator<A> {
     /// Stores a decision in memory. Beyond the limits, entries of an earlier decision are released by the next
     /// [`Coordinator::release_expired`].
     pub(super) fn keep(&mut self, record: Arc<DecisionRecord>) {
-        self.expiries.extend(record.expires.map(|at| (at, record.id)));
+        self.expiries.extend(record.ends().map(|at| (at, record.id)));
         if record.released.is_none() {
             self.count_copies(&record, 1);
             self.promises.begin(&record);
         }
-        let Some(evicted) = self.records.keep(record) else { return };
-        if evicted.released.is_none() {
-            self.count_copies(&evicted, -1);
+        if let Some(evicted) = self.records.keep(record) {
+            self.evict(&evicted);
         }
-        if let Some(at) = evicted.expires {
+    }
+
+    /// Handles a decision that left memory before its end.
+    pub(super) fn evict(&mut self, evicted: &DecisionRecord) {
+        if evicted.released.is_none() {
+            self.count_copies(evicted, -1);
+        }
+        if let Some(at) = evicted.ends() {
             self.expiries.remove(&(at, evicted.id));
         }
         let entries = ExpiredEntries { id: evicted.id, entries: evicted.entries.clone() };
@@ -230,7 +256,7 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn end(&mut self, id: DecisionId) -> Option<Arc<DecisionRecord>> {
         let (record, entries) = self.records.release(id, self.now)?;
         let Some(entries) = entries else { return Some(record) };
-        if let Some(at) = record.expires {
+        if let Some(at) = record.ends() {
             self.expiries.remove(&(at, id));
         }
         self.count_copies(&record, -1);

@@ -1,6 +1,6 @@
 //! Decisions in memory, for explanations, retries and releases. Memory is bounded: beyond the limit, the oldest
 //! decision is evicted, and readable only from the store. Its ledger entries stay (`evicted`). Decisions about running
-//! tasks and guaranteed workloads stay in memory until their end.
+//! tasks and guaranteed workloads stay in memory until their end, and reserved ones until their confirmation.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -60,11 +60,20 @@ impl Records {
             return None;
         }
         let oldest = self.order.pop_front().and_then(|id| self.kept.remove(&id))?;
-        if !matches!(oldest.details.spec, PlacementSpec::Replicas(_)) && oldest.released.is_none() {
+        let stays = !matches!(oldest.details.spec, PlacementSpec::Replicas(_))
+            || oldest.details.reserved_until.is_some();
+        if stays && oldest.released.is_none() {
             self.running.insert(oldest.id, oldest);
             return None;
         }
         Some(oldest)
+    }
+
+    /// Removes a confirmed block that stayed in memory for its confirmation only; `None` for any other decision.
+    pub fn drop_confirmed(&mut self, id: DecisionId) -> Option<Arc<DecisionRecord>> {
+        let is_block =
+            |record: &Arc<DecisionRecord>| matches!(record.details.spec, PlacementSpec::Replicas(_));
+        self.running.get(&id).is_some_and(is_block).then(|| self.running.remove(&id)).flatten()
     }
 
     /// Changes the decision of an id.

@@ -7,6 +7,7 @@ use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::tasks::{AppRequest, Peer, TaskId};
 use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec};
+use leeward_registry::splitmix;
 
 use super::disks::ReportedDiskName;
 use super::readings::Reading;
@@ -80,8 +81,52 @@ pub struct Placement {
 impl Placement {
     /// The placement with its digest. For a large app this takes milliseconds, so it does not run on the actor's loop.
     pub fn with_digest(self) -> Placement {
-        let digest = self.caller.as_ref().map(|_| self.spec.digest(self.lasts, self.reference.as_deref()));
+        let digest =
+            self.caller.as_ref().map(|_| self.spec.digest(self.lasts, self.reference.as_deref(), &[]));
         Placement { digest, ..self }
+    }
+}
+
+/// A placement request whose decision may be held for a short time only.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reservation {
+    /// The request.
+    pub placement: Placement,
+    /// Time after which the decision ends unless it is confirmed; `None` for a decision that needs no confirmation.
+    pub reserve: Option<Nanos>,
+}
+
+impl Reservation {
+    /// A reservation of a placement with its digest, which then includes the time.
+    pub fn of(mut placement: Placement, reserve: Option<Nanos>) -> Reservation {
+        if let (Some(digest), Some(Nanos(reserve))) = (&mut placement.digest, reserve) {
+            *digest = splitmix(*digest ^ splitmix(reserve));
+        }
+        Reservation { placement, reserve }
+    }
+}
+
+/// A placement that the caller decided itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Commitment {
+    /// The request.
+    pub placement: Placement,
+    /// Names of the chosen hosts: in the order of the chain, or of the tasks.
+    pub hosts: Vec<String>,
+    /// Time of the choice; `None` for now. The decision's duration starts at this time.
+    pub chosen: Option<Nanos>,
+}
+
+impl Commitment {
+    /// The commitment with its digest, which includes the hosts.
+    pub fn with_digest(mut self) -> Commitment {
+        let placement = &self.placement;
+        let digest = placement
+            .caller
+            .as_ref()
+            .map(|_| placement.spec.digest(placement.lasts, placement.reference.as_deref(), &self.hosts));
+        self.placement.digest = digest;
+        self
     }
 }
 

@@ -141,7 +141,10 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Record without hosts of a request, and the policy that would decide it.
-    fn dry_run_query(&self, placement: Placement) -> Result<(Arc<DecisionRecord>, PolicySpec), WhatIfError> {
+    fn dry_run_query(
+        &mut self,
+        placement: Placement,
+    ) -> Result<(Arc<DecisionRecord>, PolicySpec), WhatIfError> {
         let id = self.next;
         self.request_of(id, &placement.spec)
             .map_err(|error| WhatIfError::Invalid(error.field, error.message))?;
@@ -230,13 +233,14 @@ impl<A: Addresses> Coordinator<A> {
             PlacementSpec::Replicas(spec) => {
                 let request = spec.request(&fabric, id.0);
                 let request = request.map_err(|error| WhatIfError::Invalid(None, error.message))?;
+                let request = self.engine.with_source(self.now, request);
                 let own = Owner { kind: OwnerKind::File, id: request.file };
                 let snapshot = self.engine.snapshot(SnapshotScope { job: None, without: Some(own) });
                 WhatIfJob::Replicas(snapshot, policy, request, hosts)
             }
             spec @ PlacementSpec::Tasks(tasks) => {
                 let job = self.job_names.number(job_of(spec), id).unwrap_or(JobId::NONE);
-                let request = tasks.request(&fabric, id, job);
+                let request = self.tasks_request(tasks, id, job, &hosts.load);
                 let own = Owner { kind: OwnerKind::App, id: id.0 };
                 let snapshot = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
                 WhatIfJob::Tasks(snapshot, policy, request, hosts)
@@ -304,7 +308,7 @@ impl<A: Addresses> Coordinator<A> {
         }
         if details.note.is_none() && is_truncated(spec) {
             details.note = Some(
-                "the request had more than 32 hosts in `exclude` or `collocate`; such a list is not stored, so this decision \
+                "a list of hosts of the request had more than 32 names; such a list is not stored, so this decision \
                  ignores it"
                     .to_owned(),
             );

@@ -9,8 +9,9 @@ use leeward_ledger::{LedgerSettings, Sample};
 use leeward_placement::Explain;
 use leeward_service::{
     Coordinator, DeviceState, HostReport, HostState, KeptTelemetry, Limits, LinkState, NetworkSnapshot,
-    ReadTelemetry, Reading, Report, TelemetryFile, TelemetryState,
+    ReadTelemetry, Reading, Report, TelemetryState,
 };
+use leeward_telemetry::TelemetryFile;
 use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 

@@ -7,7 +7,9 @@ use super::{DRY_RUN, ID, KEY};
 use crate::http::pages::Page;
 use crate::http::table::Content::{self, Json};
 use crate::http::table::{Operation, Subject, of, path, query};
-use crate::http::{decisions, pages, place, policies, reports, score, search, workloads};
+use crate::http::{
+    batch, commitments, copies, decisions, pages, place, policies, reports, score, search, workloads,
+};
 use leeward_access::Role;
 
 /// Answers to a request that places.
@@ -66,6 +68,26 @@ pub(super) const SUBJECT: Subject = Subject {
         },
         Operation {
             method: Method::POST,
+            path: "/v1/place/batch",
+            role: Some(Role::Place),
+            summary: "Place a list of requests, each with its own result, in one commit.",
+            parameters: &[DRY_RUN],
+            body: Some(of::<batch::BatchBody>),
+            answers: &[(200, "The result of each request.", Json(of::<batch::Results>))],
+            handler: || post(batch::place),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/release",
+            role: Some(Role::Place),
+            summary: "Release a list of decisions, each with its own result, in one commit.",
+            parameters: &[DRY_RUN],
+            body: Some(of::<batch::ReleaseBody>),
+            answers: &[(200, "The result of each release.", Json(of::<batch::Results>))],
+            handler: || post(batch::release),
+        },
+        Operation {
+            method: Method::POST,
             path: "/v1/score/hosts",
             role: Some(Role::Read),
             summary: "Score hosts for a task, without a commitment.",
@@ -73,6 +95,26 @@ pub(super) const SUBJECT: Subject = Subject {
             body: Some(of::<score::ScoreBody>),
             answers: &[(200, "Scores.", Json(of::<score::Scores>))],
             handler: || post(score::hosts),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/choose/read",
+            role: Some(Role::Read),
+            summary: "Order the copies of a block for a reader, without a commitment.",
+            parameters: &[],
+            body: Some(of::<copies::ReadBody>),
+            answers: &[(200, "The copies, the best first.", Json(of::<copies::ChosenCopies>))],
+            handler: || post(copies::read),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/choose/delete",
+            role: Some(Role::Read),
+            summary: "Choose copies of a block to delete, without a commitment.",
+            parameters: &[],
+            body: Some(of::<copies::DeleteBody>),
+            answers: &[(200, "The copies to delete.", Json(of::<copies::ChosenCopies>))],
+            handler: || post(copies::delete),
         },
         Operation {
             method: Method::POST,
@@ -145,6 +187,16 @@ pub(super) const SUBJECT: Subject = Subject {
             handler: || post(decisions::what_if),
         },
         Operation {
+            method: Method::POST,
+            path: "/v1/decisions/{id}/confirm",
+            role: Some(Role::Place),
+            summary: "Confirm a reserved decision, which then stays.",
+            parameters: &[ID, DRY_RUN],
+            body: None,
+            answers: &[(200, "The decision.", Json(of::<decisions::Decision>))],
+            handler: || post(decisions::confirm),
+        },
+        Operation {
             method: Method::GET,
             path: "/v1/commitments",
             role: Some(Role::Read),
@@ -153,6 +205,16 @@ pub(super) const SUBJECT: Subject = Subject {
             body: None,
             answers: &[(200, "Decisions.", Json(of::<Page<decisions::Decision>>))],
             handler: || get(decisions::commitments),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/commitments",
+            role: Some(Role::Place),
+            summary: "Commit a placement of replicas or tasks that the caller decided itself.",
+            parameters: &[KEY, DRY_RUN],
+            body: Some(of::<commitments::CommitmentBody>),
+            answers: DECIDED,
+            handler: || post(commitments::commit),
         },
         Operation {
             method: Method::DELETE,

@@ -7,8 +7,9 @@ use leeward_placement::tasks::{self, TaskPolicy};
 use leeward_records::Clock;
 use leeward_registry::Registration;
 use leeward_service::{
-    AnswerError, CallError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload, PlaceError,
-    ReadError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, VersionConflict, WhatIfError,
+    AnswerError, CallError, ConfirmError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload,
+    PlaceError, ReadError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, VersionConflict,
+    WhatIfError,
 };
 
 use super::{ANSWERED, BROKEN, BUSY, FOLLOWER, NOT_FOUND, Problem, REFUSED, SEQUENCE, STORE};
@@ -114,6 +115,21 @@ impl IntoProblem for PlaceError {
             PlaceError::Invalid(field, detail) => invalid(field, detail),
             PlaceError::StoreReadFailed(problem) => store_unreadable(&problem),
             PlaceError::Panicked => panicked(),
+        }
+    }
+}
+
+impl IntoProblem for ConfirmError {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            ConfirmError::NotFound(id) => Problem::no_decision(&id.to_string()),
+            ConfirmError::Ended(id) => Problem::new(
+                REFUSED,
+                format!("decision {id} has ended, so it cannot be confirmed; place again"),
+            ),
+            ConfirmError::NotReserved(id) => {
+                Problem::new(REFUSED, format!("decision {id} is not reserved, so it needs no confirmation"))
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Error responses: RFC 9457 problem documents, with the remedy in their text.
 
 mod errors;
+mod items;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

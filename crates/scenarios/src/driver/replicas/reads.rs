@@ -227,7 +227,7 @@ impl Driver<'_> {
     fn transfer(&mut self, now: f64, read: u32, host: HostId) -> Result<(), RunError> {
         let record = &self.record.reads[read as usize];
         let block = id(&self.record.blocks[record.block as usize]);
-        let from = match replicas::device_of(&self.world.fabric, host, block) {
+        let from = match replicas::device_of(&self.world.fabric, host, block, None) {
             Some(device) => Endpoint::DeviceRead(host, device),
             None => Endpoint::Host(host),
         };

@@ -105,7 +105,7 @@ impl Driver<'_> {
         let World { fabric, network, hops, .. } = &mut self.world;
         let bytes = piece(record, file).0 as f64;
         let mut flows = Vec::with_capacity(1);
-        replicas::routes(fabric, file.layout, id(record), Some(writer), &copies, |route| {
+        replicas::routes(fabric, file.layout, id(record), None, Some(writer), &copies, |route| {
             hops.clear();
             fabric.path(route, hops);
             if file.flexible {

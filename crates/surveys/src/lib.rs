@@ -5,7 +5,6 @@
 //! service or a host to an arbitrary address. One survey runs at a time, because two surveys would measure each other's
 //! traffic.
 
-mod mesh_rates;
 mod offers;
 mod surveys;
 
@@ -13,9 +12,9 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, read_secret};
 use leeward_probe::control::Secret;
 
-pub use self::mesh_rates::{apply_mesh, mesh_shape};
 pub use self::offers::Offers;
 pub use self::surveys::{Kind, Progress, StartResult, State, Survey, SurveyResult, SurveySpec, Surveys};
+pub use leeward_probe::{apply_mesh, mesh_shape};
 use leeward_settings::ProbeSettings;
 
 /// State of measurements.

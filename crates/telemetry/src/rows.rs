@@ -5,7 +5,7 @@ use leeward_fabric::{Bytes, Load, Nanos};
 use leeward_ledger::EstimateValues;
 use serde::{Deserialize, Serialize};
 
-use crate::core::{KnownHost, KnownReading, Reading, ReportedDiskName, Requests, TelemetryState};
+use leeward_service::{KnownHost, KnownReading, Reading, ReportedDiskName, Requests, TelemetryState};
 
 /// Version of the format.
 const FORMAT: u32 = 1;

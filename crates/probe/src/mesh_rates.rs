@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use leeward_probe::{quantile, report};
 use serde_json::{Value, json};
+
+use crate::{quantile, report};
 
 /// Shape of a cluster file that can store a measured mesh: `pipe` or `hose`.
 ///

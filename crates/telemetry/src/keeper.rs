@@ -6,9 +6,11 @@ use std::time::Duration;
 use leeward_fabric::Nanos;
 use leeward_ledger::LedgerSettings;
 use leeward_records::Clock;
-use leeward_service::{Handle, KeptTelemetry, TelemetryFile, TelemetryState};
+use leeward_service::{Handle, KeptTelemetry, TelemetryState};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use super::file::TelemetryFile;
 
 /// Time limit of the last write, which delays the end of the service.
 const LAST_WRITE: Duration = Duration::from_secs(5);

@@ -1,11 +1,4 @@
-//! Telemetry on a disk, so that a service knows the loads again right after a restart. The service writes the file every
-//! ten seconds and when it stops, and reads it when it starts. Only telemetry that is still fresh counts: as much as
-//! would count if the service had never stopped.
-//!
-//! The coordinator gives its state in pieces and decides between them; another thread names, compresses and writes it. A
-//! file that cannot be read costs the telemetry and never the start.
-
-mod rows;
+//! The file: written in pieces, compressed and with a checksum, and replaced at once.
 
 use std::convert::Infallible;
 use std::fs::{self, File, OpenOptions};
@@ -18,9 +11,9 @@ use std::time::Duration;
 use leeward_fabric::Nanos;
 use leeward_ledger::LedgerSettings;
 
-use self::rows::Rows;
-use crate::actor::Handle;
-use crate::core::{ReadTelemetry, TelemetryState};
+use leeward_service::{Handle, ReadTelemetry, TelemetryState};
+
+use super::rows::Rows;
 
 /// Shortest time between two writes.
 const PERIOD: Duration = Duration::from_secs(10);

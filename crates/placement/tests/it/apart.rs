@@ -1,0 +1,132 @@
+//! Tasks that stay apart, and labels of hosts, under every policy for tasks.
+
+use std::collections::BTreeSet;
+
+use crate::support::{NOW, World};
+use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
+use leeward_ledger::Scratch;
+use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Transfer};
+use leeward_placement::{
+    Apart, Constraint, Constraints, Context, Explain, JobId, LabelValues, Pool, Refusal,
+};
+use leeward_testing::clusters::cluster;
+use proptest::prelude::*;
+
+const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 2, cpus: 8}";
+
+fn app(count: usize, transfers: bool, constraints: Constraints) -> AppRequest {
+    let task = Task { cpus: Cpus(1000), ..Task::default() };
+    let ring = (0..count as u32).filter(|_| transfers && count > 1);
+    let transfer = |at: u32| Transfer { from: at, to: (at + 1) % count as u32, bytes: Bytes(1 << 20) };
+    AppRequest {
+        id: 5,
+        job: JobId(1),
+        tasks: vec![task; count],
+        transfers: ring.map(transfer).collect(),
+        constraints,
+    }
+}
+
+fn place(world: &World, policy: &str, request: &AppRequest) -> Result<Assignment, Refusal> {
+    let policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
+    let mut scratch = Scratch::default();
+    let view = &mut world.ledger.view(NOW, &mut scratch);
+    let mut context = Context { view, pool: &world.pool, seed: 3, explain: Explain::Off };
+    policy.place_one(request, &mut context).map(|decision| decision.choice)
+}
+
+fn world() -> World {
+    let mut world = World::new(CLUSTER);
+    world.report(|_| 0.1);
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// No two tasks share a host or a rack. If there are fewer places than tasks, the request is refused.
+    #[test]
+    fn tasks_are_apart(count in 2_usize..6, transfers in any::<bool>(), racks in any::<bool>()) {
+        let world = world();
+        let apart = Some(if racks { Apart::Rack } else { Apart::Host });
+        let request = app(count, transfers, Constraints { apart, ..Constraints::default() });
+        for registration in tasks::REGISTRY {
+            // The program of the exact policy grows fast.
+            if registration.name == "choreo-exact" && count > 3 {
+                continue;
+            }
+            match place(&world, registration.name, &request) {
+                Ok(hosts) => {
+                    let place = |&host: &HostId| if racks { world.fabric.rack_of(host).0 } else { host.0 };
+                    let places: BTreeSet<u32> = hosts.iter().map(place).collect();
+                    prop_assert_eq!(places.len(), count, "{}: {:?}", registration.name, hosts);
+                }
+                Err(refusal) => {
+                    prop_assert!(racks && count > 4, "{}: {}", registration.name, refusal);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hosts_and_racks_of_other_tasks_are_avoided_with_the_reason() {
+    let world = world();
+    let constraints = Constraints {
+        occupied_hosts: vec![HostId(0)],
+        occupied_racks: [1, 2, 3].map(DomainId).to_vec(),
+        avoids_jobs: true,
+        ..Constraints::default()
+    };
+    assert!(!constraints.only_tags(), "such a task does not move");
+    for policy in ["random", "choreo", "round-robin", "minimum-machines"] {
+        let hosts = place(&world, policy, &app(1, false, constraints.clone())).expect("two hosts are left");
+        assert!([1, 2].contains(&hosts[0].0), "{policy}: {hosts:?}");
+    }
+    let all = Constraints { occupied_racks: (0..4).map(DomainId).collect(), ..Constraints::default() };
+    let refusal = place(&world, "random", &app(1, false, all)).expect_err("no host is left");
+    let expected = Refusal::NoHost { task: 0, alone: true, by_constraint: vec![(Constraint::Apart, 12)] };
+    assert_eq!(refusal, expected);
+    assert!(refusal.to_string().ends_with("12 hosts (a task from which it must stay apart is there)"));
+}
+
+#[test]
+fn the_pool_knows_the_hosts_of_a_job() {
+    let mut pool = Pool::new(cluster(CLUSTER).fabric);
+    for host in [4, 1, 4] {
+        pool.occupy(HostId(host), JobId(7), Cpus(1), Bytes(1));
+    }
+    assert_eq!(pool.hosts_of(JobId(7)), [(HostId(1), 1), (HostId(4), 2)]);
+    assert_eq!(pool.of_job(JobId(7)).hosts_of(JobId(7)).len(), 2);
+    pool.vacate(HostId(4), JobId(7), Cpus(1), Bytes(1));
+    pool.vacate(HostId(1), JobId(7), Cpus(1), Bytes(1));
+    assert_eq!(pool.hosts_of(JobId(7)), [(HostId(4), 1)]);
+    assert_eq!(pool.racks_of(JobId(7)), [(DomainId(1), 1)]);
+    pool.vacate(HostId(4), JobId(7), Cpus(1), Bytes(1));
+    assert_eq!(pool.hosts_of(JobId(7)), []);
+}
+
+#[test]
+fn labels_require_one_of_their_values() {
+    let text = "racks: [{labels: {zone: a, gpu: 'no'}}, {labels: {zone: b}}, {labels: {zone: c}, hosts: \
+                [{name: x, labels: {gpu: v100, zone: d}}, {name: y}]}]\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\n";
+    let fabric = cluster(text).fabric;
+    let pool = Pool::new(fabric.clone());
+    let allowed = |labels: &[(&str, &[&str])]| -> Result<Vec<&str>, String> {
+        let texts = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>();
+        let labels: LabelValues =
+            labels.iter().map(|&(key, values)| (key.to_owned(), texts(values))).collect();
+        let mut constraints = Constraints::default();
+        constraints.require_labels(&fabric, &labels).map_err(|error| error.to_string())?;
+        let request = app(1, false, constraints);
+        let fits = |&host: &HostId| tasks::still_fits(&pool, &request, &[host]);
+        Ok(fabric.all_hosts().filter(fits).map(|host| fabric.host_name(host)).collect())
+    };
+    assert_eq!(allowed(&[("zone", &["a"])]), Ok(vec!["r0h0", "r0h1"]));
+    assert_eq!(allowed(&[("zone", &["b", "c", "nowhere"])]), Ok(vec!["r1h0", "r1h1", "y"]));
+    // The label of a host replaces that of its rack.
+    assert_eq!(allowed(&[("zone", &["d"]), ("gpu", &["v100"])]), Ok(vec!["x"]));
+    assert_eq!(allowed(&[("zone", &["a"]), ("gpu", &["v100"])]), Ok(vec![]));
+    let error = allowed(&[("zone", &["nowhere"])]).expect_err("no host has it");
+    assert!(error.contains("labels.zone") && error.contains("no host has the label `zone`"), "{error}");
+}
