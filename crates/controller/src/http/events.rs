@@ -13,6 +13,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use hyper::body::Frame;
+use leeward_fabric::Nanos;
 use leeward_frames::StreamEncoder;
 use leeward_records::schema::{Id, Time};
 use leeward_records::{Modes, ModesState};
@@ -44,22 +45,47 @@ pub struct EventsQuery {
     racks: bool,
     /// False for a stream without `decision`.
     decisions: bool,
+    /// Largest number of `decision` a second; the others of that second are left out. Default: all.
+    #[schemars(range(min = 1))]
+    decisions_per_s: Option<u32>,
 }
 
 impl Default for EventsQuery {
     /// All events.
     fn default() -> EventsQuery {
-        EventsQuery { racks: true, decisions: true }
+        EventsQuery { racks: true, decisions: true, decisions_per_s: None }
     }
 }
 
-impl EventsQuery {
-    fn includes(&self, record: &EventRecord) -> bool {
-        match record.data {
-            Event::Racks(_) => self.racks,
-            Event::Decision(_) => self.decisions,
+/// Events of a stream by its choice, with the number of decisions that it sent in the present second.
+struct EventFilter {
+    query: EventsQuery,
+    second: u64,
+    sent: u32,
+}
+
+impl EventFilter {
+    fn new(query: EventsQuery) -> EventFilter {
+        EventFilter { query, second: 0, sent: 0 }
+    }
+
+    fn includes(&mut self, record: &EventRecord) -> bool {
+        match &record.data {
+            Event::Racks(_) => self.query.racks,
+            Event::Decision(decision) => self.query.decisions && self.has_room(decision.at),
             Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) | Event::Modes(_) => true,
         }
+    }
+
+    /// Counts a decision of this time; false beyond the limit of its second.
+    fn has_room(&mut self, at: Nanos) -> bool {
+        let Some(limit) = self.query.decisions_per_s else { return true };
+        let second = at.0 / Nanos::SECOND.0;
+        if second != self.second {
+            (self.second, self.sent) = (second, 0);
+        }
+        self.sent = self.sent.saturating_add(1);
+        self.sent <= limit
     }
 }
 
@@ -194,6 +220,9 @@ pub async fn events(
     Params(Query(query)): Params<Query<EventsQuery>>,
 ) -> ApiResult {
     let requested = last_event_id(&headers)?;
+    if query.decisions_per_s == Some(0) {
+        return Err(Problem::field("decisions_per_s", "0: expected at least 1, or `decisions=false`"));
+    }
     let encoding = compression::accepted(&headers);
     let permit = app.events.stream_permit().ok_or_else(Problem::too_many_streams)?;
     let (sender, chunks) = mpsc::channel(1);
@@ -206,7 +235,7 @@ pub async fn events(
     tokio::spawn(async move {
         app.metrics.streams.inc();
         let sender = EventSender { sender, encoder: Some(encoder) };
-        follow(&app, (requested, last), &query, sender).await;
+        follow(&app, (requested, last), EventFilter::new(query), sender).await;
         app.metrics.streams.dec();
         drop(permit);
     });
@@ -264,7 +293,7 @@ impl EventSender {
 async fn follow(
     app: &Arc<AppState>,
     (requested, last): (Option<u64>, u64),
-    query: &EventsQuery,
+    mut filter: EventFilter,
     mut sender: EventSender,
 ) {
     let (events, mut subscribe) = (&app.events, app.events.subscribe());
@@ -297,7 +326,7 @@ async fn follow(
                 }
             };
             position = records.last().map_or(position, |last| last.id);
-            records.retain(|record| query.includes(record));
+            records.retain(|record| filter.includes(record));
             if !records.is_empty() {
                 break records;
             }

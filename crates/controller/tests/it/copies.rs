@@ -8,8 +8,8 @@ use serde_json::json;
 fn a_read_and_a_deletion_are_chosen_by_load_and_nothing_is_committed() {
     let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
     server.report(&idle_but("", 0.0));
-    let busy =
-        ["r0:uplink", "r1:uplink"].map(|link| (link.to_owned(), if link == "r0:uplink" { 1e12 } else { 0.0 }));
+    let busy = ["r0:uplink", "r1:uplink"]
+        .map(|link| (link.to_owned(), if link == "r0:uplink" { 1e12 } else { 0.0 }));
     let egress = (0..3).flat_map(|rack| (0..2).map(move |host| (format!("r{rack}h{host}:egress"), 0.0)));
     server.report(&busy.into_iter().chain(egress).collect::<Vec<_>>());
     let before = server.get("/v1/status").2["epoch"].clone();

@@ -101,8 +101,22 @@ fn a_stream_without_racks_or_decisions_has_all_other_events() {
     assert_eq!(names(&mut quiet, 2), ["hotspot", "cluster"]);
     assert_eq!(decisions.next("decision").2, decision);
     assert_eq!(names(&mut decisions, 1), ["cluster"]);
-    let (status, _, problem) = server.get("/v1/events?racks=maybe");
-    assert_eq!((status, &problem["type"]), (422, &json!("urn:leeward:problem:invalid")));
+    for query in ["racks=maybe", "decisions_per_s=0", "decisions_per_s=-1"] {
+        let (status, _, problem) = server.get(&format!("/v1/events?{query}"));
+        assert_eq!((status, &problem["type"]), (422, &json!("urn:leeward:problem:invalid")), "{query}");
+    }
+}
+
+#[test]
+fn a_stream_has_as_many_decisions_a_second_as_it_asks_for() {
+    // All decisions are in the same second.
+    let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
+    server.report(&idle_but("", 0.0));
+    let mut few = Stream::choose(&server, "?racks=false&decisions_per_s=2", "");
+    let decisions = [(); 3].map(|()| block(&server));
+    assert_eq!(server.patch("/v1/cluster", &json!({ "racks": 4 }), "*").0, 200);
+    assert_eq!([few.any().2, few.any().2], [decisions[0].clone(), decisions[1].clone()]);
+    assert_eq!(few.any().0, "cluster");
 }
 
 #[test]

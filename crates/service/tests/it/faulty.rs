@@ -174,8 +174,13 @@ fn a_state_of_a_host_is_no_telemetry_of_its_links() {
     let report = Report { window: window(10), hosts: vec![down], ..Report::default() };
     coordinator.report(Nanos(10 * SECOND.0), report).expect("a valid report");
     let spec = ReplicasSpec { size: Bytes(1 << 20), replicas: 1, ..ReplicasSpec::default() };
-    let placement =
-        Placement { spec: PlacementSpec::Replicas(spec), caller: None, lasts: None, digest: None };
+    let placement = Placement {
+        spec: PlacementSpec::Replicas(spec),
+        caller: None,
+        lasts: None,
+        reference: None,
+        digest: None,
+    };
     let (decision, _) = decision_of(place_now(&mut coordinator, Nanos(11 * SECOND.0), placement));
     assert_eq!(decision.details.oldest, None, "no window was used");
 }
