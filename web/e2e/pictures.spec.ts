@@ -25,7 +25,6 @@ const BOOK: Picture[] = [
   { name: 'worth', path: 'worth', height: 860 },
   { name: 'service', path: 'service', height: 860 },
   { name: 'phone', path: 'racks', width: 390, height: 844, racks: 1000 },
-  { name: 'demo', path: 'demo', height: 720 },
 ]
 const VARIANTS: [string, Partial<Picture>][] = [
   ['light', {}],

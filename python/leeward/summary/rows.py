@@ -128,11 +128,17 @@ def _mattered(one: Mattered) -> tuple[str, ...]:
         decision["id"],
         decision["time"].replace("T", " ").partition(".")[0],
         subject(decision),
-        "default policy" if decision["by_default"] else "Leeward",
+        _decider(decision),
         "-" if beside is None else _load(beside["decided"]),
         "-" if beside is None else _load(beside["load"]),
         ", ".join(better),
     )
+
+
+def _decider(decision: Decision) -> str:
+    if decision["policy"] == "caller":
+        return "the caller"
+    return "default policy" if decision["by_default"] else "Leeward"
 
 
 def subject(decision: Decision) -> str:

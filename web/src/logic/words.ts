@@ -2,8 +2,8 @@
 export const WORDS = {
   utilization:
     'Mean load of a link as a share of its capacity. The mean follows the reported windows slowly, so that a short peak does not decide a placement.',
-  hot: 'A link is hot while each of its last windows is at the limit or above. The mean follows more slowly: a link may be hot at a mean below the limit, and a mean above the limit may belong to a link that is cool again.',
-  hotFor: 'Time since which every window of the link was at the limit or above.',
+  hot: 'A link is hot while each of its last windows is above the limit. The mean follows more slowly: a link may be hot at a mean below the limit, and a mean above the limit may belong to a link that is cool again.',
+  hotFor: 'Time since which every window of the link was above the limit.',
   lastHour:
     'Mean load of the link over the last hour. The dashed line is the limit; gaps are times without telemetry.',
   peak: 'Highest step of the last hour; a step is the mean of 30 s.',
@@ -24,7 +24,7 @@ export const WORDS = {
   limiting:
     'The bottleneck that the policy saw: the link or device with the least remaining rate on the chosen paths.',
   residual:
-    'Rate that best-effort work may still use: the capacity without measured, pending and reserved load.',
+    'Rate that best-effort work may still use: the usable capacity without measured and pending load. Reserved rates are not subtracted.',
   pending:
     'Load that is placed but not in telemetry yet. A negative value is load that ended but is still in telemetry.',
   reserved: 'Rate that workloads with an SLO have reserved.',
@@ -46,7 +46,7 @@ export const WORDS = {
   connections: 'Open connections of the main listener. Each agent keeps one.',
   hotLinkHours:
     'Sum over links of the time above the limit for hot links. Seen: by telemetry. With and without: the same if all compared decisions had been Leeward’s, or the default policy’s.',
-  blind: 'Decisions for which the load of a link was unknown.',
+  blind: 'Decisions of Leeward’s policy without any telemetry.',
   fallback:
     'Decisions that Leeward’s policy left to the default policy, such as blocks below the threshold of `sinbad`.',
   promise: 'Upper bound on the latency of a request, from the reserved rates on its path.',
