@@ -126,7 +126,7 @@ def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
         _: Http, method: str, path: str, query: Any = None, body: Any = None, *__: Any, **___: Any
     ) -> Answer:
         requests.append((method, path, query or {}, body))
-        return Answer({"items": [], "next": None}, {})
+        return Answer({"items": [], "next": None, "results": []}, {})
 
     monkeypatch.setattr(Http, "ask", ask)
     client = Client()

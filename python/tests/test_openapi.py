@@ -104,7 +104,7 @@ EXPECTED_REFUSALS = re.compile(
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
     r"|expected one of `trace`|expected the host that has the volume|the decision sets it"
     r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes no part in measurements"
-    r"|one for each|two copies|already expired|in the future|has the type|has the label"
+    r"|one for each|two copies|already expired|in the future|has the type|has the label|needs its own"
     r"|give `replicas` or `tasks`"
     r"|no mode is given|is drawn by|in a report of their own|the cluster is a tree|each once|no stage"
 )
@@ -171,7 +171,9 @@ def service(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         assert client.place_replicas("256MiB")["id"] == PATHS["id"]
         client.promise(WORKLOAD)
         survey = client.begin_probe("path", ["r0h0", "r0h1"])["id"]
-        yield Service(url, {"/v1/probes/{id}": survey, "/v1/migrations/{id}": _advised_move(client)})
+        reserved = client.place_replicas("1MiB", reserve="1h")["id"]
+        ids = {"/v1/probes/{id}": survey, "/v1/migrations/{id}": _advised_move(client)}
+        yield Service(url, ids | {"/v1/decisions/{id}/confirm": reserved})
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,8 @@ use leeward_telemetry::TelemetryKeeper;
 
 /// Time limit for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
+/// Time limit of the last write of counts, which delays the end of the service.
+const LAST_PERIODS: Duration = Duration::from_secs(5);
 
 /// Number of scheduler ticks after which a worker polls the global queue. This queue holds tasks that other threads
 /// wake, above all the store's thread. With a small number, a client whose change is already durable does not wait for
@@ -288,6 +290,10 @@ impl Service {
         // Without a timeout, a client that reads nothing would block the shutdown forever.
         let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
         keeper.save(&handle).await;
+        match tokio::time::timeout(LAST_PERIODS, handle.end_periods()).await {
+            Ok(Ok(())) => {}
+            _ => tracing::warn!("the counts of the last ten minutes could not be stored"),
+        }
         Ok(())
     }
 

@@ -63,6 +63,7 @@ impl ObservedStore {
                 }
                 Change::Ended { .. }
                 | Change::Compared(_)
+                | Change::Confirmed(_)
                 | Change::Moved(..)
                 | Change::Migration(_)
                 | Change::Job(..)

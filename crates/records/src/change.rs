@@ -39,6 +39,8 @@ pub enum Change {
     LinkNames(ClusterVersion, Arc<[String]>),
     /// A comparison of a decision is known.
     Compared(Arc<DecisionRecord>),
+    /// A reserved decision was confirmed.
+    Confirmed(Arc<DecisionRecord>),
     /// A decision releases its resources: its work ended, or telemetry shows all of its load.
     Ended {
         /// Id of the decision.

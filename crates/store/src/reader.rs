@@ -30,7 +30,7 @@ pub trait Reader: Send {
     /// [`StoreError`] if the store is unavailable or a row is invalid.
     fn largest_gains(&mut self, range: TimeRange, limit: usize) -> Result<Vec<DecisionRecord>, StoreError>;
 
-    /// Periods of a length that end within the range, in order. Without `links`, their lists of links are empty.
+    /// Periods of a length of which a part is in the range, in order. Without `links`, their lists of links are empty.
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable or a row is invalid.

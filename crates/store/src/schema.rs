@@ -83,6 +83,9 @@ CREATE TABLE decision_search (
     gain BIGINT,
     places TEXT NOT NULL
 );
+CREATE INDEX decision_search_by_time ON decision_search (at, decision);
+CREATE INDEX decision_search_by_client ON decision_search (client, decision) WHERE client IS NOT NULL;
+CREATE INDEX decision_search_by_key ON decision_search (request_key) WHERE request_key IS NOT NULL;
 CREATE INDEX decision_search_by_ref ON decision_search (ref, decision) WHERE ref IS NOT NULL;
 CREATE INDEX decision_search_by_job ON decision_search (job, decision) WHERE job IS NOT NULL;
 CREATE TABLE periods (
@@ -181,15 +184,15 @@ pub const FORGET_PERIODS: &str = "DELETE FROM periods WHERE length = $1 AND ends
 pub const INSERT_LINK_NAMES: &str =
     "INSERT INTO link_names (cluster, names) VALUES ($1, $2) ON CONFLICT (cluster) DO NOTHING";
 
-/// Periods of length $1 that end after $2, up to $3.
+/// Periods of length $1 that end after $2 and began before $3.
 pub const PERIODS: &str = "
 SELECT length, ends, began, cluster, counts, hot, links FROM periods
-WHERE length = $1 AND ends > $2 AND ends <= $3 ORDER BY ends, began";
+WHERE length = $1 AND ends > $2 AND began < $3 ORDER BY ends, began";
 
 /// The same without the links.
 pub const PERIODS_WITHOUT_LINKS: &str = "
 SELECT length, ends, began, cluster, counts, hot, '' FROM periods
-WHERE length = $1 AND ends > $2 AND ends <= $3 ORDER BY ends, began";
+WHERE length = $1 AND ends > $2 AND began < $3 ORDER BY ends, began";
 
 /// Names of the links of version $1.
 pub const LINK_NAMES: &str = "SELECT names FROM link_names WHERE cluster = $1";

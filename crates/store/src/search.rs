@@ -60,6 +60,9 @@ impl Search {
         let time = |at: Nanos| Cell::Number(Some(signed(at.0)));
         condition.add("decision <", self.before.map(|id| Cell::Number(Some(signed(id.0)))));
         condition.add("at >=", self.since.map(time));
+        // The first of these decisions bounds the search.
+        let first = "decision >= (SELECT min(decision) FROM decision_search WHERE at >= %s)";
+        condition.add_template(first, self.since.map(time));
         condition.add("at <", self.until.map(time));
         condition.add("kind =", self.kind.map(Cell::text));
         condition.add("client =", self.client.as_deref().map(Cell::text));
@@ -114,7 +117,7 @@ pub(super) fn searchable(record: &DecisionRecord) -> [Cell<'_>; 11] {
         client,
         key,
         Cell::Text(details.reference.as_deref().map(Cow::from)),
-        Cell::Text(details.job().map(Cow::from)),
+        Cell::Text(details.job().map(|job| cut(job).into())),
         Cell::Number(Some(details.is_fallback().into())),
         gain,
         places,
@@ -133,6 +136,12 @@ pub(super) fn sort_by_gain(found: &mut [DecisionRecord]) {
         let gain = record.details.gain().map_or(0, |gain| gain.rank());
         std::cmp::Reverse((gain.unsigned_abs(), record.id))
     });
+}
+
+/// The first characters of a name. An index of a database takes no long ones, and nobody can search for them.
+fn cut(name: &str) -> &str {
+    const LONGEST: usize = 512;
+    name.char_indices().nth(LONGEST).map_or(name, |(end, _)| &name[..end])
 }
 
 fn host_place(name: &str) -> String {

@@ -237,7 +237,7 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
         Change::Job(name, availability) => execute(schema::UPSERT_JOB, &row::job(name, availability)),
         Change::Cluster(version) => execute(schema::INSERT_CLUSTER, &row::version(version)),
         Change::Modes(modes) => execute(schema::UPSERT_MODES, &[row::modes(modes)?]),
-        Change::Compared(record) => {
+        Change::Compared(record) | Change::Confirmed(record) => {
             execute(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])?;
             update_searchable(record)
         }

@@ -113,6 +113,8 @@ fn check_search(store: &mut dyn Store) {
         (Search { fallback: Some(true), ..of() }, vec![3]),
         (Search { fallback: Some(false), kind: Some("replicas"), ..of() }, vec![6, 2, 1]),
         (Search { host: text("' OR 1=1 --"), ..of() }, vec![]),
+        (Search { since: at(100), ..of() }, vec![]),
+        (Search { since: at(5), host: text("r0h1"), ..of() }, vec![]),
     ];
     for (search, expected) in cases {
         let found = reader.search(&search, 100).expect("the store is readable");
@@ -174,6 +176,9 @@ fn check_periods(store: &mut dyn Store) {
     let range = |since, until| TimeRange { since: Nanos(since), until: Nanos(until) };
     assert_eq!(stored(ten, range(10 * HOUR, 11 * HOUR), true), []);
     assert_eq!(stored(ten, range(9 * HOUR, 10 * HOUR), true).len(), 1);
+    // A period that has not ended is a part of the range.
+    assert_eq!(stored(hour, range(9 * HOUR + HOUR / 2, 9 * HOUR + HOUR / 2 + 1), true).len(), 1);
+    assert_eq!(stored(hour, range(8 * HOUR, 9 * HOUR), true), []);
     // Ten minutes are stored for two days, and hours for 31 days.
     store.apply(&[of(ten, 59 * HOUR, 0.5), of(hour, 60 * HOUR, 0.5)]).expect("the store is writable");
     assert_eq!((stored(ten, all, true).len(), stored(hour, all, true).len()), (1, 2));
@@ -227,4 +232,52 @@ fn forgotten_decisions_are_no_longer_found() {
     store_all(3_000..3_001);
     let found = reader.search(&Search::default(), 10_000).expect("the store is readable");
     assert_eq!(found.last().map(|record| record.id.0), Some(2_000));
+}
+
+/// A database of an earlier version of the program with this number of decisions.
+fn check_upgrade(server: &postgres::Server, decisions: u64) {
+    let database = server.database();
+    let open = || {
+        let url = Database::read(&server.url(&database), None).expect("a valid URL");
+        Postgres::open(url, Durability::Process, 1_000_000).expect("the database is available")
+    };
+    let mut store = open();
+    store.renew_lease("here").expect("the store leads");
+    let all: Vec<Change> = (0..decisions).map(|id| record(id, |_| {})).collect();
+    all.chunks(1_000).for_each(|some| store.apply(some).expect("the store is writable"));
+    drop(store);
+    let earlier =
+        "DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names; UPDATE made SET steps = 4";
+    server.ask(&database, earlier).expect("the database is writable");
+    let mut reader = open().reader().expect("a reader opens");
+    let found = reader.search(&Search::default(), 10_000).map(|found| found.len() as u64);
+    assert_eq!(found, Ok(decisions));
+}
+
+#[test]
+fn decisions_of_earlier_versions_become_searchable() {
+    let Some(server) = postgres::Server::shared() else { return };
+    // The upgrade reads a thousand decisions at a time.
+    [0, 3, 1_000].into_iter().for_each(|decisions| check_upgrade(&server, decisions));
+}
+
+#[test]
+fn a_long_name_of_an_app_can_be_stored_and_is_found_by_its_beginning() {
+    let long: String = (0..9_000_u32).map(|n| char::from(b'a' + (n * n % 25) as u8)).collect();
+    let app = |record: &mut DecisionRecord| {
+        let spec = TasksSpec { name: long.clone(), ..TasksSpec::default() };
+        record.details.spec = PlacementSpec::Tasks(spec);
+    };
+    let check = |store: &mut dyn Store| {
+        store.renew_lease("here").expect("the store leads");
+        store.apply(&[record(1, app)]).expect("the name is not too long");
+        let search = Search { job: Some(long[..512].to_owned()), ..Search::default() };
+        let found = store.reader().and_then(|mut reader| reader.search(&search, 10));
+        assert_eq!(found.map(|found| found.len()), Ok(1));
+    };
+    check(&mut Sqlite::in_memory().expect("enough memory"));
+    if let Some(server) = postgres::Server::shared() {
+        let database = Database::read(&server.url(&server.database()), None).expect("a valid URL");
+        check(&mut Postgres::open(database, Durability::Process, 10).expect("the database is available"));
+    }
 }

@@ -107,4 +107,7 @@ def start_time(argument: str, text: str, end: datetime) -> datetime:
     """A time, or a duration before `end`."""
     if "T" in text or "-" in text or ":" in text:
         return read_time(argument, text)
-    return end - timedelta(milliseconds=read_milliseconds(argument, text, MOST_MS))
+    try:
+        return end - timedelta(milliseconds=read_milliseconds(argument, text, MOST_MS))
+    except OverflowError:
+        raise InputError.about(argument, f"`{text}`: the start is before the year 1") from None

@@ -101,6 +101,7 @@ class HandOver:
         self._lock = Lock()
         self._runs = False
         self._refused: set[str] = set()
+        self._ended: list[str] = []
 
     def begin(self) -> None:
         """Begins to hand over, unless it has begun: the client has just decided alone."""
@@ -115,10 +116,10 @@ class HandOver:
         try:
             while True:
                 pending = self._pending()
-                if not pending:
+                if not pending and self._release_ended():
                     # `begin` sees either the end of this thread, or its decision is in this list.
                     with self._lock:
-                        if not self._pending():
+                        if not self._pending() and not self._ended:
                             self._runs = False
                             break
                     continue
@@ -144,6 +145,8 @@ class HandOver:
 
     def _hand_over(self, decision: Decision) -> bool | None:
         """Hands a decision over; false if there is nothing to hand over, None if the service is away."""
+        if not self._release_ended():
+            return None
         expires = decision["expires"]
         if expires is not None and datetime.fromisoformat(expires) <= self._now():
             self._made.remove(decision["id"])
@@ -151,15 +154,29 @@ class HandOver:
         try:
             at_service = self._commit(decision)
         except (ProblemError, UnreachableError) as error:
-            if is_away(error) or (isinstance(error, ProblemError) and error.passes):
+            is_later = isinstance(error, ProblemError) and (error.passes or error.word == "follower")
+            if is_away(error) or is_later:
                 return None
             log.warning("the service does not accept decision %s, made alone: %s", decision["id"], error)
             self._refused.add(decision["id"])
             return False
         if not self._made.note_handed(decision["id"], at_service):
             # Its work ended, or its caller took it, while it was sent.
-            self._http.ask("DELETE", f"/v1/commitments/{at_service}")
+            self._ended.append(at_service)
             return False
+        return True
+
+    def _release_ended(self) -> bool:
+        """Releases decisions whose work ended while they were handed over; false if the service is away."""
+        while self._ended:
+            try:
+                self._http.ask("DELETE", f"/v1/commitments/{self._ended[0]}")
+            except ProblemError as error:
+                if is_away(error) or error.passes or error.word == "follower":
+                    return False
+            except UnreachableError:
+                return False
+            del self._ended[0]
         return True
 
     def _commit(self, decision: Decision) -> str:

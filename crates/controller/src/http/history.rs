@@ -15,10 +15,7 @@ use super::problem::Problem;
 use super::search::time;
 use super::series::{History, LONGEST_HISTORY, Series, Steps};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
-use super::stored_history::{LONGEST_STORED_STEP, StoredRange};
-
-/// Longest step in seconds of the last hour: all of it.
-const LONGEST_STEP: u64 = 3_600;
+use super::stored_history::{LONGEST_STEP, StoredRange};
 
 /// Range of the history of one link or host.
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +26,7 @@ pub struct SeriesQuery {
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
     /// Length of a step in seconds; default 10, or the shortest possible one.
-    #[schemars(range(min = STEP, max = LONGEST_STORED_STEP), extend("multipleOf" = STEP))]
+    #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
     step_s: Option<u64>,
 }
 
@@ -42,7 +39,7 @@ pub struct HistoryQuery {
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
     /// Length of a step in seconds; default 10, or the shortest possible one.
-    #[schemars(range(min = STEP, max = LONGEST_STORED_STEP), extend("multipleOf" = STEP))]
+    #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
     step_s: Option<u64>,
     /// Links of racks (default) or of hosts.
     kind: Option<LinkOwner>,

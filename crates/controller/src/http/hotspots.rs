@@ -53,6 +53,7 @@ pub struct HotLink {
 
 /// A task on a hot link, or a transfer of a block.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HeavyWork")]
 pub struct Heavy {
     /// Decision that placed it.
     #[schemars(with = "Id")]

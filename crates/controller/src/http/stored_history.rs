@@ -14,7 +14,7 @@ use super::series::{History, LONGEST_HISTORY, Series, Steps};
 use super::state::{ApiResult, AppState};
 
 /// Longest step in seconds: a day.
-pub const LONGEST_STORED_STEP: u64 = 24 * 3_600;
+pub const LONGEST_STEP: u64 = 24 * 3_600;
 const HOUR: Nanos = Nanos(3_600 * Nanos::SECOND.0);
 
 /// A range of the stored history.
@@ -30,10 +30,13 @@ impl StoredRange {
     /// The range of a query; `None` if the query asks for the last hour, or for shorter steps than stored ones.
     ///
     /// # Errors
-    /// [`Problem`] if the step is no multiple of the stored ones.
+    /// [`Problem`] if the step is too long.
     pub fn of(now: Nanos, since: Option<Nanos>, step_s: Option<u64>) -> Result<Option<StoredRange>, Problem> {
         let Some(since) = since.filter(|&since| now.since(since) > HOUR) else { return Ok(None) };
         let ten_minutes = PeriodLength::TenMinutes.length();
+        if let Some(step) = step_s.filter(|&step| step > LONGEST_STEP) {
+            return Err(Problem::field("step_s", format!("{step}: expected at most {LONGEST_STEP}")));
+        }
         let step = step_s.map(|step| Nanos(step.saturating_mul(Nanos::SECOND.0)));
         if step.is_some_and(|step| step < ten_minutes) {
             return Ok(None);
@@ -41,15 +44,9 @@ impl StoredRange {
         let since = since.max(now.since(PeriodLength::Hour.kept()));
         let recent = now.since(since) <= PeriodLength::TenMinutes.kept();
         let length = if recent { PeriodLength::TenMinutes } else { PeriodLength::Hour };
-        let step = step.unwrap_or(length.length());
-        if !step.0.is_multiple_of(length.length().0) || step_s.is_some_and(|step| step > LONGEST_STORED_STEP)
-        {
-            let seconds = length.length().0 / Nanos::SECOND.0;
-            let detail = format!(
-                "expected a multiple of {seconds} up to {LONGEST_STORED_STEP} for a range that begins so early"
-            );
-            return Err(Problem::field("step_s", detail));
-        }
+        // The step of the response is a multiple of the stored ones.
+        let stored = length.length().0;
+        let step = Nanos(step.unwrap_or(length.length()).0.div_ceil(stored) * stored);
         Ok(Some(StoredRange { range: TimeRange { since, until: now }, length, step }))
     }
 
@@ -82,9 +79,9 @@ impl StoredRange {
     /// Means of links by name, in each step.
     fn series(&self, store: &mut dyn Reader, names: Vec<String>) -> Result<Vec<Series>, StoreError> {
         let first = self.range.since.0 / self.step.0;
-        let mut sums = vec![vec![(0.0_f32, 0_u32); self.count()]; names.len()];
+        let mut sums = vec![vec![(0.0_f64, 0.0_f64); self.count()]; names.len()];
         let mut positions = BTreeMap::<ClusterVersion, Vec<Option<usize>>>::new();
-        for Period { ends, cluster, links, .. } in store.periods(self.length, self.range, true)? {
+        for Period { ends, cluster, links, hot, .. } in store.periods(self.length, self.range, true)? {
             if let std::collections::btree_map::Entry::Vacant(vacant) = positions.entry(cluster) {
                 let known = store.link_names(cluster)?;
                 let known: HashMap<&str, usize> =
@@ -95,11 +92,12 @@ impl StoredRange {
             for (sums, position) in sums.iter_mut().zip(&positions[&cluster]) {
                 let mean = position.and_then(|position| links.get(position)?.get());
                 if let (Some(mean), Some((sum, count))) = (mean, step.and_then(|step| sums.get_mut(step))) {
-                    (*sum, *count) = (*sum + mean, *count + 1);
+                    // A part of a period counts by the time that it covers.
+                    (*sum, *count) = (*sum + f64::from(mean) * hot.observed, *count + hot.observed);
                 }
             }
         }
-        let mean = |(sum, count): (f32, u32)| (count > 0).then(|| sum / count as f32);
+        let mean = |(sum, seconds): (f64, f64)| (seconds > 0.0).then(|| (sum / seconds) as f32);
         let series = names.into_iter().zip(sums);
         let series =
             series.map(|(link, sums)| Series { link, utilization: sums.into_iter().map(mean).collect() });
@@ -124,7 +122,9 @@ mod tests {
         assert_eq!(step(of(3_601, Some(10))), None);
         assert_eq!(step(of(3_601, Some(1_200))), Some((PeriodLength::TenMinutes, 1_200)));
         assert_eq!(step(of(3 * 24 * 3_600, None)), Some((PeriodLength::Hour, 3_600)));
-        assert!(of(3 * 24 * 3_600, Some(600)).is_err() && of(7_200, Some(172_800)).is_err());
+        assert_eq!(step(of(3 * 24 * 3_600, Some(610))), Some((PeriodLength::Hour, 3_600)));
+        assert_eq!(step(of(7_200, Some(610))), Some((PeriodLength::TenMinutes, 1_200)));
+        assert!(of(7_200, Some(172_800)).is_err());
         // A range before the stored ones begins with them.
         let all = of(99 * 24 * 3_600, None).ok().flatten().map(|range| range.count());
         assert_eq!(all, Some(31 * 24));

@@ -98,8 +98,11 @@ fn a_transfer_of_a_block_has_its_size_and_receiver_until_telemetry_shows_it() {
     assert!(decision["hosts"].as_array().is_some_and(|hosts| hosts[1..].contains(&to)), "{link}");
     assert_eq!(heaviest, expected);
     assert_eq!(link["unexplained_bps"], link["measured_bps"]);
-    carry(&cluster, &hot_racks, &[]);
-    assert_eq!(hot(server, &downlink)["heaviest"], json!([]));
+    let is_shown = |_: &u32| {
+        carry(&cluster, &hot_racks, &[]);
+        hot(server, &downlink)["heaviest"] == json!([])
+    };
+    assert!((0..60).any(|window| is_shown(&window)), "telemetry never shows the transfer");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use leeward_ledger::LedgerSettings;
 use leeward_placement::tasks;
 use leeward_records::Clock;
 use leeward_service::{NewCluster, PolicyLabels};
-use leeward_store::Sqlite;
+use leeward_store::{Sqlite, Store};
 use serde_json::{Value, json};
 
 /// Four racks of three hosts, whose uplinks carry 1 Gb/s.
@@ -30,24 +30,35 @@ struct Cell {
     hot_s: f64,
 }
 
+/// A service for tasks with a default policy, on a clock of seconds.
+fn service(seconds: &Arc<AtomicU64>, store: Box<dyn Store>) -> Service {
+    let cluster = NewCluster::read("test", CLUSTER).expect("a valid cluster");
+    let both = || Policies {
+        default_tasks: tasks::REGISTRY.make("random", "").ok(),
+        tasks: tasks::REGISTRY.make("leeward", "").ok(),
+        ..policies("threshold: 0B")
+    };
+    let labels = PolicyLabels { tasks: "leeward".into(), default_tasks: Some("random".into()), ..labels() };
+    let service = Service::new(cluster, both, labels, LedgerSettings::default(), 1, store);
+    let mut service = service.expect("the defaults are valid");
+    let now = seconds.clone();
+    let began = "2026-01-21T12:00:00Z".parse().expect("a time");
+    let days = 10 * 24 * 3_600;
+    service.clock = Clock::new(began, move || Nanos((days + now.load(Ordering::Relaxed)) * Nanos::SECOND.0));
+    service
+}
+
 impl Cell {
     fn new() -> Cell {
-        let cluster = NewCluster::read("test", CLUSTER).expect("a valid cluster");
-        let both = || Policies {
-            default_tasks: tasks::REGISTRY.make("random", "").ok(),
-            tasks: tasks::REGISTRY.make("leeward", "").ok(),
-            ..policies("threshold: 0B")
-        };
-        let labels =
-            PolicyLabels { tasks: "leeward".into(), default_tasks: Some("random".into()), ..labels() };
+        let (seconds, running) = (Arc::new(AtomicU64::new(0)), VecDeque::new());
         let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
-        let service = Service::new(cluster, both, labels, LedgerSettings::default(), 1, store);
-        let mut service = service.expect("the defaults are valid");
-        let seconds = Arc::new(AtomicU64::new(0));
-        let now = seconds.clone();
-        let began = "2026-01-31T12:00:00Z".parse().expect("a time");
-        service.clock = Clock::new(began, move || Nanos(now.load(Ordering::Relaxed) * Nanos::SECOND.0));
-        Cell { server: Server::start(service), seconds, running: VecDeque::new(), hot_s: 0.0 }
+        let server = Server::start(service(&seconds, store));
+        Cell { server, seconds, running, hot_s: 0.0 }
+    }
+
+    /// Another service on this clock.
+    fn service(&self, store: Box<dyn Store>) -> Service {
+        service(&self.seconds, store)
     }
 
     fn time(&self, second: u64) -> String {
@@ -85,7 +96,7 @@ impl Cell {
         let traffic = json!({ "critical": { "mean": "200Mbps", "peak": "200Mbps" } });
         let task = json!({ "name": "t", "cpus": 1, "egress": traffic });
         let app = json!({ "name": format!("app {number}"), "tasks": [task] });
-        let body = json!({ "app": app, "job": "web", "ref": format!("pod/{number}") });
+        let body = json!({ "app": app, "job": format!("web {number}"), "ref": format!("pod/{number}") });
         let (status, _, decision) = self.server.post("/v1/place/tasks", &body);
         assert_eq!(status, 201, "{decision}");
         let text = |field: &Value| field.as_str().expect("a text").to_owned();
@@ -166,6 +177,11 @@ fn a_summary_says_what_either_policy_would_have_done() {
     let decided: f64 = steps.iter().map(|step| number(&step["decided"])).sum();
     let kinds = on["decisions"].as_array().expect("a list");
     assert_eq!(decided, kinds.iter().map(|one| number(&one["decided"])).sum::<f64>());
+    // A range of more than two days consists of hours, and the running hour is a part of it.
+    let all = cell.summary("?since=2026-01-22T00:00:00Z");
+    let decided = |summary: &Value| number(&summary["decisions"][0]["decided"]);
+    assert_eq!(all["step_s"], 7_200);
+    assert_eq!(decided(&all), 178.0, "{}", all["decisions"]);
     let (status, _, problem) = cell.server.get("/v1/summary?since=2027-01-01T00:00:00Z");
     assert_eq!((status, &problem["field"]), (422, &json!("since")));
 }
@@ -195,14 +211,14 @@ fn stored_decisions_are_searched_and_links_have_a_long_history() {
         assert_eq!(matching.len(), expected, "{query}");
         assert!(matching.iter().all(|decision| decision[field] == value) && expected > 0, "{query}");
     }
-    assert_eq!(found("job=web&limit=1000").len(), 167);
+    assert_eq!(found("job=web%20600").iter().map(|found| &found["id"]).collect::<Vec<_>>(), [&one["id"]]);
     assert_eq!(found("job=other").len() + found("kind=replicas&host=r0h0").len(), 0);
     let at = one["time"].as_str().expect("a time");
     assert_eq!(found(&format!("since={at}&limit=1000")).len(), 67);
     assert_eq!(found(&format!("until={at}&limit=1000")).len(), 100);
-    let (_, _, page) = cell.server.get("/v1/decisions?job=web&limit=10");
+    let (_, _, page) = cell.server.get("/v1/decisions?policy=leeward&limit=10");
     let next = page["next"].as_str().expect("a further page").to_owned();
-    assert_eq!(found(&format!("job=web&limit=10&after={next}"))[0]["id"], all[10]["id"]);
+    assert_eq!(found(&format!("policy=leeward&limit=10&after={next}"))[0]["id"], all[10]["id"]);
     for field in ["client", "key", "ref", "job", "host", "rack", "policy"] {
         let (status, _, problem) = cell.server.get(&format!("/v1/decisions?{field}="));
         assert_eq!((status, &problem["field"]), (422, &json!(field)));
@@ -219,9 +235,39 @@ fn stored_decisions_are_searched_and_links_have_a_long_history() {
     let (_, _, racks) = cell.server.get(&format!("/v1/history?since={since}&step_s=1200"));
     assert_eq!(racks["series"].as_array().map(Vec::len), Some(8));
     assert_eq!(racks["series"][0]["utilization"].as_array().map(Vec::len), Some(9));
-    let (status, _, problem) = cell.server.get(&format!("/v1/history?since={since}&step_s=610"));
-    assert_eq!((status, &problem["field"]), (422, &json!("step_s")));
+    let (_, _, racks) = cell.server.get(&format!("/v1/history?since={since}&step_s=610"));
+    assert_eq!(racks["step_s"], 1_200, "a step is a multiple of the stored ones");
     // Shorter steps are those of the last hour.
     let (_, _, hour) = cell.server.get(&format!("/v1/links/r0:downlink/history?since={since}&step_s=60"));
     assert_eq!(hour["step_s"], 60);
+}
+
+#[test]
+fn a_stop_loses_no_counts_and_a_commitment_keeps_its_name() {
+    let mut cell = Cell::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("store.db");
+    let store = || Box::new(Sqlite::open(&file, Default::default(), 1_000).expect("the store opens"));
+    cell.server = Server::start(cell.service(store()));
+    cell.run(30);
+    let task = json!({ "name": "t", "cpus": 1 });
+    let tasks = json!({ "app": { "name": "own", "tasks": [task] }, "ref": "pod/own" });
+    let (status, _, own) = cell.server.post("/v1/commitments", &json!({ "hosts": ["r1h0"], "tasks": tasks }));
+    assert_eq!((status, &own["ref"]), (201, &json!("pod/own")), "{own}");
+    cell.step();
+    cell.step();
+    let before = cell.summary("");
+    let next = Server::start(cell.service(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))));
+    std::mem::replace(&mut cell.server, next).end().expect("the service stops");
+    cell.server = Server::start(cell.service(store()));
+    cell.step();
+    cell.step();
+    let after = cell.summary("");
+    assert_eq!(
+        (&before["decisions"], &before["hot_link_hours"]["compared"]),
+        (&after["decisions"], &json!(6))
+    );
+    assert_eq!(before["decisions"][0]["decided"], 6);
+    let (_, _, found) = cell.server.get("/v1/decisions?ref=pod/own");
+    assert_eq!(found["items"][0]["id"], own["id"]);
 }

@@ -73,7 +73,7 @@ fn reservation() -> Reservation {
 
 fn commitment() -> Commitment {
     let placement = Placement { caller: None, ..block() };
-    let hosts = ["r0h0", "r1h0", "r1h1"].map(str::to_owned).to_vec();
+    let hosts = vec!["r1h0".to_owned()];
     Commitment { placement, hosts, chosen: None }
 }
 

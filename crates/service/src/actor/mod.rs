@@ -63,6 +63,8 @@ enum Command {
     Calls(Vec<Call>),
     /// Change of the cluster.
     ChangeCluster(NewCluster, oneshot::Sender<Answer<Changed, VersionConflict>>),
+    /// Stores the running periods.
+    EndPeriods(oneshot::Sender<Answer<(), std::convert::Infallible>>),
     /// Request for a snapshot taken after this command.
     Snapshot(oneshot::Sender<Arc<NetworkSnapshot>>),
     /// Result of a job of the coordinator with this number.
@@ -221,6 +223,17 @@ impl Handle {
         read: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ReadError> {
         self.reader.read(read).await
+    }
+
+    /// Ends the running periods and waits until they are stored, before the service ends.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if they could not be stored.
+    pub async fn end_periods(&self) -> Answer<(), std::convert::Infallible> {
+        let stopped = || CallError::Unavailable(Unavailable::Stopped);
+        let (to, stored) = oneshot::channel();
+        self.inbox.send(Command::EndPeriods(to)).await.map_err(|_| stopped())?;
+        stored.await.map_err(|_| stopped())?
     }
 
     /// What this service saw and did in the running ten minutes, up to the last step of the history, without the loads

@@ -1,7 +1,6 @@
 //! Sums over periods of ten minutes and of an hour, for the history in the store and for the summary. A step of the
 //! history adds to the running periods, and each ten minutes the sums are stored.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_fabric::{Fabric, Nanos, ResourceId};
@@ -14,6 +13,8 @@ use crate::core::StepCounts;
 #[derive(Default)]
 pub(super) struct Periods {
     running: [Option<PeriodSums>; 2],
+    /// Counts that the next step adds.
+    carried: Counts,
     /// Version whose link names were stored last.
     named: Option<ClusterVersion>,
 }
@@ -55,6 +56,7 @@ impl Periods {
                 links: Vec::new(),
             });
             sums.add(step, counts);
+            sums.counts.add(&self.carried);
             let ten_minutes = PeriodLength::TenMinutes.length().0;
             if step.ends.0.is_multiple_of(ten_minutes) {
                 changes.push(Change::Period(Arc::new(sums.period())));
@@ -63,8 +65,24 @@ impl Periods {
                 *running = None;
             }
         }
+        self.carried = Counts::default();
         self.add_names(&mut changes, step.fabric, cluster);
         changes
+    }
+
+    /// Drops the running periods: the next step begins new ones. Names of links are stored again.
+    pub fn restart(&mut self) {
+        *self = Periods::default();
+    }
+
+    /// Stores the names of links again with the next period.
+    pub fn forget_names(&mut self) {
+        self.named = None;
+    }
+
+    /// Adds counts to the next step.
+    pub fn carry(&mut self, counts: &Counts) {
+        self.carried.add(counts);
     }
 
     /// The sums of the running ten minutes, without links.
@@ -119,9 +137,9 @@ impl PeriodSums {
             }
             let (sum, count) = &mut self.links[index];
             (*sum, *count) = (*sum + mean, *count + 1);
-            let (mean, link) = (f64::from(mean), ResourceId(index as u32));
-            let besides = |differences: &BTreeMap<ResourceId, f64>| {
-                let bits = differences.get(&link).copied().unwrap_or(0.0);
+            let mean = f64::from(mean);
+            let besides = |differences: &[f64]| {
+                let bits = differences.get(index).copied().unwrap_or(0.0);
                 if capacity > 0.0 { mean + bits / (capacity * seconds) } else { mean }
             };
             self.hot.observed += seconds;

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::job_threads::JobThreads;
 use super::operation::{Access, Call, Channels, Turn};
-use super::replies::Pending;
+use super::replies::{Pending, Persisted};
 use super::snapshots::{LeaderState, SnapshotPublisher};
 use super::writer::{Batch, GroupCommitWriter, StoreEvent, THREAD_ENDED};
 use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, new_coordinator};
@@ -108,8 +108,6 @@ impl Actor {
             self.finish_turn().await;
             self.publisher.make(&mut self.coordinator);
         }
-        self.publisher.end_periods();
-        self.finish_turn().await;
     }
 
     /// Handles a command.
@@ -123,6 +121,10 @@ impl Actor {
                 self.finish_turn().await;
                 let result = self.change_cluster(new).await;
                 let _ = to.send(result);
+            }
+            Command::EndPeriods(to) => {
+                self.publisher.end_periods();
+                self.pending.push(Box::new(Persisted { to, reply: () }));
             }
             Command::Snapshot(to) => {
                 self.publisher.add_reader(to);
@@ -194,6 +196,7 @@ impl Actor {
             return Ok(());
         }
         self.term = Some(term);
+        self.publisher.restart_periods();
         let telemetry = self.coordinator.telemetry_state();
         let resumed = self.resume(LeaderState::Leader, telemetry).await;
         self.exact &= resumed.is_ok();
@@ -250,6 +253,7 @@ impl Actor {
             self.cluster = read_cluster(&stored.text)?;
             self.publisher.set_cluster(stored);
         }
+        self.publisher.carry(&self.coordinator.take_counts());
         self.coordinator = new_coordinator(&self.make, &self.cluster, leader_state == LeaderState::Leader);
         self.coordinators += 1;
         self.owed.clear();
@@ -344,9 +348,10 @@ impl Actor {
             batch.changes.clear();
         }
         // Each service has its own periods, and only the leader stores its own.
-        let periods = self.publisher.take_changes();
         if self.publisher.leader_state() == LeaderState::Leader {
-            batch.changes.extend(periods);
+            batch.changes.extend(self.publisher.take_changes());
+        } else {
+            self.publisher.drop_changes();
         }
         if batch.changes.is_empty() && batch.replies.is_empty() {
             return;

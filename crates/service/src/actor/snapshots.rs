@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use leeward_fabric::Nanos;
 use leeward_ledger::Epoch;
-use leeward_records::{Change, ClusterVersion, Period, Version};
+use leeward_records::{Change, ClusterVersion, Counts, Period, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::history::{BucketSums, History};
@@ -186,6 +186,24 @@ impl SnapshotPublisher {
     /// Changes of periods since the last call.
     pub fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
+    }
+
+    /// Drops the changes of periods since the last call, because this service does not lead.
+    pub fn drop_changes(&mut self) {
+        if !std::mem::take(&mut self.changes).is_empty() {
+            self.periods.forget_names();
+        }
+    }
+
+    /// Begins new periods, because this service has become the leader: the earlier leader stored its own.
+    pub fn restart_periods(&mut self) {
+        self.periods.restart();
+        self.changes.clear();
+    }
+
+    /// Adds counts of a coordinator that is replaced to the next step.
+    pub fn carry(&mut self, counts: &Counts) {
+        self.periods.carry(counts);
     }
 
     /// Ends the running periods. The next call of [`SnapshotPublisher::take_changes`] returns them.

@@ -94,6 +94,7 @@ impl<A: Addresses> Coordinator<A> {
         let placed = self.engine.commit_decision(self.now, &request, decision, &mut self.outputs);
         if let Some(placed) = placed {
             self.finish_placement(id, Ok(placed));
+            self.follow_none_unless_compared(id);
         }
         self.handle_outputs();
         let Some(request) = self.app_request(id) else { return };

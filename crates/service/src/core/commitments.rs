@@ -13,6 +13,7 @@ use leeward_records::{Beside, DecisionDetails, DecisionId, DecisionRecord, Mode,
 use super::completion::PlaceTo;
 use super::error::PlaceError;
 use super::job_names::job_of;
+use super::other_choices::choices;
 use super::request::{Commitment, Placement};
 use super::{Addresses, Coordinator};
 
@@ -32,7 +33,7 @@ impl<A: Addresses> Coordinator<A> {
             Ok(resolved) => resolved,
             Err(error) => return self.reply_to_place(to, Err(error)),
         };
-        let Placement { spec, caller, digest, .. } = commitment.placement;
+        let Placement { spec, caller, reference, digest, .. } = commitment.placement;
         let job = self.hold_job(&spec, id);
         let committed = self.give(id, &spec, job, &hosts, terms, true);
         let (details, entries) = match committed {
@@ -52,7 +53,7 @@ impl<A: Addresses> Coordinator<A> {
                 self.hosts.add_copy(host, self.now, spec.size);
             }
         }
-        let details = DecisionDetails { digest, ..details };
+        let details = DecisionDetails { reference, digest, ..details };
         self.record(id, caller, lasts, details, entries, vec![to]);
         self.apply(Input::Wake);
     }
@@ -69,9 +70,10 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let (id, at) = (self.next, self.now);
         let (hosts, terms, lasts) = self.resolve(&commitment)?;
-        let Placement { spec, caller, .. } = commitment.placement;
+        let Placement { spec, caller, reference, .. } = commitment.placement;
         let job = self.job_names.number(job_of(&spec), id).unwrap_or(JobId::NONE);
         let (details, entries) = self.give(id, &spec, job, &hosts, terms, false)?;
+        let details = DecisionDetails { reference, ..details };
         let expires = lasts.map(|lasts| self.now.plus(lasts));
         Ok(Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released: None }))
     }
@@ -150,11 +152,14 @@ impl<A: Addresses> Coordinator<A> {
         }
         let modes = self.modes_in_force();
         let (mode, other) = match spec {
-            PlacementSpec::Tasks(_) => (modes.tasks, &self.labels.tasks),
-            _ => (modes.replicas, &self.labels.replicas),
+            PlacementSpec::Tasks(_) => (modes.tasks, self.labels.tasks.clone()),
+            _ => (modes.replicas, self.labels.replicas.clone()),
         };
         Self::mark(&mut details, mode, Decider::Default);
-        details.beside = comparison.map(|comparison| Beside::of(&fabric, other, &comparison));
+        if commit {
+            self.follow_choices(id, spec, true, choices(hosts, comparison.as_ref()));
+        }
+        details.beside = comparison.map(|comparison| Beside::of(&fabric, &other, &comparison));
         let entries = match (commit, app, spec) {
             (false, ..) => Vec::new(),
             (true, Some(request), _) => self.engine.commit_given_app(&request, decision),

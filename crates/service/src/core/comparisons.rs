@@ -9,6 +9,7 @@ use leeward_records::{Beside, Change, DecisionId};
 
 use super::admission::guarantee_beside;
 use super::job::{AdmissionInput, CompareInput, CompareOutput, JobKind, Panicked};
+use super::other_choices::choices;
 use super::{Addresses, Coordinator};
 
 /// Largest number of waiting comparisons. Beyond it, decisions have no comparison.
@@ -38,11 +39,11 @@ impl<A: Addresses> Coordinator<A> {
         snapshot: EngineSnapshot,
         request: AppRequest,
     ) {
-        let Some(record) = self.records.get(id) else { return };
+        let Some(record) = self.records.get(id) else { return self.follow_none() };
         let fabric = self.engine.ledger().fabric();
         let hosts: Option<Assignment> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();
         let policy = self.policy_label(by.other(), &record.details.spec);
-        let Some(hosts) = hosts else { return };
+        let Some(hosts) = hosts else { return self.follow_none() };
         let input = Some(CompareInput::App(snapshot.into(), request.into(), by, hosts));
         self.comparisons.push(PendingComparison { id, input, policy });
         self.start_next_comparison();
@@ -80,7 +81,7 @@ impl<A: Addresses> Coordinator<A> {
                 Beside::of(self.engine.ledger().fabric(), &policy, &comparison)
             }
             Ok(CompareOutput::Promise(answer)) => guarantee_beside(&policy, answer),
-            Ok(CompareOutput::App(None)) | Err(Panicked) => return,
+            Ok(CompareOutput::App(None)) | Err(Panicked) => return self.follow_none(),
         };
         let changed = self.records.change(id, |record| record.details.beside = Some(beside));
         let Some(record) = changed.cloned() else { return };
@@ -95,9 +96,7 @@ impl<A: Addresses> Coordinator<A> {
         };
         let fabric = self.engine.ledger().fabric();
         let hosts: Option<Assignment> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();
-        let choices = hosts.as_ref().zip(comparison.other.as_ref().ok());
-        let choices =
-            choices.map(|(hosts, (other, load))| [(&hosts[..], &comparison.committed), (&other[..], load)]);
+        let choices = hosts.as_ref().and_then(|hosts| choices(hosts, Some(comparison)));
         self.follow_choices(id, &record.details.spec, record.details.by_default, choices);
     }
 }

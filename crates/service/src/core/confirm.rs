@@ -20,7 +20,7 @@ impl<A: Addresses> Coordinator<A> {
         }
         let details = DecisionDetails { reserved_until: None, ..record.details.clone() };
         let Some(record) = self.replace_details(id, details) else { return Ok(record) };
-        self.changes.push(Change::Compared(record.clone()));
+        self.changes.push(Change::Confirmed(record.clone()));
         if let Some(dropped) = self.records.drop_confirmed(id) {
             self.evict(&dropped);
             self.release_expired();

@@ -27,7 +27,7 @@ impl<A: Addresses> Coordinator<A> {
             Change::Moved(record, entries) => self.replace_entries((*record).clone(), entries)?,
             Change::Migration(migration) => self.migrations.note(migration),
             Change::Modes(modes) => self.follow_modes(modes),
-            Change::Compared(record) => {
+            Change::Compared(record) | Change::Confirmed(record) => {
                 self.replace_details(record.id, record.details.clone());
             }
             Change::Job(name, availability) => self.set_job_limits(&name, availability),

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use leeward_engine::NoMove;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{EntryId, find_link};
 use leeward_placement::moves::Running;
-use leeward_records::{DecisionId, MigrationState, PlacementSpec, ReplicasSpec};
+use leeward_records::{DecisionId, DecisionRecord, MigrationState, PlacementSpec, ReplicasSpec};
 
 use super::{Addresses, Coordinator};
 
@@ -119,10 +120,14 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Adds the transfers of copies that the ledger counts.
+    /// Adds the transfers of copies whose load telemetry does not show wholly yet.
     fn find_transfers(&self, fabric: &Fabric, found: &mut BTreeMap<ResourceId, Found>) {
         let ledger = self.engine.ledger();
-        for record in self.records.last(None).filter(|record| record.released.is_none()) {
+        let lifetime = self.evicted.lifetime();
+        let is_recent = |record: &&Arc<DecisionRecord>| {
+            record.released.is_none() && self.now.since(record.at) <= lifetime
+        };
+        for record in self.records.last(None).filter(is_recent) {
             let PlacementSpec::Replicas(ReplicasSpec { size, .. }) = record.details.spec else { continue };
             for entry in record.entries.iter().filter_map(|&id: &EntryId| ledger.entry(id)) {
                 let hops = || entry.hops.iter().map(|hop| hop.resource);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use leeward_engine::Comparison;
 use leeward_fabric::{Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Demand, Entry};
 use leeward_placement::replicas;
@@ -16,9 +17,10 @@ use super::{Addresses, Coordinator};
 
 /// Largest number of decisions whose other choice is followed.
 const MAX_FOLLOWED: usize = 20_000;
-/// Largest number of links that the traffic of a followed decision crosses, summed over its transfers and both choices.
-const MAX_LINKS: usize = 20_000;
-/// Time after which a transfer without a known rate counts as ended.
+/// Largest number of links that the traffic of all followed decisions crosses, summed over their transfers and both
+/// choices. A step adds each of them once, which takes a few milliseconds.
+const MAX_LINKS: usize = 500_000;
+/// Longest time of a transfer.
 const LONGEST: Nanos = Nanos(3_600 * Nanos::SECOND.0);
 
 /// Traffic on some links, from a time up to an end.
@@ -53,6 +55,8 @@ struct Choices {
 pub(super) struct OtherChoices {
     /// Choices of decisions, and of moves by the index of the task.
     followed: BTreeMap<(DecisionId, Option<u32>), Choices>,
+    /// Number of links that their traffic crosses.
+    links: usize,
     counts: ComparedCounts,
 }
 
@@ -70,22 +74,49 @@ pub struct ComparedCounts {
 pub struct StepCounts {
     /// Numbers of decisions and moves.
     pub counts: Counts,
-    /// Bits that each link would have carried besides, if all compared decisions had been Leeward's. Negative if fewer.
-    pub with_leeward: BTreeMap<ResourceId, f64>,
+    /// Bits that each link would have carried besides, in order of ids up to the last with a difference, if all compared decisions had been Leeward's. Negative if fewer.
+    pub with_leeward: Vec<f64>,
     /// The same, if all had been the default policy's.
-    pub without_leeward: BTreeMap<ResourceId, f64>,
+    pub without_leeward: Vec<f64>,
     /// Numbers of decisions with and without another choice.
     pub compared: ComparedCounts,
 }
 
+impl Choices {
+    /// Ends the traffic that has not ended before.
+    fn end(&mut self, now: Nanos) {
+        for traffic in self.decided.iter_mut().chain(&mut self.other) {
+            traffic.until = Some(traffic.until.map_or(now, |until| until.min(now)));
+        }
+    }
+
+    /// Number of links that the traffic crosses.
+    fn links(&self) -> usize {
+        self.decided.iter().chain(&self.other).map(|traffic| traffic.links.len()).sum()
+    }
+}
+
+/// The choices of a comparison: hosts with the load on their links. `None` without a comparison, or if the other policy
+/// refused the request.
+pub(super) fn choices<'a>(
+    decided: &'a [HostId],
+    comparison: Option<&'a Comparison<Vec<HostId>>>,
+) -> Option<[(&'a [HostId], &'a PathLoad); 2]> {
+    let comparison = comparison?;
+    let (other, load) = comparison.other.as_ref().ok()?;
+    Some([(decided, &comparison.committed), (other, load)])
+}
+
 impl OtherChoices {
     fn follow(&mut self, key: (DecisionId, Option<u32>), choices: Option<Choices>) {
-        let links = |traffic: &[Traffic]| traffic.iter().map(|traffic| traffic.links.len()).sum::<usize>();
-        let fits = |choices: &Choices| links(&choices.decided) + links(&choices.other) <= MAX_LINKS;
+        let fits = |choices: &Choices| self.links + choices.links() <= MAX_LINKS;
         match choices.filter(fits) {
             Some(choices) if self.followed.len() < MAX_FOLLOWED => {
-                self.counts.compared += 1;
-                self.followed.insert(key, choices);
+                self.links += choices.links();
+                match self.followed.insert(key, choices) {
+                    None => self.counts.compared += 1,
+                    Some(before) => self.links -= before.links(),
+                }
             }
             _ => self.counts.uncompared += 1,
         }
@@ -94,9 +125,14 @@ impl OtherChoices {
     /// Ends the traffic of a decision, and of the moves of its tasks.
     fn end(&mut self, id: DecisionId, now: Nanos) {
         for (_, choices) in self.followed.range_mut((id, None)..=(id, Some(u32::MAX))) {
-            for traffic in choices.decided.iter_mut().chain(&mut choices.other) {
-                traffic.until = Some(traffic.until.map_or(now, |until| until.min(now)));
-            }
+            choices.end(now);
+        }
+    }
+
+    /// Ends the traffic of a decision, and not that of the moves of its tasks.
+    fn end_decision(&mut self, id: DecisionId, now: Nanos) {
+        if let Some(choices) = self.followed.get_mut(&(id, None)) {
+            choices.end(now);
         }
     }
 
@@ -108,33 +144,40 @@ impl OtherChoices {
             let sums = if choices.by_default { &mut step.with_leeward } else { &mut step.without_leeward };
             for (traffic, sign) in [(&mut choices.decided, -1.0), (&mut choices.other, 1.0)] {
                 for (link, bits) in traffic.iter().flat_map(|traffic| traffic.bits(from, to)) {
-                    *sums.entry(link).or_default() += sign * bits;
+                    if sums.len() <= link.index() {
+                        sums.resize(link.index() + 1, 0.0);
+                    }
+                    sums[link.index()] += sign * bits;
                 }
                 traffic.retain(|traffic| traffic.until.is_none_or(|until| until > to));
             }
             !(choices.decided.is_empty() && choices.other.is_empty())
         });
+        self.links = self.followed.values().map(Choices::links).sum();
         step
     }
 }
 
-/// Traffic of entries whose slowest flow has this rate.
-fn traffic_of(fabric: &Fabric, entries: &[Entry], rate: Option<Load>, now: Nanos) -> Vec<Traffic> {
-    let traffic = entries.iter().map(|entry| {
+/// Traffic of entries whose slowest flow has this rate; `None` if a transfer has no known rate.
+fn traffic_of(fabric: &Fabric, entries: &[Entry], rate: Option<Load>, now: Nanos) -> Option<Vec<Traffic>> {
+    let mut traffic = Vec::with_capacity(entries.len());
+    for entry in entries {
         let (rate, until) = match &entry.demand {
             Demand::Elastic { bytes, flows, .. } => {
-                let rate = rate.map_or(0.0, |rate| rate.0.max(0) as f64 * f64::from(*flows));
-                let seconds = (bytes.0 as f64 * 8.0 / rate.max(1.0)).min(LONGEST.as_secs_f64());
+                let rate = rate.filter(|rate| rate.0 > 0)?.0 as f64 * f64::from(*flows);
+                let seconds = (bytes.0 as f64 * 8.0 / rate).min(LONGEST.as_secs_f64());
                 (rate, Some(now.plus(Nanos((seconds * Nanos::SECOND.0 as f64) as u64))))
             }
             Demand::Stream { mean_bps, .. } | Demand::Envelope { mean_bps, .. } => (*mean_bps as f64, None),
         };
         let links = entry.hops.iter().filter(|hop| fabric.kind(hop.resource) != ResourceKind::Device);
-        let links =
+        let links: Vec<_> =
             links.map(|hop| (hop.resource, rate * hop.work / leeward_fabric::BITS_PER_BYTE)).collect();
-        Traffic { links, from: now, until }
-    });
-    traffic.filter(|traffic| !traffic.links.is_empty()).collect()
+        if !links.is_empty() {
+            traffic.push(Traffic { links, from: now, until });
+        }
+    }
+    Some(traffic)
 }
 
 /// Traffic of a request at its hosts.
@@ -188,11 +231,18 @@ impl<A: Addresses> Coordinator<A> {
         let choices = choices.and_then(|choices| {
             let [decided, other] = choices.map(|(hosts, load)| {
                 let entries = entries_of(&fabric, id, spec, hosts, now)?;
-                Some(traffic_of(&fabric, &entries, load.rate, now))
+                traffic_of(&fabric, &entries, load.rate, now)
             });
             Some(Choices { by_default, decided: decided?, other: other? })
         });
         self.other_choices.follow((id, None), choices);
+    }
+
+    /// Counts a decision whose other choice stays unknown, unless its record has a comparison.
+    pub(super) fn follow_none_unless_compared(&mut self, id: DecisionId) {
+        if self.records.get(id).is_some_and(|record| record.details.beside.is_none()) {
+            self.follow_none();
+        }
     }
 
     /// Counts a decision whose other choice stays unknown.
@@ -209,6 +259,13 @@ impl<A: Addresses> Coordinator<A> {
             MigrationState::Advised | MigrationState::Refused | MigrationState::Expired => return,
         };
         let key = (migration.decision, Some(migration.index));
+        let decision = self.other_choices.followed.get(&(migration.decision, None));
+        if by_default && decision.is_some_and(|choices| choices.by_default) {
+            // Leeward would have placed the task elsewhere, so that it would not have to move.
+            return;
+        }
+        // The task is no longer where its decision put it.
+        self.other_choices.end_decision(migration.decision, self.now);
         let choices = self.choices_of_move(migration, by_default);
         match self.other_choices.followed.get_mut(&key).filter(|known| known.by_default == by_default) {
             // The task moved before: without Leeward, it would still be at its first host.
@@ -228,7 +285,7 @@ impl<A: Addresses> Coordinator<A> {
         (request.tasks, request.transfers) = (vec![task], Vec::new());
         let at = |host: &str| {
             let entries = tasks::traffic(fabric, &request, &[fabric.host(host)?], self.now);
-            Some(traffic_of(fabric, &entries, None, self.now))
+            traffic_of(fabric, &entries, None, self.now)
         };
         let (from, to) = (at(&migration.from)?, at(&migration.to)?);
         let (decided, other) = if by_default { (from, to) } else { (to, from) };
@@ -240,9 +297,14 @@ impl<A: Addresses> Coordinator<A> {
         self.other_choices.end(id, self.now);
     }
 
+    /// Numbers of decisions and moves since the last call.
+    pub fn take_counts(&mut self) -> Counts {
+        std::mem::take(&mut self.counts)
+    }
+
     /// What was counted since the last call, with the loads of the choices that were not made between two times.
     pub fn take_step(&mut self, from: Nanos, to: Nanos) -> StepCounts {
-        let counts = std::mem::take(&mut self.counts);
+        let counts = self.take_counts();
         self.other_choices.step(from, to, counts)
     }
 }

@@ -15,6 +15,7 @@ use super::completion::{Completion, PlaceTo};
 use super::error::{CallError, PlaceError, ReleaseError};
 use super::evicted::ExpiredEntries;
 use super::idempotency::{Lookup, RequestState};
+use super::other_choices::choices;
 use super::reply::{DecisionLookup, Placed};
 use super::request::{Placement, Reservation};
 use super::{Addresses, Coordinator, Waiting};
@@ -99,8 +100,8 @@ impl<A: Addresses> Coordinator<A> {
         self.handle_outputs();
         if let Some((snapshot, request)) = input {
             self.queue_comparison(id, by, snapshot, request);
-        } else if later {
-            self.follow_none();
+        } else if compare {
+            self.follow_none_unless_compared(id);
         }
     }
 
@@ -172,12 +173,9 @@ impl<A: Addresses> Coordinator<A> {
         let mut details =
             DecisionDetails::of(&fabric, &policy, spec.for_storage(), &decision.choice, &decision);
         Self::mark(&mut details, mode, ruling.by);
-        let is_compared_later = ruling.compare && comparison.is_none();
-        if !is_compared_later {
-            let choices = comparison.as_ref().and_then(|comparison| {
-                let (hosts, load) = comparison.other.as_ref().ok()?;
-                Some([(&decision.choice[..], &comparison.committed), (&hosts[..], load)])
-            });
+        let choices = choices(&decision.choice, comparison.as_ref());
+        let may_come_later = ruling.compare && matches!(details.spec, PlacementSpec::Tasks(_));
+        if choices.is_some() || !may_come_later {
             self.follow_choices(id, &details.spec, details.by_default, choices);
         }
         details.beside = comparison.map(|comparison| Beside::of(&fabric, &other, &comparison));

@@ -194,7 +194,7 @@ impl<'a> Batch<'a> {
                 Change::Modes(modes) => {
                     others.push((&statements.upsert_modes, values([row::modes(modes)?])));
                 }
-                Change::Compared(record) => {
+                Change::Compared(record) | Change::Confirmed(record) => {
                     let cells = [row::details(record)?, number(record.id.0)];
                     others.push((&statements.update_details, values(cells)));
                     others.push(update_searchable(record));

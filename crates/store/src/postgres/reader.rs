@@ -80,7 +80,8 @@ async fn begin(database: &Database) -> Result<(Client, JoinHandle<()>), StoreErr
     let (client, driver) = database.connect().await?;
     let set =
         format!("SET default_transaction_read_only = on; SET statement_timeout = '{}s'", PATIENCE.as_secs());
-    client.batch_execute(&set).await?;
+    let done = tokio::time::timeout(PATIENCE, client.batch_execute(&set)).await;
+    done.map_err(|_| StoreError::Silent(PATIENCE))??;
     Ok((client, driver))
 }
 

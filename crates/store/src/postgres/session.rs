@@ -107,6 +107,10 @@ async fn add_searchable(upgrade: &Transaction<'_>) -> Result<(), StoreError> {
         let records: Result<Vec<DecisionRecord>, StoreError> =
             rows.iter().map(|row| Ok(row::read_decision(row)?.0)).collect();
         let records = records?;
+        // Empty arrays have no type.
+        if records.is_empty() {
+            return Ok(());
+        }
         let searchable = text::columns(records.iter().map(search::searchable).collect());
         reply_within(LONG_PATIENCE, async { upgrade.execute_raw(&insert, searchable).await.map(drop) })
             .await?;

@@ -42,7 +42,9 @@ impl Touched {
                 Change::Ended { id, .. } => touched.ended.insert(signed(id.0)),
                 Change::Migration(migration) => touched.migrations.insert(signed(migration.id)),
                 Change::Job(name, _) | Change::JobOver(name) => touched.jobs.insert(name.clone()),
-                Change::Compared(record) => touched.compared.insert(signed(record.id.0)),
+                Change::Compared(record) | Change::Confirmed(record) => {
+                    touched.compared.insert(signed(record.id.0))
+                }
                 Change::Modes(_) => std::mem::replace(&mut touched.modes, true),
                 Change::Period(_) | Change::LinkNames(..) => continue,
                 Change::Cluster(_) => std::mem::replace(&mut touched.cluster, true),
