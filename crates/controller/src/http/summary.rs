@@ -187,11 +187,11 @@ fn summarize<'a>(
     }
 }
 
-/// The running period, if the range includes it and this service stores it.
+/// The running period, if a part of it is in the range and this service stores it.
 fn running(app: &AppState, range: TimeRange) -> Option<Arc<Period>> {
     let running = app.handle.running_period()?;
     let is_leader = *app.handle.leader_state().borrow() == LeaderState::Leader;
-    (is_leader && running.began >= range.since && running.began < range.until).then_some(running)
+    (is_leader && running.ends > range.since && running.began < range.until).then_some(running)
 }
 
 pub async fn summary(
