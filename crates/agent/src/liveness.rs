@@ -15,7 +15,7 @@ use crate::event::Event;
 /// Time by which a thread may be late: a report takes at most ten seconds, and a loaded host some more.
 const LATE: Nanos = Nanos(30 * Nanos::SECOND.0);
 
-/// What the threads of the reporters said last.
+/// Last result of each reporter's thread.
 pub struct Liveness {
     notifier: Option<Notifier>,
     is_ready: bool,

@@ -139,7 +139,7 @@ impl Store for ObservedStore {
         loaded
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+    fn reader(&self) -> Result<Reader, StoreError> {
         self.store.reader()
     }
 

@@ -2,6 +2,7 @@
 //! outlive the fabric.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use leeward_engine::Comparison;
@@ -249,13 +250,10 @@ pub struct Limit {
 impl DecisionDetails {
     /// Sets the racks of the hosts.
     pub fn set_racks(&mut self, fabric: &Fabric) {
-        self.racks.clear();
-        for host in self.hosts.iter().filter_map(|name| fabric.host(name)) {
-            let rack = fabric.domain_name(fabric.rack_of(host));
-            if !self.racks.iter().any(|known| known == rack) {
-                self.racks.push(rack.to_owned());
-            }
-        }
+        let mut known = BTreeSet::new();
+        let racks = self.hosts.iter().filter_map(|name| Some(fabric.rack_of(fabric.host(name)?)));
+        let racks = racks.filter(|&rack| known.insert(rack));
+        self.racks = racks.map(|rack| fabric.domain_name(rack).to_owned()).collect();
     }
 
     /// True if Leeward's policy left the decision to the default policy.

@@ -1,5 +1,4 @@
-//! What a service saw and did in a period: numbers of decisions and of task moves, times of hot links, and the load of
-//! each link.
+//! Sums over a period: numbers of decisions and of task moves, times of hot links, and the mean load of each link.
 
 use std::collections::BTreeMap;
 
@@ -188,7 +187,7 @@ impl LinkMean {
     }
 }
 
-/// What a service saw and did in a period.
+/// Sums over a period.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Period {
     /// Start of the part of the period that this row describes. A service that starts within a period begins a new row.

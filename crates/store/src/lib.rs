@@ -158,7 +158,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// [`StoreError`] if the connection cannot be opened.
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
+    fn reader(&self) -> Result<Reader, StoreError>;
 
     /// Stores changes, all of them or none.
     ///

@@ -9,8 +9,8 @@ use leeward_records::{ClusterVersion, LinkMean, Period, PeriodLength};
 use serde::de::DeserializeOwned;
 
 use super::StoreError;
-use super::reader::TimeRange;
-use super::row::{Cell, ResultRow, number_or_zero, signed, unreadable};
+use super::TimeRange;
+use super::row::{Cell, ResultRow, number_or_zero, unreadable};
 
 const TABLE: &str = "periods";
 
@@ -41,8 +41,8 @@ pub fn forgotten(period: &Period) -> [Cell<'static>; 2] {
 }
 
 /// Parameters of [`super::schema::PERIODS`].
-pub fn range(length: PeriodLength, range: TimeRange) -> [i64; 3] {
-    [signed(length.length().0), signed(range.since.0), signed(range.until.0)]
+pub fn range(length: PeriodLength, range: TimeRange) -> [Cell<'static>; 3] {
+    [length.length().0, range.since.0, range.until.0].map(Cell::number)
 }
 
 /// Period from a row of [`super::schema::PERIODS`].

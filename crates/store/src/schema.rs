@@ -108,7 +108,7 @@ CREATE TABLE link_names (
 /// First version of the schema with [`INSERT_SEARCH`].
 pub const SEARCHABLE: i64 = 5;
 
-/// All decisions, without what they hold.
+/// All decisions, without their held resources.
 pub const ALL_DECISIONS: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, CAST(NULL AS TEXT) FROM decisions ORDER BY id";
 
@@ -193,6 +193,10 @@ WHERE length = $1 AND ends > $2 AND began < $3 ORDER BY ends, began";
 pub const PERIODS_WITHOUT_LINKS: &str = "
 SELECT length, ends, began, cluster, counts, hot, '' FROM periods
 WHERE length = $1 AND ends > $2 AND began < $3 ORDER BY ends, began";
+
+/// Versions of the cluster that the periods of length $1 between $2 and $3 belong to.
+pub const PERIOD_VERSIONS: &str =
+    "SELECT DISTINCT cluster FROM periods WHERE length = $1 AND ends > $2 AND began < $3 ORDER BY cluster";
 
 /// Names of the links of version $1.
 pub const LINK_NAMES: &str = "SELECT names FROM link_names WHERE cluster = $1";

@@ -188,8 +188,8 @@ impl Store for Sqlite {
         Ok(decisions)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        Ok(Box::new(SqliteReader::open(&self.path, self.kind == Kind::Memory)?))
+    fn reader(&self) -> Result<Reader, StoreError> {
+        Ok(Reader::new(SqliteReader::open(&self.path, self.kind == Kind::Memory)?))
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {

@@ -169,7 +169,14 @@ fn check_periods(store: &mut dyn Store) {
         .expect("the store is writable");
     let mut reader = store.reader().expect("a reader opens");
     let all = TimeRange { since: Nanos(0), until: Nanos(10_000 * HOUR) };
-    let mut stored = |length, range, links| reader.periods(length, range, links).expect("readable");
+    let mut stored = |length, range, links| {
+        let mut all = Vec::new();
+        match links {
+            true => reader.each_period(length, range, |period| all.push(period)).expect("readable"),
+            false => all = reader.periods(length, range).expect("readable"),
+        }
+        all
+    };
     assert_eq!(stored(hour, all, true), [period(hour, 10 * HOUR, 0.3)]);
     let without = Period { links: Vec::new(), ..period(ten, 10 * HOUR, 0.5) };
     assert_eq!(stored(ten, all, false), [without]);
@@ -182,6 +189,7 @@ fn check_periods(store: &mut dyn Store) {
     // Ten minutes are stored for two days, and hours for 31 days.
     store.apply(&[of(ten, 59 * HOUR, 0.5), of(hour, 60 * HOUR, 0.5)]).expect("the store is writable");
     assert_eq!((stored(ten, all, true).len(), stored(hour, all, true).len()), (1, 2));
+    assert_eq!(reader.versions(ten, all), Ok(vec![ClusterVersion(3)]));
     assert_eq!(reader.link_names(ClusterVersion(3)).as_deref(), Ok(&links[..]));
     assert_eq!(reader.link_names(ClusterVersion(4)), Ok(Vec::new()));
 }

@@ -1,4 +1,4 @@
-"""`leeward report`: whether it was worth it."""
+"""`leeward report`: summary of decisions, moves and hot links."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -51,7 +51,7 @@ def report(
     ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Show what a service decided, and whether that helped.
+    """Show a summary of decisions, moves and hot links.
 
     Counts of decisions, moves and refusals; the time that links were hot, with Leeward's choices and with
     those of the default policy; and the ten decisions that mattered most. In shadow mode, the same numbers

@@ -342,7 +342,7 @@ class Client(PlacementMethods, ProbeMethods):
         return _cluster(self._http.ask("PATCH", "/v1/cluster", None, dict(fields), _version(version)))
 
     def summary(self, *, since: datetime | None = None, until: datetime | None = None) -> Summary:
-        """What the service saw and did: by default, in the last 24 hours."""
+        """Summary of a range of time, by default of the last 24 hours."""
         query = {
             name: None if at is None else time_text(name, at)
             for name, at in (("since", since), ("until", until))

@@ -1,4 +1,4 @@
-"""Fields of a summary: what a service saw and did over a range of time."""
+"""Fields of a summary of a range of time."""
 
 from typing import TypedDict
 
@@ -79,4 +79,4 @@ Summary = TypedDict(
         "mattered": list[Mattered],
     },
 )
-"""What a service saw and did."""
+"""Summary of a range of time."""

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about what a service saw and did."""
+"""One self-contained HTML page of a summary."""
 
 from datetime import datetime
 from os import PathLike
@@ -25,7 +25,7 @@ def page(summary: Summary, cluster: str) -> str:
     """The page as text. It loads nothing from outside.
 
     Args:
-        summary: What the service saw and did.
+        summary: The summary.
         cluster: Name of the cluster, for the heading.
     """
     start, end = datetime.fromisoformat(summary["from"]), datetime.fromisoformat(summary["to"])

@@ -1,4 +1,4 @@
-"""Tables and sentences about what a service saw and did."""
+"""Tables and sentences of a summary."""
 
 from leeward._quantities import percent_text
 from leeward.client.summary_types import Mattered, Summary
@@ -21,7 +21,7 @@ ESTIMATE = (
     "the links of the other choice. A transfer keeps the rate that the network allowed when it was decided, "
     "a task its mean rate. Decisions without a comparison count as they were made."
 )
-"""How the time that links would have been hot is estimated."""
+"""Method of the estimate of the time that links would have been hot."""
 WORDS = (
     ("by default", "The default policy decided, because of the mode: shadow, off, or outside the canary."),
     ("fallback", "Leeward's policy left the decision to the default policy; `leeward explain` shows why."),
@@ -77,7 +77,7 @@ def hot_rows(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def effect_sentence(summary: Summary) -> str:
-    """Whether Leeward's choices would help, in one sentence."""
+    """Effect of Leeward's choices on hot links, in one sentence."""
     hot = summary["hot_link_hours"]
     if not hot["observed"]:
         return "No link was seen in this time, so nothing can be said about hot links."
@@ -142,7 +142,7 @@ def _decider(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """What a decision is about, in the client's words if it gave any."""
+    """Subject of a decision, in the client's words if it gave any."""
     request = decision["request"]
     if decision["ref"]:
         return decision["ref"]

@@ -116,7 +116,7 @@ function sentence(decision: Decision, other: PolicyResult, removed: Set<number>,
   return `${other.policy} would choose ${added.size} of ${other.hosts.length} hosts differently.`
 }
 
-/** What a list shows of a decision on one line. */
+/** Fields of a decision in a list, on one line. */
 export interface Line {
   /** Reference, job or name of the work. */
   name: string

@@ -55,7 +55,7 @@ export function movesSentence(hour: Migration[]): string {
   return `${quantity(hour.length, 'move')} in the last hour: ${parts.join(', ')}.`
 }
 
-/** Whether the moves helped, in one sentence. */
+/** Effect of the moves, in one sentence. */
 export function effectSentence(hour: Migration[], effect: (move: Migration) => Effect): string {
   const done = hour.filter(({ state }) => state === 'done')
   if (done.length === 0) return 'No task was moved, so there is no effect to show.'

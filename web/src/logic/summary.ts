@@ -13,7 +13,7 @@ export function saved({ hot_link_hours: { with_leeward, without_leeward } }: Sum
   return without_leeward > 0 ? 1 - with_leeward / without_leeward : null
 }
 
-/** Whether the service was worth it, in one or two sentences. */
+/** Effect of the service on hot links, in one or two sentences. */
 export function verdict(summary: Summary): string {
   const { compared, with_leeward, without_leeward } = summary.hot_link_hours
   if (compared === 0)

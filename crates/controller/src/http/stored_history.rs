@@ -77,26 +77,27 @@ impl StoredRange {
     }
 
     /// Means of links by name, in each step.
-    fn series(&self, store: &mut dyn Reader, names: Vec<String>) -> Result<Vec<Series>, StoreError> {
+    fn series(&self, store: &mut Reader, names: Vec<String>) -> Result<Vec<Series>, StoreError> {
+        let mut positions = BTreeMap::<ClusterVersion, Vec<Option<usize>>>::new();
+        for cluster in store.versions(self.length, self.range)? {
+            let known = store.link_names(cluster)?;
+            let known: HashMap<&str, usize> =
+                known.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
+            positions.insert(cluster, names.iter().map(|name| known.get(name.as_str()).copied()).collect());
+        }
         let first = self.range.since.0 / self.step.0;
         let mut sums = vec![vec![(0.0_f64, 0.0_f64); self.count()]; names.len()];
-        let mut positions = BTreeMap::<ClusterVersion, Vec<Option<usize>>>::new();
-        for Period { ends, cluster, links, hot, .. } in store.periods(self.length, self.range, true)? {
-            if let std::collections::btree_map::Entry::Vacant(vacant) = positions.entry(cluster) {
-                let known = store.link_names(cluster)?;
-                let known: HashMap<&str, usize> =
-                    known.iter().enumerate().map(|(position, name)| (name.as_str(), position)).collect();
-                vacant.insert(names.iter().map(|name| known.get(name.as_str()).copied()).collect());
-            }
+        store.each_period(self.length, self.range, |Period { ends, cluster, links, hot, .. }| {
             let step = ((ends.0 - 1) / self.step.0).checked_sub(first).map(|step| step as usize);
-            for (sums, position) in sums.iter_mut().zip(&positions[&cluster]) {
+            let positions = positions.get(&cluster).into_iter().flatten();
+            for (sums, position) in sums.iter_mut().zip(positions) {
                 let mean = position.and_then(|position| links.get(position)?.get());
-                if let (Some(mean), Some((sum, count))) = (mean, step.and_then(|step| sums.get_mut(step))) {
+                if let (Some(mean), Some((sum, seconds))) = (mean, step.and_then(|step| sums.get_mut(step))) {
                     // A part of a period counts by the time that it covers.
-                    (*sum, *count) = (*sum + f64::from(mean) * hot.observed, *count + hot.observed);
+                    (*sum, *seconds) = (*sum + f64::from(mean) * hot.observed, *seconds + hot.observed);
                 }
             }
-        }
+        })?;
         let mean = |(sum, seconds): (f64, f64)| (seconds > 0.0).then(|| (sum / seconds) as f32);
         let series = names.into_iter().zip(sums);
         let series =

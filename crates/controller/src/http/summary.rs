@@ -1,4 +1,4 @@
-//! What the service saw and did over a range of time: whether it was worth it.
+//! Summary of a range of time: numbers of decisions and moves, and times of hot links with and without Leeward.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,13 +100,13 @@ pub struct SummaryStep {
 /// A decision that mattered.
 #[derive(Serialize, JsonSchema)]
 pub struct Mattered<'a> {
-    /// Difference that Leeward's choice makes, whether it was made or not.
+    /// Difference between Leeward's choice and the default policy's, for decisions of either.
     gain: Gain,
     /// The decision.
     decision: Decision<'a>,
 }
 
-/// What the service saw and did.
+/// Summary of a range of time.
 #[derive(Serialize, JsonSchema)]
 pub struct Summary<'a> {
     /// Start of the range.
@@ -203,7 +203,7 @@ pub async fn summary(
     let length = if recent { PeriodLength::TenMinutes } else { PeriodLength::Hour };
     let running = running(&app, range);
     let read = app.handle.read(move |store| {
-        let periods = store.periods(length, range, false)?;
+        let periods = store.periods(length, range)?;
         Ok((periods, store.largest_gains(range, MATTERED)?))
     });
     let (mut periods, mattered) = read.await.map_err(|error| error.problem(&app.clock))?;

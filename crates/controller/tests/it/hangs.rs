@@ -74,7 +74,7 @@ impl Store for FaultyStore {
         self.store.decisions(ids)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+    fn reader(&self) -> Result<Reader, StoreError> {
         self.store.reader()
     }
 

@@ -220,7 +220,7 @@ impl Handle {
     /// [`ReadError`] if too many reads wait, or the store cannot be read.
     pub async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&mut Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ReadError> {
         self.reader.read(read).await
     }
@@ -236,8 +236,8 @@ impl Handle {
         stored.await.map_err(|_| stopped())?
     }
 
-    /// What this service saw and did in the running ten minutes, up to the last step of the history, without the loads
-    /// of links. `None` before the first step.
+    /// Sums of the running ten minutes, up to the last step of the history, without the loads of links. `None` before the
+    /// first step.
     pub fn running_period(&self) -> Option<Arc<Period>> {
         self.published.running.load_full()
     }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 /// Largest number of reads that wait.
 const MAX_WAITING: usize = 64;
 /// A read with its reply.
-type Read = Box<dyn FnOnce(&mut dyn Reader) + Send>;
+type Read = Box<dyn FnOnce(&mut Reader) + Send>;
 
 /// Failure of a read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -34,12 +34,12 @@ impl ReaderThread {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(mut reader: Box<dyn Reader>) -> std::io::Result<ReaderThread> {
+    pub fn start(mut reader: Reader) -> std::io::Result<ReaderThread> {
         let (reads, inbox) = sync_channel::<Read>(MAX_WAITING);
         std::thread::Builder::new().name("leeward-read".to_owned()).spawn(move || {
             while let Ok(read) = inbox.recv() {
                 // A panic is a bug in one read. Its reply is dropped, and later reads run.
-                if catch_unwind(AssertUnwindSafe(|| read(&mut *reader))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| read(&mut reader))).is_err() {
                     tracing::error!("a read of the store panicked");
                 }
             }
@@ -53,7 +53,7 @@ impl ReaderThread {
     /// [`ReadError`] if too many reads wait, or the store cannot be read.
     pub async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&mut Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ReadError> {
         let (sender, result) = oneshot::channel();
         let read: Read = Box::new(move |reader| {

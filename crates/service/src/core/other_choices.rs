@@ -69,7 +69,7 @@ pub struct ComparedCounts {
     pub uncompared: u64,
 }
 
-/// What a coordinator counted since the last step of the history.
+/// Sums of a coordinator over a step of the history.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StepCounts {
     /// Numbers of decisions and moves.
@@ -180,23 +180,27 @@ fn traffic_of(fabric: &Fabric, entries: &[Entry], rate: Option<Load>, now: Nanos
     Some(traffic)
 }
 
-/// Traffic of a request at its hosts.
-fn entries_of(
+/// Traffic of a request at each of two choices of hosts. `None` for a guarantee, or if the traffic has no known rate.
+fn both_traffics(
     fabric: &Fabric,
     id: DecisionId,
     spec: &PlacementSpec,
-    hosts: &[HostId],
+    choices: [(&[HostId], &PathLoad); 2],
     now: Nanos,
-) -> Option<Vec<Entry>> {
-    match spec {
+) -> Option<[Vec<Traffic>; 2]> {
+    let [decided, other] = match spec {
         PlacementSpec::Replicas(spec) => {
-            Some(replicas::traffic(fabric, &spec.request(fabric, id.0).ok()?, hosts, now))
+            let request = spec.request(fabric, id.0).ok()?;
+            choices.map(|(hosts, load)| (replicas::traffic(fabric, &request, hosts, now), load.rate))
         }
         PlacementSpec::Tasks(spec) => {
-            Some(tasks::traffic(fabric, &spec.request(fabric, id, JobId::NONE), hosts, now))
+            let request = spec.request(fabric, id, JobId::NONE);
+            choices.map(|(hosts, load)| (tasks::traffic(fabric, &request, hosts, now), load.rate))
         }
-        PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => None,
-    }
+        PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => return None,
+    };
+    let traffic = |(entries, rate): (Vec<Entry>, _)| traffic_of(fabric, &entries, rate, now);
+    Some([traffic(decided)?, traffic(other)?])
 }
 
 impl<A: Addresses> Coordinator<A> {
@@ -228,13 +232,8 @@ impl<A: Addresses> Coordinator<A> {
             return;
         }
         let (fabric, now) = (self.engine.ledger().fabric().clone(), self.now);
-        let choices = choices.and_then(|choices| {
-            let [decided, other] = choices.map(|(hosts, load)| {
-                let entries = entries_of(&fabric, id, spec, hosts, now)?;
-                traffic_of(&fabric, &entries, load.rate, now)
-            });
-            Some(Choices { by_default, decided: decided?, other: other? })
-        });
+        let traffics = choices.and_then(|choices| both_traffics(&fabric, id, spec, choices, now));
+        let choices = traffics.map(|[decided, other]| Choices { by_default, decided, other });
         self.other_choices.follow((id, None), choices);
     }
 
@@ -302,7 +301,7 @@ impl<A: Addresses> Coordinator<A> {
         std::mem::take(&mut self.counts)
     }
 
-    /// What was counted since the last call, with the loads of the choices that were not made between two times.
+    /// Sums since the last call, with the loads of the choices that were not made between two times.
     pub fn take_step(&mut self, from: Nanos, to: Nanos) -> StepCounts {
         let counts = self.take_counts();
         self.other_choices.step(from, to, counts)

@@ -1,4 +1,4 @@
-//! Workload files of workloads that arrive: what they may state, and what a refusal means.
+//! Workload files of arriving workloads: valid fields, and refusals.
 
 use leeward_fabric::input::Text;
 use leeward_slo::bound::bounds;

@@ -178,8 +178,8 @@ impl Store for Postgres {
         self.run(async |store| store.session().await?.decisions(ids).await)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        Ok(Box::new(PostgresReader::new(self.database.clone())?))
+    fn reader(&self) -> Result<Reader, StoreError> {
+        Ok(Reader::new(PostgresReader::new(self.database.clone())?))
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {

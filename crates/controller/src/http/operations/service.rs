@@ -61,7 +61,7 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/summary",
             role: Some(Role::Read),
-            summary: "Get what the service saw and did: decisions, moves, hot links with and without Leeward.",
+            summary: "Get a summary of decisions, moves and hot links, with and without Leeward.",
             parameters: &[query::<summary::SummaryQuery>()],
             body: None,
             answers: &[(200, "The summary.", Json(of::<summary::Summary>))],
