@@ -26,9 +26,10 @@ const JOBS: u64 = 100;
 
 /// The requests to send.
 pub struct Schedule<'a> {
-    /// Number of agents. Each reports once per second on average.
     pub agents: u64,
     pub racks: u64,
+    /// Reports per second of all agents together.
+    pub reports: u64,
     /// Placements per second.
     pub placements: u64,
     /// Percentage of the placements that are tasks instead of blocks.
@@ -56,6 +57,14 @@ pub struct Results {
     pub skipped: u64,
     /// Error responses.
     pub rejected: u64,
+}
+
+impl Results {
+    /// The given quantile of the sorted waits, in microseconds; 0 without waits.
+    pub fn quantile_us(&self, share: f64) -> f64 {
+        let at = (self.waits.len() as f64 * share) as usize;
+        self.waits.get(at.min(self.waits.len().saturating_sub(1))).copied().unwrap_or(0) as f64
+    }
 }
 
 /// Results of all requests.
@@ -98,12 +107,12 @@ fn gap(numbers: &mut Numbers, rate: u64) -> Duration {
 
 /// All requests, in order of their due times.
 fn requests(schedule: &Schedule<'_>) -> Vec<Request> {
-    let Schedule { agents, placements, tasks, length, .. } = *schedule;
+    let Schedule { agents, reports, placements, tasks, length, .. } = *schedule;
     let (mut numbers, mut kinds, until) = (Numbers::new(1), Numbers::new(3), WARM_UP + length);
     let (mut requests, mut last) = (Vec::new(), vec![Duration::ZERO; agents as usize]);
     let (mut due, mut count) = (Duration::ZERO, 0);
     while due < until {
-        due += gap(&mut numbers, agents);
+        due += gap(&mut numbers, reports);
         // Consecutive reports come from distant hosts.
         let agent = count * 7_919 % agents;
         requests.push(Request::Report { agent, from: last[agent as usize], due });

@@ -12,9 +12,12 @@
 //! tasks, which expire on their own.
 //!
 //! `--readers` compares the plain load with the same load beside four readers of snapshots.
+//!
+//! `--curve` raises the rates of both kinds of requests together, up to the limit of the core.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
+mod curve;
 mod generator;
 mod process;
 mod readers;
@@ -58,6 +61,9 @@ fn main() {
          {RACKS} racks",
         CONNECTIONS.0, CONNECTIONS.1
     );
+    if arguments.iter().any(|one| one == "--curve") {
+        return curve::measure(&schedule(seconds));
+    }
     println!(
         "{:<34} {:>10} {:>11} {:>9} {:>9} {:>9} {:>9}",
         "", "requests/s", "responses/s", "p50", "p99", "p99.9", "most"
@@ -100,6 +106,7 @@ fn schedule(seconds: u64) -> Schedule<'static> {
     Schedule {
         agents: AGENTS,
         racks: RACKS,
+        reports: AGENTS,
         placements: PLACEMENTS,
         tasks: 0,
         tokens: None,
@@ -124,21 +131,16 @@ fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
             continue;
         }
         results.waits.sort_unstable();
-        let all = results.waits.len();
-        let quantile = |share: f64| {
-            let at = ((all as f64 * share) as usize).min(all.saturating_sub(1));
-            format!("{:.2} ms", results.waits.get(at).copied().unwrap_or(0) as f64 / 1e3)
-        };
+        let quantile = |share: f64| format!("{:.2} ms", results.quantile_us(share) / 1e3);
         for (share, percentile) in [(0.5, "p50"), (0.99, "p99")] {
-            let at = (share * results.waits.len() as f64) as usize;
-            let wait = results.waits.get(at).copied().unwrap_or(0) as f64;
+            let wait = results.quantile_us(share);
             leeward_testing::bench::record(&format!("load, {name}: {what}, {percentile}"), "us", wait);
         }
         println!(
             "{:<34} {:>10} {:>11} {:>9} {:>9} {:>9} {:>9}",
             format!("{name}: {what}"),
             (results.sent - results.filled) / seconds,
-            all as u64 / seconds,
+            results.waits.len() as u64 / seconds,
             quantile(0.5),
             quantile(0.99),
             quantile(0.999),
