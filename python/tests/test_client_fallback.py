@@ -321,7 +321,7 @@ def test_a_state_that_cannot_be_read_is_reported_once(
     monkeypatch.setattr("leeward.client.standby.read_state", fails)
     client = Client(service.start(), fallback=Fallback(refresh_s=0.01))
     until(lambda: bool(client.place_replicas("1MiB")) and len(reads) > 3)
-    message = "the client cannot read the state of the cluster for its fallback: the token may not read"
+    message = "the client cannot read the state of the cluster for outage decisions: the token may not read"
     assert caplog.messages == [message]
 
 

@@ -1,4 +1,4 @@
-//! Water-filling from zero: the fallback if a cascade takes too long.
+//! Water-filling from zero, used if a cascade takes too long.
 //!
 //! All levels rise together from zero. The resource that fills first fixes its members at that level. An entry that
 //! reaches its ceiling stays there, and the others continue to rise. This is the textbook algorithm (Bertsekas and

@@ -8,7 +8,7 @@
 //!   MaxMin     the allocation: entries, and a level for each saturated resource
 //!     cascade, handover     the solver; the limits of entries
 //!     watch                 resources with spare capacity
-//!     filling               fallback: solution from zero
+//!     filling               solution from zero, if a cascade takes too long
 //! ```
 //!
 //! # Model

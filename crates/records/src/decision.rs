@@ -184,7 +184,7 @@ pub enum Effect {
     Worse,
     /// The load of a crossed link was unknown, or the decision is about a guarantee.
     Unknown,
-    /// One of the policies refused the request.
+    /// The policy that did not decide refused the request.
     Refused,
 }
 

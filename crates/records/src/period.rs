@@ -19,7 +19,7 @@ pub struct DecisionCounts {
     pub decided: u64,
     /// Decisions by the default policy, because of the mode.
     pub by_default: u64,
-    /// Requests that were rejected.
+    /// Requests that were refused, so that nothing was decided.
     pub refused: u64,
     /// Decisions of Leeward's policy without any telemetry.
     pub blind: u64,
@@ -33,7 +33,7 @@ pub struct DecisionCounts {
     pub worse: u64,
     /// Comparisons without an effect, because the load of a link was unknown.
     pub unknown: u64,
-    /// Comparisons in which one of the policies rejected the request.
+    /// Comparisons in which the policy that did not decide refused the request.
     pub one_refused: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct MoveCounts {
     pub advised: u64,
     /// Moves that were made.
     pub done: u64,
-    /// Moves that a client rejected.
+    /// Moves that the system that runs the task refused.
     pub refused: u64,
     /// Moves without an answer in time.
     pub expired: u64,

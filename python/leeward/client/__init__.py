@@ -6,7 +6,8 @@
     'http://127.0.0.1:7600'
 
 Requests are idempotent. The client repeats a request for up to `patience_s` after a lost answer, or while the
-service is busy or restarts. With `fallback=Fallback()` it decides placements alone while the service is away.
+service is busy or restarts. With `fallback=Fallback()` it makes outage decisions: it decides placements alone
+while the service is away.
 """
 
 from leeward.client.client import Client

@@ -1,4 +1,4 @@
-"""Decisions of a client alone: a policy without loads, on the last known state of the cluster.
+"""Outage decisions: a policy without loads, on the last known state of the cluster.
 
 A decision depends on the state, the policy, the seed and the request with its key, and on nothing else.
 """

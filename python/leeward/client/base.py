@@ -1,4 +1,4 @@
-"""Base of the client: connection to the service, and decisions while it is away."""
+"""Base of the client: connection to the service, and outage decisions."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -43,7 +43,8 @@ class ClientBase:
             timeout_s: Time limit for an answer.
             patience_s: Time during which a request is repeated while the service is busy or does not answer;
                 0 to send it once.
-            fallback: Settings of decisions while the service is away; by default there are none.
+            fallback: Settings of outage decisions, which the client makes alone while the service is away. By
+                default, it makes none.
             sleep: Waits for some seconds.
             clock: Clock in seconds, with any origin.
             new_key: Returns a unique key for each placement.

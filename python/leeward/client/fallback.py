@@ -1,4 +1,8 @@
-"""Settings of decisions that a client makes while the service is away."""
+"""Settings of outage decisions: placements that a client decides alone while the service is away.
+
+The names of outage decisions in Python have the word `fallback`. The fields and metrics `fallback` of the
+service count other decisions: those that its policy left to the default policy.
+"""
 
 import math
 from collections.abc import Mapping
@@ -13,25 +17,25 @@ from leeward.simulation import name_policy
 
 @dataclass(frozen=True, kw_only=True)
 class Fallback:
-    """Settings of decisions while the service is away.
+    """Settings of outage decisions.
 
-    A file system that loses Sinbad's master falls back to the default placement policy (Sinbad, section 3.2).
-    A client with these settings does so for replicas and tasks, on the cluster and the state of its hosts
-    that it read last. Loads of links age within seconds, so its policies get none. Guarantees (`promise`,
+    A file system that loses Sinbad's master uses the default placement policy (Sinbad, section 3.2). A client
+    with these settings does so for replicas and tasks, on the cluster and the state of its hosts that it read
+    last. Loads of links age within seconds, so its policies get none. Guarantees (`promise`,
     `place_volume`) need the whole ledger, so the client cannot make them alone.
 
     Attributes:
         replicas: Policy for replicas, with settings after colons.
         tasks: Policy for tasks.
-        cluster: Cluster for decisions before the client has read that of the service: a `Cluster`, or
+        cluster: Cluster for outage decisions before the client has read that of the service: a `Cluster`, or
             anything that `Cluster(...)` takes.
         wait_s: Time for which a placement is sent and repeated before the client decides it alone.
         retry_s: Time between checks if the service is back, made in the background.
         refresh_s: Least time between reads of cluster and hosts, made in the background after placements.
-        seed: Seed of all decisions; each also depends on the key of its request.
+        seed: Seed of outage decisions; each also depends on the key of its request.
         most: Greatest number of decisions that are stored in `Client.made_alone`; the oldest are dropped.
-        hand_over: True to commit these decisions to the service once it answers again. They then count as the
-            service's own. False leaves them to the caller, in `Client.made_alone`.
+        hand_over: True to commit outage decisions to the service once it answers again. They then count as
+            the service's own. False leaves them to the caller, in `Client.made_alone`.
 
     Raises:
         InputError: A policy, the cluster or a number is invalid.

@@ -1,4 +1,4 @@
-"""Decisions that a client made alone, and their hand-over to the service once it answers again."""
+"""Outage decisions, and their hand-over to the service once it answers again."""
 
 import logging
 from collections.abc import Callable
@@ -19,7 +19,7 @@ log = logging.getLogger("leeward.client")
 
 
 class MadeAlone:
-    """Decisions that a client made alone. Threads may share it."""
+    """Outage decisions of a client. Threads may share it."""
 
     def __init__(self, most: int) -> None:
         """No decisions yet; at most `most` of each state are stored, and the oldest are dropped."""
@@ -82,7 +82,7 @@ class MadeAlone:
 
 
 class HandOver:
-    """Commits decisions that the client made alone to the service, in a thread of its own."""
+    """Commits outage decisions to the service, in a thread of its own."""
 
     def __init__(
         self,

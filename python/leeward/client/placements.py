@@ -14,7 +14,7 @@ Labels = Mapping[str, str | Sequence[str]]
 """Values of labels by key, or several accepted values."""
 
 KINDS = {"/v1/place/replicas": "replicas", "/v1/place/tasks": "tasks"}
-"""Kinds of placements that a client can decide alone, by path."""
+"""Kinds of placements that may be outage decisions, by path."""
 
 
 class PlacementOptions(TypedDict, total=False):
@@ -310,7 +310,7 @@ class PlacementMethods(ClientBase):
     def release(self, decision: str, *, dry_run: bool = False) -> Decision:
         """Ends the work of a decision, which stops counting. A second release changes nothing.
 
-        A decision that this client made alone ends at the service if it was handed over, and else only in
+        An outage decision of this client ends at the service if it was handed over, and else only in
         `made_alone`. With `dry_run`, returns the decision and ends nothing.
         """
         if self._standby is not None and decision.startswith(ALONE):
@@ -342,16 +342,16 @@ class PlacementMethods(ClientBase):
         """Decisions that hold a part of the network."""
         return self._all("/v1/commitments", kind=kind)
 
-    # ---- decisions while the service is away ----------------------------------------------------------
+    # ---- outage decisions -----------------------------------------------------------------------------
 
     @property
     def fallbacks(self) -> int:
-        """Number of placements that the client decided alone or refused alone."""
+        """Number of outage decisions, and of placements that the client refused in an outage."""
         return 0 if self._standby is None else self._standby.fallbacks
 
     @property
     def made_alone(self) -> list[Decision]:
-        """Decisions that the client made alone and still holds, the earliest first.
+        """Outage decisions that the client still holds, the earliest first.
 
         A decision leaves the list when it is handed over to the service, taken or released.
         """
@@ -362,12 +362,12 @@ class PlacementMethods(ClientBase):
         return [] if self._standby is None else self._standby.take_made()
 
     def prepare_fallback(self) -> None:
-        """Reads the cluster and the state of its hosts now, for decisions while the service is away.
+        """Reads the cluster and the state of its hosts now, for outage decisions.
 
         The client also reads them by itself, in the background after placements.
 
         Raises:
-            InputError: The client has no fallback, or the service's cluster is invalid for this version.
+            InputError: The client makes no outage decisions, or the service's cluster is invalid for it.
             ProblemError: The service refuses.
             UnreachableError: The service did not answer.
         """

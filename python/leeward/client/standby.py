@@ -1,4 +1,4 @@
-"""Placements of a client with a fallback: by the service, or by the client alone while the service is away.
+"""Placements by the service, or outage decisions of the client alone while the service is away.
 
 The client reads cluster and hosts, and checks if the service is back, in threads of their own. Placements
 never wait for these.
@@ -35,7 +35,7 @@ def _now() -> datetime:
 
 
 class Standby:
-    """Decides while the service is away, and stores these decisions for the caller. Threads may share it."""
+    """Makes outage decisions, and stores them for the caller. Threads may share it."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Standby:
         wait_s = self._settings.wait_s
         limits = {"timeout_s": min(self._http.timeout_s or wait_s, wait_s), "patience_s": wait_s}
         try:
-            # Without a cluster the client cannot decide, so that it waits as a client without a fallback.
+            # Without a cluster the client cannot decide, so it waits as a client without outage decisions.
             decision = send() if self._state is None else send(**limits)
         except (ProblemError, UnreachableError) as error:
             if not is_away(error):
@@ -159,10 +159,10 @@ class Standby:
             "fallback": alone,
         }
 
-    # ---- decisions made alone -------------------------------------------------------------------------
+    # ---- outage decisions -----------------------------------------------------------------------------
 
     def made(self) -> list[Decision]:
-        """Decisions made alone that were neither handed over, taken nor released, the earliest first."""
+        """Outage decisions that were neither handed over, taken nor released, the earliest first."""
         return self._made.held()
 
     def take_made(self) -> list[Decision]:
@@ -170,7 +170,7 @@ class Standby:
         return self._made.take()
 
     def release(self, decision: str, dry_run: bool = False) -> Decision:
-        """Ends a decision made alone, unless this is a dry run: at the service, if it was handed over."""
+        """Ends an outage decision, unless this is a dry run: at the service, if it was handed over."""
         at_service = self._made.id_at_service(decision)
         if at_service is not None:
             path = f"/v1/commitments/{at_service}"
@@ -251,7 +251,7 @@ class Standby:
             self._cannot_read = False
         except (ProblemError, UnreachableError, InputError) as error:
             if not self._cannot_read:
-                log.warning("the client cannot read the state of the cluster for its fallback: %s", error)
+                log.warning("the client cannot read the state of the cluster for outage decisions: %s", error)
             self._cannot_read = True
         finally:
             self._reads = False

@@ -46,7 +46,7 @@ class Beside(TypedDict):
 
 
 class Alone(TypedDict):
-    """Circumstances of a decision that the client made without the service.
+    """Circumstances of an outage decision: the client made it alone while the service was away.
 
     `snapshot_age_s` is the age of the last known state of the hosts; None if the client knows only the
     cluster.
@@ -58,7 +58,7 @@ class Alone(TypedDict):
 
 
 class Decision(TypedDict):
-    """Placement of work, with reasons. `racks` is empty in a decision that the client made alone."""
+    """Placement of work, with reasons. Only an outage decision has `fallback`, and its `racks` are empty."""
 
     id: str
     time: str

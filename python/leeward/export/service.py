@@ -152,8 +152,8 @@ def _alerts(watch: ServiceWatch) -> list[dict[str, Any]]:
             f"{FALLBACKS} > {MANY:g}",
             15 * MINUTE,
             "warning",
-            "The default policy makes {{ $value | humanizePercentage }} of decisions on {{ $labels.kind }}",
-            "The label reason of leeward_fallbacks_total says why.",
+            "{{ $value | humanizePercentage }} of decisions on {{ $labels.kind }} are fallbacks",
+            "They were left to the default policy. The label reason of leeward_fallbacks_total says why.",
         ),
         (
             "LeewardServiceLinksUnseen",
@@ -253,7 +253,7 @@ def dashboard(watch: ServiceWatch) -> dict[str, Any]:
         panel("stat", "Hot links", f"sum({leader('leeward_hot_links')})", "none", 4),
         panel("stat", "Silent agents", f"sum({leader('leeward_agents', state='silent')})", "none", 4),
         panel("stat", "Placements refused", f"max({REFUSED}) or vector(0)", "percentunit", 4),
-        panel("stat", "Placements by default policy", f"max({FALLBACKS}) or vector(0)", "percentunit", 4),
+        panel("stat", "Decisions left to default policy", f"max({FALLBACKS}) or vector(0)", "percentunit", 4),
         panel("timeseries", "Placements by outcome", PLACEMENTS, "reqps", 12, "{{kind}} {{outcome}}"),
         panel("timeseries", "99th percentile of placements", LATENCY, "s", 12, "p99", SLOW_S),
         panel(

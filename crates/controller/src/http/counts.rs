@@ -68,7 +68,7 @@ pub struct Comparisons {
     worse: u64,
     /// The load of a crossed link was unknown, or the decision is about a guarantee.
     unknown: u64,
-    /// One of the policies refused the request.
+    /// The policy that did not decide refused the request; `one_refused` in a summary.
     refused: u64,
 }
 

@@ -183,8 +183,8 @@ pub struct ReplicasBody {
     /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
-    /// Name of the placed thing in the client's words, such as the id of a block, a pod or a volume. Decisions can be
-    /// searched by it.
+    /// Name of the placed thing in the client's words, such as the id of a block, a Kubernetes pod or a volume.
+    /// Decisions can be searched by it.
     #[serde(rename = "ref")]
     #[schemars(with = "Option<Reference>")]
     reference: Option<String>,
@@ -276,8 +276,8 @@ pub struct TasksBody {
     /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
-    /// Name of the placed thing in the client's words, such as the id of a block, a pod or a volume. Decisions can be
-    /// searched by it.
+    /// Name of the placed thing in the client's words, such as the id of a block, a Kubernetes pod or a volume.
+    /// Decisions can be searched by it.
     #[serde(rename = "ref")]
     #[schemars(with = "Option<Reference>")]
     reference: Option<String>,
@@ -351,8 +351,8 @@ pub struct WorkloadBody {
     /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
-    /// Name of the placed thing in the client's words, such as the id of a block, a pod or a volume. Decisions can be
-    /// searched by it.
+    /// Name of the placed thing in the client's words, such as the id of a block, a Kubernetes pod or a volume.
+    /// Decisions can be searched by it.
     #[serde(rename = "ref")]
     #[schemars(with = "Option<Reference>")]
     reference: Option<String>,

@@ -1,5 +1,5 @@
-//! Layouts of a block's copies over racks and fault domains: the preferred one, and fallbacks. Fallbacks keep the
-//! required fault domains.
+//! Layouts of a block's copies over racks and fault domains: the preferred one, and alternatives. Alternatives keep
+//! the required fault domains.
 //!
 //! Whole copies (Sinbad section 2.1): at least f fault domains besides the first copy's hold a copy. Chunks of a
 //! stripe: after the loss of any f fault domains, enough chunks remain to rebuild the rest. So no fault domain holds
