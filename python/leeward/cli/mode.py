@@ -22,12 +22,13 @@ EXAMPLES = """\b
 Examples:
   leeward mode                                        who decides now
   leeward mode off --reason "incident 4711"           the default policy decides everything, at once
-  leeward mode shadow                                 Leeward's choices are kept beside the decisions
+  leeward mode shadow                                 Leeward's choices are stored beside the decisions
   leeward mode canary:10%:client --only replicas      Leeward decides for a tenth of the clients
   leeward mode on --dry-run                           what would change
 
 Modes: off, shadow, on, canary:SHARE, canary:SHARE:PROPERTY. A canary draws requests by the hash of the
-request, of its client or of its writer's rack (request, client, rack).
+request, of its client or of its writer's rack (request, client, rack). It leaves out requests without a
+client, or without a writer in the cluster.
 """
 
 

@@ -26,7 +26,7 @@ WORDS = (
     ("by default", "The default policy decided, because of the mode: shadow, off, or outside the canary."),
     ("fallback", "Leeward's policy left the decision to the default policy; `leeward explain` shows why."),
     ("blind", "Leeward's policy decided without any telemetry."),
-    ("refused", "No host met the request."),
+    ("refused", "The request could not be granted, so nothing was decided."),
     (
         "better",
         "Leeward's choice loads fewer hot links than the default policy's, or loads its fullest link less.",

@@ -214,7 +214,7 @@ impl<A: Addresses> Coordinator<A> {
         self.counts.of(&details.spec).count_effect(details);
     }
 
-    /// Counts a rejected request.
+    /// Counts a refused request.
     pub(super) fn count_refusal(&mut self, spec: &PlacementSpec) {
         self.counts.of(spec).refused += 1;
     }
