@@ -1,7 +1,7 @@
 """Settings of outage decisions: placements that a client decides alone while the service is away.
 
-The names of outage decisions in Python have the word `fallback`. The fields and metrics `fallback` of the
-service count other decisions: those that its policy left to the default policy.
+By `fallback`, the metrics, summaries and search of the service mean other decisions: those that a policy left
+to the default policy.
 """
 
 import math
