@@ -71,6 +71,13 @@ enum Command {
     JobDone(u64, Box<JobResult>),
 }
 
+impl Command {
+    /// Number of operations.
+    fn operations(&self) -> usize {
+        if let Command::Calls(calls) = self { calls.len() } else { 1 }
+    }
+}
+
 /// Version conflict: the cluster has this version, not the expected version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VersionConflict(pub ClusterVersion);

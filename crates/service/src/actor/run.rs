@@ -1,5 +1,6 @@
 //! The loop of the actor, and its relation to the store: leader, follower, or unavailable.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +18,11 @@ use super::writer::{Batch, GroupCommitWriter, StoreEvent, THREAD_ENDED};
 use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, new_coordinator};
 use crate::core::{Answer, CallError, Coordinator, KeptTelemetry, TelemetryState, Unavailable};
 
-/// Largest number of commands per iteration of the loop. An iteration handles the waiting commands, and its changes
-/// form one batch.
+/// Largest number of commands that wait. An iteration of the loop handles the waiting commands, and its changes form one
+/// batch for the store.
 const MAX_COMMANDS: usize = 16;
+/// Number of operations after which an iteration ends, even if more commands wait: a command may have many operations.
+const MAX_OPERATIONS: usize = 16;
 
 /// The coordinator's owner.
 pub(super) struct Actor {
@@ -81,7 +84,7 @@ impl Actor {
     }
 
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
-        let mut commands = Vec::with_capacity(MAX_COMMANDS);
+        let (mut received, mut commands) = (Vec::with_capacity(MAX_COMMANDS), VecDeque::new());
         loop {
             tokio::select! {
                 biased;
@@ -89,14 +92,13 @@ impl Actor {
                     Some(event) => self.handle_event(event).await,
                     None => break,
                 },
-                count = inbox.recv_many(&mut commands, MAX_COMMANDS) => {
+                // The rest of the last commands.
+                () = tokio::task::yield_now(), if !commands.is_empty() => {}
+                count = inbox.recv_many(&mut received, MAX_COMMANDS) => {
                     if count == 0 {
                         break;
                     }
-                    let now = self.clock.now();
-                    for command in commands.drain(..) {
-                        self.handle_command(command, now).await;
-                    }
+                    commands.extend(received.drain(..));
                 }
                 () = until(&self.clock, self.coordinator.wakes_at()) => self.coordinator.wake(self.clock.now()),
                 // Other tasks of this thread run between two pieces of a snapshot.
@@ -105,8 +107,20 @@ impl Actor {
                     self.coordinator.wake(self.clock.now());
                 }
             }
+            self.handle_commands(&mut commands).await;
             self.finish_turn().await;
             self.publisher.make(&mut self.coordinator);
+        }
+    }
+
+    /// Handles commands, up to the limit of an iteration.
+    async fn handle_commands(&mut self, commands: &mut VecDeque<Command>) {
+        let (now, mut operations) = (self.clock.now(), 0);
+        while operations < MAX_OPERATIONS
+            && let Some(command) = commands.pop_front()
+        {
+            operations += command.operations();
+            self.handle_command(command, now).await;
         }
     }
 
