@@ -28,5 +28,5 @@ export default defineConfig({
   plugins: [svelte(), ...(service || process.env['VITEST'] ? [] : [simulatedService()])],
   server: service ? { proxy: { '/v1': service } } : {},
   build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
-  test: { include: ['src/**/*.test.ts'] },
+  test: { include: ['{src,mock}/**/*.test.ts'] },
 })

@@ -35,7 +35,7 @@ test('a lost connection is shown, stale data is grey, and the page catches up af
   ).toBeVisible()
   await expect(page.getByRole('heading', { name: 'Now' })).toHaveCount(0)
   await expect(page.getByRole('heading', { name: /^Last seen, \d\d:\d\d:\d\d$/ })).toBeVisible()
-  await expect(page.getByText('Hot when last seen')).toBeVisible()
+  await expect(page.getByText('Hot racks when last seen')).toBeVisible()
   expect(await colouredPixels(page, 'section.data')).toBe(0)
   await expectAccessible(page)
   await page.goto(page.url().replace('racks', 'decisions'))

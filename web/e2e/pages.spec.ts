@@ -113,7 +113,7 @@ test('racks: hot and unknown links have marks and text', async ({ page, open }) 
   expect(hot.length).toBeGreaterThan(0)
   await expect(tiles.getByRole('link', { name: /hot/ })).toHaveCount(hot.length)
   await expect(page.locator('dl').first()).toContainText(
-    new RegExp(`Hot now ?${hot.length} ?of 38 seen racks`),
+    new RegExp(`Hot racks now ?${hot.length} ?of 38 with telemetry`),
   )
   await page.getByLabel('Order').selectOption('heat')
   const first = await tiles.getByRole('link').first().getAttribute('data-rack')
@@ -134,7 +134,7 @@ test('racks: the slider selects a past time, the heading shows it, and a button 
   const heading = page.getByRole('heading', { name: /^At \d\d:\d\d:\d\d, not now$/ })
   await expect(heading).toBeVisible()
   const title = await heading.textContent()
-  const step = mock.world.step(`2026-03-02T${title?.slice(3, 11)}Z`)
+  const step = mock.world.step(`2026-03-23T${title?.slice(3, 11)}Z`)
   // A column is 30 s long; the mock returns the value of its first interval.
   const value = Math.round((mock.world.utilization(0, 0, step) ?? 0) * 100)
   await expect(page.locator('[data-rack=r0]')).toHaveAttribute('aria-label', new RegExp(`uplink ${value} %`))
@@ -177,7 +177,7 @@ test('a rack: hosts, tasks, replicas, devices and reservations, and links to dec
   await expect(device('r12h0:nvme1')).not.toContainText('hot')
   await expectAccessible(page)
   await page.getByRole('tab', { name: 'Hosts' }).click()
-  await expect(page.getByRole('row', { name: /^r12h3 / })).toContainText('sends 25\u00a0Gbps of 50\u00a0Gbps')
+  await expect(page.getByRole('row', { name: /^r12h3 / })).toContainText('sends 10\u00a0Gbps of 25\u00a0Gbps')
   await page.getByRole('tab', { name: 'Replicas' }).click()
   await page.getByRole('tabpanel').getByRole('link').first().click()
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Decisions')

@@ -19,11 +19,11 @@ const BOOK: Picture[] = [
   { name: 'racks', path: 'racks', height: 770 },
   { name: 'many', path: 'racks', height: 760, racks: 1000 },
   { name: 'rack', path: 'racks/r12', height: 760 },
-  { name: 'decisions', path: 'decisions/d-718-1', height: 900 },
+  { name: 'decisions', path: 'decisions/d-719-1', height: 900 },
   { name: 'hotspots', path: 'hotspots', scheme: 'dark', height: 1000 },
   { name: 'workloads', path: 'workloads', height: 480 },
   { name: 'worth', path: 'worth', height: 860 },
-  { name: 'service', path: 'service', height: 860 },
+  { name: 'service', path: 'service', height: 900 },
   { name: 'phone', path: 'racks', width: 390, height: 844, racks: 1000 },
 ]
 const VARIANTS: [string, Partial<Picture>][] = [

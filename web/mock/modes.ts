@@ -10,15 +10,18 @@ const all = (mode: string): Modes => ({
   volumes: mode,
 })
 
+/** Time from which Leeward decides; shadow mode came before. */
+export const ON_SINCE = '2026-03-16T08:12:00Z'
+
 /** Modes of the simulated service. */
 export class MockModes {
   value: ModesInForce = {
-    in_force: { ...all('on'), replicas: 'canary:10%:client' },
-    set: { ...all('on'), replicas: 'canary:10%:client' },
+    in_force: all('on'),
+    set: all('on'),
     settings: all('shadow'),
-    changed: '2026-03-02T08:12:00Z',
+    changed: ON_SINCE,
     by: 'ada',
-    reason: 'first tenth of the clients',
+    reason: 'few were worse in a week of canaries',
     off_file: '/run/leeward/off',
     off_file_exists: false,
   }

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Decision, History, HotLink, Migration, Page, Policies, Status } from '../src/api/types'
+import type { Decision, History, HotLink, Hotspot, Migration, Page, Policies, Status } from '../src/api/types'
+import { INTERVAL, LIMIT } from './cluster.ts'
+import { POLICIES as POLICY_OF } from './decisions.ts'
 import { serve } from './files.ts'
 import { MockModes } from './modes.ts'
 import { Snapshots } from './snapshots.ts'
-import { summary } from './summary.ts'
-import { INTERVAL, LIMIT, parts, World } from './world.ts'
+import { comparisons, summary } from './summary.ts'
+import { parts, World } from './world.ts'
 
 export interface MockOptions {
   racks?: number
@@ -20,11 +22,28 @@ export interface MockOptions {
 const BUFFER = 1000
 /** First step: the service starts with two hours of history. */
 const FIRST = 720
-const POLICIES: Policies = {
+const OFFERED: Policies = {
   replicas: ['uniform', 'leeward', 'sinbad'].map((name) => ({ name, label: name })),
   tasks: ['borg', 'utp'].map((name) => ({ name, label: name })),
   workload: [],
   volumes: [],
+}
+
+/** Connections of clients other than agents, and connections that the limit allows besides one for each host. */
+const CLIENTS = 28
+const SPARE_CONNECTIONS = 256
+/** Number of silent agents that a status names. */
+const MAX_NAMES = 100
+
+/** Decisions until the first step, by cluster: they are the same for each mock of it. */
+const pasts = new Map<string, Decision[]>()
+
+function past(world: World, key: string): Decision[] {
+  const known = pasts.get(key)
+  if (known) return known
+  const decisions = Array.from({ length: FIRST + 1 }, (_, step) => world.decisions(step)).flat()
+  pasts.set(key, decisions)
+  return decisions
 }
 
 /** Service of a simulated cluster. Its clock advances only with `tick`. */
@@ -44,28 +63,37 @@ export class Mock {
   private readonly buffer: { id: number; text: string }[] = []
   private events = 0
   private decisions: Decision[] = []
+  private samples = 0
   private readonly snapshots = new Snapshots()
   readonly modes = new MockModes()
   private readonly answers = new Map<string, { state: string; reason: string | null }>()
 
   constructor(options: MockOptions = {}) {
     this.options = options
-    this.world = new World(options.empty ? 0 : (options.racks ?? 40), options.seed ?? 1)
-    if (!options.empty)
-      for (let step = FIRST - 60; step <= FIRST; step++) this.decisions.push(...this.world.decisions(step))
+    const { racks = 40, seed = 1, empty = false } = options
+    this.world = new World(empty ? 0 : racks, seed)
+    if (empty) return
+    this.decisions = [...past(this.world, `${racks}/${seed}`)]
+    this.samples = this.samplesOf(FIRST) * FIRST
+  }
+
+  /** Samples of a step: two links for each host that reports, and two for each rack. */
+  private samplesOf(step: number): number {
+    return this.world.agents(step).links
   }
 
   /** Advances the clock by one interval and publishes the events. */
   tick(): void {
-    const before = this.world.hotspots(this.step)
+    const before = this.world.hot(this.step)
     this.step++
     if (this.options.empty) return
+    this.samples += this.samplesOf(this.step)
     const decisions = this.world.decisions(this.step)
     this.decisions.push(...decisions)
     for (const decision of decisions) this.publish('decision', decision)
-    const now = this.world.hotspots(this.step)
+    const now = this.world.hot(this.step)
     const until = this.world.time(this.step)
-    const event = ({ link, since, age_s, utilization }: HotLink) => ({ link, since, age_s, utilization })
+    const event = ({ link, since, age_s, utilization }: Hotspot) => ({ link, since, age_s, utilization })
     for (const one of now) if (!has(before, one)) this.publish('hotspot', { ...event(one), until: null })
     for (const one of before) if (!has(now, one)) this.publish('hotspot', { ...event(one), until })
     this.snapshots.changed()
@@ -128,13 +156,17 @@ export class Mock {
     const rack = Number(/^r(\d+)$/.exec(name ?? '')?.[1] ?? NaN)
     if (kind === 'status') return this.status()
     if (kind === 'modes') return this.modes.value
-    if (kind === 'summary') return summary(this.decisions, query.get('since') ?? '', world.time(step))
+    if (kind === 'summary') {
+      const { links } = world.agents(step)
+      const moves = world.migrations(step)
+      return summary(this.decisions, moves, links, query.get('since') ?? '', world.time(step))
+    }
     if (kind === 'racks') return rack < racks ? world.detail(rack, step) : undefined
     if (kind === 'history') return this.history(query)
     if (kind === 'links' && name && part === 'history') return this.history(query, name)
-    if (kind === 'hotspots') return page(world.hotspots(step))
+    if (kind === 'hotspots') return page(this.hotspots())
     if (kind === 'migrations') return page(this.migrations())
-    if (kind === 'policies') return POLICIES
+    if (kind === 'policies') return OFFERED
     if (kind === 'workloads') return page(this.options.empty ? [] : world.workloads(step))
     if (kind === 'demo')
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined
@@ -148,7 +180,7 @@ export class Mock {
     if (kind === 'decisions' && name) {
       const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
       const stored = this.decisions.find((one) => one.id === name)
-      return stored ?? (at ? world.decide(Number(at), Number(n), 'replicas', 'leeward') : undefined)
+      return stored ?? (at ? world.decide(Number(at), Number(n), 'replicas', 'sinbad') : undefined)
     }
     return undefined
   }
@@ -204,35 +236,47 @@ export class Mock {
     return this.world.migrations(this.step).map((one) => ({ ...one, ...this.answers.get(one.id) }))
   }
 
+  /** Hot links. A task that was answered may not move again soon, so its link has no move unless another one waits. */
+  private hotspots(): HotLink[] {
+    const waits = new Set(this.migrations().flatMap((one) => (one.state === 'advised' ? [one.link] : [])))
+    const answered = new Set(this.migrations().flatMap((one) => (this.answers.has(one.id) ? [one.link] : [])))
+    return this.world
+      .hotspots(this.step)
+      .map((one) =>
+        waits.has(one.link)
+          ? { ...one, no_move: null }
+          : { ...one, no_move: one.no_move ?? (answered.has(one.link) ? 'fixed' : null) },
+      )
+  }
+
   private status(): Status {
+    const { reporting, absent, silent, slow } = this.world.agents(this.step)
     return {
-      version: '0.9.0',
+      version: '0.1.0',
       cluster: 'east-2',
       cluster_version: '7',
-      policies: { replicas: 'leeward', tasks: 'utp', moves: 'utp' },
+      policies: {
+        replicas: POLICY_OF['replicas'] ?? '',
+        tasks: POLICY_OF['tasks'] ?? '',
+        moves: 'utp',
+        workload: 'dnc',
+        volumes: POLICY_OF['volumes'] ?? '',
+      },
       modes: this.modes.value.in_force,
       store: 'sqlite',
       durability: 'power',
       clock_behind_s: 0,
-      slow_links: this.options.empty ? 0 : 3,
+      slow_links: slow,
       released_early: 0,
       snapshot_age_s: 0.42,
       transaction_s: 0.0021,
-      agents: this.options.empty
-        ? { reporting: 0, silent: 0, absent: 0, silent_hosts: [] }
-        : {
-            reporting: this.world.racks * this.world.hosts - 9,
-            silent: 8,
-            absent: 1,
-            silent_hosts: this.silentHosts(),
-          },
-      connections: { open: 331, limit: 576, streams: this.listeners },
-      comparisons: [
-        { kind: 'replicas', better: 412, same: 2310, worse: 38, unknown: 51, refused: 2 },
-        { kind: 'tasks', better: 77, same: 190, worse: 12, unknown: 4, refused: 0 },
-        { kind: 'workload', better: 0, same: 0, worse: 0, unknown: 0, refused: 0 },
-        { kind: 'volumes', better: 0, same: 0, worse: 0, unknown: 0, refused: 0 },
-      ],
+      agents: { reporting, silent: silent.length, absent, silent_hosts: silent.slice(0, MAX_NAMES) },
+      connections: {
+        open: reporting + CLIENTS,
+        limit: this.world.racks * this.world.hosts + SPARE_CONNECTIONS,
+        streams: this.listeners,
+      },
+      comparisons: comparisons(this.decisions),
       warnings: [],
       telemetry: null,
       role: 'leader',
@@ -245,15 +289,10 @@ export class Mock {
       stalled: this.stalled,
       decisions: this.decisions.length,
       decided: this.decisions.length,
-      samples: this.world.racks * (this.world.hosts + 1) * 2 * this.step,
+      samples: this.samples,
       waiting: 0,
       demo: this.options.demo ? { speed: 60, arms: ['leeward', 'default'] } : null,
     }
-  }
-
-  /** Hosts of the rack that sends no reports. */
-  private silentHosts(): string[] {
-    return Array.from({ length: this.world.hosts }, (_, at) => `r7h${at}`)
   }
 
   /** History of one link, or of all rack links; by default the last hour. */
@@ -294,7 +333,7 @@ export class Mock {
   }
 }
 
-function has(hotspots: HotLink[], { link, since }: HotLink): boolean {
+function has(hotspots: Hotspot[], { link, since }: Hotspot): boolean {
   return hotspots.some((one) => one.link === link && one.since === since)
 }
 

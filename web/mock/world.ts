@@ -1,29 +1,31 @@
 import type {
-  Candidate,
   Decision,
   Demo,
   Device,
   Host,
   HotLink,
+  Hotspot,
   Link,
-  LinkLoad,
   Migration,
   RackDetail,
+  Reservation,
   Workload,
 } from '../src/api/types'
+import { INTERVAL, LIMIT, RACK_BPS, type Way } from './cluster.ts'
+import { countOf, decide, kindOf, POLICIES, volumeOf } from './decisions.ts'
 import { random } from './random.ts'
+import { Work, type Run } from './work.ts'
 
-const START = Date.UTC(2026, 2, 2, 9)
-/** Seconds between two steps. */
-export const INTERVAL = 10
+const START = Date.UTC(2026, 2, 23, 9)
 /** Number of steps in which a link becomes hot at most once. */
 const WINDOW = 90
-const RACK_BPS = 40e9
+/** Steps between two looks for hot times. */
+const STRIDE = 3
 const HOST_BPS = 25e9
+/** Rate of a host's link that came up slowly. */
+const SLOW_BPS = 10e9
 const RACKS_PER_POD = 50
-export const LIMIT = 0.75
 
-type Way = 0 | 1
 /** A rack with links of its own. */
 interface Linked {
   rack: string
@@ -44,18 +46,53 @@ const KINDS: Record<string, Kind> = {
   leeward: { key: 2, often: 0.3, long: 9, base: 0.38 },
 }
 
+/** Workloads with a granted SLO; each reserves a rate on its path. */
+const WORKLOADS = [
+  ['orders-db', 1, 0.999, 0.02, 0.0162, 0.0071, 4e9],
+  ['search-index', 2, 0.999, 0.05, 0.041, 0.0183, 3e9],
+  ['mail-store', 3, 0.99, 0.1, 0.094, 0.1173, 2e9],
+  ['session-cache', 1, 0.9999, 0.005, 0.0048, 0.0021, 1e9],
+  ['video-meta', 4, 0.99, 0.25, null, 0.08, 1e9],
+  ['ledger-archive', 5, 0.95, 1, 0.61, null, 5e8],
+  ['home-dirs', 4, 0.99, 0.15, 0.171, 0.062, 1e9],
+].map((row) => {
+  const [name, priority, percentile, latency_s, bound_s, seen_s, rate_bps] = row as Row
+  return { name, priority, percentile, latency_s, bound_s, seen_s, rate_bps }
+})
+type Row = [string, number, number, number, number | null, number | null, number]
+
 /** Simulated cluster with racks that become hot and cool down; the seed and the step determine every number. */
 export class World {
   /** Step from which no rack sends reports; null while they do. */
   mutedFrom: number | null = null
   /** Step from which all links are cool; null if some are hot. */
   coolFrom: number | null = null
+  private readonly work: Work
+  /** Ids of the decisions of the first hour, by kind. */
+  private readonly early = new Map<string, string[]>()
 
   constructor(
     readonly racks: number,
     private readonly seed: number,
     readonly hosts = 8,
-  ) {}
+  ) {
+    this.work = new Work(this, seed)
+    for (let step = 0; step < 360; step++)
+      for (let n = 0; n < countOf(seed, step); n++) {
+        const kind = kindOf(seed, step, n)
+        this.early.set(kind, [...(this.early.get(kind) ?? []), `d-${step}-${n}`])
+      }
+  }
+
+  /** A decision of the first hour, by kind and any number. */
+  placed(kind: string, at: number): string {
+    const ids = this.early.get(kind) ?? []
+    return ids[at % ids.length] ?? ''
+  }
+
+  name(rack: number, way: Way): string {
+    return `r${rack}:${way ? 'downlink' : 'uplink'}`
+  }
 
   time(step: number): string {
     return new Date(START + step * INTERVAL * 1000).toISOString()
@@ -90,9 +127,11 @@ export class World {
     return Math.min(0.995, Math.max(0.01, load))
   }
 
-  private silent(rack: number, step: number): boolean {
+  /** True if no agent of the rack reports. */
+  silent(rack: number, step: number): boolean {
     if (this.mutedFrom !== null && step >= this.mutedFrom) return true
-    if (rack % 19 === 7) return step % 400 > 60
+    // One rack of 19 is silent for most of the time, each with its own start.
+    if (rack % 19 === 7) return (((step - 2 * (rack - 7)) % 400) + 400) % 400 > 60
     return random(this.seed, rack, Math.floor(step / 40), 5)() < 0.006
   }
 
@@ -100,13 +139,13 @@ export class World {
     const utilization = this.utilization(rack, way, step)
     let hot: number | null = null
     for (let at = step; (this.utilization(rack, way, at) ?? 0) >= LIMIT && at > step - 400; at--) hot = at
-    const name = `r${rack}:${way ? 'downlink' : 'uplink'}`
+    const name = this.name(rack, way)
     const draw = random(this.seed, rack, way, step, 9)
     return link(name, RACK_BPS, utilization, this.time(step), {
       hot_since: hot === null ? null : this.time(hot),
       derived: rack % 11 === 3,
       pending_bps: Math.round(draw() * 1.5e9),
-      reserved_bps: rack % 3 === 0 ? 4e9 : 0,
+      reserved_bps: this.reservedOn(name),
     })
   }
 
@@ -123,65 +162,135 @@ export class World {
     return Array.from({ length: this.racks }, (_, rack) => this.rack(rack, step))
   }
 
+  /** Times in which a link was hot, of those that began in a time span. */
+  runs(rack: number, way: Way, since: number, step: number): Run[] {
+    const isHot = (at: number) => (this.utilization(rack, way, at) ?? 0) >= LIMIT
+    const runs: Run[] = []
+    // No advice is for a shorter run than the stride.
+    for (let at = since + 1; at <= step; at += STRIDE) {
+      if (!isHot(at)) continue
+      let from = at
+      while (from > since && isHot(from - 1)) from--
+      while (at <= step && isHot(at)) at++
+      if (from > since) runs.push({ from, until: at > step ? null : at })
+    }
+    return runs
+  }
+
   detail(rack: number, step: number): RackDetail {
     const summary = this.rack(rack, step)
     const hosts = Array.from({ length: this.hosts }, (_, at) => this.host(rack, at, step))
-    const tasks = hosts.flatMap(({ host }, at) =>
-      Array.from({ length: 1 + (at % 3) }, (_, n) => ({
-        task: `t${rack}-${at}-${n}`,
-        decision: `d-${step - 3 * n - at}-0`,
-        job: `job-${(rack + n) % 7}`,
+    const replicas = hosts.flatMap(({ host }, at) =>
+      Array.from({ length: 2 }, (_, n) => ({
+        decision: this.placed('replicas', rack * 16 + at * 2 + n),
         host,
-        tolerant: (at + n) % 2 === 0,
-        egress_bps: 2e8 * (n + 1),
-        ingress_bps: 3e8 * (at + 1),
+        size: '256MiB',
       })),
     )
-    const replicas = hosts.flatMap(({ host }, at) =>
-      Array.from({ length: 2 }, (_, n) => ({ decision: `d-${step - 3 * n - at}-0`, host, size: '256MiB' })),
-    )
-    const reservations =
-      rack % 3 === 0 ? [{ workload: 'orders-db', link: summary.up.link, rate_bps: 4e9, priority: 1 }] : []
     return {
       rack: summary.rack,
       pod: summary.pod,
       links: [summary.up, summary.down],
       hosts,
-      tasks,
+      tasks: this.work.tasks(rack, step),
       replicas,
-      reservations,
+      reservations: this.reservations(rack),
     }
+  }
+
+  /** Reservations of the workloads whose requests cross the links of a rack or of its hosts. */
+  private reservations(rack: number): Reservation[] {
+    return WORKLOADS.flatMap(({ name, priority, rate_bps }, at) =>
+      this.path(at)
+        .filter((link) => link.startsWith(`r${rack}:`) || link.startsWith(`r${rack}h`))
+        .map((link) => ({ workload: name, link, rate_bps, priority })),
+    )
+  }
+
+  private reservedOn(link: string): number {
+    return WORKLOADS.reduce((sum, { rate_bps }, at) => sum + (this.path(at).includes(link) ? rate_bps : 0), 0)
+  }
+
+  /** Links from the client of a workload to the host of its volume. */
+  private path(at: number): string[] {
+    const [from, to] = [(12 + 5 * at) % this.racks, (20 + 7 * at) % this.racks]
+    return [`r${from}h1:egress`, `r${from}:uplink`, `r${to}:downlink`, `r${to}h2:ingress`]
+  }
+
+  /** True if a host is down. */
+  private isDown(rack: number, at: number): boolean {
+    return rack === 2 && at === 5
+  }
+
+  private isDraining(rack: number, at: number): boolean {
+    return rack === 4 && at === 1
+  }
+
+  /** Name of a host that takes new work: the next one if this one is down or draining. */
+  usable(rack: number, at: number): string {
+    const is = this.isDown(rack, at) || this.isDraining(rack, at)
+    return `r${rack}h${is ? (at + 1) % this.hosts : at}`
+  }
+
+  /** True if a host's link came up at a lower rate than in the cluster file: three of them. */
+  private isSlow(rack: number, at: number, way: Way): boolean {
+    return at === 3 && (rack === 12 || (rack === 31 && way === 0))
+  }
+
+  /** Agents by their reports, and the number of links and of slow links with telemetry. */
+  agents(step: number) {
+    const all = Array.from({ length: this.racks }, (_, rack) => rack)
+    const silent = all.filter((rack) => this.silent(rack, step))
+    const seen = all.filter((rack) => !this.silent(rack, step))
+    const hosts = Array.from({ length: this.hosts }, (_, at) => at)
+    const slow = seen.flatMap((rack) =>
+      hosts.flatMap((at) => ([0, 1] as const).filter((way) => this.isSlow(rack, at, way))),
+    )
+    const names = silent.flatMap((rack) =>
+      hosts.filter((at) => !this.isDown(rack, at)).map((at) => `r${rack}h${at}`),
+    )
+    const absent = all.flatMap((rack) => hosts.filter((at) => this.isDown(rack, at))).length
+    const reporting = this.racks * this.hosts - names.length - absent
+    return { reporting, absent, silent: names, links: 2 * (reporting + seen.length), slow: slow.length }
   }
 
   host(rack: number, at: number, step: number): Host {
     const host = `r${rack}h${at}`
     const draw = random(this.seed, rack, at, 31)
     const part = 0.3 + 0.9 * draw()
-    const up = !(rack === 2 && at === 5)
+    const up = !this.isDown(rack, at)
+    const tasks = this.work.tasks(rack, step)
     const hostLink = (way: Way) => {
       const load = this.utilization(rack, way, step)
       const name = `${host}:${way ? 'ingress' : 'egress'}`
+      const slow = this.isSlow(rack, at, way)
+      const capacity = slow ? SLOW_BPS : HOST_BPS
+      const sum = (some: typeof tasks) =>
+        some.reduce((all, one) => all + (way ? one.ingress_bps : one.egress_bps), 0)
+      // Its tasks, its part of the other load of the rack's link, and traffic within the rack.
+      const other = (load ?? 0) * RACK_BPS - sum(tasks)
+      const bps = sum(tasks.filter((one) => one.host === host)) + other / this.hosts + 2.5e9 * part
       return link(
         name,
-        HOST_BPS,
-        load === null || !up ? null : Math.min(0.97, load * part),
+        capacity,
+        load === null || !up ? null : Math.min(0.97, bps / capacity),
         this.time(step),
-        // One host per rack has a degraded link.
         {
-          queue_bytes: way === 0 && up ? Math.round(2e6 * part) : null,
-          full_bps: at === 3 ? 2 * HOST_BPS : null,
+          queue_bytes: way === 0 && up && load !== null ? Math.round(2e6 * part) : null,
+          full_bps: slow ? HOST_BPS : null,
+          reserved_bps: this.reservedOn(name),
         },
       )
     }
     return {
       host,
       up,
-      draining: rack === 4 && at === 1,
+      draining: this.isDraining(rack, at),
       stored: `${(2 + draw() * 9).toFixed(1)}TB`,
       storage: '16TB',
       egress: hostLink(0),
       ingress: hostLink(1),
-      tasks: 1 + (at % 3),
+      tasks: tasks.filter((one) => one.host === host).length,
       replicas: 2,
       devices: [0, 1].map((n) => this.device(`${host}:nvme${n}`, rack, at, n, step, up)),
     }
@@ -204,7 +313,8 @@ export class World {
     }
   }
 
-  hotspots(step: number): HotLink[] {
+  /** Hot links, the longest hot first. */
+  hot(step: number): (Hotspot & { measured_bps: number | null })[] {
     const links = this.all(step).flatMap(({ up, down }) => [up, down])
     return links
       .filter((one) => one.hot_since !== null)
@@ -214,161 +324,64 @@ export class World {
         age_s: (step - this.step(one.hot_since as string)) * INTERVAL,
         utilization: one.utilization,
         measured_bps: one.measured_bps,
-        ...this.causes(one, step),
       }))
       .sort((a, b) => b.age_s - a.age_s || (a.link < b.link ? -1 : 1))
   }
 
-  /** Causes of a hot link. On every third rack, the load is not from tasks of Leeward. */
-  private causes(link: Link, step: number): Pick<HotLink, 'heaviest' | 'unexplained_bps' | 'no_move'> {
-    const [rack, way] = parts(link.link)
-    const measured = link.measured_bps ?? 0
-    if (rack % 3 === 1) return { heaviest: [], unexplained_bps: measured, no_move: 'others' }
-    const heaviest = [0, 1, 2].map((n) => ({
-      decision: `d-${step - 9 - n}-0`,
-      job: `job-${(rack + n) % 7}`,
-      task: `t${rack}-${n}-0`,
-      host: `r${rack}h${n + way}`,
-      rate_bps: Math.round(measured * (0.4 - 0.12 * n)),
-      size: null,
-    }))
-    const known = heaviest.reduce((sum, one) => sum + one.rate_bps, 0)
-    const no_move = [null, 'fixed', 'no-target', null][(rack + way) % 4] ?? null
-    return { heaviest, unexplained_bps: Math.max(0, measured - known), no_move }
+  /** Hot links with their causes. */
+  hotspots(step: number): HotLink[] {
+    return this.hot(step).map((one) => ({ ...one, ...this.causes(one, step) }))
   }
 
+  /** Causes of a hot link. On every third rack, the load is not from tasks of Leeward. */
+  private causes(
+    link: Pick<HotLink, 'link' | 'measured_bps'>,
+    step: number,
+  ): Pick<HotLink, 'heaviest' | 'unexplained_bps' | 'no_move'> {
+    const [rack, way] = parts(link.link)
+    const measured = link.measured_bps ?? 0
+    const known = this.work
+      .tasks(rack, step)
+      .reduce((sum, one) => sum + (way ? one.ingress_bps : one.egress_bps), 0)
+    return {
+      heaviest: this.work.heaviest(rack, way, measured, step),
+      unexplained_bps: Math.max(0, measured - known),
+      no_move: this.work.noMove(rack, way, link.link, step),
+    }
+  }
+
+  /** Moves of the last hour, the latest first. */
   migrations(step: number): Migration[] {
-    const states = ['advised', 'done', 'refused', 'expired'] as const
-    const isOld = ({ age_s, no_move }: HotLink) => age_s > 9 * INTERVAL && no_move !== 'others'
-    const old = this.hotspots(step).filter(isOld)
-    return old.flatMap((hotspot, at) =>
-      Array.from({ length: 1 + (at % 2) }, (_, n) => {
-        const [rack, way] = parts(hotspot.link)
-        const state = states[(at + n) % 2 ? (rack + way) % 4 : 0] ?? 'advised'
-        const to = `r${(rack + 5 + n) % this.racks}h${n + 2}`
-        const time = this.time(this.step(hotspot.since) + 9)
-        return {
-          id: `m-${hotspot.link}-${n}`,
-          time,
-          decision: `d-${step - 9}-0`,
-          task: `t${rack}-${n}-0`,
-          job: `job-${rack % 7}`,
-          from: `r${rack}h${n}`,
-          to,
-          link: hotspot.link,
-          state,
-          reason: state === 'refused' ? 'it holds a lock' : null,
-        }
-      }),
-    )
+    return this.work.migrations(step)
   }
 
   /** The decisions of a step. */
   decisions(step: number): Decision[] {
-    const draw = random(this.seed, step, 41)
-    return Array.from({ length: 1 + Math.floor(draw() * 3) }, (_, n) => {
-      const kind = ['replicas', 'replicas', 'replicas', 'tasks', 'volumes'][Math.floor(draw() * 5)]
-      return this.decide(step, n, kind ?? 'replicas', kind === 'tasks' ? 'utp' : 'leeward')
+    return Array.from({ length: countOf(this.seed, step) }, (_, n) => {
+      const kind = kindOf(this.seed, step, n)
+      return this.decide(step, n, kind, POLICIES[kind] ?? '')
     })
   }
 
   decide(step: number, n: number, kind: string, policy: string): Decision {
-    const draw = random(this.seed, step, n, 43)
-    const pool = new Set(Array.from({ length: 12 }, () => Math.floor(draw() * this.racks)))
-    const racks = [...pool].map((rack) => ({ rack, link: this.link(rack, 1, step) }))
-    const blind = policy === 'uniform' || policy === 'random' || policy === 'borg'
-    const ranked = blind ? racks : racks.sort((a, b) => b.link.residual_bps - a.link.residual_bps)
-    const free = blind ? ranked : ranked.filter(({ link }) => link.seen)
-    const wanted = kind === 'replicas' ? 3 : 1
-    const chosen = free.slice(0, wanted)
-    const why: Candidate[] = ranked.slice(0, 8).map(({ rack, link }) => {
-      const took = chosen.some((one) => one.rack === rack)
-      const refused = !blind && !link.seen
-      return {
-        candidate: `r${rack}`,
-        limit: blind ? null : link.link,
-        sight: blind ? null : link.seen ? (link.derived ? 'derived' : 'counter') : 'unseen',
-        value_bps: blind || refused ? null : link.residual_bps,
-        verdict: took ? 'chosen' : refused ? 'refused' : 'outranked',
-        because: refused ? 'its load is not known' : null,
-      }
-    })
-    const hosts = chosen.map(({ rack }, at) => `r${rack}h${(n + at * 3 + step) % this.hosts}`)
-    const narrow = chosen.map(({ link }) => link).sort((a, b) => a.residual_bps - b.residual_bps)[0]
-    const sizes = ['64MiB', '256MiB', '1GiB']
-    const writer = `r${Math.floor(draw() * this.racks)}h1`
-    const requests: Record<string, object> = {
-      replicas: { size: sizes[n % 3], writer, replicas: 3 },
-      tasks: { name: 'app', job: `job-${n}`, tasks: [{ name: `t-${step}-${n}`, cpus: '4' }], tags: [] },
-      volumes: { volume: `vol-${step % 50}`, size: '500GB', slo: '99.9 % < 20 ms' },
-    }
-    return {
-      id: `d-${step}-${n}`,
-      kind,
-      time: new Date(Date.parse(this.time(step)) + n * 700).toISOString(),
-      policy,
-      request: requests[kind] ?? {},
-      hosts,
-      limit: blind || !narrow ? null : { at: narrow.link, value_bps: narrow.residual_bps },
-      epoch: step * 4 + n,
-      telemetry_age_s: blind ? null : 0.4 + (n % 3),
-      note:
-        policy === 'sinbad' && n % 3 === 0
-          ? 'smaller than the policy’s threshold: placed as uniform does'
-          : null,
-      why,
-      client: n % 3 === 0 ? 'hdfs-1' : null,
-      sequence: n % 3 === 0 ? step : null,
-      key: null,
-      ref: kind === 'replicas' ? `blk_${1_000_000 + step * 10 + n}` : null,
-      mode: 'on',
-      by_default: false,
-      beside: this.beside(racks, chosen, hosts, step, n, kind),
-      released: null,
-      expires: this.time(step + 30),
-    }
-  }
-
-  /** The choice of the default policy beside a decision: other racks, whose downlinks are fuller. */
-  private beside(
-    racks: { rack: number; link: Link }[],
-    chosen: { rack: number; link: Link }[],
-    hosts: string[],
-    step: number,
-    n: number,
-    kind: string,
-  ): Decision['beside'] {
-    if (kind === 'volumes') return null
-    const others = [...racks].sort((a, b) => a.rack - b.rack).slice(0, chosen.length)
-    return {
-      policy: kind === 'tasks' ? 'borg' : 'uniform',
-      hosts: others.map(({ rack }, at) => `r${rack}h${(n + at + step) % this.hosts}`),
-      refused: null,
-      load: loadOf(others.map(({ link }) => link)),
-      decided: hosts.length ? loadOf(chosen.map(({ link }) => link)) : null,
-    }
+    return decide(this, this.seed, step, n, kind, policy)
   }
 
   workloads(step: number): Workload[] {
-    const rows: [string, number, number, number, number | null, number | null][] = [
-      ['orders-db', 1, 0.999, 0.02, 0.0162, 0.0071],
-      ['search-index', 2, 0.999, 0.05, 0.041, 0.0183],
-      ['mail-store', 3, 0.99, 0.1, 0.094, 0.1173],
-      ['session-cache', 1, 0.9999, 0.005, 0.0048, 0.0021],
-      ['video-meta', 4, 0.99, 0.25, null, 0.08],
-      ['ledger-archive', 5, 0.95, 1, 0.61, null],
-      ['home-dirs', 4, 0.99, 0.15, 0.171, 0.062],
-    ]
-    return rows.map(([name, priority, percentile, latency_s, bound_s, seen_s], at) => ({
-      name,
-      priority,
-      slo: { percentile, latency_s },
-      bound_s,
-      seen_s: seen_s === null ? null : seen_s * (0.95 + 0.1 * random(this.seed, at, Math.floor(step / 6))()),
-      volume: `vol-${at}`,
-      path: [`r${at}h1:egress`, `r${at}:uplink`, `r${at * 3}:downlink`, `r${at * 3}h2:ingress`],
-      decision: `d-${700 - at}-0`,
-    }))
+    return WORKLOADS.map(({ name, priority, percentile, latency_s, bound_s, seen_s }, at) => {
+      const decision = this.placed('volumes', at)
+      const noise = 0.95 + 0.1 * random(this.seed, at, Math.floor(step / 6))()
+      return {
+        name,
+        priority,
+        slo: { percentile, latency_s },
+        bound_s,
+        seen_s: seen_s === null ? null : seen_s * noise,
+        volume: volumeOf(decision),
+        path: this.path(at),
+        decision,
+      }
+    })
   }
 
   demo(step: number, since: number): Demo {
@@ -400,19 +413,6 @@ export class World {
         arms: names.map((name) => ({ name, hot_share: steps.map((at) => shares(name, at) / this.racks) })),
       },
     }
-  }
-}
-
-/** Load on the links of a choice. */
-function loadOf(links: Link[]): LinkLoad {
-  const seen = links.filter((one) => one.seen)
-  const [fullest] = [...seen].sort((a, b) => (b.utilization ?? 0) - (a.utilization ?? 0))
-  return {
-    link: fullest?.link ?? null,
-    utilization: fullest?.utilization ?? null,
-    hot: seen.filter((one) => one.hot_since !== null).length,
-    unknown: links.length - seen.length,
-    rate_bps: fullest ? Math.max(5e7, Math.round(fullest.residual_bps / 20)) : null,
   }
 }
 

@@ -41,8 +41,8 @@ test('the overview leads to a rack, its placements, and the decision details', a
   await expect(tiles.getByRole('link')).toHaveCount(6)
   await expect(tiles.getByRole('link', { name: 'r2: uplink 20 %; downlink 85 %, hot' })).toBeVisible()
   await expect(tiles.getByRole('link', { name: 'r5: uplink not known; downlink 20 %' })).toBeVisible()
-  await expect(page.locator('dl').first()).toContainText(/Hot now ?1 ?of 6 seen racks/)
-  await expect(page.locator('dl').first()).toContainText(/Samples of links ?[1-9]/)
+  await expect(page.locator('dl').first()).toContainText(/Hot racks now ?1 ?of 6 with telemetry/)
+  await expect(page.locator('dl').first()).toContainText(/Load samples received ?[1-9]/)
   await expect(page.getByText('The history was not read')).toHaveCount(0)
   await expectReadable(page)
 

@@ -61,7 +61,7 @@ export interface Status {
   version: string
   cluster: string
   cluster_version: string
-  policies: { replicas: string; tasks: string; moves: string | null }
+  policies: { replicas: string; tasks: string; moves: string | null; workload: string; volumes: string }
   /** Modes in force. */
   modes: Modes
   since: string

@@ -15,7 +15,8 @@ export const WORDS = {
     'Moves of tasks off the link that the service advised, by state; or the reason for which it advises none.',
   effect:
     'Load of the link in the minute before the advice, and from one to six minutes after it. Other work also comes and goes in this time.',
-  linksHot: 'Share of the time in which links were seen that they were hot, over the time span of the map.',
+  linksHot:
+    'Share of the time with telemetry in which a link of a rack was hot, averaged over all links, in the time span of the map. Next to it: for how much of this time a link has telemetry on average.',
   samples: 'Reports of the load of one link or device that the service accepted, per second.',
   telemetryAge: 'Age of the newest window of any link that the service accepted.',
   unseen:
@@ -32,7 +33,7 @@ export const WORDS = {
   capacity: 'Rate that the service believes the link can carry.',
   mode: 'Who decides: on (Leeward), off (the default policy), shadow (the default policy; Leeward’s choice is recorded beside it), or a canary (Leeward decides a share).',
   comparison:
-    'Both policies choose on the same view of the network. Better: Leeward’s choice crosses fewer hot links, or as many and its fullest link is less loaded.',
+    'Both policies choose on the same view of the network. Better: Leeward’s choice crosses fewer hot links, or as many and its fullest link is less loaded. Not known: a crossed link has no telemetry, or the decision is a guarantee (workload, volumes), for which only the two answers are compared.',
   fullest:
     'The fullest link that the traffic of the choice crosses, with the streams of the request included.',
   hotCrossed: 'Number of hot links that the traffic of the choice crosses.',
@@ -45,7 +46,7 @@ export const WORDS = {
     'Hosts that are down, and hosts that have not reported since they came up or since the service began to lead.',
   connections: 'Open connections of the main listener. Each agent keeps one.',
   hotLinkHours:
-    'Sum over links of the time above the limit for hot links. Seen: by telemetry. With and without: the same if all compared decisions had been Leeward’s, or the default policy’s.',
+    'Sum over links of the time above the limit for hot links: two links that are hot for half an hour are one link-hour. Measured: by telemetry. The two estimates are for the case that Leeward, or the default policy, had made all compared decisions.',
   blind: 'Decisions of Leeward’s policy without any telemetry.',
   fallback:
     'Decisions that Leeward’s policy left to the default policy, such as blocks below the threshold of `sinbad`.',
