@@ -14,12 +14,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use leeward_fabric::Nanos;
+use leeward_engine::Engine;
+use leeward_fabric::{Load, Nanos, ResourceKind};
+use leeward_placement::{Explain, replicas};
 use leeward_records::Clock;
+use leeward_service::{Channels, Coordinator, Limits, Report};
 use leeward_testing::bench;
+use leeward_testing::clusters::{cluster, ledger};
 use leeward_testing::numbers::Numbers;
 use serde_json::{Value, json};
-use support::{Server, agent, service};
+use support::{Server, agent, labels, samples, service};
 
 const HOSTS_PER_RACK: usize = 20;
 const NIC_BPS: f64 = 10e9;
@@ -34,6 +38,8 @@ const SHAPE: f64 = 1.5;
 /// Seconds before the measurement, in which averages become steady, and measured seconds.
 const WARM_UP: usize = 30;
 const SECONDS: usize = 20;
+/// Copies of the loads by the coordinator.
+const COPIES: usize = 201;
 
 /// Columns and resolution of a reader.
 const READERS: [(&str, &str); 5] = [
@@ -128,6 +134,36 @@ fn main() {
         "rows"
     );
     readers.iter().for_each(Reader::print);
+    let micros = core_time(&cluster) * 1e6;
+    bench::record("snapshot, copy by the core", "us", micros);
+    println!(
+        "the core's thread takes {micros:.0} us for a snapshot; other threads compute differences and encode"
+    );
+}
+
+/// Median time of a copy of all loads by the coordinator, into the memory of an earlier snapshot, in seconds. Its thread
+/// also adds the loads to the sums of the history, which this time does not include.
+fn core_time(text: &str) -> f64 {
+    let cluster = cluster(text);
+    let fabric = &cluster.fabric;
+    let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
+    let engine = Engine::new(ledger(&cluster), policy, 1, Explain::Off);
+    let mut coordinator = Coordinator::<Channels>::new(engine, labels(), Limits::default());
+    let window = (Nanos(9 * Nanos::SECOND.0), Nanos(10 * Nanos::SECOND.0));
+    let load = |link| (link, Load(cluster.capacities.get(link).0 / 2));
+    let links = fabric.all_resources().filter(|&link| fabric.kind(link) != ResourceKind::Device);
+    let loads = samples(window, links.map(load));
+    coordinator.report(window.1, Report { window, loads, ..Report::default() }).expect("a valid report");
+    let mut snapshot = Some(coordinator.snapshot());
+    let mut times: Vec<f64> = (0..COPIES)
+        .map(|_| {
+            let began = Instant::now();
+            snapshot = Some(coordinator.snapshot_in(snapshot.take()));
+            began.elapsed().as_secs_f64()
+        })
+        .collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times[COPIES / 2]
 }
 
 /// Loads of the links of a rack and of its hosts.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use leeward_fabric::Nanos;
 use leeward_ledger::Epoch;
 use leeward_records::Clock;
-use leeward_service::Handle;
+use leeward_service::{Handle, in_background};
 use tokio::sync::Mutex;
 
 use crate::encoding::Encoding;
@@ -96,7 +96,7 @@ impl Snapshots {
             return Ok(body);
         }
         let (handle, clock, prefix) = (self.handle.clone(), self.clock.clone(), self.prefix.clone());
-        let encoding = tokio::task::spawn_blocking(move || {
+        let encoding = in_background(move || {
             shared.read(&handle, &prefix, &selection);
             shared.encode(&clock, &selection, since.as_deref(), encoding)
         });

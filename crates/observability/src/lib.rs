@@ -15,7 +15,7 @@ mod systemd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leeward_service::{Handle, LeaderState, NetworkSnapshot};
+use leeward_service::{Handle, LeaderState, NetworkSnapshot, in_background};
 
 pub use self::clock::{direction, unsettled_step, watch_clock};
 pub use self::events::{Event, EventRecord, Events, Hot};
@@ -62,7 +62,7 @@ async fn watch_snapshots(handle: &Handle, events: &Events) {
         let snapshot = handle.last_snapshot();
         // In a large cluster the comparison takes milliseconds, in which this thread could not serve requests.
         let (before, now) = (last, snapshot.clone());
-        let changed = tokio::task::spawn_blocking(move || changes(&before, &now)).await;
+        let changed = in_background(move || changes(&before, &now)).await;
         match changed {
             Ok(changed) => changed.into_iter().for_each(|hot| events.publish(Event::Hotspot(hot))),
             Err(error) => tracing::error!(%error, "the comparison of two snapshots ended"),

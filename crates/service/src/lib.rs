@@ -12,6 +12,7 @@
 //! share a store: the leader decides, and the followers apply the changes that it persists.
 
 mod actor;
+mod background;
 mod core;
 
 pub use self::actor::{
@@ -20,6 +21,7 @@ pub use self::actor::{
     HistoryBuckets, LeaderState, ListWorkloads, Maker, Method, NewCluster, OpenError, Operation, ReadError,
     Release, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch, StoreLookup, VersionConflict, WhatIf,
 };
+pub use self::background::in_background;
 pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, ChooseDelete, ChooseRead, Commitment,
     Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,

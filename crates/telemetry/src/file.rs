@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, IntoInnerError, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use leeward_fabric::Nanos;
 use leeward_ledger::LedgerSettings;
 
-use leeward_service::{Handle, ReadTelemetry, TelemetryState};
+use leeward_service::{Handle, ReadTelemetry, TelemetryState, in_background};
 
 use super::rows::Rows;
 
@@ -119,7 +119,7 @@ impl TelemetryFile {
             pieces.push(piece);
         }
         let file = self.clone();
-        let writing = tokio::task::spawn_blocking(move || {
+        let writing = in_background(move || {
             let mut state = TelemetryState::default();
             pieces.into_iter().for_each(|piece| state.add(&fabric, piece));
             let count = state.estimates.len();
@@ -156,8 +156,10 @@ impl TelemetryFile {
 fn encode(state: TelemetryState, out: impl Write) -> Result<(), TelemetryFileError> {
     let mut encoder = zstd::Encoder::new(out, 1)?;
     encoder.include_checksum(true)?;
-    serde_json::to_writer(&mut encoder, &Rows::of(state))?;
-    encoder.finish()?.flush()?;
+    // The compressor takes long for many short pieces.
+    let mut pieces = BufWriter::with_capacity(1 << 16, encoder);
+    serde_json::to_writer(&mut pieces, &Rows::of(state))?;
+    pieces.into_inner().map_err(IntoInnerError::into_error)?.finish()?.flush()?;
     Ok(())
 }
 

@@ -15,7 +15,14 @@ const FULL_US: f64 = 100e3;
 pub fn measure(plain: &Schedule<'_>) {
     println!(
         "{:>9} {:>12} {:>11} {:>11} {:>11} {:>11} {:>8} {:>14}",
-        "reports/s", "placements/s", "report p50", "report p99", "place p50", "place p99", "core", "generator"
+        "reports/s",
+        "placements/s",
+        "report p50",
+        "report p99",
+        "place p50",
+        "place p99",
+        "core",
+        "generator"
     );
     let seconds = plain.length.as_secs_f64();
     for percent in STEPS {

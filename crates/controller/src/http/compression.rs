@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use leeward_frames::Encoding;
+use leeward_service::in_background;
 
 use super::problem::Problem;
 
@@ -53,7 +54,7 @@ pub async fn compress(request: Request, next: Next) -> Response {
     let compressed = match axum::body::to_bytes(body, usize::MAX).await {
         Ok(body) if body.len() <= AT_ONCE => encoding.compress(body),
         Ok(body) => {
-            let compressed = tokio::task::spawn_blocking(move || encoding.compress(body)).await;
+            let compressed = in_background(move || encoding.compress(body)).await;
             compressed.unwrap_or_else(|ended| Err(io::Error::other(ended)))
         }
         Err(error) => Err(io::Error::other(error)),

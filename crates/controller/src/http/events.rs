@@ -17,6 +17,7 @@ use leeward_fabric::Nanos;
 use leeward_frames::StreamEncoder;
 use leeward_records::schema::{Id, Time};
 use leeward_records::{Modes, ModesState};
+use leeward_service::in_background;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -261,7 +262,7 @@ impl EventSender {
             encoder.piece(chunk).map(|piece| (encoder, piece))
         } else {
             let compress = move || encoder.piece(chunk).map(|piece| (encoder, piece));
-            let compressed = tokio::task::spawn_blocking(compress).await;
+            let compressed = in_background(compress).await;
             compressed.unwrap_or_else(|ended| Err(std::io::Error::other(ended)))
         };
         match compressed {

@@ -7,6 +7,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use leeward_store::{Reader, StoreError};
 use tokio::sync::oneshot;
 
+use crate::background::lower_priority;
+
 /// Largest number of reads that wait.
 const MAX_WAITING: usize = 64;
 /// A read with its reply.
@@ -37,6 +39,7 @@ impl ReaderThread {
     pub fn start(mut reader: Reader) -> std::io::Result<ReaderThread> {
         let (reads, inbox) = sync_channel::<Read>(MAX_WAITING);
         std::thread::Builder::new().name("leeward-read".to_owned()).spawn(move || {
+            lower_priority();
             while let Ok(read) = inbox.recv() {
                 // A panic is a bug in one read. Its reply is dropped, and later reads run.
                 if catch_unwind(AssertUnwindSafe(|| read(&mut reader))).is_err() {
