@@ -32,6 +32,7 @@ BENCHES = (
     ("circuits", "switch"),
     ("controller", "hour"),
     ("controller", "load", "--seconds", "5"),
+    ("controller", "load", "--seconds", "5", "--curve"),
     ("controller", "service"),
     ("fluid", "fluid"),
     ("packets", "packets"),

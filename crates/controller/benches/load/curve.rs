@@ -1,4 +1,6 @@
-//! Latency by load: the rates of both kinds of requests rise together, until the core of the service is full.
+//! Latency by load: the rates of both kinds of requests rise together, until the core of the service is full. Beside each
+//! step, a service that only does HTTP and JSON carries the same load: its latencies show what the machine itself adds,
+//! for example if other programs run.
 
 use leeward_testing::bench;
 
@@ -33,6 +35,10 @@ pub fn measure(plain: &Schedule<'_>) {
         };
         // The store of a step is deleted before the next one.
         let folder = tempfile::tempdir().expect("a folder");
+        let echo = Process::echo();
+        let mut baseline = generator::run(echo.address, &schedule, echo.id());
+        drop(echo);
+        baseline.placements.waits.sort_unstable();
         let service = Process::leewardd(folder.path(), "curve", "process", None);
         let mut outcome = generator::run(service.address, &schedule, service.id());
         outcome.reports.waits.sort_unstable();
@@ -49,7 +55,9 @@ pub fn measure(plain: &Schedule<'_>) {
             bench::record(&format!("load, {percent} % of the plain load: {what}"), "us", wait);
             print!(" {:>8.2} ms", wait / 1e3);
         }
-        println!(" {:>6.0} % {:>12.0} %", of(outcome.service_cpu), of(outcome.generator_cpu));
+        print!(" {:>6.0} % {:>12.0} %", of(outcome.service_cpu), of(outcome.generator_cpu));
+        let [p50, p99] = [0.5, 0.99].map(|share| baseline.placements.quantile_us(share) / 1e3);
+        println!(" {p50:>8.2} ms {p99:>8.2} ms");
         let answered = outcome.reports.waits.len() as u64 + outcome.reports.filled == outcome.reports.sent;
         if !answered || waits[0].1 > FULL_US {
             println!("the core is full: requests wait longer and longer");
