@@ -26,8 +26,8 @@ impl Engine {
         compare(at, &mut self.scratch, policy, request, chosen, replicas::traffic)
     }
 
-    /// Compares the chosen hosts of an app with the choice of the other policy, on the ledger before the commit. `None`
-    /// without another policy.
+    /// Compares the chosen hosts of an app with the choice of the other policy, on the ledger before the commit. The
+    /// default policy chooses among the hosts with its own earlier tasks. `None` without another policy.
     pub(super) fn compare_tasks(
         &mut self,
         by: Decider,
@@ -35,7 +35,11 @@ impl Engine {
         chosen: &Assignment,
     ) -> Option<Comparison<Assignment>> {
         let policy = self.tasks.get(by.other())?;
-        let at = State { ledger: &self.ledger, pool: &self.pool, seed: self.seed, now: self.now };
+        let pool = match by.other() {
+            Decider::Own => &self.pool,
+            Decider::Default => self.default_hosts.pool(),
+        };
+        let at = State { ledger: &self.ledger, pool, seed: self.seed, now: self.now };
         compare(at, &mut self.scratch, policy.as_ref(), request, chosen, tasks::traffic)
     }
 }

@@ -146,6 +146,9 @@ impl Engine {
         let chosen = compare.then_some(&decision.choice);
         let comparison = chosen.and_then(|chosen| self.compare_tasks(by, &request, chosen));
         let placed = self.commit_placement(&request, stated.as_deref(), decision);
+        if let (Decider::Own, Some(Comparison { other: Ok((hosts, _)), .. })) = (by, &comparison) {
+            self.default_hosts.place(&request, hosts);
+        }
         Ok(CommittedDecision { comparison, ..placed })
     }
 

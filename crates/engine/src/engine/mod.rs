@@ -4,6 +4,7 @@ mod cancel_move;
 mod compare;
 mod copies;
 mod decisions;
+mod default_hosts;
 mod given;
 mod moves;
 mod reevaluate;
@@ -21,6 +22,7 @@ use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy}
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 pub(crate) use self::compare::catch;
+use self::default_hosts::DefaultHosts;
 pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
@@ -69,6 +71,7 @@ const BEST_EFFORT: &str = "a best-effort decision relies on no version and names
 pub struct Engine {
     ledger: Ledger,
     pool: Pool,
+    default_hosts: DefaultHosts,
     /// Policies, except the policies for tasks, which snapshots share.
     policies: Policies,
     tasks: TaskPolicies,
@@ -120,6 +123,7 @@ impl Engine {
     /// Creates an engine for the ledger's fabric, with all hosts open.
     pub fn new(ledger: Ledger, policies: impl Into<Policies>, seed: u64, explain: Explain) -> Engine {
         let pool = Pool::new(ledger.fabric().clone());
+        let default_hosts = DefaultHosts::new(ledger.fabric().clone());
         let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::new(pool.fabric()));
         let mut policies = policies.into();
         let tasks = TaskPolicies::take(&mut policies);
@@ -129,6 +133,7 @@ impl Engine {
         Engine {
             ledger,
             pool,
+            default_hosts,
             policies,
             tasks,
             move_rule,
@@ -218,9 +223,13 @@ impl Engine {
             Input::SetCapacity(resource, capacity) => self.ledger.set_capacity(resource, capacity, now),
             Input::Health(host, up) => {
                 self.pool.set_up(host, up);
+                self.default_hosts.set_up(host, up);
                 self.ledger.set_health(host, up, now);
             }
-            Input::Drain(host, draining) => self.pool.set_draining(host, draining),
+            Input::Drain(host, draining) => {
+                self.pool.set_draining(host, draining);
+                self.default_hosts.set_draining(host, draining);
+            }
             Input::Stored(host, stored) => self.pool.set_stored(host, stored),
             Input::Unstored(host, bytes) => self.pool.discard(host, bytes),
             Input::MoveRule(rule) => self.move_rule = rule,
@@ -330,6 +339,7 @@ impl Engine {
             self.pool.vacate(placed.host, placed.job, placed.demand.cpus, placed.demand.memory);
             entries.extend(placed.entries);
         }
+        self.default_hosts.end(app);
         self.ledger.release(&entries, self.now);
     }
 

@@ -63,7 +63,7 @@ impl Engine {
         self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now)
     }
 
-    /// Puts the tasks of an app on their hosts. `entries` starts with the entries of its transfers; each task's own
+    /// Puts the tasks of an app on their hosts, as if the default policy had chosen them too. `entries` starts with the entries of its transfers; each task's own
     /// entries follow.
     pub(super) fn assign(
         &mut self,
@@ -72,6 +72,7 @@ impl Engine {
         hosts: &[HostId],
         entries: &[EntryId],
     ) {
+        self.default_hosts.place(request, hosts);
         // Entries of transfers belong to the app and end with it. The app's first task holds them.
         let own: usize = request.tasks.iter().map(|task| task.entry_count()).sum();
         let (shared, mut own) = entries.split_at(entries.len().saturating_sub(own));

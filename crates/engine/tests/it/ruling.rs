@@ -1,10 +1,11 @@
 //! Decisions by either policy, and comparisons.
 
-use leeward_engine::{Comparison, Decider, Engine, Policies, Ruling};
-use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId, ResourceKind};
+use leeward_engine::{Comparison, Decider, Engine, Input, Policies, Ruling};
+use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::Sample;
 use leeward_placement::replicas::{self, Chain, Layout, ReplicaRequest};
-use leeward_placement::{Constraints, Explain, PathLoad};
+use leeward_placement::tasks::{self, AppRequest, Task, Traffic};
+use leeward_placement::{Constraints, Explain, JobId, PathLoad};
 use leeward_testing::clusters::{cluster, ledger, racks_of_four};
 use proptest::prelude::*;
 
@@ -96,6 +97,50 @@ proptest! {
         let (mine, theirs) = (mine.expect("two policies"), theirs.expect("two policies"));
         prop_assert_eq!(mine.other.clone(), Ok((other, theirs.committed)));
         prop_assert_eq!(theirs.other, Ok((chosen, mine.committed)));
+    }
+}
+
+/// An engine that places tasks.
+fn task_engine(own: &str, default: Option<&str>) -> Engine {
+    let text = "racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 8\n";
+    let policy = |name: &str| tasks::REGISTRY.make(name, "").expect("a policy of the registry");
+    let policies =
+        Policies { tasks: Some(policy(own)), default_tasks: default.map(policy), ..Policies::default() };
+    Engine::new(ledger(&cluster(text)), policies, 7, Explain::Off)
+}
+
+/// Tasks of one processor that send.
+fn app(id: u64, count: usize) -> AppRequest {
+    let mut task = Task { cpus: Cpus(1_000), ..Task::default() };
+    task.egress[0] = Traffic { mean_bps: 100_000_000, peak_bps: 100_000_000 };
+    AppRequest { id, job: JobId(id), tasks: vec![task; count], ..AppRequest::default() }
+}
+
+proptest! {
+    /// Beside decisions of the own policy, the default policy chooses what it would have chosen if it had placed all
+    /// tasks, wherever they really run.
+    #[test]
+    fn a_compared_default_policy_has_its_own_earlier_tasks(
+        steps in prop::collection::vec((1_usize..5, prop::option::of(0_usize..30)), 1..30),
+    ) {
+        let (mut engine, mut alone) = (task_engine("leeward", Some("borg")), task_engine("borg", None));
+        for engine in [&mut engine, &mut alone] {
+            report(engine, SECOND, |rack| f64::from(rack % 3) / 4.0);
+        }
+        let compared = Ruling { by: Decider::Own, compare: true };
+        for (id, &(count, ends)) in (1..).zip(&steps) {
+            let place = |engine: &mut Engine, ruling| {
+                engine.place_app(SECOND, app(id, count), ruling, &mut Vec::new()).expect("enough processors")
+            };
+            let other = place(&mut engine, compared).comparison.and_then(|comparison| comparison.other.ok());
+            let expected = place(&mut alone, Ruling::default()).decision.choice;
+            prop_assert_eq!(other.map(|(hosts, _)| hosts), Some(expected));
+            if let Some(ends) = ends {
+                for engine in [&mut engine, &mut alone] {
+                    engine.handle(SECOND, Input::Ended(ends as u64), &mut Vec::new());
+                }
+            }
+        }
     }
 }
 
