@@ -13,6 +13,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Scheduler",
+    "SimulatedClock",
     "SloWorkloads",
     "Trace",
     "VolumeExperiment",
@@ -495,8 +496,33 @@ def probe_steady(
 def run_agent(arguments: dict[str, str | list[str] | None], tell: Callable[[str], object]) -> None: ...
 def check_service(given: dict[str, str | int | None]) -> None: ...
 def serve(
-    given: dict[str, str | int | None], listening: Callable[[str, str | None], object], demo: bool = False
+    given: dict[str, str | int | None],
+    listening: Callable[[str, str | None], object],
+    demo: bool = False,
+    clock: SimulatedClock | None = None,
 ) -> None: ...
+
+@final
+class SimulatedClock:
+    """Clock of a service, which shows the same time until it is advanced."""
+
+    def __new__(cls, start: str) -> SimulatedClock:
+        """Starts at a time such as `2026-03-02T00:00:00Z`.
+
+        Raises:
+            InputError: Invalid time, or before 2020.
+        """
+
+    def advance(self, seconds: float) -> None:
+        """Advances by a time of at most a year.
+
+        Raises:
+            InputError: Invalid number of seconds.
+        """
+
+    def now(self) -> str:
+        """Current time."""
+
 def new_token(name: str, role: str, hosts: list[str], file: str | None) -> tuple[str, str]: ...
 def simulate_flows(cluster: Cluster, flows: Table) -> pyarrow.Table: ...
 def schemas() -> list[str]: ...

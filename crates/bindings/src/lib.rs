@@ -38,6 +38,8 @@ mod scheduler;
 mod schema;
 #[cfg(feature = "service")]
 mod serve;
+#[cfg(feature = "service")]
+mod simulated_clock;
 mod simulation;
 mod slo;
 mod slo_check;
@@ -94,6 +96,9 @@ mod _native {
     #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::serve::{check_service, new_token, serve};
+    #[cfg(feature = "service")]
+    #[pymodule_export]
+    use crate::simulated_clock::SimulatedClock;
     #[pymodule_export]
     use crate::simulation::{Run, Scenario, check_policy};
     #[pymodule_export]

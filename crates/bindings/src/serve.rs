@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyOSError, PySystemExit};
 use pyo3::prelude::*;
 
 use crate::errors::PyInputError;
+use crate::simulated_clock::SimulatedClock;
 
 /// Command line arguments as a dict; None leaves an option to the settings file or the default.
 #[derive(FromPyObject)]
@@ -77,12 +78,19 @@ pub fn check_service(given: ServiceArguments) -> Result<(), PyInputError> {
 
 /// Serves over HTTP until SIGINT or SIGTERM. Once the service listens, `listening` receives its URL and the file of
 /// stored decisions, or None for decisions in memory. With `demo`, the caller adds demonstration data in `listening`.
+/// With `clock`, the service runs on simulated time.
 ///
 /// With a JSON log, these messages are in the log. `listening` is then called only for a demo, and an error ends the
 /// process with its exit code.
 #[pyfunction]
-#[pyo3(signature = (given, listening, demo = false))]
-pub fn serve(py: Python<'_>, given: ServiceArguments, listening: Py<PyAny>, demo: bool) -> PyResult<()> {
+#[pyo3(signature = (given, listening, demo = false, clock = None))]
+pub fn serve(
+    py: Python<'_>,
+    given: ServiceArguments,
+    listening: Py<PyAny>,
+    demo: bool,
+    clock: Option<Py<SimulatedClock>>,
+) -> PyResult<()> {
     let tell = |url: &str, store: Option<&Path>| {
         if is_json() && !demo {
             return Ok(());
@@ -91,7 +99,14 @@ pub fn serve(py: Python<'_>, given: ServiceArguments, listening: Py<PyAny>, demo
             .map(drop)
     };
     // Other Python threads continue; this thread attaches to Python again to report the listening address.
-    let result = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
+    let result = py.detach(|| {
+        let ready = Ready::to_run(given.into())?.demo(demo);
+        let ready = match &clock {
+            Some(clock) => ready.clock(clock.get().clock()),
+            None => ready,
+        };
+        ready.run(tell)
+    });
     result.map_err(|error| match error {
         StartError::Input(error) => exit_logged(&error, 2).unwrap_or_else(|| PyInputError(error).into()),
         StartError::Callback(error) => error,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
 use leeward_prometheus::{Plan, Telemetry};
+use leeward_records::Clock;
 use leeward_service::NewCluster;
 use leeward_telemetry::TelemetryFile;
 use serde::Deserialize;
@@ -35,6 +36,7 @@ pub struct Ready {
     store: StoreLocation,
     telemetry: Option<Plan>,
     demo: bool,
+    clock: Clock,
 }
 
 /// Reason why a service ended without a stop signal.
@@ -85,12 +87,18 @@ impl Ready {
             .map_err(|message| flags.wrong("store", message))?;
         check_advertise(&flags, &settings, &tls_and_tokens, &store)?;
         let telemetry = settings.plan(&flags, settings.interval)?;
-        Ok(Ready { flags, settings, cluster, configured, tls_and_tokens, store, telemetry, demo: false })
+        let (demo, clock) = (false, Clock::system());
+        Ok(Ready { flags, settings, cluster, configured, tls_and_tokens, store, telemetry, demo, clock })
     }
 
     /// Sets demo mode: a client may publish a comparison, which the pages show.
     pub fn demo(self, demo: bool) -> Ready {
         Ready { demo, ..self }
+    }
+
+    /// Sets the clock of the service, which is otherwise the machine's.
+    pub fn clock(self, clock: Clock) -> Ready {
+        Ready { clock, ..self }
     }
 
     /// Store of decisions: a file, or the URL of a database without its password; `None` for memory.
@@ -111,8 +119,8 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, cluster, configured, tls_and_tokens, store: location, telemetry, demo } =
-            self;
+        let Ready { flags, settings, cluster, configured, tls_and_tokens, telemetry, demo, clock, .. } = self;
+        let location = self.store;
         let store = location.open(&settings).map_err(|message| flags.wrong("store", message))?;
         let (hosts, files) = (cluster.cluster.fabric.all_hosts().count(), raise_file_limit());
         let admin_listener =
@@ -121,6 +129,7 @@ impl Ready {
                 flags.wrong("admin_listen", not_listening(listen, &error, "--admin-listen"))
             })?;
         let mut service = Service::with(cluster, configured, settings.seed, store);
+        service.clock = clock;
         service.off_file = settings.off_file.as_ref().map(PathBuf::from);
         let telemetry_file = location.telemetry_file(settings.telemetry_file.as_deref());
         service.telemetry_file = telemetry_file.map(TelemetryFile::new);
