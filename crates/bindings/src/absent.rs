@@ -1,4 +1,4 @@
-//! Functions that a smaller build lacks.
+//! Functions and classes that a smaller build lacks.
 
 use leeward_fabric::input::InputError;
 use pyo3::exceptions::PyAttributeError;
@@ -6,19 +6,23 @@ use pyo3::prelude::*;
 
 use crate::errors::PyInputError;
 
-/// Functions of each part that a build may lack, and whether this build has it.
+/// Names of each part that a build may lack, and whether this build has it.
 const PARTS: [(&str, &[&str], bool); 2] = [
     ("capture", &["read_capture"], cfg!(feature = "capture")),
-    ("service", &["check_service", "new_token", "run_agent", "serve"], cfg!(feature = "service")),
+    (
+        "service",
+        &["SimulatedClock", "check_service", "new_token", "run_agent", "serve"],
+        cfg!(feature = "service"),
+    ),
 ];
 
 /// Called by Python for a name that the module does not have.
 ///
 /// # Errors
-/// An input error with a hint for a function of a part that this build lacks; an `AttributeError` for other names.
+/// An input error with a hint for a name of a part that this build lacks; an `AttributeError` for other names.
 #[pyfunction(name = "__getattr__")]
 pub fn absent(name: &str) -> PyResult<()> {
-    let part = PARTS.iter().find(|(_, functions, here)| !here && functions.contains(&name));
+    let part = PARTS.iter().find(|(_, names, here)| !here && names.contains(&name));
     Err(match part {
         Some((part, ..)) => {
             let message = "this build, made for the demo, does not have this part; `make build` adds it";
