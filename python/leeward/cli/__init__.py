@@ -41,6 +41,7 @@ from leeward.cli import (
     telemetry,
     token,
     top,
+    trial,
 )
 from leeward.cli.former_flags import replace_former_flags
 from leeward.cli.groups import Commands, add
@@ -53,7 +54,7 @@ SECTIONS = (
     ("Measure it", (probe, agent, matrix, device)),
     ("Place work", (place, migrate, serve, mode, report, decisions, explain, token)),
     ("Keep promises", (slo, circuits)),
-    ("Try a change first", (demo, simulate)),
+    ("Try a change first", (demo, simulate, trial)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),
 )
 """Sections of the help, in the order of use, with their commands."""

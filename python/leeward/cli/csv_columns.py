@@ -113,4 +113,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("time", "link", "capacity_bps", "measured_bps", "utilization", "pending_bps", "hot_s", "age_s"),
         "trend",
     ),
+    "trial": (
+        *("phase", "mode", "since", "until"),
+        *(
+            f"hot_link_hours.{name}"
+            for name in ("real", "seen", "with_leeward", "without_leeward", "baseline")
+        ),
+        *("jobs", "refused", "moved", "wall_s"),
+    ),
 }

@@ -17,6 +17,7 @@ from leeward.cli.controller import (
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
+from leeward.client.summary_types import Summary
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -57,9 +58,6 @@ def report(
     those of the default policy; and the ten decisions that mattered most. In shadow mode, the same numbers
     say what Leeward would have done.
     """
-    # The pictures take a second, so that they are imported only if they are needed.
-    from leeward.summary import rows
-
     service = client(controller, token_file, ca, 0.0)
     end = None if until is None else read_time("--until", until)
     start = start_time("--since", since, end or datetime.now(UTC))
@@ -73,19 +71,27 @@ def report(
 
         write_page(out, summary, cluster)
     if not print_data(output, summary, summary["decisions"], COLUMNS["report"]):
-        length = datetime.fromisoformat(summary["to"]) - datetime.fromisoformat(summary["from"])
-        print_text(f"{summary['from']} to {summary['to']} ({duration_text(length.total_seconds())})\n")
-        print_text(rows.effect_sentence(summary))
-        print_text(rows.move_sentence(summary) + "\n")
-        print_table(rows.HOT_HEADERS, "<>>", rows.hot_rows(summary))
-        if kinds := rows.kind_rows(summary):
-            print()
-            print_table(rows.KIND_HEADERS, "<>>>>>>>>", kinds)
-        if mattered := rows.mattered_rows(summary):
-            print_text("\nThe decisions that mattered most (+: Leeward's choice is better):")
-            print_table(rows.MATTERED_HEADERS, rows.MATTERED_SIDES, mattered)
+        print_summary(summary)
     if out is not None:
         print_note(f"page written to {out}")
+
+
+def print_summary(summary: Summary) -> None:
+    """Prints a summary as texts and tables."""
+    # The pictures take a second, so that they are imported only if they are needed.
+    from leeward.summary import rows
+
+    length = datetime.fromisoformat(summary["to"]) - datetime.fromisoformat(summary["from"])
+    print_text(f"{summary['from']} to {summary['to']} ({duration_text(length.total_seconds())})\n")
+    print_text(rows.effect_sentence(summary))
+    print_text(rows.move_sentence(summary) + "\n")
+    print_table(rows.HOT_HEADERS, "<>>", rows.hot_rows(summary))
+    if kinds := rows.kind_rows(summary):
+        print()
+        print_table(rows.KIND_HEADERS, "<>>>>>>>>", kinds)
+    if mattered := rows.mattered_rows(summary):
+        print_text("\nThe decisions that mattered most (+: Leeward's choice is better):")
+        print_table(rows.MATTERED_HEADERS, rows.MATTERED_SIDES, mattered)
 
 
 def read_time(argument: str, text: str) -> datetime:

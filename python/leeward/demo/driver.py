@@ -1,7 +1,7 @@
 """Comparison of placers on the same jobs, step by step."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -65,8 +65,12 @@ class Driver:
         """True once the average number of jobs has arrived."""
         return self.steps >= FILL_STEPS
 
-    def step(self) -> None:
-        """Advances by a step: jobs end and arrive, rates change, links carry load, placers get reports."""
+    def step(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Advances by a step: jobs end and arrive, rates change, links carry load, placers get reports.
+
+        Args:
+            meanwhile: Called several times after all jobs are placed and before the placers get reports.
+        """
         self.steps += 1
         self.now_s = self.steps * self.step_s
         for job in [job for job in self._running.values() if job.ends_s <= self.now_s]:
@@ -74,14 +78,23 @@ class Driver:
         for job in self._arrivals.until(self.now_s):
             self._place(job)
         jobs = self._running
+        meanwhile()
         for job in jobs.values():
             job.advance(self.step_s)
-        for arm in self.arms:
-            loads = numpy.minimum(arm.demands_bps(jobs), self.network.capacity_bps)
+        meanwhile()
+        carried = [numpy.minimum(arm.demands_bps(jobs), self.network.capacity_bps) for arm in self.arms]
+        for arm, loads in zip(self.arms, carried, strict=True):
             self._utilizations[arm.name] = loads / self.network.capacity_bps
             self._hot[arm.name].append(self.hot_share(arm.name) if self.full else None)
+        meanwhile()
+        for arm, loads in zip(self.arms, carried, strict=True):
             # A move of this step takes effect by the next step.
             arm.move(arm.placer.report(loads, list(jobs.values())))
+
+    def stop(self) -> None:
+        """Ends all running jobs under all placers."""
+        for job in list(self._running.values()):
+            self._end(job)
 
     def _place(self, job: Job) -> None:
         placements = []
