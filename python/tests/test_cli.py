@@ -89,6 +89,7 @@ SLOW_OR_NOT_ENDING = (
     "leeward agent",
     "leeward telemetry map",
     "leeward serve",
+    "leeward trial",
     "leeward data get",
     "leeward reproduce",
     "leeward probe",

@@ -29,6 +29,7 @@ METAVARS = {
 """Metavars of options. A list adds `,...`; a choice has its values, separated by `|`."""
 SEVERAL_KINDS = {
     "--out": "a file or a folder, by what the command writes",
+    "--days": "circuits schedule writes a file of days, trial simulates a number of days",
     "--by": "names of fields or a level of places: both group rows",
     "--job": "place tasks reads the file of an app, decisions has the name of a job",
     "--output": "slo pack also writes YAML",
@@ -75,7 +76,7 @@ ONE_MEANING = {
 """Meanings of options whose help texts differ between commands."""
 TWO_MEANINGS = {
     "--explain": "hotspots explains words, place explains a decision",
-    **dict.fromkeys(("--by", "--job", "--out"), "see SEVERAL_KINDS"),
+    **dict.fromkeys(("--by", "--days", "--job", "--out"), "see SEVERAL_KINDS"),
 }
 """Options with two meanings, and the reason."""
 WITHOUT_FORMAT = {

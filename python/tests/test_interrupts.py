@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "simulate": ("simulate", SCENARIO, "--out", "result"),
     "threads": ("simulate", SCENARIO, "--seeds", "3", "--out", "result"),
     "processes": ("simulate", SCENARIO, "--seeds", "3", "--backend", "loky", "--out", "result"),
+    "trial": ("trial", "--days", "1", "--out", "page.html"),
     "pack": ("slo", "pack", *VOLUMES, "--out", "packed.yaml"),
     "reproduce": ("reproduce", "sinbad", "--figure", "8", "--seeds", "2", "--horizon", "2min"),
 }
