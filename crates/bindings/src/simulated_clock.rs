@@ -16,7 +16,8 @@ const ORIGIN: &str = "2020-01-01T00:00:00Z";
 /// Longest time of one call, in seconds: a year.
 const MAX_SECONDS: f64 = 365.0 * 86_400.0;
 
-/// A clock that shows the same time until it is advanced.
+/// A clock that shows the same time until it is advanced. Timers of the service sleep in real time: what was due meanwhile
+/// happens with the next request.
 #[pyclass(frozen, module = "leeward._native")]
 pub struct SimulatedClock {
     now: Arc<AtomicU64>,

@@ -9,14 +9,14 @@ use crate::process::Process;
 
 /// Rates in percent of the plain load.
 const STEPS: [u64; 9] = [25, 50, 75, 100, 125, 150, 175, 200, 250];
-/// A service whose median wait reaches this time, in microseconds, is full: requests wait in a queue that only grows. So is
-/// one that leaves requests without a response.
+/// A service is full if half of the reports wait at least this time, in microseconds, because the queue of requests only
+/// grows, or if a report has no response.
 const FULL_US: f64 = 100e3;
 
 /// Prints a row for each rate, with a new service each, up to the first rate that the service cannot serve.
 pub fn measure(plain: &Schedule<'_>) {
     println!(
-        "{:>9} {:>12} {:>11} {:>11} {:>11} {:>11} {:>8} {:>14}",
+        "{:>9} {:>12} {:>11} {:>11} {:>11} {:>11} {:>8} {:>14} {:>11} {:>11}",
         "reports/s",
         "placements/s",
         "report p50",
@@ -24,7 +24,9 @@ pub fn measure(plain: &Schedule<'_>) {
         "place p50",
         "place p99",
         "core",
-        "generator"
+        "generator",
+        "echo p50",
+        "echo p99"
     );
     let seconds = plain.length.as_secs_f64();
     for percent in STEPS {

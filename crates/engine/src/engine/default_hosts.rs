@@ -1,6 +1,9 @@
-//! Hosts of the tasks if the default policy had placed all of them. Where its choice is only compared, the default policy
-//! chooses among these hosts. Among the hosts as Leeward's policy fills them, it would choose the same empty hosts again
-//! and again, because its own earlier tasks are not there.
+//! The hosts as the default policy would have filled them with tasks. Where its choice is only compared, it chooses among
+//! these hosts. Among the hosts as Leeward's policy fills them, it would choose the same empty hosts again and again,
+//! because its own earlier tasks are not there.
+//!
+//! Tasks whose placement by the default policy is not known are where they were placed: those of an app that is decided
+//! on a snapshot, that the default policy refused or was not asked about, or that ran before a restart of the service.
 
 use std::sync::Arc;
 

@@ -63,8 +63,8 @@ impl Engine {
         self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now)
     }
 
-    /// Puts the tasks of an app on their hosts, as if the default policy had chosen them too. `entries` starts with the entries of its transfers; each task's own
-    /// entries follow.
+    /// Puts the tasks of an app on their hosts, also on those of the default policy. `entries` starts with the entries of
+    /// its transfers; each task's own entries follow.
     pub(super) fn assign(
         &mut self,
         request: &AppRequest,

@@ -18,7 +18,7 @@ use super::writer::{Batch, GroupCommitWriter, StoreEvent, THREAD_ENDED};
 use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, new_coordinator};
 use crate::core::{Answer, CallError, Coordinator, KeptTelemetry, TelemetryState, Unavailable};
 
-/// Largest number of commands that wait. An iteration of the loop handles the waiting commands, and its changes form one
+/// Largest number of commands that are received at once. An iteration of the loop handles them, and its changes form one
 /// batch for the store.
 const MAX_COMMANDS: usize = 16;
 /// Number of operations after which an iteration ends, even if more commands wait: a command may have many operations.
@@ -92,9 +92,9 @@ impl Actor {
                     Some(event) => self.handle_event(event).await,
                     None => break,
                 },
-                // The rest of the last commands.
+                // The rest of the last commands comes before further ones.
                 () = tokio::task::yield_now(), if !commands.is_empty() => {}
-                count = inbox.recv_many(&mut received, MAX_COMMANDS) => {
+                count = inbox.recv_many(&mut received, MAX_COMMANDS), if commands.is_empty() => {
                     if count == 0 {
                         break;
                     }
