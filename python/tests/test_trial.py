@@ -65,7 +65,7 @@ def test_a_seed_repeats_every_number_of_a_trial_apart_from_wall_times(both: list
 
 def test_the_service_sees_the_hot_time_that_the_links_really_have(both: list[dict[str, Any]]) -> None:
     for one in both[0]["phases"]:
-        real, seen = one["hours"]["real"], [step["hot_h"] for step in one["summary"]["steps"]]
+        real, seen = one["hours"]["simulated"], [step["hot_h"] for step in one["summary"]["steps"]]
         assert len(real) == len(one["hours"]["baseline"]) == HOURS
         # A short range has steps of ten minutes.
         seen = [sum(seen[first : first + 6]) for first in range(0, len(seen), 6)]
@@ -74,8 +74,8 @@ def test_the_service_sees_the_hot_time_that_the_links_really_have(both: list[dic
         # fewer than twenty links more are hot in one of these minutes than in the other.
         assert seen == pytest.approx(real, abs=20 * STEP_S / 3_600)
         hot = one["hot_link_hours"]
-        assert (hot["real"], hot["seen"]) == (pytest.approx(sum(real)), pytest.approx(sum(seen)))
-        assert hot["real"] > 1, "the trial says little about a network without hot links"
+        assert hot["seen"] == pytest.approx(sum(seen))
+        assert hot["simulated"] > 1, "the trial says little about a network without hot links"
 
 
 def test_every_link_is_seen_during_the_whole_time(both: list[dict[str, Any]]) -> None:
@@ -90,10 +90,10 @@ def test_each_phase_has_the_same_jobs_and_the_mode_decides_them(both: list[dict[
     phases = both[0]["phases"]
     assert [one["mode"] for one in phases] == ["shadow", "canary:25%", "on"]
     baseline = phases[0]["hot_link_hours"]["baseline"]
-    for one in phases[1:]:
-        # A job that the service refuses runs nowhere, and only some phases may refuse it.
-        if one["refused"] == phases[0]["refused"]:
-            assert one["hot_link_hours"]["baseline"] == pytest.approx(baseline)
+    for one in phases:
+        # A job that the service refuses runs nowhere, and then the phases have different jobs.
+        assert one["refused"] == 0
+        assert one["hot_link_hours"]["baseline"] == pytest.approx(baseline)
     shares = []
     for one in phases:
         (tasks,) = [row for row in one["summary"]["decisions"] if row["kind"] == "tasks"]
@@ -105,21 +105,21 @@ def test_each_phase_has_the_same_jobs_and_the_mode_decides_them(both: list[dict[
 
 def test_estimates_stand_beside_the_phase_that_shows_their_true_value(both: list[dict[str, Any]]) -> None:
     estimates = both[0]["estimates"]
-    assert [(one["phase"], one["estimate"], one["real_phase"]) for one in estimates] == [
+    assert [(one["phase"], one["estimate"], one["simulated_phase"]) for one in estimates] == [
         ("shadow", "with_leeward", "on"),
         ("canary", "with_leeward", "on"),
         ("canary", "without_leeward", "shadow"),
         ("on", "without_leeward", "shadow"),
     ]
     for one in estimates:
-        assert one["said"] == phase(both[0], one["phase"])["hot_link_hours"][one["estimate"]]
-        assert one["real"] == phase(both[0], one["real_phase"])["hot_link_hours"]["real"]
+        assert one["estimated"] == phase(both[0], one["phase"])["hot_link_hours"][one["estimate"]]
+        assert one["simulated"] == phase(both[0], one["simulated_phase"])["hot_link_hours"]["simulated"]
     shadow, on = (phase(both[0], name)["hot_link_hours"] for name in ("shadow", "on"))
     # The reference says why the sizes are off. In these hours, they are within a factor of two.
-    assert all(0.5 < one["said"] / one["real"] < 2 for one in estimates)
+    assert all(0.5 < one["estimated"] / one["simulated"] < 2 for one in estimates)
     assert shadow["with_leeward"] < shadow["seen"]
     assert on["without_leeward"] > on["seen"]
-    assert on["real"] < shadow["real"]
+    assert on["simulated"] < shadow["simulated"]
     assert shadow["without_leeward"] == pytest.approx(shadow["seen"])
     assert on["with_leeward"] == pytest.approx(on["seen"])
 
@@ -136,9 +136,12 @@ def test_a_week_of_a_trial(tmp_path: Path) -> None:
     result = trial(tmp_path)
     for one in result["phases"]:
         steps = [step["hot_h"] for step in one["summary"]["steps"]]
-        assert steps == pytest.approx(one["hours"]["real"], abs=20 * STEP_S / 3_600)
-        assert one["hot_link_hours"]["seen"] == pytest.approx(one["hot_link_hours"]["real"], rel=0.01)
-    assert phase(result, "on")["hot_link_hours"]["real"] < phase(result, "shadow")["hot_link_hours"]["real"]
+        assert steps == pytest.approx(one["hours"]["simulated"], abs=20 * STEP_S / 3_600)
+        assert one["hot_link_hours"]["seen"] == pytest.approx(one["hot_link_hours"]["simulated"], rel=0.01)
+    hours = {one["phase"]: one["hot_link_hours"] for one in result["phases"]}
+    assert hours["on"]["simulated"] < hours["shadow"]["simulated"]
+    # The default policy that is only compared sees its own earlier choices.
+    assert hours["on"]["without_leeward"] == pytest.approx(hours["shadow"]["simulated"], rel=0.25)
 
 
 # ---- errors and interrupts ------------------------------------------------------------------------------
@@ -168,7 +171,12 @@ def test_invalid_options_are_rejected_before_the_service_starts(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_trial_without_a_traceback(tmp_path: Path, number: signal.Signals) -> None:
     process = subprocess.Popen(
-        [*COMMAND, "--days", "1"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "--days", "1"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stderr is not None
     # The first line of progress comes when the phase runs.

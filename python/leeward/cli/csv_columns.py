@@ -117,7 +117,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("phase", "mode", "since", "until"),
         *(
             f"hot_link_hours.{name}"
-            for name in ("real", "seen", "with_leeward", "without_leeward", "baseline")
+            for name in ("simulated", "seen", "with_leeward", "without_leeward", "baseline")
         ),
         *("jobs", "refused", "moved", "wall_s"),
     ),

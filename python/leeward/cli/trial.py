@@ -36,12 +36,14 @@ Examples:
   leeward trial --canary 10% --seed 2 -o json
 
 The cluster has 120 hosts in 12 racks, an eighth of the cluster of `leeward serve --demo`, so that a week
-takes minutes. Most of them are for snapshots of the service, one for each ten simulated seconds.
+takes minutes. Most of this time goes to snapshots of the service, one for each ten simulated seconds.
 """
 MOST_DAYS = 28
 """Greatest value of `--days`; the service stores hours for 31 days."""
 SHUTDOWN_S = 45.0
 """Seconds to wait for the service to end."""
+STOPPING_S = 5.0
+"""Seconds to wait for the end of a service that no longer answers."""
 STOPPED = "the service of the trial was stopped"
 SERVICE_OPTIONS = (
     *("config", "cluster", "listen", "admin_listen", "policy", "task_policy", "moves", "mode", "off_file"),
@@ -177,15 +179,18 @@ def _service(plan: "Plan", clock: "_native.SimulatedClock") -> Iterator[str]:
             if first is None:
                 raise OSError(STOPPED)
             yield first
-        except UnreachableError:
-            raise OSError(STOPPED) from None
+        except UnreachableError as error:
+            # A stopped service has ended its thread, or is about to.
+            thread.join(STOPPING_S)
+            raise OSError(str(error) if thread.is_alive() else STOPPED) from None
         except ProblemError as error:
             raise OSError(f"the service rejected a request of the trial: {error}") from None
         finally:
             # Before it listens, the service does not handle the signal, which would end the process.
             if first is None and thread.is_alive():
                 first = started.get()
-            if thread.is_alive():
+            # It handles the signal only if it has listened.
+            if isinstance(first, str) and thread.is_alive():
                 os.kill(os.getpid(), signal.SIGTERM)
             thread.join(SHUTDOWN_S)
 
@@ -214,7 +219,7 @@ def _print(trial: "Trial") -> None:
             (
                 phase.name,
                 phase.mode,
-                hours(sum(phase.real_h)),
+                hours(sum(phase.simulated_h)),
                 *(
                     hours(phase.summary["hot_link_hours"][name])
                     for name in ("seen", "with_leeward", "without_leeward")
@@ -231,9 +236,9 @@ def _print(trial: "Trial") -> None:
         [
             (
                 f"{one.phase}: {one.estimate.replace('_', ' ').replace('leeward', 'Leeward')}",
-                hours(one.said_h),
-                hours(one.real_h),
-                one.real_phase,
+                hours(one.estimated_h),
+                hours(one.simulated_h),
+                one.simulated_phase,
                 "-" if one.error is None else f"{'+' if one.error > 0 else ''}{percent_text(one.error, 0)}",
             )
             for one in trial.estimates

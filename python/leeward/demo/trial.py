@@ -41,6 +41,8 @@ OFF_TASK = {"name": "task", "count": 1, "cpus": 1}
 """Task that is placed after the service was turned off."""
 OFF_LIMIT_S = 10.0
 """Longest wait for a decision by default."""
+SNAPSHOTS = 1_000
+"""Most snapshots until one has the time of the clock."""
 _HEAD = re.compile(rb"(?si)(.*\r\ncontent-length: *(\d+)\r\n.*?)\r\n\r\n")
 """Head of a response with its length."""
 
@@ -100,7 +102,7 @@ class Phase:
         mode: Mode of the service.
         since: Start of the counted time.
         until: End of the counted time.
-        real_h: For each hour, hot link-hours that the simulation had with the service's choices.
+        simulated_h: For each hour, hot link-hours that the simulation had with the service's choices.
         baseline_h: The same for the jobs placed by the baseline alone.
         summary: The service's summary of the counted time.
         jobs: Number of jobs that ran, with those of the start.
@@ -113,7 +115,7 @@ class Phase:
     mode: str
     since: datetime
     until: datetime
-    real_h: list[float]
+    simulated_h: list[float]
     baseline_h: list[float]
     summary: Summary
     jobs: int
@@ -130,13 +132,13 @@ class Phase:
             "since": _text(self.since),
             "until": _text(self.until),
             "hot_link_hours": {
-                "real": sum(self.real_h),
+                "simulated": sum(self.simulated_h),
                 "seen": hot["seen"],
                 "with_leeward": hot["with_leeward"],
                 "without_leeward": hot["without_leeward"],
                 "baseline": sum(self.baseline_h),
             },
-            "hours": {"real": self.real_h, "baseline": self.baseline_h},
+            "hours": {"simulated": self.simulated_h, "baseline": self.baseline_h},
             "jobs": self.jobs,
             "refused": self.refused,
             "moved": self.moved,
@@ -152,30 +154,30 @@ class Estimate:
     Attributes:
         phase: Phase of the estimate.
         estimate: `with_leeward` or `without_leeward`.
-        said_h: Hot link-hours by the estimate.
-        real_phase: Phase that had this value in the simulation.
-        real_h: Its hot link-hours.
+        estimated_h: Hot link-hours by the estimate.
+        simulated_phase: Phase that had this value in the simulation.
+        simulated_h: Its hot link-hours.
     """
 
     phase: str
     estimate: str
-    said_h: float
-    real_phase: str
-    real_h: float
+    estimated_h: float
+    simulated_phase: str
+    simulated_h: float
 
     @property
     def error(self) -> float | None:
         """Error as a share of the true value; None if that is 0."""
-        return self.said_h / self.real_h - 1 if self.real_h > 0 else None
+        return self.estimated_h / self.simulated_h - 1 if self.simulated_h > 0 else None
 
     def record(self) -> dict[str, Any]:
         """The estimate for `-o json`."""
         return {
             "phase": self.phase,
             "estimate": self.estimate,
-            "said": self.said_h,
-            "real_phase": self.real_phase,
-            "real": self.real_h,
+            "estimated": self.estimated_h,
+            "simulated_phase": self.simulated_phase,
+            "simulated": self.simulated_h,
             "error": self.error,
         }
 
@@ -212,16 +214,16 @@ class Trial:
         The jobs and their rates are the same in all phases. So the phase `on` shows the time with Leeward for
         all decisions, and the phase `shadow` the time without.
         """
-        real = {phase.name: sum(phase.real_h) for phase in self.phases}
+        simulated = {phase.name: sum(phase.simulated_h) for phase in self.phases}
         pairs = (
             ("shadow", "with_leeward", "on"),
             ("canary", "with_leeward", "on"),
             ("canary", "without_leeward", "shadow"),
             ("on", "without_leeward", "shadow"),
         )
-        said: dict[str, Any] = {phase.name: phase.summary["hot_link_hours"] for phase in self.phases}
+        estimated: dict[str, Any] = {phase.name: phase.summary["hot_link_hours"] for phase in self.phases}
         return [
-            Estimate(phase, estimate, said[phase][estimate], other, real[other])
+            Estimate(phase, estimate, estimated[phase][estimate], other, simulated[other])
             for phase, estimate, other in pairs
         ]
 
@@ -291,11 +293,13 @@ class ServiceTime:
         """Makes the service take a snapshot of this time.
 
         Raises:
-            UnreachableError: The service does not answer.
+            UnreachableError: The service does not answer, or its time does not advance.
         """
         # A snapshot that was due before the request may have the time of the request before.
-        while self._snapshot_time() < self.now:
-            pass
+        for _ in range(SNAPSHOTS):
+            if self._snapshot_time() >= self.now:
+                return
+        raise UnreachableError(self._url, "the time of the service does not advance", True)
 
     def _advance(self) -> None:
         self._clock.advance(PIECE_S)
@@ -385,7 +389,7 @@ def run_phase(
         mode=plan.modes[name],
         since=since,
         until=until,
-        real_h=_hours(hot_links["leeward"]),
+        simulated_h=_hours(hot_links["leeward"]),
         baseline_h=_hours(hot_links["default"]),
         summary=client.summary(since=since, until=until),
         jobs=placer.jobs,

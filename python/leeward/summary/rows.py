@@ -19,7 +19,8 @@ MATTERED_SIDES = "<<<<<<>"
 ESTIMATE = (
     "An estimate: the traffic of each compared decision is taken off the links that it crosses, and put on "
     "the links of the other choice. A transfer keeps the rate that the network allowed when it was decided, "
-    "a task its mean rate. Decisions without a comparison count as they were made."
+    "a task its mean rate. Decisions without a comparison count as they were made. The default policy sees "
+    "its own earlier choices of hosts for tasks; Leeward's policy sees the network as it is."
 )
 """Method of the estimate of the time that links would have been hot."""
 WORDS = (
