@@ -219,7 +219,7 @@ export class Mock {
     send(response, 200, this.modes.value)
   }
 
-  /** What another policy would choose, beside the decision that was made. */
+  /** Choice of another policy for the request of a decision, with the loads on the links of both choices. */
   private whatIf(decision: Decision, at: number, n: number, policy: string): Decision {
     const other = this.world.decide(at, n, decision.kind, policy)
     const { policy: own, hosts, beside } = decision

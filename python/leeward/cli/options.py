@@ -1,10 +1,10 @@
-"""Parsers of option values that several commands share, and names of flags in errors."""
+"""Options and parsers of option values that several commands share, and names of flags in errors."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -12,6 +12,15 @@ from leeward._texts import split_at_commas
 from leeward.errors import MOST_SEED, InputError
 
 Kind = TypeVar("Kind", bound=StrEnum)
+
+LabelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE,...",
+        help="Labels that hosts must have; several values of one key are alternatives.",
+    ),
+]
+"""Option `--label`."""
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:

@@ -11,7 +11,7 @@ from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.groups import Commands
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import name_flags, parse_seed, read_labels, whole_number
+from leeward.cli.options import LabelOption, name_flags, parse_seed, read_labels, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
@@ -117,13 +117,7 @@ def replicas(
     prefer: Annotated[
         list[str] | None, typer.Option(metavar="HOST,...", help="Hosts to try first, in this order.")
     ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE,...",
-            help="Labels that hosts must have; several values of one key are alternatives.",
-        ),
-    ] = None,
+    label: LabelOption = None,
     storage: Annotated[
         str | None,
         typer.Option(

@@ -10,7 +10,7 @@ from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import choice, name_flags, parse_seed, read_labels
+from leeward.cli.options import LabelOption, choice, name_flags, parse_seed, read_labels
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
@@ -89,13 +89,7 @@ def tasks(
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TAG,...", help="Tags that hosts must have.")
     ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE,...",
-            help="Labels that hosts must have; several values of one key are alternatives.",
-        ),
-    ] = None,
+    label: LabelOption = None,
     apart: Annotated[
         Level | None,
         typer.Option(

@@ -173,7 +173,10 @@ export function loadsOfWhatIf({ beside }: PolicyResult): BothLoads | null {
   return beside && (beside.load || beside.decided) ? { decided: beside.load, other: beside.decided } : null
 }
 
-/** Which choice crosses fewer hot links, or has the less loaded fullest link: `decided`, `other`, `same` or null. */
+/**
+ * The better choice: `decided`, `other`, or `same` if they are equal; null if it is not known. The better choice crosses
+ * fewer hot links or, with equally many, has the lower load on its fullest link.
+ */
 export function betterChoice({ decided, other }: BothLoads): 'decided' | 'other' | 'same' | null {
   if (!decided || !other || decided.unknown > 0 || other.unknown > 0) return null
   const order = decided.hot - other.hot || (decided.utilization ?? 0) - (other.utilization ?? 0)
