@@ -1,6 +1,30 @@
+import type { Page } from '@playwright/test'
 import { expect, expectLive, meters, test } from './fixture.ts'
 
 const TICKS = 10
+/** Rounds of ticks. The fastest counts: other load on the machine only adds. */
+const ROUNDS = 3
+
+/** Main thread time of a fixed piece of work, in ms: the unit of limits, so that they hold on slow machines too. */
+async function unitOfWork(page: Page, busy: () => Promise<number>): Promise<number> {
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = await busy()
+    await page.evaluate(() => {
+      const list = document.createElement('ul')
+      for (let at = 0; at < 4000; at++) {
+        const item = document.createElement('li')
+        item.textContent = `item ${at}`
+        list.append(item)
+      }
+      document.body.append(list)
+      list.getBoundingClientRect()
+      list.remove()
+    })
+    times.push((await busy()) - before)
+  }
+  return Math.min(...times)
+}
 
 for (const racks of [10, 1000])
   test(`${racks} racks: a tick takes little time, and the hottest racks fit a laptop screen`, async ({
@@ -23,19 +47,26 @@ for (const racks of [10, 1000])
       }).observe({ type: 'measure' })
     })
     const { busy_ms: busy } = await meters(page)
+    const unit = await unitOfWork(page, busy)
     const tickTimes = () => page.evaluate(() => (window as unknown as { ticks: number[] }).ticks)
-    const before = await busy()
-    for (let at = 0; at < TICKS; at++) {
-      mock.tick()
-      await expect.poll(async () => (await tickTimes()).length, { intervals: [50] }).toBe(at + 1)
+    const rounds: number[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = await busy()
+      for (let at = 0; at < TICKS; at++) {
+        const seen = (await tickTimes()).length
+        mock.tick()
+        await expect.poll(async () => (await tickTimes()).length, { intervals: [50] }).toBe(seen + 1)
+      }
+      rounds.push(((await busy()) - before) / TICKS)
     }
-    const each = ((await busy()) - before) / TICKS
-    const ticks = await tickTimes()
-    const middle = [...ticks].sort((a, b) => a - b)[TICKS / 2] ?? NaN
+    const each = Math.min(...rounds)
+    const ticks = [...(await tickTimes())].sort((a, b) => a - b)
+    const middle = ticks[Math.floor(ticks.length / 2)] ?? NaN
     console.log(
-      `${racks} racks: ${each.toFixed(1)} ms of main thread per tick; median time to render ${middle.toFixed(1)} ms`,
+      `${racks} racks: ${each.toFixed(1)} ms of main thread per tick, ${(each / unit).toFixed(2)} units of ` +
+        `${unit.toFixed(1)} ms; median time to render ${middle.toFixed(1)} ms`,
     )
-    expect(each).toBeLessThan(racks === 10 ? 100 : 200)
+    expect(each / unit).toBeLessThan(racks === 10 ? 1 : 2.5)
   })
 
 test('two thousand decisions in a second leave the page responsive', async ({ page, open }) => {
