@@ -27,6 +27,7 @@ mod experiment_records;
 mod experiments;
 mod flows;
 mod fluid;
+mod lab;
 mod names;
 mod packets;
 mod place;
@@ -76,6 +77,8 @@ mod _native {
     use crate::experiments::{VolumeExperiment, draw_links, draw_visits, draw_workloads};
     #[pymodule_export]
     use crate::fluid::simulate_flows;
+    #[pymodule_export]
+    use crate::lab::{labs, remove_lab, run_lab};
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]

@@ -90,6 +90,29 @@ impl PacketScenario {
     /// Runs the scenario; calls `progress` with the completed share of the horizon.
     #[pyo3(signature = (progress = None))]
     fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PacketRun> {
+        let (result, error) =
+            self.with_progress(py, progress, |scenario, on_progress| scenario.run(on_progress));
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let inner = result.map_err(|error| match error {
+            ScenarioError::Simulator(error) => PyInputError(InputError::new("scenario", error)).into(),
+            ScenarioError::Copies(error) => PyInputError(error).into(),
+            ScenarioError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        })?;
+        Ok(self.finished(inner))
+    }
+}
+
+impl PacketScenario {
+    /// Runs a scenario without the interpreter's lock; calls `progress` with the completed share. Returns also the
+    /// exception that `progress` or the scheduler raised.
+    pub(crate) fn with_progress<T: Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        run: impl FnOnce(&leeward_packets::Scenario, &dyn Fn(f64) -> bool) -> T + Send,
+    ) -> (T, Option<PyErr>) {
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
         let on_progress = |share: f64| {
             let result = Python::attach(|py| {
@@ -98,20 +121,16 @@ impl PacketScenario {
             });
             result.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
         };
-        let result = py.detach(|| self.inner.run(&on_progress));
-        if let Some(error) = interrupted.into_inner().expect("no thread panics here") {
-            return Err(error);
-        }
-        if let Some(error) = self.raised.lock().expect("no thread panics here").take() {
-            return Err(error);
-        }
-        let inner = result.map_err(|error| match error {
-            ScenarioError::Simulator(error) => PyInputError(InputError::new("scenario", error)).into(),
-            ScenarioError::Copies(error) => PyInputError(error).into(),
-            ScenarioError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
-        })?;
+        let result = py.detach(|| run(&self.inner, &on_progress));
+        let interrupted = interrupted.into_inner().expect("no thread panics here");
+        let raised = self.raised.lock().expect("no thread panics here").take();
+        (result, interrupted.or(raised))
+    }
+
+    /// Result of a run of this scenario.
+    pub(crate) fn finished(&self, inner: Outcome) -> PacketRun {
         let circuit_bps = self.inner.settings().switch.circuit_rate.0 as f64;
-        Ok(PacketRun { inner, circuit_bps })
+        PacketRun { inner, circuit_bps }
     }
 }
 

@@ -29,7 +29,7 @@ pub struct FlowRecord {
 
 impl FlowRecord {
     /// Returns the record of a flow that has not begun.
-    pub(super) fn of(flow: &Flow) -> FlowRecord {
+    pub fn of(flow: &Flow) -> FlowRecord {
         FlowRecord {
             flow: *flow,
             began: None,
@@ -62,7 +62,7 @@ pub struct BlockRecord {
 
 impl BlockRecord {
     /// Returns the record of a block that has not begun.
-    pub(super) fn of(block: &Block) -> BlockRecord {
+    pub fn of(block: &Block) -> BlockRecord {
         let Block { file, writer, bytes, .. } = *block;
         BlockRecord { file, writer, bytes, began: None, finished: None, copies: Vec::new() }
     }
@@ -142,7 +142,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn add(&mut self, bytes: u32) {
+    /// Adds a packet.
+    pub fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
@@ -235,7 +236,8 @@ impl Histogram {
         ((bin - shift * BINS) << shift) + ((1 << shift) >> 1)
     }
 
-    pub(super) fn add(&mut self, value: Nanos) {
+    /// Adds a value.
+    pub fn add(&mut self, value: Nanos) {
         let bin = Histogram::bin(value.0);
         if self.counts.len() <= bin {
             self.counts.resize(bin + 1, 0);
@@ -244,7 +246,8 @@ impl Histogram {
         self.total += 1;
     }
 
-    fn merge(&mut self, other: &Histogram) {
+    /// Adds all values of another histogram.
+    pub fn merge(&mut self, other: &Histogram) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }

@@ -180,7 +180,7 @@ pub enum Demand {
 
 /// Computes the schedule of the next week from bytes by source rack, then destination, or returns the reason
 /// for failure.
-pub type Planner<'a> = Box<dyn FnMut(&[u64]) -> Result<Schedule, String> + 'a>;
+pub type Planner<'a> = Box<dyn FnMut(&[u64]) -> Result<Schedule, String> + Send + 'a>;
 
 /// Plan of circuits.
 pub enum Plan<'a> {

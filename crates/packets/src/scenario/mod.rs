@@ -168,13 +168,14 @@ impl Scenario {
         self.horizon
     }
 
-    /// Runs the scenario. `progress` receives the elapsed share of the horizon and returns false to stop the
-    /// run.
-    ///
-    /// # Errors
-    /// Returns an error if a schedule or a placement fails, or if `progress` stopped the run.
-    pub fn run(&self, progress: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
-        let plan = match &self.circuits {
+    /// Flows of the workload, and their pieces.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// Plan of circuits.
+    pub fn plan(&self) -> Plan<'_> {
+        match &self.circuits {
             Circuits::None => Plan::Packets,
             Circuits::Fixed(schedule, routes) => Plan::Routed(schedule.clone(), routes.clone()),
             Circuits::Weekly { demand, ahead, network, scheduler } => Plan::Weekly {
@@ -182,10 +183,26 @@ impl Scenario {
                 ahead: *ahead,
                 planner: Box::new(|bytes| self.week(bytes, network, &**scheduler)),
             },
-        };
-        let mut simulator = Simulator::new(self.settings.clone(), plan, self.workload.clone())?;
-        if let Some(copies) = &self.copies {
-            simulator = simulator.with_placer(copies.placer()?);
+        }
+    }
+
+    /// Policy that places copies of blocks, if the workload has files.
+    ///
+    /// # Errors
+    /// Returns an error if the policy is invalid; reading the scenario has already checked it.
+    pub fn placer(&self) -> Result<Option<Placer>, InputError> {
+        self.copies.as_ref().map(Copies::placer).transpose()
+    }
+
+    /// Runs the scenario. `progress` receives the elapsed share of the horizon and returns false to stop the
+    /// run.
+    ///
+    /// # Errors
+    /// Returns an error if a schedule or a placement fails, or if `progress` stopped the run.
+    pub fn run(&self, progress: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
+        let mut simulator = Simulator::new(self.settings.clone(), self.plan(), self.workload.clone())?;
+        if let Some(placer) = self.placer()? {
+            simulator = simulator.with_placer(placer);
         }
         for step in 1..=STEPS {
             let until = u128::from(self.horizon.0) * u128::from(step) / u128::from(STEPS);

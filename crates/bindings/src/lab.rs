@@ -1,0 +1,92 @@
+//! `leeward.lab`: runs scenarios of the packet simulator on kernels of this machine.
+
+use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_lab::{LabError, LabName, Options, State, Timing};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::errors::PyInputError;
+use crate::packets::{PacketRun, PacketScenario};
+use crate::simulation::as_python;
+
+/// Shares of packets whose lateness is shown.
+const SHARES: [f64; 3] = [0.5, 0.99, 1.0];
+
+/// Timing of a run, as values of JSON. Times are virtual, in seconds.
+fn timing_values(timing: &Timing) -> serde_json::Value {
+    let late = |of: &leeward_packets::Histogram| {
+        let share = |share: f64| of.quantile(share).map(Nanos::as_secs_f64);
+        json!({ "count": of.total(), "median_s": share(SHARES[0]), "p99_s": share(SHARES[1]), "max_s": share(SHARES[2]) })
+    };
+    json!({
+        "dilation": timing.dilation,
+        "packets": late(&timing.packets),
+        "circuits": late(&timing.circuits),
+        "schedules": late(&timing.schedules),
+        "days_s": timing.days.iter().map(|day| day.as_secs_f64()).collect::<Vec<_>>(),
+        "refused_packets": timing.refused,
+        "nic_drops_packets": timing.nic_drops,
+        "stray_packets": timing.stray,
+    })
+}
+
+fn lab_error(error: LabError) -> PyErr {
+    match error {
+        LabError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        LabError::Copies(error) => PyInputError(error).into(),
+        LabError::Name(_) | LabError::Settings(_) | LabError::Unsupported { .. } | LabError::Simulator(_) => {
+            PyInputError(InputError::new("scenario", error)).into()
+        }
+        other => PyRuntimeError::new_err(other.to_string()),
+    }
+}
+
+/// Runs a scenario in a lab of this process; calls `progress` with the elapsed share of the horizon. Returns the records
+/// and the timing.
+#[pyfunction]
+#[pyo3(signature = (scenario, dilation, bound_s, progress = None))]
+pub fn run_lab(
+    py: Python<'_>,
+    scenario: &PacketScenario,
+    dilation: u32,
+    bound_s: f64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(PacketRun, Py<PyAny>)> {
+    let options = Options { name: LabName::of_process(), dilation, bound: Nanos::from_secs_f64(bound_s) };
+    let (result, error) = scenario.with_progress(py, progress, |scenario, on_progress| {
+        leeward_lab::run(scenario, &options, on_progress)
+    });
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let run = result.map_err(lab_error)?;
+    Ok((scenario.finished(run.outcome), as_python(py, &timing_values(&run.timing))?))
+}
+
+/// Labs with a state file: name, process, and whether the process runs.
+#[pyfunction]
+pub fn labs() -> PyResult<Vec<(String, u32, bool)>> {
+    let mut labs = Vec::new();
+    for name in State::all() {
+        if let Some(state) = State::read(&name).map_err(lab_error)? {
+            labs.push((state.name.clone(), state.pid, state.is_alive()));
+        }
+    }
+    Ok(labs)
+}
+
+/// Removes everything that a lab made whose process has ended.
+#[pyfunction]
+pub fn remove_lab(py: Python<'_>, name: &str) -> PyResult<()> {
+    py.detach(|| {
+        let name: LabName = name.parse()?;
+        let state = State::read(&name)?.ok_or_else(|| LabError::NotUp(name.to_string()))?;
+        if state.is_alive() {
+            return Err(LabError::InUse { name: state.name, pid: state.pid });
+        }
+        state.remove()
+    })
+    .map_err(lab_error)
+}

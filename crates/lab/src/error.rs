@@ -1,0 +1,101 @@
+//! Errors of a lab.
+
+use std::io;
+
+use leeward_circuits::switch::SwitchError;
+use leeward_fabric::Nanos;
+use leeward_packets::{SettingsError, SimulatorError};
+
+/// Error that prevents or ends a lab.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The process lacks the rights to make namespaces.
+    #[error("network namespaces require root: run the command with sudo")]
+    NotRoot,
+    /// The kernel has no TUN devices.
+    #[error("/dev/net/tun: {0}: the lab requires TUN devices (modprobe tun)")]
+    NoTun(io::Error),
+    /// A program is missing or failed.
+    #[error("{program}: {problem}")]
+    Program {
+        /// Program with its arguments.
+        program: String,
+        /// Its message.
+        problem: String,
+    },
+    /// A system call failed.
+    #[error("{what}: {error}")]
+    System {
+        /// Operation that failed.
+        what: String,
+        /// Its error.
+        error: io::Error,
+    },
+    /// A name that cannot be part of the names of namespaces.
+    #[error("lab `{0}`: must be 1 to 12 lowercase letters, digits or hyphens, and begin with a letter")]
+    Name(String),
+    /// A lab of this name is up.
+    #[error("lab `{name}` is up (process {pid}): choose another name, or run `leeward lab down --name {name}`")]
+    InUse {
+        /// Name of the lab.
+        name: String,
+        /// Process that owns it.
+        pid: u32,
+    },
+    /// No lab of this name.
+    #[error("lab `{0}`: not up")]
+    NotUp(String),
+    /// A setting of the scenario that real kernels do not have.
+    #[error("{field}: {problem}")]
+    Unsupported {
+        /// Field of the scenario.
+        field: &'static str,
+        /// Reason, and what works.
+        problem: String,
+    },
+    /// Invalid settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The switch rejected its input.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// The scheduler or the policy of copies failed.
+    #[error(transparent)]
+    Simulator(#[from] SimulatorError),
+    /// The policy of copies is invalid.
+    #[error(transparent)]
+    Copies(#[from] leeward_fabric::input::InputError),
+    /// The timing of the run drifted past its bound.
+    #[error(
+        "the lab fell behind: {share} of the packets were at most {late} late in virtual time, and the bound is \
+         {bound}; choose a larger dilation than {dilation}, or a quieter machine"
+    )]
+    Drift {
+        /// Percentile, as text.
+        share: &'static str,
+        /// Lateness at that percentile.
+        late: Nanos,
+        /// Largest lateness allowed.
+        bound: Nanos,
+        /// Dilation of the run.
+        dilation: u32,
+    },
+    /// The kernel dropped packets that the switch would not have dropped.
+    #[error("{packets} packets were lost outside the switch: choose a larger dilation than {dilation}")]
+    Lost {
+        /// Number of packets.
+        packets: u64,
+        /// Dilation of the run.
+        dilation: u32,
+    },
+    /// The caller stopped the run.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl LabError {
+    /// Error of a system call during `what`.
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
+        move |error| LabError::System { what: what.into(), error }
+    }
+}

@@ -1,0 +1,182 @@
+//! Hosts of a lab: one namespace each, with one TUN device behind a queue that has the rate of the host's NIC.
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::path::Path;
+
+use leeward_packets::workload::Place;
+
+use crate::error::LabError;
+use crate::inside::Inside;
+use crate::kernel::KernelSettings;
+use crate::names::{Address, LabName};
+use crate::programs::batch;
+use crate::state::State;
+use crate::tun;
+
+/// Name of a host's device.
+const DEVICE: &str = "eth0";
+/// Frames that a device may hold for the switch. The switch takes frames at once; a queue of this length is lost only
+/// if the switch stands still.
+const DEVICE_QUEUE: u32 = 10_000;
+/// Bytes that may wait for the NIC: senders that do not slow down are dropped beyond it.
+const NIC_QUEUE: u64 = 64 << 20;
+/// Real time by which a timer of the kernel may be late: the NIC catches up with what it missed in this time.
+const TIMER_LATENESS_US: u64 = 200;
+
+/// Send rates of hosts, in real bits per second.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Nics {
+    /// Rate of every host.
+    pub rate: u64,
+    /// Hosts with another rate, and the bytes that they may send at once.
+    pub limits: Vec<(Place, u64, u64)>,
+}
+
+/// Hosts that exist as namespaces. Dropping the value removes them.
+#[derive(Debug)]
+pub struct Hosts {
+    state: State,
+    places: Vec<Place>,
+    devices: Vec<File>,
+}
+
+impl Hosts {
+    /// Makes the namespaces of `hosts_per_rack` hosts in each of `racks` racks.
+    ///
+    /// # Errors
+    /// Returns an error without root, without TUN devices, or if a lab of this name is up. Nothing is left behind.
+    pub fn make(
+        name: &LabName,
+        racks: usize,
+        hosts_per_rack: usize,
+        nics: &Nics,
+        kernel: &KernelSettings,
+    ) -> Result<Hosts, LabError> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(LabError::NotRoot);
+        }
+        for (field, count) in [("network.racks", racks), ("network.hosts_per_rack", hosts_per_rack)] {
+            if count > Address::MOST {
+                let problem = format!("{count}: a lab has addresses for at most {}", Address::MOST);
+                return Err(LabError::Unsupported { field, problem });
+            }
+        }
+        let places: Vec<Place> = (0..racks as u32)
+            .flat_map(|rack| (0..hosts_per_rack as u32).map(move |host| Place { rack, host }))
+            .collect();
+        let namespaces = places.iter().map(|place| name.namespace(&place.to_string())).collect();
+        let state = State::begin(name, namespaces)?;
+        let mut hosts = Hosts { state, places, devices: Vec::new() };
+        hosts.make_namespaces()?;
+        hosts.make_devices(kernel)?;
+        hosts.connect(nics, kernel)?;
+        hosts.name_addresses()?;
+        Ok(hosts)
+    }
+
+    /// Namespaces, in the order of hosts.
+    pub fn namespaces(&self) -> &[String] {
+        &self.state.namespaces
+    }
+
+    /// Hosts, rack by rack.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Devices, in the order of hosts.
+    pub(crate) fn devices(&self) -> &[File] {
+        &self.devices
+    }
+
+    fn make_namespaces(&self) -> Result<(), LabError> {
+        let script: String = self.state.namespaces.iter().map(|name| format!("netns add {name}\n")).collect();
+        batch("ip", &["-batch", "-"], &script).map(drop)
+    }
+
+    fn make_devices(&mut self, kernel: &KernelSettings) -> Result<(), LabError> {
+        let inside = Inside::new()?;
+        for namespace in &self.state.namespaces {
+            inside.enter(namespace)?;
+            // The kernel does not offer settings that are newer than it.
+            for (setting, value) in &kernel.sysctls {
+                let path = Path::new("/proc/sys/net").join(setting);
+                if path.exists() {
+                    fs::write(&path, value).map_err(LabError::system(format!("{setting} = {value}")))?;
+                }
+            }
+            self.devices.push(tun::open(DEVICE)?);
+        }
+        Ok(())
+    }
+
+    fn connect(&self, nics: &Nics, kernel: &KernelSettings) -> Result<(), LabError> {
+        let KernelSettings { mtu, route, .. } = kernel;
+        for (namespace, &place) in self.state.namespaces.iter().zip(&self.places) {
+            let address = Address(place).ip();
+            let script = format!(
+                "link set lo up\n\
+                 link set {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE}\n\
+                 link set {DEVICE} gso_max_segs 1\n\
+                 addr add {address}/32 dev {DEVICE}\n\
+                 link set {DEVICE} up\n\
+                 route add 10.0.0.0/8 dev {DEVICE} src {address} {route}\n"
+            );
+            batch("ip", &["-n", namespace, "-batch", "-"], &script)?;
+            let limit = nics.limits.iter().find(|(limited, ..)| *limited == place);
+            let (rate, bucket) = limit.map_or((nics.rate, 0), |&(_, rate, bucket)| (rate.min(nics.rate), bucket));
+            let slack = u64::from(*mtu) + rate / 8 * TIMER_LATENESS_US / 1_000_000;
+            let queue = format!(
+                "qdisc add dev {DEVICE} root tbf rate {}bit burst {} limit {NIC_QUEUE}\n",
+                rate.max(8),
+                bucket.max(slack)
+            );
+            batch("tc", &["-n", namespace, "-batch", "-"], &queue)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the names of all hosts where `ip netns exec` looks for them: `r3h1` is host 1 of rack 3.
+    fn name_addresses(&self) -> Result<(), LabError> {
+        let mut text = String::from("127.0.0.1 localhost\n");
+        for &place in &self.places {
+            let _ = writeln!(text, "{} {place}", Address(place).ip());
+        }
+        for folder in &self.state.folders {
+            fs::create_dir_all(folder).map_err(LabError::system(folder.display().to_string()))?;
+            let path = folder.join("hosts");
+            fs::write(&path, &text).map_err(LabError::system(path.display().to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Packets that the queues of the hosts' NICs dropped.
+    ///
+    /// # Errors
+    /// Returns an error if `tc` fails.
+    pub(crate) fn nic_drops(&self) -> Result<u64, LabError> {
+        #[derive(serde::Deserialize)]
+        struct Queue {
+            drops: u64,
+        }
+        let mut drops = 0;
+        for namespace in &self.state.namespaces {
+            let text = batch("tc", &["-n", namespace, "-j", "-s", "qdisc", "show", "dev", DEVICE], "")?;
+            let queues: Vec<Queue> = serde_json::from_str(&text).map_err(|error| LabError::Program {
+                program: "tc".to_owned(),
+                problem: error.to_string(),
+            })?;
+            drops += queues.iter().map(|queue| queue.drops).sum::<u64>();
+        }
+        Ok(drops)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        self.devices.clear();
+        // The state file stays if this fails, so that `leeward lab down` can try again.
+        let _ = self.state.remove();
+    }
+}

@@ -1,0 +1,90 @@
+//! Settings of hosts' kernels: the transport of a scenario, with its times multiplied by the dilation.
+
+use leeward_fabric::Nanos;
+use leeward_packets::Settings;
+use leeward_tcp::RackUse;
+use leeward_tcp::control::Control;
+
+use crate::error::LabError;
+
+/// Bytes of headers of a segment: IPv4 20, TCP 20, timestamps 12.
+const HEADERS: u32 = 52;
+/// Largest frame.
+const MOST_MTU: u32 = 65_535;
+/// Buffers of sockets, in bytes: smallest, first, largest. Several times the bytes in flight on any circuit, so that the
+/// congestion window is the only limit.
+const BUFFERS: &str = "4096 4194304 33554432";
+/// Range of the kernel's setting of the largest timeout.
+const MOST_TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=120_000;
+
+/// Settings of all hosts' kernels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelSettings {
+    /// Largest packet, in bytes.
+    pub mtu: u32,
+    /// Name of the congestion control.
+    pub control: String,
+    /// Settings under `/proc/sys/net`, with their values. Those that a kernel does not have are left alone, unless
+    /// required.
+    pub(crate) sysctls: Vec<(&'static str, String)>,
+    /// Settings of the route to other hosts.
+    pub(crate) route: String,
+}
+
+impl KernelSettings {
+    /// Returns the settings for a scenario under a dilation.
+    ///
+    /// # Errors
+    /// Returns an error for a transport that this kernel does not have.
+    pub fn of(settings: &Settings, dilation: u32) -> Result<KernelSettings, LabError> {
+        let tcp = &settings.tcp;
+        let unsupported = |field, problem: String| Err(LabError::Unsupported { field, problem });
+        let mtu = tcp.mss + HEADERS;
+        if mtu > MOST_MTU {
+            return unsupported("tcp.mss", format!("{}: must be at most {}", tcp.mss, MOST_MTU - HEADERS));
+        }
+        let control = match tcp.control {
+            Control::Reno => "reno",
+            Control::Cubic => "cubic",
+            Control::Dctcp => "dctcp",
+            Control::Retcp { .. } => "retcp",
+        };
+        let real = |time: Nanos| time.0.saturating_mul(u64::from(dilation));
+        let recovery = match tcp.rack {
+            RackUse::Always => 1,
+            RackUse::Never | RackUse::Repairs => 0,
+        };
+        let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
+        let timeout = real(tcp.max_timeout) / 1_000_000;
+        let mut sysctls = vec![
+            ("ipv6/conf/all/disable_ipv6", "1".to_owned()),
+            ("ipv4/icmp_ratelimit", "0".to_owned()),
+            ("ipv4/tcp_no_metrics_save", "1".to_owned()),
+            ("ipv4/tcp_rmem", buffers(tcp.receive_window)),
+            ("ipv4/tcp_wmem", BUFFERS.to_owned()),
+            ("ipv4/tcp_slow_start_after_idle", flag(tcp.restart_after_idle)),
+            ("ipv4/tcp_recovery", recovery.to_string()),
+            ("ipv4/tcp_early_retrans", if tcp.tail_probe { "3" } else { "0" }.to_owned()),
+            ("ipv4/tcp_ecn", flag(tcp.ecn || tcp.control == Control::Dctcp)),
+            ("ipv4/tcp_rto_min_us", (real(tcp.min_timeout) / 1000).to_string()),
+            (
+                "ipv4/tcp_rto_max_ms",
+                timeout.clamp(*MOST_TIMEOUT_MS.start(), *MOST_TIMEOUT_MS.end()).to_string(),
+            ),
+        ];
+        if let Some(limit) = settings.nic_limit {
+            sysctls.push(("ipv4/tcp_limit_output_bytes", limit.min(i32::MAX as u64).to_string()));
+        }
+        let rto_min = (real(tcp.min_timeout) / 1_000_000).max(1);
+        let route = format!("initcwnd {} rto_min {rto_min}ms", tcp.initial_window);
+        Ok(KernelSettings { mtu, control: control.to_owned(), sysctls, route })
+    }
+}
+
+/// Receive buffers for a window; the kernel reserves half of a buffer for its own bookkeeping.
+fn buffers(window: u64) -> String {
+    match window.checked_mul(2).and_then(|bytes| i32::try_from(bytes).ok()) {
+        Some(bytes) => format!("4096 {bytes} {bytes}"),
+        None => BUFFERS.to_owned(),
+    }
+}

@@ -1,0 +1,105 @@
+//! Names and addresses of a lab's hosts.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use leeward_packets::workload::Place;
+
+use crate::error::LabError;
+
+/// Prefix of everything that labs make on a machine.
+const PREFIX: &str = "leeward-";
+
+/// Name of a lab: 1 to 12 lowercase letters, digits or hyphens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LabName(String);
+
+impl FromStr for LabName {
+    type Err = LabError;
+
+    fn from_str(text: &str) -> Result<LabName, LabError> {
+        let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
+        if text.len() > 12 || !begins || !text.chars().all(is_valid) {
+            return Err(LabError::Name(text.chars().take(40).collect()));
+        }
+        Ok(LabName(text.to_owned()))
+    }
+}
+
+impl fmt::Display for LabName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl LabName {
+    /// Name of a lab that lasts as long as this process.
+    pub fn of_process() -> LabName {
+        LabName(format!("run-{}", std::process::id()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Name of the namespace of a machine in the lab.
+    pub fn namespace(&self, machine: &str) -> String {
+        format!("{PREFIX}{}-{machine}", self.0)
+    }
+
+    /// Name of the lab's control group.
+    pub fn group(&self) -> String {
+        format!("{PREFIX}{}", self.0)
+    }
+}
+
+/// Address of a host: `10.RACK.HOST.2`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Address(pub Place);
+
+impl Address {
+    /// Number of racks, and of hosts in a rack, that addresses can name.
+    pub const MOST: usize = 256;
+
+    /// The address.
+    pub fn ip(self) -> Ipv4Addr {
+        let Place { rack, host } = self.0;
+        Ipv4Addr::new(10, rack as u8, host as u8, 2)
+    }
+
+    /// Host of an address of the lab.
+    #[inline]
+    pub fn place(ip: Ipv4Addr) -> Option<Place> {
+        match ip.octets() {
+            [10, rack, host, 2] => Some(Place { rack: u32::from(rack), host: u32::from(host) }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parts_of_names_of_namespaces() {
+        for good in ["lab", "a", "run-1234567", "x1"] {
+            assert_eq!(good.parse::<LabName>().expect("valid").to_string(), good);
+        }
+        for bad in ["", "Lab", "1a", "-a", "a/b", "a b", "abcdefghijklm", "../x"] {
+            assert!(bad.parse::<LabName>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_names_its_host() {
+        for place in [Place { rack: 0, host: 0 }, Place { rack: 255, host: 7 }] {
+            assert_eq!(Address::place(Address(place).ip()), Some(place));
+        }
+        assert_eq!(Address::place(Ipv4Addr::new(10, 0, 0, 1)), None);
+        assert_eq!(Address::place(Ipv4Addr::new(192, 168, 0, 2)), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Programs of iproute2 that the lab runs.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::error::LabError;
+
+/// Runs a program with a script on its standard input.
+///
+/// # Errors
+/// Returns an error if the program is missing, or its message if it fails.
+pub(crate) fn batch(program: &str, arguments: &[&str], script: &str) -> Result<String, LabError> {
+    let failed = |problem: String| {
+        let mut words = vec![program];
+        words.extend(arguments);
+        LabError::Program { program: words.join(" "), problem }
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.map_err(|error| failed(format!("{error}: is iproute2 installed?")))?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program that stops early says why in its own message.
+        let _ = input.write_all(script.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(failed(text.lines().next().unwrap_or("failed without a message").to_owned()))
+}

@@ -1,0 +1,114 @@
+//! Run of a scenario in a lab that lasts as long as the run.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use leeward_fabric::{Bandwidth, Nanos};
+use leeward_packets::workload::Driver;
+use leeward_packets::{Outcome, Plan, Scenario};
+
+use crate::clock::Clock;
+use crate::error::LabError;
+use crate::hosts::{Hosts, Nics};
+use crate::kernel::KernelSettings;
+use crate::names::LabName;
+use crate::switch::{Shared, SwitchLoop};
+use crate::timing::Timing;
+use crate::traffic::{self, Traffic};
+
+/// Real time between reports of progress.
+const REPORT: Duration = Duration::from_millis(100);
+
+/// Options of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Name of the lab.
+    pub name: LabName,
+    /// Real nanoseconds for each virtual one.
+    pub dilation: u32,
+    /// Largest lateness of 99 % of the packets, in virtual time.
+    pub bound: Nanos,
+}
+
+/// Result of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run {
+    /// Records as of the simulator.
+    pub outcome: Outcome,
+    /// Timing of the lab.
+    pub timing: Timing,
+}
+
+/// Real rate of a link in bits per second.
+fn real(rate: Bandwidth, dilation: u32) -> u64 {
+    (rate.0 / u64::from(dilation)).max(1)
+}
+
+/// Runs a scenario on kernels of this machine. `progress` receives the elapsed share of the horizon and returns false to
+/// stop the run. Whatever happens, everything that the lab made is removed.
+///
+/// # Errors
+/// Returns an error without root or TUN devices, for a scenario that kernels cannot run, if a schedule fails, or if the
+/// timing drifted past its bound.
+pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> bool) -> Result<Run, LabError> {
+    let settings = scenario.settings();
+    let dilation = options.dilation.max(1);
+    let driver = Driver::new(scenario.workload().clone());
+    traffic::check(&driver)?;
+    let kernel = KernelSettings::of(settings, dilation)?;
+    let nics = Nics {
+        rate: real(settings.nic, dilation),
+        limits: settings.limits.iter().map(|limit| (limit.host, real(limit.rate, dilation), limit.bucket)).collect(),
+    };
+    let racks = settings.switch.racks;
+    let hosts = Hosts::make(&options.name, racks, settings.hosts_per_rack, &nics, &kernel)?;
+    let clock = Clock::start(dilation);
+    let plan = scenario.plan();
+    let demand = match &plan {
+        Plan::Weekly { demand, .. } => Some(*demand),
+        _ => None,
+    };
+    let shared = Shared::new(racks, demand, scenario.placer()?);
+    let switch = SwitchLoop::new(settings, plan, &shared, clock, hosts.devices(), kernel.mtu)?;
+    let horizon = scenario.horizon();
+    let is_stopped = AtomicBool::new(false);
+    let (switched, carried) = thread::scope(|scope| {
+        let switching = scope.spawn(|| stop_after(&shared, || switch.run()));
+        let carrying = scope.spawn(|| {
+            stop_after(&shared, || {
+                let (name, places) = (&options.name, hosts.places());
+                Traffic::new(settings, &shared, clock, driver, name, places, &kernel.control)?.run(horizon)
+            })
+        });
+        while !switching.is_finished() || !carrying.is_finished() {
+            thread::sleep(REPORT);
+            let elapsed = shared.begin().map_or(Nanos(0), |begin| clock.now().since(begin));
+            let share = (elapsed.0 as f64 / horizon.0.max(1) as f64).min(1.0);
+            if !is_stopped.load(Ordering::Relaxed) && !progress(share) {
+                is_stopped.store(true, Ordering::Relaxed);
+                shared.stop();
+            }
+        }
+        let join = "a thread of the lab panicked";
+        (switching.join().expect(join), carrying.join().expect(join))
+    });
+    if is_stopped.load(Ordering::Relaxed) {
+        return Err(LabError::Stopped);
+    }
+    // A scheduler that failed is the reason why the traffic stopped.
+    let (mut records, mut timing, bytes_in_switch) = switched?;
+    let (of_traffic, ended) = carried?;
+    records.flows = of_traffic.flows;
+    records.blocks = of_traffic.blocks;
+    timing.nic_drops = hosts.nic_drops()?;
+    timing.check(options.bound)?;
+    Ok(Run { outcome: Outcome { records, ended, bytes_in_switch }, timing })
+}
+
+/// Runs a part of the lab, and stops the other parts when it ends.
+fn stop_after<T>(shared: &Shared, part: impl FnOnce() -> Result<T, LabError>) -> Result<T, LabError> {
+    let result = part();
+    shared.stop();
+    result
+}

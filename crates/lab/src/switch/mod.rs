@@ -1,0 +1,311 @@
+//! The switch of a lab: frames of real kernels pass through [`leeward_circuits::switch::Switch`] in real time.
+//!
+//! The loop has one thread. It waits for frames and for the switch's next event, and spins during the last microseconds
+//! before an event, because timers of the kernel are late by tens of microseconds.
+
+mod adus;
+mod ports;
+mod shared;
+mod weeks;
+
+use std::collections::VecDeque;
+use std::fs::File;
+
+use leeward_circuits::switch::{Ecn, Event, Full, Output, Packet, Switch, Via};
+use leeward_fabric::Nanos;
+use leeward_packets::{DayRecord, Plan, Records, Settings};
+
+pub(crate) use adus::AduTable;
+pub use shared::Shared;
+pub(crate) use shared::Progress;
+
+use crate::clock::{Clock, real_now};
+use crate::error::LabError;
+use crate::frame;
+use crate::frames::Frames;
+use crate::names::Address;
+use crate::timing::Timing;
+use ports::Ports;
+
+/// Real time before an event from which on the loop spins, in nanoseconds.
+const SPIN: u64 = 60_000;
+/// Longest real wait, so that a stop is noticed.
+const LONGEST_WAIT: u64 = 20_000_000;
+/// Frames read from one host before the others have their turn.
+const BURST: usize = 8;
+const NEVER: u64 = u64::MAX;
+
+/// A frame in the switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Carried {
+    slot: u32,
+    /// Length of the frame, with its header.
+    length: u32,
+    /// Number of the receiver.
+    host: u32,
+    has_data: bool,
+}
+
+/// The switch of a lab, its devices, and the records of the run.
+pub struct SwitchLoop<'a> {
+    settings: &'a Settings,
+    plan: Plan<'a>,
+    shared: &'a Shared,
+    clock: Clock,
+    switch: Switch<Carried>,
+    out: Vec<Output<Carried>>,
+    frames: Frames,
+    ports: Ports<'a>,
+    /// Frames between hosts of one rack, by the time of their delivery.
+    local: VecDeque<(u64, Carried)>,
+    /// Virtual time at which the workload began; records count from it.
+    began: Option<Nanos>,
+    next_plan: u64,
+    next_sample: u64,
+    next_report: u64,
+    week_ends: u64,
+    /// By destination: start of the circuit's day, its real start, and the bytes that the pair's circuits had carried.
+    days: Vec<(u64, u64, u64)>,
+    records: Records,
+    timing: Timing,
+}
+
+impl<'a> SwitchLoop<'a> {
+    /// Creates the switch of hosts with the given devices, in the order of hosts.
+    ///
+    /// # Errors
+    /// Returns an error for invalid settings.
+    pub fn new(
+        settings: &'a Settings,
+        plan: Plan<'a>,
+        shared: &'a Shared,
+        clock: Clock,
+        devices: &'a [File],
+        mtu: u32,
+    ) -> Result<SwitchLoop<'a>, LabError> {
+        settings.check()?;
+        let racks = settings.switch.racks;
+        Ok(SwitchLoop {
+            switch: Switch::new(settings.switch.clone()).map_err(leeward_packets::SettingsError::from)?,
+            out: Vec::new(),
+            frames: Frames::new(mtu as usize, 64 * racks),
+            ports: Ports::new(devices)?,
+            local: VecDeque::new(),
+            began: None,
+            next_plan: NEVER,
+            next_sample: NEVER,
+            next_report: NEVER,
+            week_ends: 0,
+            days: vec![(0, 0, 0); racks],
+            records: Records::default(),
+            timing: Timing { dilation: clock.dilation(), ..Timing::default() },
+            settings,
+            plan,
+            shared,
+            clock,
+        })
+    }
+
+    /// Runs until [`Shared::stop`]. Returns the records of packets, days and samples, the timing, and the bytes in the
+    /// switch.
+    ///
+    /// # Errors
+    /// Returns an error if the scheduler fails, or a device cannot be read.
+    pub fn run(mut self) -> Result<(Records, Timing, u64), LabError> {
+        while !self.shared.is_stopped() {
+            let now = self.clock.now();
+            if self.began.is_none()
+                && let Some(begin) = self.shared.begin().filter(|begin| *begin <= now)
+            {
+                self.begin(begin, now)?;
+            }
+            self.advance(now)?;
+            let wait = self.wait();
+            for port in 0..self.ports.wait(wait)? {
+                let host = self.ports.ready(port);
+                self.take(host)?;
+            }
+        }
+        self.records.uplink_bytes = self.switch.uplink_bytes();
+        Ok((self.records, self.timing, self.switch.buffered_bytes()))
+    }
+
+    /// Real time to wait for frames, in nanoseconds.
+    fn wait(&self) -> u64 {
+        let mut next = self.switch.wake_at().map_or(NEVER, |at| at.0);
+        next = next.min(self.next_plan).min(self.next_sample).min(self.next_report);
+        next = next.min(self.local.front().map_or(NEVER, |&(at, _)| at));
+        if self.began.is_none() {
+            next = next.min(self.shared.begin().map_or(NEVER, |begin| begin.0));
+        }
+        if next == NEVER {
+            return LONGEST_WAIT;
+        }
+        match self.clock.until(Nanos(next)) {
+            ..=SPIN => 0,
+            until => (until - SPIN).min(LONGEST_WAIT),
+        }
+    }
+
+    /// Begins the workload and the schedule of circuits.
+    fn begin(&mut self, begin: Nanos, now: Nanos) -> Result<(), LabError> {
+        self.advance(now)?;
+        self.began = Some(begin);
+        self.records = Records::default();
+        self.timing = Timing { dilation: self.timing.dilation, ..Timing::default() };
+        match &self.plan {
+            Plan::Packets => {}
+            Plan::Fixed(schedule) => self.switch.step(now, Event::NewWeek(schedule.clone()), &mut self.out)?,
+            Plan::Routed(schedule, routes) => {
+                self.switch.step(now, Event::NewWeek(schedule.clone()), &mut self.out)?;
+                self.switch.step(now, Event::Routes(routes.clone()), &mut self.out)?;
+            }
+            Plan::Weekly { .. } => self.next_plan = now.0,
+        }
+        if self.settings.sample_every.is_some() && !self.settings.sampled.is_empty() {
+            self.next_sample = now.0;
+        }
+        if let Some(every) = self.shared.report_every() {
+            self.next_report = now.0 + every.0;
+        }
+        self.handle_outputs()
+    }
+
+    /// Carries out everything that is due.
+    fn advance(&mut self, now: Nanos) -> Result<(), LabError> {
+        if self.switch.wake_at().is_some_and(|at| at <= now) {
+            self.switch.step(now, Event::Wake, &mut self.out)?;
+            self.handle_outputs()?;
+        }
+        while let Some(&(at, carried)) = self.local.front().filter(|(at, _)| *at <= now.0) {
+            self.local.pop_front();
+            self.timing.packets.add(now.since(Nanos(at)));
+            self.write(carried);
+        }
+        if now.0 >= self.next_plan {
+            self.plan_week(now)?;
+        }
+        if now.0 >= self.next_sample {
+            self.sample(now);
+        }
+        if now.0 >= self.next_report {
+            self.report(now);
+        }
+        Ok(())
+    }
+
+    /// Takes the frames that a host has sent.
+    fn take(&mut self, sender: usize) -> Result<(), LabError> {
+        for _ in 0..BURST {
+            let slot = self.frames.take();
+            let length = self.ports.read(sender, self.frames.slot(slot))?;
+            if length == 0 {
+                self.frames.give_back(slot);
+                return Ok(());
+            }
+            let now = self.clock.now();
+            if !self.enter(sender, slot, length, now)? {
+                self.timing.stray += 1;
+                self.frames.give_back(slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes a frame to the switch; returns false if it is not for another host of the lab.
+    fn enter(&mut self, sender: usize, slot: u32, length: usize, now: Nanos) -> Result<bool, LabError> {
+        let Some(read) = frame::read(&self.frames.slot(slot)[..length]) else { return Ok(false) };
+        let (racks, hosts) = (self.settings.switch.racks, self.settings.hosts_per_rack);
+        let Some(place) = Address::place(read.destination) else { return Ok(false) };
+        if place.rack as usize >= racks || place.host as usize >= hosts {
+            return Ok(false);
+        }
+        let host = place.rack * hosts as u32 + place.host;
+        let carried = Carried { slot, length: length as u32, host, has_data: read.has_data };
+        let source = (sender / hosts) as u32;
+        self.records.sent.add(read.bytes);
+        if source == place.rack {
+            self.records.local.add(read.bytes);
+            self.local.push_back((now.0 + self.settings.local_delay.0, carried));
+            return self.advance(now).map(|()| true);
+        }
+        let packet = Packet {
+            payload: carried,
+            source,
+            destination: place.rack,
+            bytes: read.bytes,
+            ecn: read.ecn,
+            entered: now,
+        };
+        self.switch.step(now, Event::Arrive(packet), &mut self.out)?;
+        // The output for a dropped packet is the last one.
+        if !matches!(self.out.last(), Some(Output::Drop { by: Full::Voq, .. })) {
+            self.shared.see(&read);
+        }
+        self.handle_outputs()?;
+        Ok(true)
+    }
+
+    fn handle_outputs(&mut self) -> Result<(), LabError> {
+        let mut out = std::mem::take(&mut self.out);
+        for output in out.drain(..) {
+            match output {
+                Output::Deliver { packet, at, via, hops, circuit_mark } => {
+                    self.records.hops[usize::from(hops) - 1].add(packet.bytes);
+                    self.records.delivered[via as usize].add(packet.bytes);
+                    let carried = packet.payload;
+                    if carried.has_data {
+                        self.records.latency[via as usize].add(at.since(packet.entered));
+                        self.records.data_packets += 1;
+                    }
+                    let frame = &mut self.frames.slot(carried.slot)[..carried.length as usize];
+                    if packet.ecn == Ecn::Congested {
+                        frame::mark_congested(frame);
+                    }
+                    if circuit_mark {
+                        frame::announce_circuit(frame);
+                    }
+                    self.write(carried);
+                    self.timing.packets.add(self.clock.now().since(at));
+                }
+                Output::Drop { packet, .. } => {
+                    self.records.dropped.add(packet.bytes);
+                    self.frames.give_back(packet.payload.slot);
+                }
+                Output::Circuit { source, destination, up, at } => {
+                    self.change_circuit(source as usize, destination as usize, up, at);
+                }
+            }
+        }
+        self.out = out;
+        Ok(())
+    }
+
+    fn write(&mut self, carried: Carried) {
+        let frame = &self.frames.slot(carried.slot)[..carried.length as usize];
+        if !self.ports.write(carried.host as usize, frame) {
+            self.timing.refused += 1;
+        }
+        self.frames.give_back(carried.slot);
+    }
+
+    fn change_circuit(&mut self, source: usize, destination: usize, up: bool, at: Nanos) {
+        let real = real_now();
+        self.timing.circuits.add(self.clock.at(real).since(at));
+        let carried = self.switch.sent_bytes(source, destination, Via::Circuit);
+        if up {
+            self.days[destination] = (at.0, real, carried);
+            return;
+        }
+        let (day_began, real_began, before) = self.days[destination];
+        let began = self.began.unwrap_or_default();
+        self.timing.days.push(Nanos((real - real_began) / u64::from(self.clock.dilation())));
+        self.records.days.push(DayRecord {
+            source,
+            destination,
+            began: Nanos(day_began).since(began),
+            ended: at.since(began),
+            bytes: carried - before,
+        });
+    }
+}
