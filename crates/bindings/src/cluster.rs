@@ -133,8 +133,9 @@ impl Cluster {
 
     /// All links with their places; each direction is a separate row.
     ///
-    /// Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
-    /// in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
+    /// Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`; `pair` and
+    /// `shared` in a mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair and of a
+    /// shared link);
     /// `host` (null for links of racks and pods), `rack` (null for links of pods), `pod` (null in a cluster without
     /// pods); `capacity_bps` (int64).
     fn links(&self) -> PyResult<PyArrowType<Table>> {

@@ -54,6 +54,7 @@ fn place(fabric: &Fabric, id: ResourceId) -> Option<Place<'_>> {
         ResourceKind::PodUplink => ("pod-core", "up"),
         ResourceKind::PodDownlink => ("pod-core", "down"),
         ResourceKind::Pair => ("pair", "one-way"),
+        ResourceKind::SharedLink => ("shared", "one-way"),
         ResourceKind::Device => return None,
     };
     let host = fabric.host_of(id).or_else(|| fabric.hosts_of_pair(id).map(|(from, _)| from));

@@ -30,6 +30,7 @@ pub mod cluster;
 mod fabric;
 mod ids;
 pub mod input;
+mod mesh_links;
 mod names;
 mod nearest;
 mod path;

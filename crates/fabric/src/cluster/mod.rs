@@ -7,13 +7,16 @@ mod applies;
 mod errors;
 mod file;
 mod layout;
+mod mesh_links;
 mod resolve;
 mod tags;
 mod values;
 
 use std::sync::Arc;
 
-pub use file::{ClusterFile, DeviceFile, HostFile, PairFile, PodFile, RackFile};
+pub use file::{
+    ClusterFile, DeviceFile, HostFile, PairFile, PathFile, PodFile, RackFile, SharedLinkFile,
+};
 pub use values::{Count, Duplex, Listing, Name, Rate, Ratio};
 
 use crate::input::{InputError, read_json, read_text, read_yaml};
