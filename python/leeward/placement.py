@@ -116,6 +116,7 @@ def place_tasks(
     cpus: str | None = None,
     memory: str | None = None,
     telemetry: str | PathLike[str] | None = None,
+    cross_traffic: str | PathLike[str] | None = None,
     max_age: str = MAX_AGE,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
@@ -141,6 +142,8 @@ def place_tasks(
             load.
         max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
             since 1970.
+        cross_traffic: A CSV file with the columns `link` and `connections`: the number of connections of
+            others that share a link, as `leeward probe cross` counts them. They replace those of the cluster.
         exclude: Hosts, racks and pods that must not run a task; a text is one name.
         tags: Tags that hosts must have; a text is one tag.
         labels: Labels that hosts must have, each with its value or with one of several values.
@@ -179,6 +182,7 @@ def place_tasks(
             memory=memory,
             data=data_folder(),
             telemetry=telemetry,
+            cross_traffic=cross_traffic,
             exclude=names(exclude),
             tags=names(tags),
             labels=label_values(labels),

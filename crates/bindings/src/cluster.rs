@@ -120,7 +120,7 @@ impl Cluster {
     ///
     /// The capacity of a link is in bits per second, and the capacity of a device in nanoseconds of service per second.
     fn resources(&self) -> PyResult<PyArrowType<Table>> {
-        let leeward_fabric::Cluster { fabric, capacities } = &self.inner;
+        let leeward_fabric::Cluster { fabric, capacities, .. } = &self.inner;
         let ids = || fabric.all_resources();
         let columns: [(&str, ArrayRef); 4] = [
             ("index", Arc::new(Int32Array::from_iter_values(ids().map(|id| id.0 as i32)))),

@@ -25,7 +25,7 @@ struct Place<'a> {
 
 /// All links, one row each, in the order of resources.
 pub fn links(cluster: &Cluster) -> PyResult<PyArrowType<Table>> {
-    let Cluster { fabric, capacities } = cluster;
+    let Cluster { fabric, capacities, .. } = cluster;
     let links: Vec<(ResourceId, Place<'_>)> =
         fabric.all_resources().filter_map(|id| Some((id, place(fabric, id)?))).collect();
     let text = |field: fn(&Place<'_>) -> Option<String>| -> ArrayRef {

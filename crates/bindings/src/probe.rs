@@ -61,8 +61,9 @@ pub fn probe_path(
     as_python(py, &path)
 }
 
-/// Measures every path between hosts; with `hops`, also determines their positions. `cluster` is the text of a cluster
-/// file of the expected shape.
+/// Measures every path between hosts; with `hops`, also determines their positions. `bottlenecks` are the length of a
+/// transfer, the number of pairs and the seed of a search for bottlenecks. `cluster` is the text of a cluster file of the
+/// expected shape.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_mesh(
@@ -71,20 +72,26 @@ pub fn probe_mesh(
     train: TrainArguments,
     at_once: usize,
     hops: bool,
-    shape: &str,
+    bottlenecks: Option<(String, usize, u64)>,
+    shape: Option<&str>,
     name: &str,
     secret: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (hosts, train) = (hosts_of(hosts), train_of(train)?);
     let shape = match shape {
-        "pipe" => Shape::Pipe,
-        "hose" => Shape::Hose,
-        other => {
+        None => None,
+        Some("pipe") => Some(Shape::Pipe),
+        Some("hose") => Some(Shape::Hose),
+        Some(other) => {
             return Err(argument_error("shape", format!("`{other}`: expected pipe or hose")));
         }
     };
-    let options = report::MeshOptions { train, at_once, hops, shape, name: name.to_owned() };
+    let search = |(duration, pairs, seed): (String, usize, u64)| -> PyResult<report::BottleneckOptions> {
+        Ok(report::BottleneckOptions { each: transfer_of(&duration)?, pairs, seed, hops })
+    };
+    let bottlenecks = bottlenecks.map(search).transpose()?;
+    let options = report::MeshOptions { train, at_once, hops, bottlenecks, shape, name: name.to_owned() };
     let mesh =
         run_survey(py, progress, |progress| report::mesh(&hosts, &options, &Secret(secret), progress))?;
     as_python(py, &mesh)
@@ -217,7 +224,9 @@ pub fn probe_cross(
             "from": source,
             "to": to,
             "one_bps": result.one_bps,
-            "each_bps": result.each_bps,
+            "earlier_bps": result.earlier_bps,
+            "later_bps": result.later_bps,
+            "advantage": result.advantage,
             "connections": result.cross.map(|cross| cross.connections),
             "path_bps": result.cross.map(|cross| cross.path_bps),
             "plausible": result.plausible.map(|(least, most)| [least, most]),

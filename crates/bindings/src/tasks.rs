@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use leeward_engine::{CommittedDecision, Engine, Policies, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_loads};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_cross_traffic, read_loads};
 use leeward_placement::moves::{self, Fleet, Moves};
 use leeward_placement::tasks::{self, App, AppRequest, Assignment, Estimate, Task, Transfer, completion};
 use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
@@ -21,11 +21,12 @@ use crate::errors::PyInputError;
 use crate::place::to_clock;
 use crate::simulation::as_python;
 
-/// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. A
+/// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. Numbers
+/// of connections in a file of cross traffic replace those of the cluster. A
 /// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
-    data = None, telemetry = None, exclude = vec![], tags = vec![], labels = BTreeMap::new(), apart = None,
+    data = None, telemetry = None, cross_traffic = None, exclude = vec![], tags = vec![], labels = BTreeMap::new(), apart = None,
     together = true, seed = 1, explain = 0, clock = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_tasks(
@@ -39,6 +40,7 @@ pub fn place_tasks(
     memory: Option<String>,
     data: Option<PathBuf>,
     telemetry: Option<PathBuf>,
+    cross_traffic: Option<PathBuf>,
     exclude: Vec<String>,
     tags: Vec<String>,
     labels: BTreeMap<String, Vec<String>>,
@@ -83,7 +85,13 @@ pub fn place_tasks(
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
         app.request.constraints.require_labels(&cluster.fabric, &labels)?;
         app.request.constraints.apart = apart;
-        let (ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
+        let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
+        if let Some(path) = &cross_traffic {
+            let text = Files::default().open(&path.to_string_lossy())?;
+            for (link, connections) in read_cross_traffic(text, &cluster.fabric)? {
+                ledger.set_cross_traffic(link, connections, now);
+            }
+        }
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now });
@@ -182,7 +190,7 @@ fn ledger(
     let mut settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     settings.hot = hot.unwrap_or(settings.hot);
     let interval = settings.interval;
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings);
+    let ledger = Ledger::of_cluster(cluster, settings);
     let mut ledger = ledger.map_err(|error| InputError::new("ledger", error.to_string()))?;
     let Some(path) = telemetry else { return Ok((ledger, Nanos(0))) };
     let text = Files::default().open(&path.to_string_lossy())?;

@@ -10,11 +10,12 @@
 //!                 sockets: sendmmsg, recvmmsg, kernel timestamps, error queues
 //!
 //! TrainReport --estimate--> rate     TransferReport --cross, bottleneck--> competing connections, shared links
-//! hops --topology--> racks           rates --mesh--> a cluster file; --calibrate, stability--> their accuracy
+//! hops --topology--> racks --rules--> experiments --shared_links--> capacities of shared links
+//! rates, shared links --mesh--> a cluster file         rates --calibrate, stability--> their accuracy
 //! all of it --report--> output of commands and of the service
 //! ```
 //!
-//! The modules of the last three lines are arithmetic without input, output or clock; they return a number or an error
+//! The modules of the last four lines are arithmetic without input, output or clock; they return a number or an error
 //! for any report. [`link`] simulates a token bucket to test them. A peer's reports are checked before use, and its
 //! requests are checked against [`Limits`].
 //!
@@ -34,6 +35,8 @@ pub mod mesh;
 mod mesh_rates;
 mod numbers;
 pub mod report;
+pub mod rules;
+pub mod shared_links;
 mod sockets;
 pub mod stability;
 pub mod survey;

@@ -70,6 +70,10 @@ pub struct ClusterFile {
     #[serde(default)]
     #[schemars(with = "Vec<SharedLinkFile>")]
     pub shared_links: Vec<Spanned<SharedLinkFile>>,
+    /// Traffic of others on links, as probes count it.
+    #[serde(default)]
+    #[schemars(with = "Vec<CrossTrafficFile>")]
+    pub cross_traffic: Vec<Spanned<CrossTrafficFile>>,
     /// Number of strict-priority classes that every resource enforces, at most 255. Without this field, no rate can be
     /// reserved.
     #[schemars(with = "Option<Count>")]
@@ -201,6 +205,17 @@ pub struct SharedLinkFile {
     pub into: Option<Vec<Name>>,
     /// Paths that cross the link.
     pub paths: Option<Vec<PathFile>>,
+}
+
+/// Traffic of others on a link.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrossTrafficFile {
+    /// Name of the link, such as `h0>h1`, `h0:egress` or `r0:uplink`.
+    pub link: String,
+    /// Number of connections that always send and share the link evenly with new transfers; positive.
+    #[schemars(range(min = 0.0))]
+    pub connections: f64,
 }
 
 /// A path between two hosts.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Cluster;
 use super::errors::Errors;
 use super::file::ClusterFile;
 use super::mesh_links;
 use super::resolve::{Link, Resolved, resolve};
 use super::values::Duplex;
+use super::{Cluster, cross_traffic};
 use crate::fabric::Domain;
 use crate::input::InputError;
 use crate::mesh_links::MeshLinks;
@@ -25,7 +25,8 @@ pub(super) fn build(path: &str, file: &ClusterFile) -> Result<Cluster, InputErro
     let mut fabric = layout.fabric()?;
     fabric.mesh_links = mesh_links::build(errors, &fabric)?;
     let capacities = layout.capacities(&fabric)?;
-    Ok(Cluster { fabric: Arc::new(fabric), capacities })
+    let cross_traffic = cross_traffic::build(errors, &fabric)?;
+    Ok(Cluster { fabric: Arc::new(fabric), capacities, cross_traffic })
 }
 
 struct Layout<'a> {

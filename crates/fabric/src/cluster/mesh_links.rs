@@ -14,7 +14,8 @@ pub(super) fn build(errors: Errors<'_>, fabric: &Fabric) -> Result<MeshLinks, In
     let file = errors.file;
     let (mut pairs, mut same_machine) = (BTreeSet::new(), BTreeSet::new());
     for (i, item) in file.pairs.iter().enumerate() {
-        let path = ends(errors, fabric, item.place, &format!("pairs[{i}]"), &item.value.from, &item.value.to)?;
+        let path =
+            ends(errors, fabric, item.place, &format!("pairs[{i}]"), &item.value.from, &item.value.to)?;
         if item.value.same_machine {
             same_machine.insert(path);
         }
@@ -56,7 +57,8 @@ pub(super) fn capacities(
     capacity[..pipe_pairs].fill(file.pair.as_ref().map_or(Load(0), |pair| pair.value.0.as_load()));
     for item in &file.pairs {
         let host = |name: &Name| fabric.host(&name.0);
-        let pair = host(&item.value.from).zip(host(&item.value.to)).and_then(|(from, to)| fabric.pair(from, to));
+        let pair =
+            host(&item.value.from).zip(host(&item.value.to)).and_then(|(from, to)| fabric.pair(from, to));
         if let Some(pair) = pair {
             capacity[pair.index()] = item.value.rate.0.as_load();
         }
@@ -107,8 +109,12 @@ fn members(
     let SharedLinkFile { out_of, into, paths, .. } = &item.value;
     let no_path = |key: &str| errors.at(item.place, format!("{field}.{key}"), "no path crosses the link");
     match (out_of, into, paths) {
-        (Some(names), None, None) => group(errors, fabric, field, "out_of", names, item.place).map(Members::OutOf),
-        (None, Some(names), None) => group(errors, fabric, field, "into", names, item.place).map(Members::Into),
+        (Some(names), None, None) => {
+            group(errors, fabric, field, "out_of", names, item.place).map(Members::OutOf)
+        }
+        (None, Some(names), None) => {
+            group(errors, fabric, field, "into", names, item.place).map(Members::Into)
+        }
         (None, None, Some(paths)) => {
             let mut crossing = BTreeSet::new();
             for (j, path) in paths.iter().enumerate() {
@@ -124,7 +130,8 @@ fn members(
             Ok(Members::Paths(crossing.into_iter().collect()))
         }
         _ => {
-            let message = format!("`{}`: expected exactly one of `out_of`, `into` and `paths`", item.value.name.0);
+            let message =
+                format!("`{}`: expected exactly one of `out_of`, `into` and `paths`", item.value.name.0);
             Err(errors.at(item.place, field, message))
         }
     }

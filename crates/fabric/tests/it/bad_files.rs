@@ -194,6 +194,13 @@ fn pairs_and_shared_links_that_fit_no_mesh_are_rejected() {
         "shared_links: [{name: h1, rate: 1Gbps, out_of: [h0]}]",
         "shared_links: [{name: up, rate: 1Gbps, out_of: [h0]}, {name: up, rate: 1Gbps, into: [h0]}]",
         "shared_links: [{name: 'up:1', rate: 1Gbps, out_of: [h0]}]",
+        "cross_traffic: [{link: h0, connections: 1}]",
+        "cross_traffic: [{link: 'h0>h1', connections: 1}]",
+        "cross_traffic: [{link: h0:egress}]",
+        "cross_traffic: [{link: h0:egress, connections: 0}]",
+        "cross_traffic: [{link: h0:egress, connections: -1}]",
+        "cross_traffic: [{link: h0:egress, connections: .inf}]",
+        "cross_traffic: [{link: h0:egress, connections: 1}, {link: h0:egress, connections: 2}]",
     ];
     let others = [
         "racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\npairs: [{from: r0h0, to: r0h1, rate: 1Gbps}]",

@@ -161,6 +161,8 @@ fn a_measured_cloud_states_paths_sources_and_shared_links() {
     ] {
         assert_eq!(capacity(&cluster, name), expected, "{name}");
     }
+    let uplink = cluster.fabric.resource("out-of-r0:shared").expect("a link of the file");
+    assert_eq!(cluster.cross_traffic, [(uplink, 1.0)]);
     for (from, to, links) in [
         ("vm0", "vm1", &["vm0>vm1"][..]),
         ("vm2", "vm5", &["vm2:egress", "vm2>vm5", "out-of-r0:shared", "vm5:ingress"]),

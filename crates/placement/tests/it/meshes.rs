@@ -112,7 +112,9 @@ fn a_shared_uplink_keeps_heavy_transfers_in_the_rack() {
     };
     let app = app(4, &[(0, 1, 20), (2, 3, 20)]);
     let blind = World::new(&text(""));
-    let world = World::new(&text("shared_links: [{name: up, rate: 60Mbps, out_of: [r0]}, {name: up1, rate: 60Mbps, out_of: [r1]}]\n"));
+    let world = World::new(&text(
+        "shared_links: [{name: up, rate: 60Mbps, out_of: [r0]}, {name: up1, rate: 60Mbps, out_of: [r1]}]\n",
+    ));
     for policy in ["leeward", "choreo-exact"] {
         // Without the shared links the placement out of each rack seems best: 20 MB at 60 Mb/s.
         let alone = decide(&blind, policy, "", &app).choice;

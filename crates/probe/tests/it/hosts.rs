@@ -11,7 +11,7 @@ use leeward_probe::control::{
     Listener, MOST_BYTES, Order, Outcome, Peer, Place, Reply, Request, Secret, Stop, VERSION, order, read,
     write,
 };
-use leeward_probe::mesh::Shape;
+use leeward_probe::mesh::{Parts, Shape};
 use leeward_probe::survey::{self, Host as Named, Schedule};
 use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, TransferReport};
 use proptest::prelude::*;
@@ -286,7 +286,7 @@ fn a_mesh_is_measured_completely_with_progress() {
     let pairs: Vec<_> = meshed.paths.iter().map(|path| path.pair).collect();
     assert_eq!(pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
     assert_eq!(steps.last(), Some(&(6, 6)));
-    let text = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap();
+    let text = meshed.mesh().cluster("loopback", Shape::Pipe, &Parts::default()).unwrap();
     assert_eq!(text.matches("rate:").count(), 6, "{text}");
     let placed = survey::topology(&named(&hosts), &Secret::default(), &mut |_, _| Ok(())).unwrap();
     assert_eq!(placed.topology.racks, [[0, 1, 2]]);
@@ -302,7 +302,7 @@ fn an_unavailable_host_leaves_gaps_in_a_mesh_and_no_cluster() {
     let failed = |path: &&survey::PathMeasurement| path.error.is_some();
     let failed: Vec<_> = meshed.paths.iter().filter(failed).map(|path| path.pair).collect();
     assert_eq!(failed, [(0, 1), (0, 2), (1, 0), (2, 0)]);
-    let error = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap_err();
+    let error = meshed.mesh().cluster("loopback", Shape::Pipe, &Parts::default()).unwrap_err();
     assert_eq!(error.to_string(), "no rate from h0 to h1");
 }
 
@@ -326,7 +326,9 @@ fn one_path_is_surveyed_over_time() {
     let cross =
         survey::cross(&Place::Here, &b.address, 300_000_000, path, &secret, &mut |_, _| Ok(())).unwrap();
     let equivalent = cross.cross.unwrap();
-    assert!(equivalent.connections > 0.0 && cross.each_bps.is_none(), "{cross:?}");
+    assert!(equivalent.connections > 0.0 && cross.advantage.is_some(), "{cross:?}");
+    let long = survey::cross(&Place::Here, &b.address, 31_000_000_000, path, &secret, &mut |_, _| Ok(()));
+    assert!(long.unwrap_err().to_string().contains("at most 30 s"));
     let (least, most) = cross.plausible.unwrap();
     assert!(least <= most && cross.over_time.len() == 2, "{cross:?}");
 }

@@ -76,14 +76,16 @@ fn mesh((nics, pairs, groups, _): &Case) -> String {
     for (host, (up, down)) in nics.iter().enumerate() {
         text += &format!("  - {{name: h{host}, nic: {{up: {up}Mbps, down: {down}Mbps}}}}\n");
     }
-    let listed: Vec<_> = pairs.iter().enumerate().filter(|&(at, rate)| at / 6 != at % 6 && *rate > 0).collect();
+    let listed: Vec<_> =
+        pairs.iter().enumerate().filter(|&(at, rate)| at / 6 != at % 6 && *rate > 0).collect();
     text += if listed.is_empty() { "" } else { "pairs:\n" };
     for (at, rate) in listed {
         text += &format!("  - {{from: h{}, to: h{}, rate: {rate}Mbps}}\n", at / 6, at % 6);
     }
     text += if groups.is_empty() { "" } else { "shared_links:\n" };
     for (number, (out, bits, rate)) in groups.iter().enumerate() {
-        let names: Vec<_> = (0..6).filter(|host| bits >> host & 1 == 1).map(|host| format!("h{host}")).collect();
+        let names: Vec<_> =
+            (0..6).filter(|host| bits >> host & 1 == 1).map(|host| format!("h{host}")).collect();
         let key = if *out { "out_of" } else { "into" };
         text += &format!("  - {{name: s{number}, rate: {rate}Mbps, {key}: [{}]}}\n", names.join(", "));
     }
@@ -124,6 +126,12 @@ fn the_forecast_of_random_apps_is_near_the_simulator() {
     ratios.sort_by(f64::total_cmp);
     let at = |share: f64| ratios[(share * (ratios.len() - 1) as f64) as usize];
     let exact = ratios.iter().filter(|ratio| **ratio < 1.0 + 1e-9).count() as f64 / ratios.len() as f64;
-    println!("equal in {exact:.3}; p50 {:.4} p90 {:.4} p99 {:.4} most {:.4}", at(0.5), at(0.9), at(0.99), at(1.0));
+    println!(
+        "equal in {exact:.3}; p50 {:.4} p90 {:.4} p99 {:.4} most {:.4}",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(1.0)
+    );
     assert!(exact > 0.5 && at(0.9) < 1.25, "{exact} {}", at(0.9));
 }

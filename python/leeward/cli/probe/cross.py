@@ -12,7 +12,6 @@ from leeward.cli.probe.options import (
     DestinationArgument,
     SecretOption,
     SourceArgument,
-    TransferOption,
     secret_of,
     survey_progress,
 )
@@ -28,13 +27,20 @@ Examples:
 def cross(
     source: SourceArgument,
     destination: DestinationArgument,
-    duration: TransferOption = "10s",
+    duration: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            help="Time with one connection, and then with a second one, 100ms to 30s.",
+        ),
+    ] = "10s",
     rate_given: Annotated[
         str | None,
         typer.Option(
             "--rate",
             metavar="RATE",
-            help="Rate of the path; by default a second transfer measures it.",
+            help="Rate of the path; by default two connections measure it.",
             show_default=False,
         ),
     ] = None,
@@ -43,7 +49,8 @@ def cross(
 ) -> None:
     """Estimate the number of competing connections on a path.
 
-    The estimate is in units of a connection that always sends.
+    The estimate is in units of a connection that always sends. A new connection may get more or less than one
+    that runs for longer; a second connection, which begins later, measures this and corrects the estimate.
     """
     from leeward import probe
 
@@ -54,8 +61,10 @@ def cross(
         )
     if print_data(output, result, [result], COLUMNS["probe cross"]):
         return
-    each = "" if result["each_bps"] is None else f", each of two {rate_text(result['each_bps'])}"
-    print_text(f"one connection gets {rate_text(result['one_bps'])}{each}")
+    print_text(
+        f"one connection gets {rate_text(result['one_bps'])}; with a second one that begins later, the first gets"
+        f" {rate_text(result['earlier_bps'])} and the second {rate_text(result['later_bps'])}"
+    )
     if result["connections"] is None:
         print_text("\nA second connection did not slow the first: the competing connections are unknown.")
         print_note("hint: --rate sets the rate of the path")
