@@ -477,6 +477,7 @@ def probe_cross(
     to: str,
     duration: str,
     path_rate: str | None,
+    congestion: str | None,
     own: list[int],
     secret: str | None,
     progress: _Progress,

@@ -158,8 +158,10 @@ def place_tasks(
         `together=False` one for each task without a host; None if all tasks have hosts),
         `completion_s` (end of the last transfer by the model of Choreo's appendix), `transfers` (each with
         its hosts, its limiting link and its end), `gap` and `proven` (share of the completion time that
-        another placement might still save, from policies that know it), `why`, `policy`, `app` and
-        `oldest_telemetry_s`.
+        another placement might still save, from policies that know it), `gain` (over random placements:
+        their median `random_s`; `survey_s`, the time to measure the network; and `measurements`, which are
+        `worthwhile`, or not for an app that is `short` or `uniform`; None without transfers), `why`,
+        `policy`, `app` and `oldest_telemetry_s`.
 
     Raises:
         InputError: The cluster, the app, the telemetry or an argument is invalid.

@@ -245,6 +245,7 @@ def cross(
     *,
     duration: str = "10s",
     rate: str | None = None,
+    congestion: Literal["cubic", "reno", "bbr"] | None = None,
     own: Sequence[int] = (1, 2, 4, 8),
     secret: str | None = None,
     progress: Progress | None = None,
@@ -256,21 +257,22 @@ def cross(
         destination: Host at the end of the path.
         duration: Time with one connection, and then with a second one, at most 30 s.
         rate: Rate of the path, if known; otherwise both connections measure it.
+        congestion: Congestion control of the connections; by default that of the source's system. Connections
+            of the same control are counted best.
         own: Numbers of own connections for which to predict the rate of one connection.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
 
     Returns:
-        `connections`, or `None` if a second connection did not slow the first; `advantage`, the rate of a
-        connection that begins later relative to that of an earlier one, which corrects `connections`;
-        `plausible`; and `over_time`.
+        `connections`, or `None` if the second connection took no rate from others; `advantage`, the rate of
+        the second connection relative to that of the first; `plausible`; and `over_time`.
 
     Raises:
         InputError: An argument is out of bounds.
         OSError: A host is unreachable or refuses.
     """
     counts = [whole_number("own", count, 1, 10_000) for count in own]
-    return _native.probe_cross(source, destination, duration, rate, counts, secret, progress)
+    return _native.probe_cross(source, destination, duration, rate, congestion, counts, secret, progress)
 
 
 def steady(

@@ -406,13 +406,15 @@ shared_links:
 
 def test_a_shared_link_limits_transfers_together(run: Run, tmp_path: Path) -> None:
     (tmp_path / "net.yaml").write_text(SHARED)
-    senders = [[0, 0, 30e6, 0], [0, 0, 0, 30e6], [0] * 4, [0] * 4]
+    senders: list[list[float]] = [[0, 0, 30e6, 0], [0, 0, 0, 30e6], [0] * 4, [0] * 4]
     (tmp_path / "app.csv").write_text("\n".join(",".join(str(int(cell)) for cell in row) for row in senders))
     command = ("place", "tasks", "--cluster", "net.yaml", "--matrix", "app.csv", "--policy", "choreo-exact")
     result = run(*command)
     assert result.returncode == 0, result.stderr
     # One transfer stays in its rack or begins in the other one: 30 MB at 60 Mb/s.
-    assert result.stdout.splitlines()[-1] == "transfers end after 4 s, and no placement has a shorter forecast"
+    assert (
+        result.stdout.splitlines()[-1] == "transfers end after 4 s, and no placement has a shorter forecast"
+    )
     links = leeward.Cluster(tmp_path / "net.yaml").links().to_pylist()
     assert [(row["name"], row["cross_section"]) for row in links[-1:]] == [("up:shared", "shared")]
 
@@ -459,3 +461,23 @@ def test_invalid_cross_traffic_is_rejected_with_its_line(
     options = ("--cluster", str(tenant), "--app", "app.yaml", "--cross-traffic", "others.csv")
     result = run("place", "tasks", *options)
     assert (result.returncode, error in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("nics", "megabytes", "measurements", "hint"),
+    [
+        (("800Mbps", "800Mbps"), 100_000, "uniform", "so this app needs no measurements of the network"),
+        (("800Mbps", "8Mbps"), 1, "short", "to measure the network takes longer than this saves, 14 s"),
+        (("800Mbps", "8Mbps"), 1_000, "worthwhile", ""),
+    ],
+)
+def test_apps_that_need_no_measurements_are_named(
+    run: Run, tmp_path: Path, nics: tuple[str, str], megabytes: int, measurements: str, hint: str
+) -> None:
+    hosts = ", ".join(f"{{name: h{at}, nic: {nics[at > 0]}}}" for at in range(8))
+    (tmp_path / "net.yaml").write_text(f"shape: hose\ncpus: 1\nhosts: [{hosts}]\n")
+    (tmp_path / "app.csv").write_text(f"0,{megabytes}e6\n0,0\n")
+    options = ("place", "tasks", "--cluster", "net.yaml", "--matrix", "app.csv")
+    assert json.loads(run(*options, "-o", "json").stdout)["gain"]["measurements"] == measurements
+    table = run(*options)
+    assert (table.returncode, hint in table.stderr, "hint" in table.stderr) == (0, True, bool(hint))

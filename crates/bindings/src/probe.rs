@@ -10,7 +10,7 @@ use leeward_probe::link::{Link, send};
 use leeward_probe::mesh::{Shape, rounds};
 use leeward_probe::stability::Stability;
 use leeward_probe::survey::{self, Host, ProgressObserver, Schedule};
-use leeward_probe::{Limits, ProbeError, Train, Transfer, estimate, report};
+use leeward_probe::{Congestion, Limits, ProbeError, Train, Transfer, estimate, report};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -202,6 +202,7 @@ pub fn probe_cross(
     to: &str,
     duration: &str,
     path_rate: Option<&str>,
+    congestion: Option<&str>,
     own: Vec<u32>,
     secret: Option<String>,
     progress: Option<Py<PyAny>>,
@@ -210,8 +211,9 @@ pub fn probe_cross(
     let rate =
         |text: &str| text.parse::<Bandwidth>().map_err(|error| argument_error("rate", error.to_string()));
     let path_bps = path_rate.map(rate).transpose()?.map(|rate| rate.0 as f64);
+    let congestion = congestion.map(str::parse::<Congestion>).transpose().map_err(to_py_error)?;
     let result = run_survey(py, progress, |progress| {
-        survey::cross(&place, to, each.duration_ns, path_bps, &Secret(secret), progress)
+        survey::cross(&place, to, each.duration_ns, path_bps, congestion, &Secret(secret), progress)
     })?;
     let expected = result.cross.map(|cross| {
         own.iter()
@@ -343,7 +345,7 @@ fn train_of((bursts, packets, bytes, gap): TrainArguments) -> PyResult<Train> {
 }
 
 pub fn transfer_of(duration: &str) -> PyResult<Transfer> {
-    let transfer = Transfer { duration_ns: time("duration", duration)?, connections: 1 };
+    let transfer = Transfer { duration_ns: time("duration", duration)?, connections: 1, congestion: None };
     transfer.check(&Limits::default()).map_err(to_py_error)?;
     Ok(transfer)
 }

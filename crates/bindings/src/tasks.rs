@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use leeward_engine::{CommittedDecision, Engine, Policies, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_cross_traffic, read_loads};
 use leeward_placement::moves::{self, Fleet, Moves};
-use leeward_placement::tasks::{self, App, AppRequest, Assignment, Estimate, Task, Transfer, completion};
+use leeward_placement::tasks::{
+    self, App, AppRequest, Assignment, Estimate, Gain, Task, Transfer, Use, completion,
+};
 use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
 use leeward_scenarios::driver::{TimedApp, run_apps};
 use leeward_scenarios::scenario::PolicySpec;
@@ -94,7 +97,7 @@ pub fn place_tasks(
         }
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
-        let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now });
+        let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now, seed });
         let answers = requests(&app.request, together)
             .map(|request| (request.tasks.len(), place_app(&mut engine, now, request)))
             .collect::<Vec<_>>();
@@ -237,13 +240,21 @@ fn place_app(
 struct Forecast {
     ledger: Ledger,
     now: Nanos,
+    seed: u64,
 }
 
 impl Forecast {
-    /// Predicted completion time, and each transfer with its bottleneck.
-    fn describe(&self, fabric: &Fabric, app: &App, hosts: &[HostId], by: Estimate) -> (Value, Value) {
+    /// Predicted completion time, each transfer with its bottleneck, and the gain over random placements.
+    fn describe(
+        &self,
+        fabric: &Arc<Fabric>,
+        app: &App,
+        hosts: &[HostId],
+        by: Estimate,
+    ) -> (Value, Value, Value) {
         let mut scratch = Scratch::default();
-        let view = self.ledger.view(self.now, &mut scratch);
+        let mut view = self.ledger.view(self.now, &mut scratch);
+        let gain = Gain::of(&app.request, &Pool::new(fabric.clone()), &mut view, by, self.seed);
         let transfers = &app.request.transfers;
         let completion = completion(&view, transfers, hosts, by);
         let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
@@ -259,12 +270,20 @@ impl Forecast {
                 "seconds": finite(forecast.seconds),
             })
         });
-        (json!(finite(completion.seconds)), records.collect())
+        let gain = gain.map(|gain| {
+            let measurements = match gain.measurements(completion.seconds) {
+                Use::Worthwhile => "worthwhile",
+                Use::Short => "short",
+                Use::Uniform => "uniform",
+            };
+            json!({ "random_s": gain.random_s, "survey_s": gain.survey_s, "measurements": measurements })
+        });
+        (json!(finite(completion.seconds)), records.collect(), json!(gain))
     }
 }
 
 fn describe(
-    fabric: &Fabric,
+    fabric: &Arc<Fabric>,
     policy: &str,
     app: &App,
     answers: Vec<(usize, Result<CommittedDecision<Assignment>, Refusal>)>,
@@ -289,12 +308,12 @@ fn describe(
         }
         first += count;
     }
-    let (seconds, transfers) = match forecast.filter(|_| refused.is_empty()) {
+    let (seconds, transfers, gain) = match forecast.filter(|_| refused.is_empty()) {
         Some(forecast) => {
             let by = basis.and_then(|basis| basis.estimate).unwrap_or_default();
             forecast.describe(fabric, app, &hosts, by)
         }
-        None => (Value::Null, json!([])),
+        None => (Value::Null, json!([]), Value::Null),
     };
     let gap = basis.and_then(|basis| basis.gap);
     json!({
@@ -308,6 +327,7 @@ fn describe(
         "gap": gap.filter(|gap| gap.is_finite()),
         "proven": gap.map(|gap| gap == 0.0),
         "transfers": transfers,
+        "gain": gain,
         "oldest_telemetry_s": basis.and_then(|basis| basis.oldest).map(Nanos::as_secs_f64),
         "why": why,
     })

@@ -273,27 +273,17 @@ impl Fabric {
 
     // ---- resources ------------------------------------------------------------------------------------
 
-    fn host_links(&self) -> u32 {
+    pub(crate) fn host_links(&self) -> u32 {
         let hosts = self.host_names.len() as u32;
         if self.shape == Shape::Pipe { hosts * (hosts - 1) } else { 2 * hosts }
     }
 
-    fn domain_links(&self) -> u32 {
+    pub(crate) fn domain_links(&self) -> u32 {
         if self.shape == Shape::Tree { 2 * self.domains.len() as u32 } else { 0 }
-    }
-
-    /// Id of the first pair of a hose or shared link.
-    pub(crate) fn first_mesh_link(&self) -> u32 {
-        self.host_links() + self.domain_links()
     }
 
     fn links(&self) -> u32 {
         self.first_mesh_link() + self.mesh_links.count()
-    }
-
-    /// Position of a resource among the pairs of a hose and the shared links.
-    fn mesh_link(&self, resource: ResourceId) -> Option<u32> {
-        resource.0.checked_sub(self.first_mesh_link()).filter(|&at| at < self.mesh_links.count())
     }
 
     /// Number of links. Their ids precede those of the devices.
@@ -329,40 +319,6 @@ impl Fabric {
     /// The link into a rack or pod, from the core. `None` on a mesh.
     pub fn into_domain(&self, domain: DomainId) -> Option<ResourceId> {
         (self.shape == Shape::Tree).then(|| ResourceId(self.host_links() + 2 * domain.0 + 1))
-    }
-
-    /// The link from one host of a mesh to another. On a pipe mesh, every ordered pair has one. On a hose mesh, the pairs
-    /// with their own rate have one, besides the links of their hosts. `None` on a tree and from a host to itself.
-    pub fn pair(&self, from: HostId, to: HostId) -> Option<ResourceId> {
-        if self.shape != Shape::Pipe {
-            return self.mesh_links.pair(from, to).map(|at| ResourceId(self.first_mesh_link() + at));
-        }
-        // A host has no link to itself, so each row of pairs has one entry fewer than there are hosts.
-        let others = self.host_names.len() as u32 - 1;
-        (from != to).then(|| ResourceId(from.0 * others + to.0 - u32::from(to > from)))
-    }
-
-    /// The two hosts of a pair: from and to. `None` for any other resource.
-    pub fn hosts_of_pair(&self, resource: ResourceId) -> Option<(HostId, HostId)> {
-        if self.shape != Shape::Pipe {
-            return self.mesh_links.hosts_of_pair(self.mesh_link(resource)?);
-        }
-        if resource.0 >= self.host_links() {
-            return None;
-        }
-        let others = self.host_names.len() as u32 - 1;
-        let (from, to) = (resource.0 / others, resource.0 % others);
-        Some((HostId(from), HostId(to + u32::from(to >= from))))
-    }
-
-    /// The name of a shared link, without its ending. `None` for any other resource.
-    pub(crate) fn shared_link_name(&self, resource: ResourceId) -> Option<&str> {
-        self.mesh_links.shared_name(self.mesh_link(resource)?)
-    }
-
-    /// The shared link with this name, without its ending.
-    pub(crate) fn shared_link(&self, name: &str) -> Option<ResourceId> {
-        self.mesh_links.find_shared(name).map(|at| ResourceId(self.first_mesh_link() + at))
     }
 
     /// The `index`th device of a host.

@@ -5,8 +5,9 @@
 //!
 //! The formula assumes that TCP divides a link evenly. It does not at first: for some seconds, a new connection may get
 //! a multiple of the rate of one that runs for longer (BBR), or a part of it. The own connection is the newest of all, so
-//! its share misleads. Two own connections of which one begins later show this *advantage* a of the later one. If each
-//! competitor counts as an earlier connection, c2 = c1 a/(a + n), so there are n = a (c1/c2 - 1) of them.
+//! its share misleads. Two own connections therefore run, of which one begins later. The earlier one is like those of
+//! others, so there are n = (c1 - y - z)/y of them, if the earlier one gets y and the later one z. The ratio z/y is the
+//! *advantage* of a new connection. With even shares, n is c.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,9 +46,11 @@ impl Cross {
         })
     }
 
-    /// Corrects a number that assumes an even division of the link, by the advantage of a later connection.
-    pub fn corrected(self, advantage: f64) -> Cross {
-        Cross { connections: self.connections * advantage, ..self }
+    /// Computes the number of connections that share a path of this rate with two own ones, each with the rate of the
+    /// earlier own one. `None` if the earlier one gets nothing.
+    pub fn beside_two(path_bps: f64, earlier_bps: f64, later_bps: f64) -> Option<Cross> {
+        let connections = ((path_bps - earlier_bps - later_bps) / earlier_bps).max(0.0);
+        (earlier_bps > 0.0 && connections.is_finite()).then_some(Cross { connections, path_bps })
     }
 
     /// Rate of each of `own` connections beside the competing traffic.
@@ -96,6 +99,16 @@ mod tests {
     }
 
     #[test]
+    fn a_new_connection_that_takes_most_of_a_path_does_not_hide_a_competitor() {
+        // Measured with BBR on a path of 38.26 Mb/s: a new connection gets 26.8 Mb/s beside one or two others.
+        assert!((Cross::from_path_rate(38.26e6, 26.8e6).connections - 0.43).abs() < 0.01);
+        assert!((Cross::beside_two(38.26e6, 6.0e6, 26.8e6).unwrap().connections - 0.91).abs() < 0.01);
+        assert_eq!(Cross::from_two_connections(26.8e6, 6.0e6, 26.8e6), None, "the path's rate is unknown");
+        assert_eq!(Cross::beside_two(1e9, 0.0, 5e8), None);
+        assert_eq!(Cross::beside_two(1e9, 6e8, 6e8).unwrap().connections, 0.0);
+    }
+
+    #[test]
     fn a_second_connection_without_effect_gives_no_estimate() {
         assert_eq!(Cross::from_two_connections(1e9, 1e9, 1e9), None);
         assert_eq!(Cross::from_two_connections(1e9, 1.2e9, 1.2e9), None);
@@ -129,8 +142,9 @@ mod tests {
             let others = f64::from(others);
             let (one, earlier) = (path * by / (by + others), path / (1.0 + by + others));
             let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.max(1.0);
-            let known = Cross::from_path_rate(path, one).corrected(advantage(earlier, by * earlier).unwrap());
+            let known = Cross::beside_two(path, earlier, by * earlier).unwrap();
             prop_assert!(close(known.connections, others), "{known:?}");
+            prop_assert!(close(advantage(earlier, by * earlier).unwrap(), by));
             let found = Cross::from_two_connections(one, earlier, by * earlier).unwrap();
             prop_assert!(close(found.connections, others) && close(found.path_bps, path), "{found:?}");
         }

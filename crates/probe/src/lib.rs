@@ -50,6 +50,6 @@ pub use error::ProbeError;
 pub use estimate::{Estimate, MATHIS_C, NEAR, SendStatistics, estimate};
 pub use mesh_rates::{apply_mesh, mesh_shape};
 pub use numbers::{deviation, mean, quantile};
-pub use train::{Limits, Train, Transfer};
+pub use train::{Congestion, Limits, Train, Transfer};
 pub use transfer_report::{SLOT_NS, TransferReport};
 pub use wire::{HEADER, Head};

@@ -79,8 +79,8 @@ def tasks(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Connections of others on links, as CSV with the columns link,connections; by default those of"
-            " the cluster file.",
+            help="Connections of others on links, as CSV with the columns link,connections; by default those"
+            " of the cluster file.",
             show_default=False,
         ),
     ] = None,
@@ -222,6 +222,15 @@ def _print_completion(decision: dict[str, Any]) -> None:
     elif decision["gap"] is not None:
         text += f"; at most {percent_text(decision['gap'])} less is possible"
     print_text(f"\ntransfers {text}")
+    gain = decision["gain"]
+    if gain is None or end_s is None:
+        return
+    random = f"random placements end after {time_text(gain['random_s'])}"
+    if gain["measurements"] == "uniform":
+        print_note(f"hint: {random}, so this app needs no measurements of the network")
+    elif gain["measurements"] == "short":
+        survey = time_text(gain["survey_s"])
+        print_note(f"hint: {random}; to measure the network takes longer than this saves, {survey}")
 
 
 def _print_transfers(decision: dict[str, Any]) -> None:

@@ -112,7 +112,7 @@ impl SearchBody {
     /// Reads the search; `hops` says if it tests the links out of racks and subtrees. `under` precedes the fields of an error.
     fn read(&self, hops: bool, under: &str) -> Result<report::BottleneckOptions, Problem> {
         let duration = self.duration.unwrap_or(Nanos(3 * Nanos::SECOND.0));
-        let each = Transfer { duration_ns: duration.0, connections: 1 };
+        let each = Transfer { duration_ns: duration.0, connections: 1, congestion: None };
         check_bottlenecks(&each).map_err(|error| wrong(error, under))?;
         let pairs = bounded(&format!("{under}pairs"), self.pairs.unwrap_or(20), MOST_TIMES)?;
         Ok(report::BottleneckOptions { each, pairs, seed: self.seed.unwrap_or(1), hops })

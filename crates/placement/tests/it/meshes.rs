@@ -2,7 +2,9 @@
 
 use leeward_fabric::{Bytes, Cpus, HostId};
 use leeward_ledger::Scratch;
-use leeward_placement::tasks::{self, AppRequest, Assignment, Estimate, Task, Transfer, completion};
+use leeward_placement::tasks::{
+    self, AppRequest, Assignment, Estimate, Gain, Task, Transfer, Use, completion,
+};
 use leeward_placement::{Context, Decision, Explain};
 use proptest::prelude::*;
 
@@ -125,4 +127,34 @@ fn a_shared_uplink_keeps_heavy_transfers_in_the_rack() {
         let both_out = [0, 2, 1, 3].map(HostId);
         assert!((seconds(&world, &app, &both_out, false) - 16.0 / 3.0).abs() < 1e-9);
     }
+}
+
+#[test]
+fn short_and_uniform_apps_need_no_measurements() {
+    let gain = |world: &World, app: &AppRequest| {
+        let mut scratch = Scratch::default();
+        let view = &mut world.ledger.view(NOW, &mut scratch);
+        Gain::of(app, &world.pool, view, Estimate::default(), 7)
+    };
+    let worth = |world: &World, app: &AppRequest| {
+        let best = decide(world, "leeward", "", app).choice;
+        gain(world, app).expect("an app with transfers").measurements(seconds(world, app, &best, false))
+    };
+    // Six of eight hosts send at a tenth of the rate of the others.
+    let hosts: Vec<String> = (0..8)
+        .map(|host| {
+            format!("{{name: h{host}, nic: {{up: {}Mbps, down: 1Gbps}}}}", if host < 2 { 100 } else { 10 })
+        })
+        .collect();
+    let uneven = World::new(&format!("shape: hose\ncpus: 1\nhosts: [{}]\n", hosts.join(", ")));
+    let even = World::new("shape: hose\ncpus: 1\nhosts: 8\nnic: 100Mbps\n");
+    let (long, short) = (app(2, &[(0, 1, 1000)]), app(2, &[(0, 1, 10)]));
+    assert_eq!(worth(&uneven, &long), Use::Worthwhile, "80 s instead of 800 s");
+    assert_eq!(worth(&uneven, &short), Use::Short, "less than the 14 s of a measurement");
+    assert_eq!(worth(&even, &long), Use::Uniform, "all hosts are equal");
+    // Every task sends as much to every other one, so no placement of one task on each host is better.
+    let all: Vec<_> =
+        (0..8).flat_map(|i| (0..8).filter(move |&j| j != i).map(move |j| (i, j, 100))).collect();
+    assert_eq!(worth(&uneven, &app(8, &all)), Use::Uniform);
+    assert_eq!(gain(&even, &app(2, &[])), None);
 }
