@@ -225,7 +225,19 @@ fn a_found_uplink_is_in_the_cluster_file_and_in_the_verdict() {
         name: "net".to_owned(),
     };
     let measure = || {
-        let mesh = || report::mesh(&hosts, &options, &Secret::default(), &mut |_, _| Ok(())).unwrap();
+        let mesh = || {
+            let mut steps = Vec::new();
+            let mut observer = |done, total| {
+                steps.push((done, total));
+                Ok(())
+            };
+            let mesh = report::mesh(&hosts, &options, &Secret::default(), &mut observer).unwrap();
+            let counted: Vec<_> = steps.iter().filter(|(done, _)| *done > 0).collect();
+            let (_, total) = counted[0];
+            assert!(counted.iter().all(|(_, all)| all == total) && counted.is_sorted(), "{steps:?}");
+            assert_eq!(counted.last().map(|(done, _)| done), Some(total));
+            mesh
+        };
         let mesh = network.at((0, 0), mesh);
         println!("{}", mesh.cluster.clone().unwrap_or_default());
         println!("{:?}", mesh.bottlenecks.as_ref().map(|found| (&found.shared_links, found.kind)));

@@ -201,10 +201,16 @@ pub fn mesh(
     let hops = options.hops || wanted.is_some_and(|wanted| wanted.hops);
     let placed = count_hops(hops, hosts, secret, progress)?;
     let topology = placed.as_ref().map(|placed| &placed.topology);
-    let meshed = survey::mesh(hosts, &options.train, options.at_once, secret, progress)?;
+    // Both surveys are one for the observer.
+    let more =
+        wanted.map_or(0, |wanted| survey::bottleneck_steps(hosts.len(), topology, wanted.pairs, wanted.seed));
+    let mut first = |done, total| progress(done, total + more);
+    let meshed = survey::mesh(hosts, &options.train, options.at_once, secret, &mut first)?;
     let search = |wanted: &BottleneckOptions| {
         let BottleneckOptions { each, pairs, seed, .. } = wanted;
-        survey::bottlenecks(hosts, topology, each, *pairs, *seed, secret, &mut *progress)
+        let before = meshed.paths.len();
+        let mut second = |done, total| progress(before + done, before + total);
+        survey::bottlenecks(hosts, topology, each, *pairs, *seed, secret, &mut second)
     };
     let found = wanted.map(search).transpose()?;
     let path = |path: &survey::PathMeasurement| {

@@ -1,6 +1,6 @@
 //! Bottleneck survey: runs transfers on two paths at the same time to find paths that slow each other down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
 
@@ -91,6 +91,38 @@ fn longer(each: &Transfer) -> Transfer {
     Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }
 
+/// Pairs of paths to test: drawn between four hosts, drawn from one source, and out of racks and subtrees.
+struct Plan {
+    four: Vec<PathPair>,
+    one: Vec<PathPair>,
+    out: Vec<(Level, usize, PathPair)>,
+}
+
+impl Plan {
+    fn new(hosts: usize, topology: Option<&Topology>, count: usize, seed: u64) -> Plan {
+        let (four, one) = (between_four(hosts, count, seed), from_one(hosts, count, seed));
+        Plan { four, one, out: topology.map(out_of_groups).unwrap_or_default() }
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = &PathPair> {
+        self.four.iter().chain(&self.one).chain(self.out.iter().map(|(_, _, pair)| pair))
+    }
+
+    /// Paths that are measured alone: the first one of each pair.
+    fn paths(&self) -> BTreeSet<Path> {
+        self.pairs().map(|&(path, _)| path).collect()
+    }
+
+    fn steps(&self) -> usize {
+        self.paths().len() + self.pairs().count()
+    }
+}
+
+/// Number of steps of a search for bottlenecks with these arguments.
+pub fn bottleneck_steps(hosts: usize, topology: Option<&Topology>, count: usize, seed: u64) -> usize {
+    Plan::new(hosts, topology, count, seed).steps()
+}
+
 /// Searches for bottlenecks, one experiment at a time. Runs up to `count` experiments between four distinct hosts and
 /// up to `count` from one source (section 4.3), drawn by the seed. If the topology is known, runs one more for each rack,
 /// and one for each subtree of several racks (section 3.3.2, rules 1 and 2). After the first successful transfer, later failures do not end the survey.
@@ -111,17 +143,13 @@ pub fn bottlenecks(
     check_hosts(hosts, 3)?;
     check_bottlenecks(each)?;
     let longer = longer(each);
-    let four = between_four(hosts.len(), count, seed);
-    let one = from_one(hosts.len(), count, seed);
-    let out = topology.map(out_of_groups).unwrap_or_default();
-    let pairs = || four.iter().chain(&one).chain(out.iter().map(|(_, _, pair)| pair));
-    let paths: std::collections::BTreeSet<Path> = pairs().map(|&(path, _)| path).collect();
-    let steps = paths.len() + pairs().count();
+    let plan = Plan::new(hosts.len(), topology, count, seed);
+    let steps = plan.steps();
     let mut done = 0;
     let (mut alone, mut errors) = (BTreeMap::new(), Vec::new());
     let carry =
         |path: Path, what: &Transfer| transfer(&hosts[path.0].place(), &hosts[path.1].address, what, secret);
-    for path in paths {
+    for path in plan.paths() {
         match carry(path, each) {
             Ok(transferred) => drop(alone.insert(path, transferred)),
             Err(error) if alone.is_empty() => return Err(error),
@@ -155,8 +183,8 @@ pub fn bottlenecks(
     };
     let mut all =
         |pairs: &[PathPair]| pairs.iter().filter_map(&mut experiment).collect::<Result<Vec<_>, _>>();
-    let (between_four, from_one) = (all(&four)?, all(&one)?);
-    let uplinks = out.iter().filter_map(|&(level, number, pair)| {
+    let (between_four, from_one) = (all(&plan.four)?, all(&plan.one)?);
+    let uplinks = plan.out.iter().filter_map(|&(level, number, pair)| {
         let result = experiment(&pair)?;
         Some(result.map(|experiment| {
             let bottleneck = experiment.comparison.shares;
