@@ -116,6 +116,7 @@ def place_tasks(
     cpus: str | None = None,
     memory: str | None = None,
     telemetry: str | PathLike[str] | None = None,
+    cross_traffic: str | PathLike[str] | None = None,
     max_age: str = MAX_AGE,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
@@ -141,6 +142,8 @@ def place_tasks(
             load.
         max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
             since 1970.
+        cross_traffic: A CSV file with the columns `link` and `connections`: the number of connections of
+            others that share a link, as `leeward probe cross` counts them. They replace those of the cluster.
         exclude: Hosts, racks and pods that must not run a task; a text is one name.
         tags: Tags that hosts must have; a text is one tag.
         labels: Labels that hosts must have, each with its value or with one of several values.
@@ -155,8 +158,10 @@ def place_tasks(
         `together=False` one for each task without a host; None if all tasks have hosts),
         `completion_s` (end of the last transfer by the model of Choreo's appendix), `transfers` (each with
         its hosts, its limiting link and its end), `gap` and `proven` (share of the completion time that
-        another placement might still save, from policies that know it), `why`, `policy`, `app` and
-        `oldest_telemetry_s`.
+        another placement might still save, from policies that know it), `gain` (over random placements:
+        their median `random_s`; `survey_s`, the time to measure the network; and `measurements`, which are
+        `worthwhile`, or not for an app that is `short` or `uniform`; None without transfers), `why`,
+        `policy`, `app` and `oldest_telemetry_s`.
 
     Raises:
         InputError: The cluster, the app, the telemetry or an argument is invalid.
@@ -179,6 +184,7 @@ def place_tasks(
             memory=memory,
             data=data_folder(),
             telemetry=telemetry,
+            cross_traffic=cross_traffic,
             exclude=names(exclude),
             tags=names(tags),
             labels=label_values(labels),

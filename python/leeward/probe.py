@@ -105,7 +105,11 @@ def mesh(
     train: Train | None = None,
     at_once: int = 1_000,
     hops: bool = False,
-    shape: Literal["pipe", "hose"] = "pipe",
+    bottlenecks: bool = False,
+    duration: str = "3s",
+    pairs: int = 20,
+    seed: int = 1,
+    shape: Literal["pipe", "hose"] | None = None,
     name: str = "measured",
     secret: str | None = None,
     progress: Progress | None = None,
@@ -117,24 +121,33 @@ def mesh(
         train: Settings of the trains.
         at_once: Number of paths measured at once. With 1, trains cannot meet inside the network either.
         hops: True to count hops too, so that the resulting cluster has racks.
-        shape: Shape of the resulting cluster.
+        bottlenecks: True to search for bottlenecks too, so that the resulting cluster has shared links. With
+            `hops`, the search tests the links out of racks and subtrees.
+        duration: Length of each transfer of the search.
+        pairs: Number of pairs of paths that the search draws, as in `bottlenecks`.
+        seed: Seed of the draw of pairs.
+        shape: Shape of the resulting cluster: a rate for each path (`pipe`), or also a limit of each source
+            (`hose`). By default, the shape that the search finds, or `pipe` without a search.
         name: Name of that cluster.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
 
     Returns:
-        `hosts`; `paths`, each with its `rate_bps` or its `error`; `topology`, if hops were counted; and
-        `cluster`, the text of a cluster file, or `None` if a path could not be measured.
+        `hosts`; `paths`, each with its `rate_bps` or its `error`; `topology`, if hops were counted;
+        `bottlenecks`, as the function of this name returns them, if they were searched; and `cluster`, the
+        text of a cluster file, or `None` if a path could not be measured.
 
     Raises:
         InputError: An argument is out of bounds.
         OSError: Hops cannot be counted.
     """
     whole_number("at_once", at_once, 1, _MOST)
+    whole_number("pairs", pairs, 1, 10_000)
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         raise InputError.about("name", f"`{name}`: expected letters, digits, `.`, `_` and `-` only")
     fields = (train or Train())._fields()
-    return _native.probe_mesh(list(hosts), fields, at_once, hops, shape, name, secret, progress)
+    search = (duration, pairs, seed) if bottlenecks else None
+    return _native.probe_mesh(list(hosts), fields, at_once, hops, search, shape, name, secret, progress)
 
 
 def hops(
@@ -170,13 +183,14 @@ def bottlenecks(
         duration: Length of each transfer.
         pairs: Number of pairs of paths to try between four hosts, and number of pairs from one source.
         seed: Seed of the draw of pairs.
-        hops: True to count hops too, so that the links out of racks are tried.
+        hops: True to count hops too, so that the links out of racks and subtrees are tried.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
 
     Returns:
         `between_four` and `from_one`, the experiments; `kind`: `hose`, `pipe`, `inside`, `mixed` or `None`;
-        `uplinks`, results for the links out of racks; and `errors` of failed transfers, whose experiments are
+        `uplinks` and `subtrees`, results for the links out of racks and of subtrees; `shared_links`, the
+        bottlenecks among them with their capacities; and `errors` of failed transfers, whose experiments are
         left out.
 
     Raises:
@@ -231,6 +245,7 @@ def cross(
     *,
     duration: str = "10s",
     rate: str | None = None,
+    congestion: Literal["cubic", "reno", "bbr"] | None = None,
     own: Sequence[int] = (1, 2, 4, 8),
     secret: str | None = None,
     progress: Progress | None = None,
@@ -240,22 +255,24 @@ def cross(
     Args:
         source: Host at the start of the path; `here` is this process.
         destination: Host at the end of the path.
-        duration: Length of a transfer.
-        rate: Rate of the path, if known; otherwise a second transfer measures it.
+        duration: Time with one connection, and then with a second one, at most 30 s.
+        rate: Rate of the path, if known; otherwise both connections measure it.
+        congestion: Congestion control of the connections; by default that of the source's system. Connections
+            of the same control are counted best.
         own: Numbers of own connections for which to predict the rate of one connection.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
 
     Returns:
-        `connections`, or `None` if a second connection did not slow the first; `plausible`; and
-        `over_time`.
+        `connections`, or `None` if the second connection took no rate from others; `advantage`, the rate of
+        the second connection relative to that of the first; `plausible`; and `over_time`.
 
     Raises:
         InputError: An argument is out of bounds.
         OSError: A host is unreachable or refuses.
     """
     counts = [whole_number("own", count, 1, 10_000) for count in own]
-    return _native.probe_cross(source, destination, duration, rate, counts, secret, progress)
+    return _native.probe_cross(source, destination, duration, rate, congestion, counts, secret, progress)
 
 
 def steady(

@@ -39,6 +39,7 @@ MESH = {
     "hosts": [{"name": name, "address": f"10.0.0.{at}:7601"} for at, name in enumerate("ab")],
     "paths": [path("a", "b", 4e7), path("b", "a", 8e7)],
     "topology": None,
+    "bottlenecks": None,
     "cluster": "shape: pipe\n",
 }
 BOTTLENECKS = {
@@ -49,6 +50,8 @@ BOTTLENECKS = {
     "sum": 1.0,
     "kind": None,
     "uplinks": [],
+    "subtrees": [],
+    "shared_links": [{"name": "rack-of-a", "level": "rack", "hosts": ["a", "b"], "rate_bps": 5.7e7}],
     "errors": [],
     "topology": None,
 }
@@ -104,6 +107,17 @@ def controller(**over: Any) -> Iterator[tuple[str, Requests]]:
             {"kind": "path", "hosts": ["a", "b"], "times": 2},
         ),
         (("mesh", "--hosts", "a,b"), "mesh", MESH, {"kind": "mesh", "hosts": ["a", "b"], "at_once": 64}),
+        (
+            ("mesh", "--hosts", "a,b,c", "--bottlenecks", "--pairs", "4", "--for", "2s"),
+            "mesh",
+            MESH | {"bottlenecks": BOTTLENECKS},
+            {
+                "kind": "mesh",
+                "hosts": ["a", "b", "c"],
+                "at_once": 64,
+                "bottlenecks": {"duration": "2s", "pairs": 4, "seed": 1},
+            },
+        ),
         (
             ("bottlenecks", "--hosts", "a,b,c", "--pairs", "4"),
             "bottlenecks",

@@ -390,3 +390,94 @@ def test_a_matrix_places_alike_with_any_separator(run: Run, tmp_path: Path, sepa
         )
     assert [one.returncode for one in printed] == [0, 0]
     assert printed[0].stdout == printed[1].stdout
+
+
+SHARED = """\
+shape: hose
+nic: 60Mbps
+cpus: 1
+racks:
+  - {name: r0, hosts: [{name: a}, {name: b}]}
+  - {name: r1, hosts: [{name: c}, {name: d}]}
+shared_links:
+  - {name: up, rate: 60Mbps, out_of: [r0]}
+"""
+
+
+def test_a_shared_link_limits_transfers_together(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text(SHARED)
+    senders: list[list[float]] = [[0, 0, 30e6, 0], [0, 0, 0, 30e6], [0] * 4, [0] * 4]
+    (tmp_path / "app.csv").write_text("\n".join(",".join(str(int(cell)) for cell in row) for row in senders))
+    command = ("place", "tasks", "--cluster", "net.yaml", "--matrix", "app.csv", "--policy", "choreo-exact")
+    result = run(*command)
+    assert result.returncode == 0, result.stderr
+    # One transfer stays in its rack or begins in the other one: 30 MB at 60 Mb/s.
+    assert (
+        result.stdout.splitlines()[-1] == "transfers end after 4 s, and no placement has a shorter forecast"
+    )
+    links = leeward.Cluster(tmp_path / "net.yaml").links().to_pylist()
+    assert [(row["name"], row["cross_section"]) for row in links[-1:]] == [("up:shared", "shared")]
+
+
+def test_cross_traffic_lengthens_forecasts_and_moves_transfers(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "net.yaml").write_text(TENANT.replace("hosts: 4", "hosts: 3").replace("cpus: 2", "cpus: 1"))
+    (tmp_path / "app.csv").write_text("0,1e8\n0,0\n")
+    command = ("place", "tasks", "--cluster", "net.yaml", "--matrix", "app.csv", "-o", "json")
+
+    def sender(*options: str) -> tuple[str, float]:
+        result = run(*command, *options)
+        assert result.returncode == 0, result.stderr
+        decision = json.loads(result.stdout)
+        return decision["transfers"][0]["from_host"], decision["completion_s"]
+
+    first, seconds = sender()
+    assert seconds == 1
+    (tmp_path / "others.csv").write_text(f"link,connections\n{first}:egress,1\n")
+    other, seconds = sender("--cross-traffic", "others.csv")
+    assert (other != first, seconds) == (True, 1)
+    (tmp_path / "all.csv").write_text("link,connections\nh0:egress,1\nh1:egress,1.5\nh2:egress,1.5\n")
+    assert sender("--cross-traffic", "all.csv") == ("h0", 2)
+    # The same numbers in the cluster file; those of a file replace them.
+    text = (tmp_path / "net.yaml").read_text()
+    lines = "".join(f"  - {{link: h{host}:egress, connections: 3}}\n" for host in range(3))
+    (tmp_path / "net.yaml").write_text(f"{text}cross_traffic:\n{lines}")
+    assert sender()[1] == 4
+    assert sender("--cross-traffic", "all.csv") == ("h0", 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("h9:egress,1", "others.csv:2: link: `h9:egress`: the cluster has no such link"),
+        ("h0:egress,-1", "others.csv:2: connections: `-1`: must not be negative"),
+        ("h0:egress,x", "others.csv:2: connections: "),
+        ("h0:egress,1\nh0:egress,2", "others.csv:3: link: `h0:egress`: this link has a line above"),
+    ],
+)
+def test_invalid_cross_traffic_is_rejected_with_its_line(
+    run: Run, tenant: Path, line: str, error: str
+) -> None:
+    (tenant.parent / "others.csv").write_text(f"link,connections\n{line}\n")
+    options = ("--cluster", str(tenant), "--app", "app.yaml", "--cross-traffic", "others.csv")
+    result = run("place", "tasks", *options)
+    assert (result.returncode, error in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("nics", "megabytes", "measurements", "hint"),
+    [
+        (("800Mbps", "800Mbps"), 100_000, "uniform", "so this app needs no measurements of the network"),
+        (("800Mbps", "8Mbps"), 1, "short", "to measure the network takes longer than this saves, 14 s"),
+        (("800Mbps", "8Mbps"), 1_000, "worthwhile", ""),
+    ],
+)
+def test_apps_that_need_no_measurements_are_named(
+    run: Run, tmp_path: Path, nics: tuple[str, str], megabytes: int, measurements: str, hint: str
+) -> None:
+    hosts = ", ".join(f"{{name: h{at}, nic: {nics[at > 0]}}}" for at in range(8))
+    (tmp_path / "net.yaml").write_text(f"shape: hose\ncpus: 1\nhosts: [{hosts}]\n")
+    (tmp_path / "app.csv").write_text(f"0,{megabytes}e6\n0,0\n")
+    options = ("place", "tasks", "--cluster", "net.yaml", "--matrix", "app.csv")
+    assert json.loads(run(*options, "-o", "json").stdout)["gain"]["measurements"] == measurements
+    table = run(*options)
+    assert (table.returncode, hint in table.stderr, "hint" in table.stderr) == (0, True, bool(hint))

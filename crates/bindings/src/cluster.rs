@@ -120,7 +120,7 @@ impl Cluster {
     ///
     /// The capacity of a link is in bits per second, and the capacity of a device in nanoseconds of service per second.
     fn resources(&self) -> PyResult<PyArrowType<Table>> {
-        let leeward_fabric::Cluster { fabric, capacities } = &self.inner;
+        let leeward_fabric::Cluster { fabric, capacities, .. } = &self.inner;
         let ids = || fabric.all_resources();
         let columns: [(&str, ArrayRef); 4] = [
             ("index", Arc::new(Int32Array::from_iter_values(ids().map(|id| id.0 as i32)))),
@@ -133,8 +133,9 @@ impl Cluster {
 
     /// All links with their places; each direction is a separate row.
     ///
-    /// Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
-    /// in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
+    /// Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`; `pair` and
+    /// `shared` in a mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair and of a
+    /// shared link);
     /// `host` (null for links of racks and pods), `rack` (null for links of pods), `pod` (null in a cluster without
     /// pods); `capacity_bps` (int64).
     fn links(&self) -> PyResult<PyArrowType<Table>> {

@@ -25,7 +25,7 @@ struct Place<'a> {
 
 /// All links, one row each, in the order of resources.
 pub fn links(cluster: &Cluster) -> PyResult<PyArrowType<Table>> {
-    let Cluster { fabric, capacities } = cluster;
+    let Cluster { fabric, capacities, .. } = cluster;
     let links: Vec<(ResourceId, Place<'_>)> =
         fabric.all_resources().filter_map(|id| Some((id, place(fabric, id)?))).collect();
     let text = |field: fn(&Place<'_>) -> Option<String>| -> ArrayRef {
@@ -54,6 +54,7 @@ fn place(fabric: &Fabric, id: ResourceId) -> Option<Place<'_>> {
         ResourceKind::PodUplink => ("pod-core", "up"),
         ResourceKind::PodDownlink => ("pod-core", "down"),
         ResourceKind::Pair => ("pair", "one-way"),
+        ResourceKind::SharedLink => ("shared", "one-way"),
         ResourceKind::Device => return None,
     };
     let host = fabric.host_of(id).or_else(|| fabric.hosts_of_pair(id).map(|(from, _)| from));

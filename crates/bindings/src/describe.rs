@@ -61,7 +61,7 @@ impl Description {
     }
 }
 
-fn links(Cluster { fabric, capacities }: &Cluster) -> Vec<Links> {
+fn links(Cluster { fabric, capacities, .. }: &Cluster) -> Vec<Links> {
     let mut kinds = BTreeMap::<ResourceKind, Links>::new();
     for link in fabric.all_resources() {
         let (kind, capacity) = (fabric.kind(link), capacities.get(link).0);

@@ -58,6 +58,7 @@ pub fn kind_name(kind: ResourceKind) -> &'static str {
         ResourceKind::PodUplink => "pod_uplink",
         ResourceKind::PodDownlink => "pod_downlink",
         ResourceKind::Pair => "pair",
+        ResourceKind::SharedLink => "shared_link",
         ResourceKind::Device => "device",
     }
 }

@@ -70,7 +70,7 @@ pub fn place_replicas(
     // Data of a file does not age while a policy waits.
     let settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     let interval = settings.interval;
-    let ledger = Ledger::new(fabric.clone(), &cluster.capacities, settings);
+    let ledger = Ledger::of_cluster(cluster, settings);
     let ledger = ledger.map_err(|e| invalid("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let mut engine = Engine::new(ledger, policy, seed, explain);

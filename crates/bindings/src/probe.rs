@@ -10,7 +10,7 @@ use leeward_probe::link::{Link, send};
 use leeward_probe::mesh::{Shape, rounds};
 use leeward_probe::stability::Stability;
 use leeward_probe::survey::{self, Host, ProgressObserver, Schedule};
-use leeward_probe::{Limits, ProbeError, Train, Transfer, estimate, report};
+use leeward_probe::{Congestion, Limits, ProbeError, Train, Transfer, estimate, report};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -61,8 +61,9 @@ pub fn probe_path(
     as_python(py, &path)
 }
 
-/// Measures every path between hosts; with `hops`, also determines their positions. `cluster` is the text of a cluster
-/// file of the expected shape.
+/// Measures every path between hosts; with `hops`, also determines their positions. `bottlenecks` are the length of a
+/// transfer, the number of pairs and the seed of a search for bottlenecks. `cluster` is the text of a cluster file of the
+/// expected shape.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_mesh(
@@ -71,20 +72,26 @@ pub fn probe_mesh(
     train: TrainArguments,
     at_once: usize,
     hops: bool,
-    shape: &str,
+    bottlenecks: Option<(String, usize, u64)>,
+    shape: Option<&str>,
     name: &str,
     secret: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (hosts, train) = (hosts_of(hosts), train_of(train)?);
     let shape = match shape {
-        "pipe" => Shape::Pipe,
-        "hose" => Shape::Hose,
-        other => {
+        None => None,
+        Some("pipe") => Some(Shape::Pipe),
+        Some("hose") => Some(Shape::Hose),
+        Some(other) => {
             return Err(argument_error("shape", format!("`{other}`: expected pipe or hose")));
         }
     };
-    let options = report::MeshOptions { train, at_once, hops, shape, name: name.to_owned() };
+    let search = |(duration, pairs, seed): (String, usize, u64)| -> PyResult<report::BottleneckOptions> {
+        Ok(report::BottleneckOptions { each: transfer_of(&duration)?, pairs, seed, hops })
+    };
+    let bottlenecks = bottlenecks.map(search).transpose()?;
+    let options = report::MeshOptions { train, at_once, hops, bottlenecks, shape, name: name.to_owned() };
     let mesh =
         run_survey(py, progress, |progress| report::mesh(&hosts, &options, &Secret(secret), progress))?;
     as_python(py, &mesh)
@@ -195,6 +202,7 @@ pub fn probe_cross(
     to: &str,
     duration: &str,
     path_rate: Option<&str>,
+    congestion: Option<&str>,
     own: Vec<u32>,
     secret: Option<String>,
     progress: Option<Py<PyAny>>,
@@ -203,8 +211,9 @@ pub fn probe_cross(
     let rate =
         |text: &str| text.parse::<Bandwidth>().map_err(|error| argument_error("rate", error.to_string()));
     let path_bps = path_rate.map(rate).transpose()?.map(|rate| rate.0 as f64);
+    let congestion = congestion.map(str::parse::<Congestion>).transpose().map_err(to_py_error)?;
     let result = run_survey(py, progress, |progress| {
-        survey::cross(&place, to, each.duration_ns, path_bps, &Secret(secret), progress)
+        survey::cross(&place, to, each.duration_ns, path_bps, congestion, &Secret(secret), progress)
     })?;
     let expected = result.cross.map(|cross| {
         own.iter()
@@ -217,7 +226,9 @@ pub fn probe_cross(
             "from": source,
             "to": to,
             "one_bps": result.one_bps,
-            "each_bps": result.each_bps,
+            "earlier_bps": result.earlier_bps,
+            "later_bps": result.later_bps,
+            "advantage": result.advantage,
             "connections": result.cross.map(|cross| cross.connections),
             "path_bps": result.cross.map(|cross| cross.path_bps),
             "plausible": result.plausible.map(|(least, most)| [least, most]),
@@ -334,7 +345,7 @@ fn train_of((bursts, packets, bytes, gap): TrainArguments) -> PyResult<Train> {
 }
 
 pub fn transfer_of(duration: &str) -> PyResult<Transfer> {
-    let transfer = Transfer { duration_ns: time("duration", duration)?, connections: 1 };
+    let transfer = Transfer { duration_ns: time("duration", duration)?, connections: 1, congestion: None };
     transfer.check(&Limits::default()).map_err(to_py_error)?;
     Ok(transfer)
 }

@@ -62,8 +62,8 @@ pub fn probe_recognised(
         };
         pairs.into_iter().map(experiment).collect()
     };
-    let found =
-        survey::protocol(&experiments(four).map_err(to_py_error)?, &experiments(one).map_err(to_py_error)?);
+    let (four, one) = (experiments(four).map_err(to_py_error)?, experiments(one).map_err(to_py_error)?);
+    let found = survey::protocol(&four, &one, &[]);
     as_python(
         py,
         &json!({

@@ -31,7 +31,7 @@ impl Scheduler {
         let policy =
             tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|error| invalid(error.to_string()))?;
         let cluster = &cluster.get().inner;
-        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+        let ledger = Ledger::of_cluster(cluster, LedgerSettings::default());
         let ledger = ledger.map_err(|error| PyInputError(InputError::new("cluster", error.to_string())))?;
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let engine = Mutex::new(Engine::new(ledger, policies, seed, Explain::Off));

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use leeward_engine::{CommittedDecision, Engine, Policies, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_loads};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_cross_traffic, read_loads};
 use leeward_placement::moves::{self, Fleet, Moves};
-use leeward_placement::tasks::{self, App, AppRequest, Assignment, Estimate, Task, Transfer, completion};
+use leeward_placement::tasks::{
+    self, App, AppRequest, Assignment, Estimate, Gain, Task, Transfer, Use, completion,
+};
 use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
 use leeward_scenarios::driver::{TimedApp, run_apps};
 use leeward_scenarios::scenario::PolicySpec;
@@ -21,11 +24,12 @@ use crate::errors::PyInputError;
 use crate::place::to_clock;
 use crate::simulation::as_python;
 
-/// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. A
+/// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. Numbers
+/// of connections in a file of cross traffic replace those of the cluster. A
 /// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
-    data = None, telemetry = None, exclude = vec![], tags = vec![], labels = BTreeMap::new(), apart = None,
+    data = None, telemetry = None, cross_traffic = None, exclude = vec![], tags = vec![], labels = BTreeMap::new(), apart = None,
     together = true, seed = 1, explain = 0, clock = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_tasks(
@@ -39,6 +43,7 @@ pub fn place_tasks(
     memory: Option<String>,
     data: Option<PathBuf>,
     telemetry: Option<PathBuf>,
+    cross_traffic: Option<PathBuf>,
     exclude: Vec<String>,
     tags: Vec<String>,
     labels: BTreeMap<String, Vec<String>>,
@@ -83,10 +88,16 @@ pub fn place_tasks(
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
         app.request.constraints.require_labels(&cluster.fabric, &labels)?;
         app.request.constraints.apart = apart;
-        let (ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
+        let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
+        if let Some(path) = &cross_traffic {
+            let text = Files::default().open(&path.to_string_lossy())?;
+            for (link, connections) in read_cross_traffic(text, &cluster.fabric)? {
+                ledger.set_cross_traffic(link, connections, now);
+            }
+        }
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
-        let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now });
+        let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now, seed });
         let answers = requests(&app.request, together)
             .map(|request| (request.tasks.len(), place_app(&mut engine, now, request)))
             .collect::<Vec<_>>();
@@ -182,7 +193,7 @@ fn ledger(
     let mut settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     settings.hot = hot.unwrap_or(settings.hot);
     let interval = settings.interval;
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings);
+    let ledger = Ledger::of_cluster(cluster, settings);
     let mut ledger = ledger.map_err(|error| InputError::new("ledger", error.to_string()))?;
     let Some(path) = telemetry else { return Ok((ledger, Nanos(0))) };
     let text = Files::default().open(&path.to_string_lossy())?;
@@ -229,13 +240,21 @@ fn place_app(
 struct Forecast {
     ledger: Ledger,
     now: Nanos,
+    seed: u64,
 }
 
 impl Forecast {
-    /// Predicted completion time, and each transfer with its bottleneck.
-    fn describe(&self, fabric: &Fabric, app: &App, hosts: &[HostId], by: Estimate) -> (Value, Value) {
+    /// Predicted completion time, each transfer with its bottleneck, and the gain over random placements.
+    fn describe(
+        &self,
+        fabric: &Arc<Fabric>,
+        app: &App,
+        hosts: &[HostId],
+        by: Estimate,
+    ) -> (Value, Value, Value) {
         let mut scratch = Scratch::default();
-        let view = self.ledger.view(self.now, &mut scratch);
+        let mut view = self.ledger.view(self.now, &mut scratch);
+        let gain = Gain::of(&app.request, &Pool::new(fabric.clone()), &mut view, by, self.seed);
         let transfers = &app.request.transfers;
         let completion = completion(&view, transfers, hosts, by);
         let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
@@ -251,12 +270,20 @@ impl Forecast {
                 "seconds": finite(forecast.seconds),
             })
         });
-        (json!(finite(completion.seconds)), records.collect())
+        let gain = gain.map(|gain| {
+            let measurements = match gain.measurements(completion.seconds) {
+                Use::Worthwhile => "worthwhile",
+                Use::Short => "short",
+                Use::Uniform => "uniform",
+            };
+            json!({ "random_s": gain.random_s, "survey_s": gain.survey_s, "measurements": measurements })
+        });
+        (json!(finite(completion.seconds)), records.collect(), json!(gain))
     }
 }
 
 fn describe(
-    fabric: &Fabric,
+    fabric: &Arc<Fabric>,
     policy: &str,
     app: &App,
     answers: Vec<(usize, Result<CommittedDecision<Assignment>, Refusal>)>,
@@ -281,12 +308,12 @@ fn describe(
         }
         first += count;
     }
-    let (seconds, transfers) = match forecast.filter(|_| refused.is_empty()) {
+    let (seconds, transfers, gain) = match forecast.filter(|_| refused.is_empty()) {
         Some(forecast) => {
             let by = basis.and_then(|basis| basis.estimate).unwrap_or_default();
             forecast.describe(fabric, app, &hosts, by)
         }
-        None => (Value::Null, json!([])),
+        None => (Value::Null, json!([]), Value::Null),
     };
     let gap = basis.and_then(|basis| basis.gap);
     json!({
@@ -300,6 +327,7 @@ fn describe(
         "gap": gap.filter(|gap| gap.is_finite()),
         "proven": gap.map(|gap| gap == 0.0),
         "transfers": transfers,
+        "gain": gain,
         "oldest_telemetry_s": basis.and_then(|basis| basis.oldest).map(Nanos::as_secs_f64),
         "why": why,
     })

@@ -2,7 +2,8 @@
 //!
 //! Hosts are numbered rack by rack and racks pod by pod. The hosts of any domain are therefore a range of host ids,
 //! and its children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod
-//! links, devices) and found by arithmetic; only names are looked up by hashing.
+//! links, pairs of a hose, shared links, devices) and found by arithmetic, except the pairs of a hose, which are found by
+//! binary search. Names are looked up by hashing.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mesh_links::MeshLinks;
 use crate::names::Names;
 use crate::units::{Bytes, Cpus};
 use crate::{DomainId, FaultDomainId, HostId, ResourceId};
@@ -69,6 +71,8 @@ pub enum ResourceKind {
     PodDownlink,
     /// One ordered pair of hosts of a mesh.
     Pair,
+    /// A link of a mesh that several paths share.
+    SharedLink,
     /// A disk or SSD.
     Device,
 }
@@ -142,6 +146,8 @@ pub struct Fabric {
     pub(crate) devices: Vec<Arc<[Device]>>,
     /// For each host, the number of devices of all hosts before it; at the end, the number of all devices.
     pub(crate) first_device: Vec<u32>,
+    /// Pairs of a hose and shared links; empty on a tree.
+    pub(crate) mesh_links: MeshLinks,
     pub(crate) hosts_by_name: Names,
     pub(crate) domains_by_name: Names,
 }
@@ -267,17 +273,17 @@ impl Fabric {
 
     // ---- resources ------------------------------------------------------------------------------------
 
-    fn host_links(&self) -> u32 {
+    pub(crate) fn host_links(&self) -> u32 {
         let hosts = self.host_names.len() as u32;
         if self.shape == Shape::Pipe { hosts * (hosts - 1) } else { 2 * hosts }
     }
 
-    fn domain_links(&self) -> u32 {
+    pub(crate) fn domain_links(&self) -> u32 {
         if self.shape == Shape::Tree { 2 * self.domains.len() as u32 } else { 0 }
     }
 
     fn links(&self) -> u32 {
-        self.host_links() + self.domain_links()
+        self.first_mesh_link() + self.mesh_links.count()
     }
 
     /// Number of links. Their ids precede those of the devices.
@@ -315,24 +321,6 @@ impl Fabric {
         (self.shape == Shape::Tree).then(|| ResourceId(self.host_links() + 2 * domain.0 + 1))
     }
 
-    /// The link from one host of a pipe mesh to another. `None` on other shapes and from a host to itself.
-    pub fn pair(&self, from: HostId, to: HostId) -> Option<ResourceId> {
-        // A host has no link to itself, so each row of pairs has one entry fewer than there are hosts.
-        let others = self.host_names.len() as u32 - 1;
-        (self.shape == Shape::Pipe && from != to)
-            .then(|| ResourceId(from.0 * others + to.0 - u32::from(to > from)))
-    }
-
-    /// The two hosts of a pair: from and to. `None` for any other resource.
-    pub fn hosts_of_pair(&self, resource: ResourceId) -> Option<(HostId, HostId)> {
-        if self.kind(resource) != ResourceKind::Pair {
-            return None;
-        }
-        let others = self.host_names.len() as u32 - 1;
-        let (from, to) = (resource.0 / others, resource.0 % others);
-        Some((HostId(from), HostId(to + u32::from(to >= from))))
-    }
-
     /// The `index`th device of a host.
     pub fn device(&self, host: HostId, index: u16) -> Option<ResourceId> {
         let index = u32::from(index);
@@ -357,6 +345,11 @@ impl Fabric {
                 (true, false) => ResourceKind::RackDownlink,
                 (false, true) => ResourceKind::PodUplink,
                 (false, false) => ResourceKind::PodDownlink,
+            }
+        } else if let Some(at) = self.mesh_link(resource) {
+            match self.mesh_links.hosts_of_pair(at) {
+                Some(_) => ResourceKind::Pair,
+                None => ResourceKind::SharedLink,
             }
         } else {
             ResourceKind::Device

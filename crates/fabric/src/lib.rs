@@ -15,7 +15,7 @@
 //! use leeward_fabric::{Cluster, Endpoint};
 //!
 //! let file = "racks: 2\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10";
-//! let Cluster { fabric, capacities } = Cluster::from_text("cluster.yaml", file)?;
+//! let Cluster { fabric, capacities, .. } = Cluster::from_text("cluster.yaml", file)?;
 //! let ends = ["r0h0", "r1h7"].map(|name| Endpoint::Host(fabric.host(name).expect("a host of the file")));
 //! let mut hops = Vec::new();
 //! fabric.path(&ends, &mut hops);
@@ -30,6 +30,7 @@ pub mod cluster;
 mod fabric;
 mod ids;
 pub mod input;
+mod mesh_links;
 mod names;
 mod nearest;
 mod path;

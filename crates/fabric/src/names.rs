@@ -2,8 +2,8 @@
 //!
 //! Where a file gives no names, rack 3 is `r3`, its host 7 `r3h7`, pod 0 `p0`, and a host of a mesh `h7`. Links and
 //! devices follow their owner after a colon: `r3h7:egress`, `r3:downlink`, `p0:uplink`, `r3h7:disk0`. A pair of a
-//! mesh is `h0>h1`. Names in files contain no `:` and no `>`, and devices may not have the names of links, so each
-//! name is unambiguous.
+//! mesh is `h0>h1`, and a link that paths share is `NAME:shared`. Names in files contain no `:` and no `>`, devices may not
+//! have the names of links, and shared links may not have the names of hosts, so each name is unambiguous.
 
 use std::hash::BuildHasher;
 
@@ -63,6 +63,9 @@ impl Fabric {
         if let Some((from, to)) = self.hosts_of_pair(resource) {
             return format!("{}>{}", self.host_name(from), self.host_name(to));
         }
+        if let Some(name) = self.shared_link_name(resource) {
+            return format!("{name}:shared");
+        }
         let host = self.host_of(resource).map(|host| self.host_name(host));
         let owner = host.or_else(|| Some(self.domain_name(self.domain_of_link(resource)?)));
         let end = match self.kind(resource) {
@@ -70,7 +73,9 @@ impl Fabric {
             ResourceKind::HostIngress => "ingress",
             ResourceKind::RackUplink | ResourceKind::PodUplink => "uplink",
             ResourceKind::RackDownlink | ResourceKind::PodDownlink => "downlink",
-            ResourceKind::Device | ResourceKind::Pair => self.device_of(resource).map_or("", |d| &d.name),
+            ResourceKind::Device | ResourceKind::Pair | ResourceKind::SharedLink => {
+                self.device_of(resource).map_or("", |d| &d.name)
+            }
         };
         format!("{}:{end}", owner.unwrap_or_default())
     }
@@ -97,6 +102,9 @@ impl Fabric {
             "uplink" => self.out_of_domain(self.domain(owner)?),
             "downlink" => self.into_domain(self.domain(owner)?),
             device => {
+                if let Some(link) = self.shared_link(owner).filter(|_| device == "shared") {
+                    return Some(link);
+                }
                 let host = self.host(owner)?;
                 let index = self.devices(host).iter().position(|d| &*d.name == device)?;
                 self.device(host, index as u16)

@@ -89,9 +89,18 @@ impl Fabric {
                 cross(out, first, resource, BITS_PER_BYTE);
             }
         };
-        if self.shape() == Shape::Pipe {
-            if let (Some(a), Some(b)) = (from.host, to.host) {
+        let hosts = from.host.zip(to.host);
+        if self.shape() != Shape::Tree {
+            let within_machine = hosts.is_some_and(|(a, b)| self.is_within_machine(a, b));
+            if !within_machine {
+                link(from.host.and_then(|host| self.egress(host)));
+            }
+            if let Some((a, b)) = hosts {
                 link(self.pair(a, b));
+                self.shared_links(a, b).for_each(|shared| link(Some(shared)));
+            }
+            if !within_machine {
+                link(to.host.and_then(|host| self.ingress(host)));
             }
             return;
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
-use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_fabric::{Capacities, Cluster, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 
 use crate::domain_sums::DomainSums;
 use crate::entry::{EntryId, Owner};
@@ -152,6 +152,19 @@ impl Ledger {
         }
         self.derive_upwards(fabric.rack_of(host), now);
         self.epoch.0 += 1;
+    }
+
+    /// Creates an empty ledger of a cluster, with the capacities and the cross traffic of its file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a setting is out of its range.
+    pub fn of_cluster(cluster: &Cluster, settings: LedgerSettings) -> Result<Ledger, SettingsError> {
+        let mut ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings)?;
+        for &(link, connections) in &cluster.cross_traffic {
+            ledger.set_cross_traffic(link, connections, Nanos(0));
+        }
+        Ok(ledger)
     }
 
     /// Sets the number of elastic flows outside the ledger that share a resource, as measured by a probe (Choreo

@@ -52,6 +52,36 @@ pub fn read_loads(
     Ok((samples, Nanos(windows * interval.0)))
 }
 
+/// Reads a file of cross traffic: the number of connections of others on links, as CSV with the columns `link` and
+/// `connections`.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, if a line has no valid link or number, or if two lines name one link.
+pub fn read_cross_traffic(text: Text, fabric: &Fabric) -> Result<Vec<(ResourceId, f64)>, InputError> {
+    let mut table = Table::with_extra(text, ["link", "connections"], None)?;
+    let mut connections = BTreeMap::new();
+    while let Some(row) = table.next_row()? {
+        let [link, count] = row.cells;
+        let resource = find_link(fabric, link).map_err(|message| row.line.error("link", message))?;
+        let count = row.line.number("connections", "connections that always send", count)?;
+        if !(0.0..=MOST_CONNECTIONS).contains(&count) {
+            let number = format_number(count);
+            let message =
+                format!("{number}: expected a number from 0 to {}", format_number(MOST_CONNECTIONS));
+            return Err(row.line.error("connections", message));
+        }
+        if connections.insert(resource, count).is_some() {
+            let message = format!("`{}`: this link has a line above", excerpt(link));
+            return Err(row.line.error("link", message));
+        }
+    }
+    Ok(connections.into_iter().collect())
+}
+
+/// Largest number of connections of others on a link. A larger number is a typing error.
+const MOST_CONNECTIONS: f64 = 1e6;
+
 /// The link with this name. Telemetry covers links, not devices.
 ///
 /// # Errors

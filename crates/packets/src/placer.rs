@@ -72,7 +72,7 @@ impl Placer {
             network.nic.0,
             network.packet_rate.0.saturating_add(circuit)
         );
-        let Cluster { fabric, capacities } = Cluster::from_text("network", &text)?;
+        let Cluster { fabric, capacities, .. } = Cluster::from_text("network", &text)?;
         let settings = LedgerSettings { interval: every, ..LedgerSettings::default() };
         let ledger = Ledger::new(fabric.clone(), &capacities, settings)
             .map_err(|error| invalid(format!("report: {error}")))?;

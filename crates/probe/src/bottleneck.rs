@@ -115,20 +115,6 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
     all
 }
 
-/// One pair of paths for each rack, from two of its hosts to two hosts in other racks. The pair shows if the uplink of
-/// the rack is a bottleneck. The result applies to all paths out of the rack.
-pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
-    let pair = |(rack, hosts): (usize, &Vec<usize>)| {
-        let others = racks.iter().enumerate().filter(|&(other, _)| other != rack);
-        let outside: Vec<usize> = others.flat_map(|(_, hosts)| hosts.iter().copied()).take(2).collect();
-        match (&hosts[..], &outside[..]) {
-            (&[a, c, ..], &[b, d]) => Some((rack, ((a, b), (c, d)))),
-            _ => None,
-        }
-    };
-    racks.iter().enumerate().filter_map(pair).collect()
-}
-
 /// Result of an experiment with two paths at the same time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PairResult {
@@ -165,23 +151,31 @@ pub struct Protocol {
     pub from_one: (usize, usize),
     /// Mean sum of the rates of two transfers from one source, relative to the rate of one alone.
     pub sum: Option<f64>,
-    /// Resulting kind of network; `None` if either type of experiment is missing.
+    /// Number of experiments out of racks and subtrees, and number of those with a significant fall.
+    pub out_of_groups: (usize, usize),
+    /// Resulting kind of network; `None` if either type of drawn experiment is missing.
     pub kind: Option<Kind>,
 }
 
-/// Summarizes experiments between four hosts and from one source.
-pub fn summarize(between_four: &[PairResult], from_one: &[PairResult]) -> Protocol {
+/// Summarizes experiments between four hosts, from one source, and out of racks and subtrees. Up to one in ten drawn
+/// experiments may contradict the others. An experiment out of a rack or subtree stands for all paths out of it, so a
+/// single one with a fall shows that the network is limited inside.
+pub fn summarize(
+    between_four: &[PairResult],
+    from_one: &[PairResult],
+    out_of_groups: &[PairResult],
+) -> Protocol {
     let count = |results: &[PairResult]| (results.len(), results.iter().filter(|one| one.shares).count());
     let share = |(all, falls): (usize, usize)| (all > 0).then(|| falls as f64 / all as f64);
-    let (four, one) = (count(between_four), count(from_one));
+    let (four, one, groups) = (count(between_four), count(from_one), count(out_of_groups));
     let sum = mean(&from_one.iter().map(|one| one.sum).collect::<Vec<_>>());
     let kind = share(four).zip(share(one)).zip(sum).map(|((four, one), sum)| match () {
-        () if four > TOLERANCE => Kind::Inside,
+        () if four > TOLERANCE || groups.1 > 0 => Kind::Inside,
         () if one >= 1.0 - TOLERANCE && (sum - 1.0).abs() <= FALL => Kind::Hose,
         () if one <= TOLERANCE => Kind::Pipe,
         () => Kind::Mixed,
     });
-    Protocol { between_four: four, from_one: one, sum, kind }
+    Protocol { between_four: four, from_one: one, out_of_groups: groups, sum, kind }
 }
 
 #[cfg(test)]
@@ -202,26 +196,13 @@ mod tests {
         assert!(compare(&[1.0; 4], &[]).is_err());
     }
 
-    #[test]
-    fn one_pair_stands_for_a_rack() {
-        let pairs = out_of_racks(&[vec![0, 1, 2], vec![3], vec![4, 5]]);
-        assert_eq!(pairs, [(0, ((0, 3), (1, 4))), (2, ((4, 0), (5, 1)))]);
-        assert_eq!(out_of_racks(&[vec![0, 1, 2]]), []);
-        // Both paths of a pair begin in the rack and end outside, so they meet at the rack's uplink (Choreo, section
-        // 3.3.2, rule 1).
-        let racks = [0, 0, 0, 1, 2, 2];
-        for &(rack, (one, other)) in &pairs {
-            assert!([one, other].iter().all(|path| racks[path.0] == rack && racks[path.1] != rack));
-        }
-    }
-
     fn results(shares: impl IntoIterator<Item = bool>, sum: f64) -> Vec<PairResult> {
         shares.into_iter().map(|shares| PairResult { pair: ((0, 1), (0, 2)), shares, sum }).collect()
     }
 
     #[test]
     fn kinds_of_networks_are_recognised() {
-        let kind = |four: &[PairResult], one: &[PairResult]| summarize(four, one).kind;
+        let kind = |four: &[PairResult], one: &[PairResult]| summarize(four, one, &[]).kind;
         let (never, always) = (results([false; 20], 2.0), results([true; 20], 1.0));
         assert_eq!(kind(&never, &always), Some(Kind::Hose));
         assert_eq!(kind(&never, &never), Some(Kind::Pipe));
@@ -229,6 +210,10 @@ mod tests {
         assert_eq!(kind(&never, &results((0..20).map(|i| i % 2 == 0), 1.3)), Some(Kind::Mixed));
         assert_eq!(kind(&never, &results([true; 20], 0.5)), Some(Kind::Mixed));
         assert_eq!((kind(&[], &always), kind(&never, &[])), (None, None));
+        // A bottleneck out of one rack is enough, even if no drawn pair of paths meets there.
+        let racks = [results([false], 2.0), results([true], 1.0)].concat();
+        assert_eq!(summarize(&never, &always, &racks).kind, Some(Kind::Inside));
+        assert_eq!(summarize(&never, &always, &racks[..1]).kind, Some(Kind::Hose));
     }
 
     proptest! {

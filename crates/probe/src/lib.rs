@@ -10,11 +10,12 @@
 //!                 sockets: sendmmsg, recvmmsg, kernel timestamps, error queues
 //!
 //! TrainReport --estimate--> rate     TransferReport --cross, bottleneck--> competing connections, shared links
-//! hops --topology--> racks           rates --mesh--> a cluster file; --calibrate, stability--> their accuracy
+//! hops --topology--> racks --rules--> experiments --shared_links--> capacities of shared links
+//! rates, shared links --mesh--> a cluster file         rates --calibrate, stability--> their accuracy
 //! all of it --report--> output of commands and of the service
 //! ```
 //!
-//! The modules of the last three lines are arithmetic without input, output or clock; they return a number or an error
+//! The modules of the last four lines are arithmetic without input, output or clock; they return a number or an error
 //! for any report. [`link`] simulates a token bucket to test them. A peer's reports are checked before use, and its
 //! requests are checked against [`Limits`].
 //!
@@ -34,6 +35,8 @@ pub mod mesh;
 mod mesh_rates;
 mod numbers;
 pub mod report;
+pub mod rules;
+pub mod shared_links;
 mod sockets;
 pub mod stability;
 pub mod survey;
@@ -47,6 +50,6 @@ pub use error::ProbeError;
 pub use estimate::{Estimate, MATHIS_C, NEAR, SendStatistics, estimate};
 pub use mesh_rates::{apply_mesh, mesh_shape};
 pub use numbers::{deviation, mean, quantile};
-pub use train::{Limits, Train, Transfer};
+pub use train::{Congestion, Limits, Train, Transfer};
 pub use transfer_report::{SLOT_NS, TransferReport};
 pub use wire::{HEADER, Head};

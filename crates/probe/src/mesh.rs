@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::bottleneck::FALL;
 use crate::error::ProbeError;
 use crate::numbers::quantile;
+use crate::rules::Level;
+use crate::shared_links::SharedLink;
 
 /// All ordered pairs of hosts in rounds; a host is in at most one pair per round, as in a double round-robin
 /// tournament. Trains of one round collide at no host. They may still collide inside the network, where hosts share
@@ -32,7 +35,7 @@ pub fn rounds(hosts: usize) -> Vec<Vec<(usize, usize)>> {
 pub enum Shape {
     /// One rate for each ordered pair.
     Pipe,
-    /// One rate for each source.
+    /// One rate for each ordered pair, and a limit of each source.
     Hose,
 }
 
@@ -45,20 +48,43 @@ pub struct Mesh {
     pub rates_bps: Vec<Vec<f64>>,
 }
 
+/// Parts of a measured network besides the rates of its paths.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Parts {
+    /// Hosts of each rack; `None` if unknown.
+    pub racks: Option<Vec<Vec<usize>>>,
+    /// Paths between hosts on one machine.
+    pub same_machine: Vec<(usize, usize)>,
+    /// Links out of racks and subtrees that their paths share.
+    pub shared_links: Vec<SharedLink>,
+}
+
+/// Limit of a source, from the rates of its paths: the median of the rates within 20 % of the greatest. Slower paths are
+/// limited elsewhere. `None` without rates.
+pub fn source_rate(rates_bps: &[f64]) -> Option<f64> {
+    let greatest = rates_bps.iter().copied().fold(f64::NAN, f64::max);
+    let near: Vec<f64> = rates_bps.iter().copied().filter(|rate| *rate >= (1.0 - FALL) * greatest).collect();
+    quantile(&near, 0.5)
+}
+
+/// Name of a shared link in a cluster file. It does not depend on the numbers of racks, so a later survey of the same
+/// hosts finds the same name.
+pub fn shared_link_name(level: Level, first_host: &str) -> String {
+    match level {
+        Level::Rack => format!("rack-of-{first_host}"),
+        Level::Subtree => format!("subtree-of-{first_host}"),
+    }
+}
+
 impl Mesh {
-    /// Converts the mesh to a cluster file. A pipe has the rate of each pair. A hose has, for each host, the median of
-    /// its rates as the sending limit. Receiving limits were not measured. A receiving limit is the sum of the rates
-    /// from all other hosts, so that it rarely limits. `racks` groups hosts, if known.
+    /// Converts the mesh to a cluster file with the rate of each path. A hose also has, for each host, its limit as a
+    /// source; see [`source_rate`]. Receiving limits were not measured. A receiving limit is the sum of the rates from
+    /// all other hosts, so that it rarely limits.
     ///
     /// # Errors
     ///
     /// Returns [`ProbeError::Nothing`] if a rate is missing or is not from 1 to 10^18 bit/s.
-    pub fn cluster(
-        &self,
-        name: &str,
-        shape: Shape,
-        racks: Option<&[Vec<usize>]>,
-    ) -> Result<String, ProbeError> {
+    pub fn cluster(&self, name: &str, shape: Shape, parts: &Parts) -> Result<String, ProbeError> {
         let count = self.hosts.len();
         for (from, to) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).filter(|(i, j)| i != j) {
             if !(1.0..1e18).contains(&self.rates_bps[from][to]) {
@@ -70,18 +96,14 @@ impl Mesh {
         text.push_str(if shape == Shape::Pipe { "shape: pipe\n" } else { "shape: hose\n" });
         let host = |host: usize| {
             let name = &self.hosts[host];
-            let others = (0..count).filter(|&other| other != host);
-            let out: Vec<f64> = others.clone().map(|to| self.rates_bps[host][to]).collect();
-            match quantile(&out, 0.5) {
-                Some(up) if shape == Shape::Hose => {
-                    let down: f64 = others.map(|from| self.rates_bps[from][host]).sum();
-                    format!("{{ name: {name}, nic: {{ up: {}bps, down: {}bps }} }}", up.round(), down.round())
-                }
-                _ => format!("{{ name: {name} }}"),
+            if shape == Shape::Pipe {
+                return format!("{{ name: {name} }}");
             }
+            let (up, down) = (self.sending_limit(host, parts), self.receiving_limit(host));
+            format!("{{ name: {name}, nic: {{ up: {}bps, down: {}bps }} }}", up.round(), down.round())
         };
         // Writing to a string cannot fail.
-        if let Some(racks) = racks {
+        if let Some(racks) = &parts.racks {
             text.push_str("racks:\n");
             for hosts in racks {
                 text.push_str("  - hosts:\n");
@@ -95,16 +117,41 @@ impl Mesh {
                 let _ = writeln!(text, "  - {}", host(at));
             }
         }
-        if shape == Shape::Pipe {
-            text.push_str("pairs:\n");
-            for (i, from) in self.hosts.iter().enumerate() {
-                for (j, to) in self.hosts.iter().enumerate().filter(|&(j, _)| j != i) {
-                    let rate = self.rates_bps[i][j].round();
-                    let _ = writeln!(text, "  - {{ from: {from}, to: {to}, rate: {rate}bps }}");
-                }
+        // On a pipe mesh without shared links, a path crosses its pair only, so its machine has no effect.
+        let machines_count = shape == Shape::Hose || !parts.shared_links.is_empty();
+        text.push_str("pairs:\n");
+        for (i, from) in self.hosts.iter().enumerate() {
+            for (j, to) in self.hosts.iter().enumerate().filter(|&(j, _)| j != i) {
+                let rate = self.rates_bps[i][j].round();
+                let same = machines_count && parts.same_machine.contains(&(i, j));
+                let same = if same { ", same_machine: true" } else { "" };
+                let _ = writeln!(text, "  - {{ from: {from}, to: {to}, rate: {rate}bps{same} }}");
             }
         }
+        if !parts.shared_links.is_empty() {
+            text.push_str("shared_links:\n");
+        }
+        for link in &parts.shared_links {
+            let names: Vec<&str> = link.group.hosts.iter().map(|&host| self.hosts[host].as_str()).collect();
+            let name = shared_link_name(link.group.level, names.first().copied().unwrap_or_default());
+            let (rate, names) = (link.rate_bps.round(), names.join(", "));
+            let _ = writeln!(text, "  - {{ name: {name}, rate: {rate}bps, out_of: [{names}] }}");
+        }
         Ok(text)
+    }
+
+    /// Limit of a host as a source. Paths that stay within its machine do not count, unless there are no others.
+    fn sending_limit(&self, host: usize, parts: &Parts) -> f64 {
+        let rates = |within: bool| -> Vec<f64> {
+            let others = (0..self.hosts.len()).filter(|&to| to != host);
+            let others = others.filter(|&to| within || !parts.same_machine.contains(&(host, to)));
+            others.map(|to| self.rates_bps[host][to]).collect()
+        };
+        source_rate(&rates(false)).or_else(|| source_rate(&rates(true))).unwrap_or(f64::NAN)
+    }
+
+    fn receiving_limit(&self, host: usize) -> f64 {
+        (0..self.hosts.len()).filter(|&from| from != host).map(|from| self.rates_bps[from][host]).sum()
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::{quantile, report};
+use crate::mesh::{shared_link_name, source_rate};
+use crate::report;
+use crate::rules::Level;
 
 /// Shape of a cluster file that can store a measured mesh: `pipe` or `hose`.
 ///
@@ -22,7 +24,8 @@ pub fn mesh_shape(file: &Value) -> Result<&'static str, String> {
     }
 }
 
-/// Puts a measured mesh into a cluster file: measured rates replace the old ones, and everything else stays.
+/// Puts a measured mesh into a cluster file: measured rates replace the old ones, and everything else stays. A hose gets
+/// the limit of each source, and the rate of each path. Measured shared links replace those of earlier surveys.
 ///
 /// # Errors
 /// A message for a mesh that does not fit; the file may then be partly changed and must not be used.
@@ -34,10 +37,42 @@ pub fn apply_mesh(file: &mut Value, mesh: &report::Mesh) -> Result<(), String> {
         let rate = rate.ok_or_else(|| format!("no rate from {} to {}", path.from, path.to))?;
         rates.entry(&path.from).or_default().push((&path.to, rate));
     }
-    match shape {
-        "pipe" => replace_pairs(file, &rates),
-        _ => rates.into_iter().try_for_each(|(host, rates)| replace_nic(file, host, &rates)),
+    if shape == "hose" {
+        rates.iter().try_for_each(|(host, rates)| replace_nic(file, host, rates, mesh))?;
     }
+    replace_shared_links(file, mesh)?;
+    replace_pairs(file, &rates, mesh, shape)
+}
+
+/// True if both hosts are on one machine, by the hops of the mesh.
+fn is_within_machine(mesh: &report::Mesh, from: &str, to: &str) -> bool {
+    let hops = |topology: &report::Topology| {
+        let at = |name: &str| topology.hosts.iter().position(|host| host == name);
+        *topology.hops.get(at(from)?)?.get(at(to)?)?
+    };
+    mesh.topology.as_ref().and_then(hops) == Some(1)
+}
+
+/// Replaces the shared links of earlier surveys by those of this one. The links of other hosts stay.
+fn replace_shared_links(file: &mut Value, mesh: &report::Mesh) -> Result<(), String> {
+    let Some(found) = &mesh.bottlenecks else { return Ok(()) };
+    let Some(file) = file.as_object_mut() else { return Err("the cluster file has no fields".to_owned()) };
+    let links = file.entry("shared_links").or_insert_with(|| json!([]));
+    let Some(links) = links.as_array_mut() else { return Err("`shared_links` is not a list".to_owned()) };
+    let measured = |link: &Value| {
+        let names = [Level::Rack, Level::Subtree];
+        let mut names =
+            mesh.hosts.iter().flat_map(|host| names.map(|level| shared_link_name(level, &host.name)));
+        link["name"].as_str().is_some_and(|name| names.any(|measured| measured == name))
+    };
+    links.retain(|link| !measured(link));
+    links.extend(
+        found
+            .shared_links
+            .iter()
+            .map(|link| json!({ "name": link.name, "rate": bps(link.rate_bps), "out_of": link.hosts })),
+    );
+    Ok(())
 }
 
 fn bps(rate: f64) -> Value {
@@ -45,8 +80,17 @@ fn bps(rate: f64) -> Value {
 }
 
 /// Replaces the rates of ordered pairs.
-fn replace_pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(), String> {
+fn replace_pairs(
+    file: &mut Value,
+    rates: &BTreeMap<&str, Vec<(&str, f64)>>,
+    mesh: &report::Mesh,
+    shape: &str,
+) -> Result<(), String> {
     let Some(file) = file.as_object_mut() else { return Err("the cluster file has no fields".to_owned()) };
+    // On a pipe mesh without shared links, a path crosses its pair only, so its machine has no effect.
+    let has_shared =
+        file.get("shared_links").and_then(Value::as_array).is_some_and(|links| !links.is_empty());
+    let machines_count = shape == "hose" || has_shared;
     let pairs = file.entry("pairs").or_insert_with(|| json!([]));
     let Some(pairs) = pairs.as_array_mut() else { return Err("`pairs` is not a list".to_owned()) };
     let is_measured = |pair: &Value| {
@@ -55,16 +99,28 @@ fn replace_pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> 
     };
     pairs.retain(|pair| !is_measured(pair));
     for (from, rates) in rates {
-        pairs.extend(rates.iter().map(|(to, rate)| json!({ "from": from, "to": to, "rate": bps(*rate) })));
+        pairs.extend(rates.iter().map(|(to, rate)| {
+            let mut pair = json!({ "from": from, "to": to, "rate": bps(*rate) });
+            if machines_count && is_within_machine(mesh, from, to) {
+                pair["same_machine"] = json!(true);
+            }
+            pair
+        }));
     }
     Ok(())
 }
 
-/// Replaces the outbound rate of a host by the median of its measured rates. The inbound rate was not
-/// measured and stays.
-fn replace_nic(file: &mut Value, host: &str, rates: &[(&str, f64)]) -> Result<(), String> {
-    let rates: Vec<f64> = rates.iter().map(|&(_, rate)| rate).collect();
-    let up = quantile(&rates, 0.5).ok_or("a host without paths")?;
+/// Replaces the outbound rate of a host by its limit as a source. The inbound rate was not measured and stays.
+fn replace_nic(
+    file: &mut Value,
+    host: &str,
+    rates: &[(&str, f64)],
+    mesh: &report::Mesh,
+) -> Result<(), String> {
+    let all = || rates.iter().map(|&(_, rate)| rate).collect::<Vec<_>>();
+    let leaving = rates.iter().filter(|&&(to, _)| !is_within_machine(mesh, host, to));
+    let leaving: Vec<f64> = leaving.map(|&(_, rate)| rate).collect();
+    let up = source_rate(&leaving).or_else(|| source_rate(&all())).ok_or("a host without paths")?;
     let file_nic = file.get("nic").cloned();
     let (entry, rack_nic) = find_host(file, host).ok_or_else(|| {
         format!("`{host}` is not in the cluster file by name; list it by its name under `hosts`")
@@ -96,6 +152,7 @@ mod tests {
     use leeward_testing::clusters::cluster;
 
     use super::*;
+    use crate::survey::Host;
 
     /// A mesh between these hosts; `rate` gives the rate of each pair by position.
     fn mesh(hosts: &[&str], rate: impl Fn(usize, usize) -> Option<f64>) -> report::Mesh {
@@ -113,7 +170,7 @@ mod tests {
                 });
             }
         }
-        report::Mesh { hosts: Vec::new(), paths, topology: None, cluster: None }
+        report::Mesh { hosts: Vec::new(), paths, topology: None, bottlenecks: None, cluster: None }
     }
 
     fn capacity(file: &Value, name: &str) -> Load {
@@ -153,9 +210,65 @@ mod tests {
             ]}),
         ] {
             apply_mesh(&mut file, &mesh(&["a", "b", "c"], rate)).expect("a mesh");
-            // The lower of two rates.
+            // The lower of two rates that are near each other; of two others, the greater.
             assert_eq!(capacity(&file, "b:egress"), Load(11_000_000), "{file}");
+            assert_eq!(capacity(&file, "a:egress"), Load(3_000_000));
+            assert_eq!(capacity(&file, "b>a"), Load(11_000_000));
             assert_eq!(capacity(&file, "b:ingress"), Load(1_000_000_000));
+        }
+    }
+
+    #[test]
+    fn found_links_replace_those_of_earlier_surveys_of_the_same_hosts() {
+        let mut measured = mesh(&["a", "b", "c"], |_, _| Some(9e6));
+        measured.hosts =
+            ["a", "b", "c"].map(|name| Host { name: name.to_owned(), address: name.to_owned() }).into();
+        let hops = |near: u8| {
+            vec![vec![None, Some(near), Some(4)], vec![Some(near), None, Some(4)], vec![Some(4); 3]]
+        };
+        let hosts = ["a", "b", "c"].map(str::to_owned).to_vec();
+        measured.topology =
+            Some(report::Topology { hosts, hops: hops(1), racks: vec![], subtrees: vec![], misfits: vec![] });
+        let link = |rate_bps| report::SharedLink {
+            name: "rack-of-a".to_owned(),
+            level: Level::Rack,
+            hosts: vec!["a".to_owned(), "b".to_owned()],
+            rate_bps,
+        };
+        measured.bottlenecks = Some(report::Bottlenecks { shared_links: vec![link(6e6)], ..found() });
+        let mut file = json!({
+            "shape": "hose", "nic": "1Gbps", "hosts": [{ "name": "a" }, { "name": "b" }, { "name": "c" }, { "name": "d" }],
+            "shared_links": [
+                { "name": "rack-of-a", "rate": "1Mbps", "out_of": ["a"] },
+                { "name": "subtree-of-b", "rate": "2Mbps", "out_of": ["b"] },
+                { "name": "rack-of-d", "rate": "3Mbps", "out_of": ["d"] },
+            ],
+        });
+        apply_mesh(&mut file, &measured).expect("a mesh");
+        assert_eq!(capacity(&file, "rack-of-a:shared"), Load(6_000_000), "{file}");
+        assert_eq!(capacity(&file, "rack-of-d:shared"), Load(3_000_000), "another host");
+        let cluster = cluster(&file.to_string());
+        assert_eq!(cluster.fabric.resource("subtree-of-b:shared"), None, "not found again");
+        let host = |name: &str| cluster.fabric.host(name).expect("a host");
+        assert!(cluster.fabric.is_within_machine(host("a"), host("b")));
+        assert!(!cluster.fabric.is_within_machine(host("a"), host("c")));
+    }
+
+    /// A search that found nothing.
+    fn found() -> report::Bottlenecks {
+        report::Bottlenecks {
+            hosts: vec![],
+            between_four: vec![],
+            from_one: vec![],
+            between_four_share: 0,
+            from_one_share: 0,
+            sum: None,
+            kind: None,
+            uplinks: vec![],
+            subtrees: vec![],
+            shared_links: vec![],
+            errors: vec![],
+            topology: None,
         }
     }
 

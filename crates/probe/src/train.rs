@@ -1,5 +1,7 @@
 //! Packet trains and bulk transfers, and their limits.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::ProbeError;
@@ -116,6 +118,43 @@ pub struct Transfer {
     pub duration_ns: u64,
     /// Number of simultaneous connections.
     pub connections: u32,
+    /// Congestion control of the sender; `None` for the default of its system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<Congestion>,
+}
+
+/// Congestion control of TCP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// Reno (RFC 5681).
+    Reno,
+    /// BBR.
+    Bbr,
+}
+
+impl Congestion {
+    /// Name of the algorithm in the system.
+    pub fn name(self) -> &'static str {
+        match self {
+            Congestion::Cubic => "cubic",
+            Congestion::Reno => "reno",
+            Congestion::Bbr => "bbr",
+        }
+    }
+}
+
+impl FromStr for Congestion {
+    type Err = ProbeError;
+
+    fn from_str(text: &str) -> Result<Congestion, ProbeError> {
+        let all = [Congestion::Cubic, Congestion::Reno, Congestion::Bbr];
+        all.into_iter().find(|one| one.name() == text).ok_or_else(|| {
+            ProbeError::setting("congestion", format!("`{text}`: expected cubic, reno or bbr"))
+        })
+    }
 }
 
 impl Transfer {
@@ -173,7 +212,7 @@ mod tests {
     #[test]
     fn transfers_have_bounds() {
         let limits = Limits::default();
-        let second = Transfer { duration_ns: SECOND_NS, connections: 1 };
+        let second = Transfer { duration_ns: SECOND_NS, connections: 1, congestion: None };
         assert_eq!(second.check(&limits), Ok(()));
         for wrong in [
             Transfer { duration_ns: 0, ..second },

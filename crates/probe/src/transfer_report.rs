@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(report.rates_bps(), [1e8, 1e8]);
         assert_eq!(report.rate_bps(), 2e8);
         assert_eq!(report.windows_bps(20), [2e8; 4]);
-        let transfer = Transfer { duration_ns: 1_000_000_000, connections: 2 };
+        let transfer = Transfer { duration_ns: 1_000_000_000, connections: 2, congestion: None };
         assert_eq!(report.check(&transfer), Ok(()));
         assert!(report.check(&Transfer { connections: 3, ..transfer }).is_err());
     }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_report_of_another_duration_is_rejected_at_once() {
         let report = TransferReport { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
-        let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+        let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1, congestion: None };
         let error = report.check(&transfer).unwrap_err().to_string();
         assert!(error.ends_with("s reported of a transfer of 1 s"), "{error}");
     }
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn an_empty_transfer_has_no_rate() {
         let report = TransferReport { duration_ns: 1_000_000_000, slots: vec![vec![]] };
-        let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+        let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1, congestion: None };
         assert_eq!(
             report.check(&transfer),
             Err(ProbeError::Nothing("no data of the transfer arrived".to_owned()))

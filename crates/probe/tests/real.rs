@@ -6,10 +6,12 @@ mod support;
 use std::thread;
 
 use leeward_probe::bottleneck::{Kind, compare};
-use leeward_probe::control::{Order, Outcome, Secret};
+use leeward_probe::control::{Order, Outcome, Place, Secret};
 use leeward_probe::cross::Cross;
-use leeward_probe::survey::{Host, bottlenecks};
-use leeward_probe::{Train, Transfer, topology};
+use leeward_probe::report::{self, BottleneckOptions, MeshOptions};
+use leeward_probe::survey::{CrossTraffic, Host, bottlenecks, cross};
+use leeward_probe::{Congestion, Train, Transfer, topology};
+use leeward_testing::clusters::cluster;
 use leeward_testing::require;
 use support::{Network, available, installed, median};
 
@@ -103,6 +105,52 @@ fn competing_connections_are_counted() {
 }
 
 #[test]
+fn one_competing_connection_counts_as_one() {
+    let network = network!(&[2, 2]);
+    network.limit_rack(0, 40);
+    let path_bps = 40e6 * 1448.0 / 1514.0;
+    for congestion in [Congestion::Cubic, Congestion::Reno, Congestion::Bbr] {
+        let crossing = Transfer { duration_ns: 26_000_000_000, connections: 1, congestion: Some(congestion) };
+        let order = Order::Transfer { transfer: crossing };
+        let measure = || {
+            thread::scope(|scope| {
+                let crossing = scope.spawn(|| network.order((0, 1), (1, 1), &order));
+                // A new connection of the competitor gets more for up to ten seconds, too.
+                thread::sleep(std::time::Duration::from_secs(12));
+                let count = || {
+                    let (to, secret) = (network.address((1, 0)), Secret::default());
+                    let (each, path) = (5_000_000_000, Some(path_bps));
+                    cross(&Place::Here, &to, each, path, Some(congestion), &secret, &mut |_, _| Ok(()))
+                        .unwrap()
+                };
+                let result = network.at((0, 0), count);
+                crossing.join().unwrap();
+                result
+            })
+        };
+        let number = |result: &CrossTraffic| result.cross.map_or(f64::NAN, |cross| cross.connections);
+        let contains_one =
+            |result: &CrossTraffic| result.plausible.is_some_and(|(least, most)| least <= 1.0 && 1.0 <= most);
+        let is_one = |result: &CrossTraffic| (number(result) - 1.0).abs() < 0.5 && contains_one(result);
+        let print = |result: CrossTraffic| {
+            let (least, most) = result.plausible.unwrap_or((f64::NAN, f64::NAN));
+            let even = Cross::from_path_rate(path_bps, result.one_bps).connections;
+            let [one, earlier, later] =
+                [result.one_bps, result.earlier_bps, result.later_bps].map(|bps| bps / 1e6);
+            println!(
+                "{}: {:.2} connections, {least:.2} to {most:.2}; with even shares {even:.2}; \
+                 {one:.1}, then {earlier:.1} and {later:.1} Mb/s",
+                congestion.name(),
+                number(&result),
+            );
+            result
+        };
+        let result = undisturbed(|| print(measure()), is_one);
+        assert!(is_one(&result), "{congestion:?}: {} in {:?}", number(&result), result.plausible);
+    }
+}
+
+#[test]
 fn senders_behind_one_link_share_it_and_others_do_not() {
     let network = network!(&[2, 2]);
     let (a, b, c, d) = ((0, 0), (1, 0), (0, 1), (1, 1));
@@ -140,8 +188,9 @@ fn a_hose_is_recognised_by_the_protocol_of_the_paper() {
     }
     let named = |host| Host { name: format!("{host:?}"), address: network.address(host) };
     let hosts: Vec<_> = network.hosts().into_iter().map(named).collect();
-    let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
-    let racks = [vec![0, 1], vec![2, 3]];
+    let each = Transfer { duration_ns: 1_500_000_000, connections: 1, congestion: None };
+    let groups = vec![vec![0, 1], vec![2, 3]];
+    let racks = topology::Topology { racks: groups.clone(), subtrees: groups, misfits: Vec::new() };
     let measure = || {
         let survey = network.at((0, 0), || {
             bottlenecks(&hosts, Some(&racks), &each, 4, 1, &Secret::default(), &mut |_, _| Ok(())).unwrap()
@@ -152,6 +201,69 @@ fn a_hose_is_recognised_by_the_protocol_of_the_paper() {
     let survey = undisturbed(measure, |survey| survey.protocol.kind == Some(Kind::Hose));
     assert_eq!(survey.protocol.kind, Some(Kind::Hose), "{survey:?}");
     assert!(survey.uplinks.iter().all(|uplink| !uplink.bottleneck), "{survey:?}");
+}
+
+#[test]
+fn a_found_uplink_is_in_the_cluster_file_and_in_the_verdict() {
+    let network = network!(&[2, 2]);
+    for host in network.hosts() {
+        network.limit_host(host, 80);
+    }
+    network.limit_rack(0, 60);
+    let named = |host: (usize, usize)| Host {
+        name: format!("h{}-{}", host.0, host.1),
+        address: network.address(host),
+    };
+    let hosts: Vec<_> = network.hosts().into_iter().map(named).collect();
+    let each = Transfer { duration_ns: 1_500_000_000, connections: 1, congestion: None };
+    let options = MeshOptions {
+        train: Train::default(),
+        at_once: 1,
+        hops: true,
+        bottlenecks: Some(BottleneckOptions { each, pairs: 4, seed: 1, hops: true }),
+        shape: None,
+        name: "net".to_owned(),
+    };
+    let measure = || {
+        let mesh = || {
+            let mut steps = Vec::new();
+            let mut observer = |done, total| {
+                steps.push((done, total));
+                Ok(())
+            };
+            let mesh = report::mesh(&hosts, &options, &Secret::default(), &mut observer).unwrap();
+            let counted: Vec<_> = steps.iter().filter(|(done, _)| *done > 0).collect();
+            let (_, total) = counted[0];
+            assert!(counted.iter().all(|(_, all)| all == total) && counted.is_sorted(), "{steps:?}");
+            assert_eq!(counted.last().map(|(done, _)| done), Some(total));
+            mesh
+        };
+        let mesh = network.at((0, 0), mesh);
+        println!("{}", mesh.cluster.clone().unwrap_or_default());
+        println!("{:?}", mesh.bottlenecks.as_ref().map(|found| (&found.shared_links, found.kind)));
+        mesh
+    };
+    let links = |mesh: &report::Mesh| -> Vec<(String, f64)> {
+        let found = mesh.bottlenecks.iter().flat_map(|found| &found.shared_links);
+        found.map(|link| (link.name.clone(), link.rate_bps)).collect()
+    };
+    // TCP's share of the wire is 1448 of 1514 bytes.
+    let wire = 60e6 * 1448.0 / 1514.0;
+    let is_found = |mesh: &report::Mesh| match &links(mesh)[..] {
+        [(name, rate)] => name == "rack-of-h0-0" && (rate / wire - 1.0).abs() < 0.15,
+        _ => false,
+    };
+    let mesh = undisturbed(measure, is_found);
+    assert!(is_found(&mesh), "{:?}", links(&mesh));
+    assert_eq!(mesh.bottlenecks.as_ref().and_then(|found| found.kind), Some(Kind::Inside));
+    let cluster = cluster(&mesh.cluster.unwrap());
+    assert_eq!(cluster.fabric.shape(), leeward_fabric::Shape::Hose, "each source has a limit too");
+    let rate = |name: &str| {
+        let link = cluster.fabric.resource(name).unwrap_or_else(|| panic!("no link {name}"));
+        cluster.capacities.get(link).0 as f64
+    };
+    assert!((rate("h1-0:egress") / (80e6 * 1472.0 / 1514.0) - 1.0).abs() < 0.15);
+    assert!((rate("rack-of-h0-0:shared") / wire - 1.0).abs() < 0.15);
 }
 
 #[test]

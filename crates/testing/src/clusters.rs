@@ -70,6 +70,6 @@ pub fn ledger(cluster: &Cluster) -> Ledger {
 /// # Panics
 /// Panics if the settings are out of range.
 pub fn ledger_with(cluster: &Cluster, settings: &LedgerSettings) -> Ledger {
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings.clone());
+    let ledger = Ledger::of_cluster(cluster, settings.clone());
     ledger.unwrap_or_else(|error| panic!("{error}"))
 }

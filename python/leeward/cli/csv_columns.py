@@ -82,7 +82,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "deviation",
     ),
     "probe cross": (
-        *("from", "to", "one_bps", "each_bps", "connections", "path_bps", "plausible", "window_s"),
+        *("from", "to", "one_bps", "earlier_bps", "later_bps", "advantage", "connections", "path_bps"),
+        *("plausible", "window_s"),
     ),
     "probe hops": ("from", "to", "hops"),
     "probe mesh": _PATH,

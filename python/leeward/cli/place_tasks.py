@@ -75,6 +75,15 @@ def tasks(
         str | None,
         typer.Option(metavar="FILE", help="Loads of links, as CSV; by default, all loads are unknown."),
     ] = None,
+    cross_traffic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Connections of others on links, as CSV with the columns link,connections; by default those"
+            " of the cluster file.",
+            show_default=False,
+        ),
+    ] = None,
     max_age: Annotated[
         str,
         typer.Option(
@@ -141,6 +150,7 @@ def tasks(
             cpus=cpus,
             memory=memory,
             telemetry=telemetry,
+            cross_traffic=cross_traffic,
             max_age=max_age,
             exclude=exclude or (),
             tags=tag or (),
@@ -208,10 +218,19 @@ def _print_completion(decision: dict[str, Any]) -> None:
     end_s = decision["completion_s"]
     text = "never end: a link carries nothing" if end_s is None else f"end after {time_text(end_s)}"
     if decision["proven"]:
-        text += ", and no placement is faster"
+        text += ", and no placement has a shorter forecast"
     elif decision["gap"] is not None:
         text += f"; at most {percent_text(decision['gap'])} less is possible"
     print_text(f"\ntransfers {text}")
+    gain = decision["gain"]
+    if gain is None or end_s is None:
+        return
+    random = f"random placements end after {time_text(gain['random_s'])}"
+    if gain["measurements"] == "uniform":
+        print_note(f"hint: {random}, so this app needs no measurements of the network")
+    elif gain["measurements"] == "short":
+        survey = time_text(gain["survey_s"])
+        print_note(f"hint: {random}; to measure the network takes longer than this saves, {survey}")
 
 
 def _print_transfers(decision: dict[str, Any]) -> None:

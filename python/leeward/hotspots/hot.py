@@ -20,8 +20,8 @@ from leeward.hotspots.settings import BIN_PPM, HOUR_MS, Settings
 from leeward.telemetry import Samples, Windows
 from leeward.telemetry.units import UNIT_PPM, doubt
 
-CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair")
-"""Cross-sections from the hosts up; `pair` is of a mesh of measured pairs."""
+CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair", "shared")
+"""Cross-sections from the hosts up; `pair` and `shared` are of a mesh: measured pairs, and shared links."""
 TOR = "ToR-pod"
 """Cross-section of a "hotspot" without further qualification (section 3.2)."""
 PERCENTILES = (50, 95, 98)

@@ -34,7 +34,7 @@ pub struct Configured {
 impl Configured {
     /// Creates an engine without state for a cluster.
     pub fn engine(&self, cluster: &Cluster, leads: bool, seed: u64) -> Engine {
-        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, self.ledger.clone());
+        let ledger = Ledger::of_cluster(cluster, self.ledger.clone());
         let mut policies = (self.policies)();
         // Followers receive moves from the leader.
         policies.moves = policies.moves.filter(|_| leads);

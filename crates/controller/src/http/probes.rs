@@ -64,9 +64,12 @@ pub enum ProbeBody {
         /// Also counts hops, so that the resulting cluster has racks.
         #[serde(default)]
         hops: bool,
-        /// Form of the resulting cluster.
-        #[serde(default)]
-        shape: ShapeBody,
+        /// Also searches for paths that share a bottleneck, so that the resulting cluster has shared links. Needs at least
+        /// three hosts.
+        bottlenecks: Option<SearchBody>,
+        /// Form of the resulting cluster. By default, the form that the search for bottlenecks finds, or `pipe` without
+        /// a search.
+        shape: Option<ShapeBody>,
         /// Name of the resulting cluster; default `measured`.
         #[schemars(regex(pattern = "^[A-Za-z0-9._-]{1,128}$"))]
         name: Option<String>,
@@ -86,10 +89,34 @@ pub enum ProbeBody {
         pairs: Option<usize>,
         /// Seed of the drawn pairs; default 1.
         seed: Option<u64>,
-        /// Also counts hops, so that the links out of racks are tested.
+        /// Also counts hops, so that the links out of racks and subtrees are tested.
         #[serde(default)]
         hops: bool,
     },
+}
+
+/// Search for bottlenecks beside a mesh.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SearchBody {
+    /// Duration of each transfer; default `3s`.
+    duration: Option<Nanos>,
+    /// Number of pairs of paths between four hosts, and of pairs from one source; default 20.
+    #[schemars(range(min = 1, max = MOST_TIMES))]
+    pairs: Option<usize>,
+    /// Seed of the drawn pairs; default 1.
+    seed: Option<u64>,
+}
+
+impl SearchBody {
+    /// Reads the search; `hops` says if it tests the links out of racks and subtrees. `under` precedes the fields of an error.
+    fn read(&self, hops: bool, under: &str) -> Result<report::BottleneckOptions, Problem> {
+        let duration = self.duration.unwrap_or(Nanos(3 * Nanos::SECOND.0));
+        let each = Transfer { duration_ns: duration.0, connections: 1, congestion: None };
+        check_bottlenecks(&each).map_err(|error| wrong(error, under))?;
+        let pairs = bounded(&format!("{under}pairs"), self.pairs.unwrap_or(20), MOST_TIMES)?;
+        Ok(report::BottleneckOptions { each, pairs, seed: self.seed.unwrap_or(1), hops })
+    }
 }
 
 /// A packet train.
@@ -117,13 +144,12 @@ impl Default for TrainBody {
 }
 
 /// Form of a measured mesh.
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShapeBody {
     /// A rate for each ordered pair.
-    #[default]
     Pipe,
-    /// A rate for each source.
+    /// A rate for each ordered pair, and a limit of each source.
     Hose,
 }
 
@@ -131,20 +157,20 @@ impl TrainBody {
     fn read(&self) -> Result<Train, Problem> {
         let &TrainBody { bursts, packets, payload, gap } = self;
         let train = Train { bursts, packets, bytes: payload, gap_ns: gap.0 };
-        train.check(&Limits::default()).map_err(wrong)?;
+        train.check(&Limits::default()).map_err(|error| wrong(error, ""))?;
         Ok(train)
     }
 }
 
-/// Problem for an invalid setting of a survey, with its field.
-fn wrong(error: ProbeError) -> Problem {
+/// Problem for an invalid setting of a survey, with its field; `under` precedes a duration.
+fn wrong(error: ProbeError, under: &str) -> Problem {
     match error {
         ProbeError::Setting { field, message } => {
             let field = match field.as_str() {
                 "bursts" | "packets" => format!("train.{field}"),
                 "bytes" => "train.payload".to_owned(),
                 "gap_ns" => "train.gap".to_owned(),
-                "duration_ns" => "duration".to_owned(),
+                "duration_ns" => format!("{under}duration"),
                 _ => field,
             };
             Problem::field(field, message)
@@ -172,7 +198,7 @@ impl ProbeBody {
                 let times = bounded("times", times.unwrap_or(1), MOST_TIMES)?;
                 (SurveySpec::Path(train.read()?, times), hosts, (2, 2), false)
             }
-            ProbeBody::Mesh { hosts, train, at_once, hops, shape, name, keep } => {
+            ProbeBody::Mesh { hosts, train, at_once, hops, bottlenecks, shape, name, keep } => {
                 let name = name.unwrap_or_else(|| "measured".to_owned());
                 let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
                 if name.is_empty() || name.len() > 128 || !name.bytes().all(is_valid) {
@@ -180,19 +206,18 @@ impl ProbeBody {
                     return Err(Problem::field("name", format!("`{}`: {expected}", excerpt(&name))));
                 }
                 let at_once = bounded("at_once", at_once.unwrap_or(AT_ONCE), AT_ONCE)?;
-                let shape = match shape {
+                let shape = shape.map(|shape| match shape {
                     ShapeBody::Pipe => Shape::Pipe,
                     ShapeBody::Hose => Shape::Hose,
-                };
-                let options = report::MeshOptions { train: train.read()?, at_once, hops, shape, name };
-                (SurveySpec::Mesh(options), hosts, (2, MOST_HOSTS), keep)
+                });
+                let search = bottlenecks.map(|search| search.read(hops, "bottlenecks."));
+                let (train, bottlenecks) = (train.read()?, search.transpose()?);
+                let least = if bottlenecks.is_some() { 3 } else { 2 };
+                let options = report::MeshOptions { train, at_once, hops, bottlenecks, shape, name };
+                (SurveySpec::Mesh(options), hosts, (least, MOST_HOSTS), keep)
             }
             ProbeBody::Bottlenecks { hosts, duration, pairs, seed, hops } => {
-                let duration = duration.unwrap_or(Nanos(3 * Nanos::SECOND.0));
-                let each = Transfer { duration_ns: duration.0, connections: 1 };
-                check_bottlenecks(&each).map_err(wrong)?;
-                let pairs = bounded("pairs", pairs.unwrap_or(20), MOST_TIMES)?;
-                let options = report::BottleneckOptions { each, pairs, seed: seed.unwrap_or(1), hops };
+                let options = SearchBody { duration, pairs, seed }.read(hops, "")?;
                 (SurveySpec::Bottlenecks(options), hosts, (3, MOST_HOSTS), false)
             }
         };

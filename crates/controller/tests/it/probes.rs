@@ -233,6 +233,15 @@ fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
         (json!({ "kind": "path", "hosts": ["h0", "h1"], "times": 0 }), "times"),
         (json!({ "kind": "mesh", "hosts": ["h0", "h1"], "train": { "bursts": 0 } }), "train.bursts"),
         (json!({ "kind": "mesh", "hosts": ["h0", "h1"], "name": "a: b" }), "name"),
+        (json!({ "kind": "mesh", "hosts": ["h0", "h1"], "bottlenecks": {} }), "hosts"),
+        (
+            json!({ "kind": "mesh", "hosts": ["h0", "h1", "h2"], "bottlenecks": { "duration": "1s" } }),
+            "bottlenecks.duration",
+        ),
+        (
+            json!({ "kind": "mesh", "hosts": ["h0", "h1", "h2"], "bottlenecks": { "pairs": 0 } }),
+            "bottlenecks.pairs",
+        ),
         (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "2min" }), "duration"),
         (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "1s" }), "duration"),
     ];

@@ -6,8 +6,13 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::support::{Response, Server, frozen_clock, service};
-use leeward_controller::RunError;
+use leeward_controller::{RunError, Service};
+use leeward_engine::Policies;
+use leeward_ledger::LedgerSettings;
+use leeward_placement::tasks;
 use leeward_records::Clock;
+use leeward_service::{NewCluster, PolicyLabels};
+use leeward_store::Sqlite;
 use serde_json::{Value, json};
 
 const CLUSTER: &str = "\
@@ -409,4 +414,42 @@ fn memory_holds_a_bounded_number_of_decisions_and_the_store_the_rest() {
     assert_eq!(listed.collect::<Vec<_>>(), ["4", "3", "2", "1", "0"]);
     let statuses = (0..6).map(|id| server.get(&format!("/v1/decisions/{id}")).0);
     assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 200, 200, 200, 404]);
+}
+
+#[test]
+fn cross_traffic_of_the_cluster_moves_later_apps() {
+    let cluster = "shape: hose\nhosts: 3\nnic: 800Mbps\ncpus: 4\n";
+    let policies = || Policies {
+        tasks: Some(tasks::REGISTRY.make("leeward", "").expect("a policy")),
+        ..support::policies("")
+    };
+    let labels = PolicyLabels { tasks: "leeward".into(), ..support::labels() };
+    let store = Box::new(Sqlite::in_memory().expect("a store"));
+    let (cluster, ledger) =
+        (NewCluster::read("test", cluster).expect("a cluster"), LedgerSettings::default());
+    let mut service = Service::new(cluster, policies, labels, ledger, 1, store).expect("a service");
+    service.clock = frozen_clock();
+    let server = Server::start(service);
+    let transfer = json!({ "from": "a", "to": "b", "bytes": "100MB" });
+    let tasks = json!([{ "name": "a", "cpus": 3 }, { "name": "b", "cpus": 3 }]);
+    let body = json!({ "app": { "tasks": tasks, "transfers": [transfer] } });
+    let sender = || {
+        let (status, _, placed) = server.post("/v1/place/tasks?dry_run=true", &body);
+        assert_eq!(status, 200, "{placed}");
+        placed["hosts"][0].as_str().expect("a host").to_owned()
+    };
+    let first = sender();
+    let others = json!([{ "link": format!("{first}:egress"), "connections": 2 }]);
+    let (status, problem) = server.patch("/v1/cluster", &json!({ "cross_traffic": others }), "*");
+    assert_eq!(status, 200, "{problem}");
+    assert_ne!(sender(), first);
+    let (status, problem) = server.patch(
+        "/v1/cluster",
+        &json!({ "cross_traffic": [{ "link": "h9:egress", "connections": 1 }] }),
+        "*",
+    );
+    assert_eq!((status, &problem["field"]), (422, &json!("cross_traffic[0].link")), "{problem}");
+    let (status, _) = server.patch("/v1/cluster", &json!({ "cross_traffic": null }), "*");
+    assert_eq!(status, 200);
+    assert_eq!(sender(), first);
 }

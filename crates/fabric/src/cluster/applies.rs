@@ -25,7 +25,8 @@ pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
         ("pod_oversubscription", place(&file.pod_oversubscription), TREE),
         ("pod_link", place(&file.pod_link), TREE),
         ("pair", place(&file.pair), PIPE),
-        ("pairs", file.pairs.first().map(|pair| pair.place), PIPE),
+        ("pairs", file.pairs.first().map(|pair| pair.place), MESH),
+        ("shared_links", file.shared_links.first().map(|link| link.place), MESH),
     ];
     for (field, written, shapes) in fields {
         if let Some(at) = written {
@@ -40,6 +41,12 @@ pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
     for (field, written, needed, given) in needs {
         if let (Some(at), false) = (written, given) {
             return Err(errors.at(at, field, format!("has no effect without `{needed}`")));
+        }
+    }
+    for (i, pair) in file.pairs.iter().enumerate() {
+        if pair.value.same_machine && file.shape == Shape::Pipe && file.shared_links.is_empty() {
+            let message = "has no effect with `shape: pipe` and without `shared_links`";
+            return Err(errors.at(pair.place, format!("pairs[{i}].same_machine"), message));
         }
     }
     if file.shape == Shape::Tree {

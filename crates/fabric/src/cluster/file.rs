@@ -62,10 +62,18 @@ pub struct ClusterFile {
     /// Rate of the ordered pairs of hosts that `pairs` does not list, on a `pipe` mesh.
     #[schemars(with = "Option<Bandwidth>")]
     pub pair: Option<Spanned<Rate>>,
-    /// Pairs of a `pipe` mesh with their own rate.
+    /// Pairs of a mesh with their own rate. On a `hose` mesh, the rates of the hosts apply too.
     #[serde(default)]
     #[schemars(with = "Vec<PairFile>")]
     pub pairs: Vec<Spanned<PairFile>>,
+    /// Links of a mesh that several paths share, such as the uplink of a rack.
+    #[serde(default)]
+    #[schemars(with = "Vec<SharedLinkFile>")]
+    pub shared_links: Vec<Spanned<SharedLinkFile>>,
+    /// Traffic of others on links, as probes count it.
+    #[serde(default)]
+    #[schemars(with = "Vec<CrossTrafficFile>")]
+    pub cross_traffic: Vec<Spanned<CrossTrafficFile>>,
     /// Number of strict-priority classes that every resource enforces, at most 255. Without this field, no rate can be
     /// reserved.
     #[schemars(with = "Option<Count>")]
@@ -177,4 +185,45 @@ pub struct PairFile {
     /// Rate from the sending to the receiving host.
     #[schemars(with = "Bandwidth")]
     pub rate: Rate,
+    /// True if both hosts are virtual machines on one machine: the path crosses no other link.
+    #[serde(default)]
+    pub same_machine: bool,
+}
+
+/// A link of a mesh that several paths share, with the paths: one of `out_of`, `into` and `paths`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharedLinkFile {
+    /// Name of the link; not the name of a host.
+    pub name: Name,
+    /// Rate of the link, which all its paths share.
+    #[schemars(with = "Bandwidth")]
+    pub rate: Rate,
+    /// Hosts, or racks with all their hosts: every path from them to another host crosses the link.
+    pub out_of: Option<Vec<Name>>,
+    /// Hosts, or racks with all their hosts: every path to them from another host crosses the link.
+    pub into: Option<Vec<Name>>,
+    /// Paths that cross the link.
+    pub paths: Option<Vec<PathFile>>,
+}
+
+/// Traffic of others on a link.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrossTrafficFile {
+    /// Name of the link, such as `h0>h1`, `h0:egress` or `r0:uplink`.
+    pub link: String,
+    /// Number of connections that always send and share the link evenly with new transfers; positive.
+    #[schemars(range(min = 0.0))]
+    pub connections: f64,
+}
+
+/// A path between two hosts.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathFile {
+    /// Sending host.
+    pub from: Name,
+    /// Receiving host.
+    pub to: Name,
 }

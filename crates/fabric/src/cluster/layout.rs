@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Cluster;
 use super::errors::Errors;
 use super::file::ClusterFile;
+use super::mesh_links;
 use super::resolve::{Link, Resolved, resolve};
-use super::values::{Duplex, Name};
+use super::values::Duplex;
+use super::{Cluster, cross_traffic};
 use crate::fabric::Domain;
 use crate::input::InputError;
+use crate::mesh_links::MeshLinks;
 use crate::names::Names;
 use crate::units::Bandwidth;
 use crate::{Capacities, Discipline, DomainId, Fabric, FaultDomainId, Load, ResourceId, Shape};
@@ -20,9 +22,11 @@ const DEVICE_CAPACITY: Load = Load(1_000_000_000);
 pub(super) fn build(path: &str, file: &ClusterFile) -> Result<Cluster, InputError> {
     let errors = Errors { path, file };
     let layout = Layout { errors, resolved: resolve(errors)? };
-    let fabric = layout.fabric()?;
+    let mut fabric = layout.fabric()?;
+    fabric.mesh_links = mesh_links::build(errors, &fabric)?;
     let capacities = layout.capacities(&fabric)?;
-    Ok(Cluster { fabric: Arc::new(fabric), capacities })
+    let cross_traffic = cross_traffic::build(errors, &fabric)?;
+    Ok(Cluster { fabric: Arc::new(fabric), capacities, cross_traffic })
 }
 
 struct Layout<'a> {
@@ -83,6 +87,7 @@ impl Layout<'_> {
             name: self.errors.file.name.as_deref().unwrap_or("cluster").into(),
             shape: self.errors.file.shape,
             discipline: self.discipline()?,
+            mesh_links: MeshLinks::default(),
             hosts_by_name,
             domains_by_name,
             host_names,
@@ -115,9 +120,8 @@ impl Layout<'_> {
     fn capacities(&self, fabric: &Fabric) -> Result<Capacities, InputError> {
         let mut capacity = vec![Load(0); fabric.resource_count()];
         let hosts = self.resolved.racks.iter().flat_map(|rack| &rack.hosts);
-        if fabric.shape() == Shape::Pipe {
-            self.pair_capacities(fabric, &mut capacity)?;
-        } else {
+        mesh_links::capacities(self.errors, fabric, &mut capacity)?;
+        if fabric.shape() != Shape::Pipe {
             for (host, id) in hosts.zip(fabric.all_hosts()) {
                 let nic = host.nic.ok_or_else(|| self.errors.missing("nic", "10Gbps"))?;
                 set(&mut capacity, fabric.egress(id), nic.up.as_load());
@@ -157,32 +161,6 @@ impl Layout<'_> {
             set(capacity, fabric.into_domain(id), link.down.as_load());
         }
         Ok(())
-    }
-
-    fn pair_capacities(&self, fabric: &Fabric, capacity: &mut [Load]) -> Result<(), InputError> {
-        let pairs = fabric.host_count() * (fabric.host_count() - 1);
-        capacity[..pairs].fill(self.errors.file.pair.as_ref().map_or(Load(0), |pair| pair.value.0.as_load()));
-        for (i, item) in self.errors.file.pairs.iter().enumerate() {
-            let invalid =
-                |end: &str, message: String| self.errors.at(item.place, format!("pairs[{i}].{end}"), message);
-            let host = |end: &str, name: &Name| {
-                fabric.host(&name.0).ok_or_else(|| invalid(end, format!("`{}`: no such host", name.0)))
-            };
-            let (from, to) = (host("from", &item.value.from)?, host("to", &item.value.to)?);
-            let Some(pair) = fabric.pair(from, to) else {
-                return Err(invalid("to", format!("`{}`: a host needs no link to itself", item.value.to.0)));
-            };
-            capacity[pair.index()] = item.value.rate.0.as_load();
-        }
-        let unset = fabric.all_resources().take(pairs).find(|pair| capacity[pair.index()] == Load(0));
-        match unset {
-            Some(pair) => {
-                let name = fabric.resource_name(pair);
-                let message = format!("no rate for {name}; list this pair, or give a default: `pair: 1Gbps`");
-                Err(self.errors.about(message).in_field("pairs"))
-            }
-            None => Ok(()),
-        }
     }
 
     /// Returns the rates of a domain's link; `below` is the total rate of the links below the domain.

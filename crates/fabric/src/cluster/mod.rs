@@ -4,20 +4,25 @@
 //! hosts, devices and pairs that differ from the defaults. JSON is accepted, because it is valid YAML.
 
 mod applies;
+mod cross_traffic;
 mod errors;
 mod file;
 mod layout;
+mod mesh_links;
 mod resolve;
 mod tags;
 mod values;
 
 use std::sync::Arc;
 
-pub use file::{ClusterFile, DeviceFile, HostFile, PairFile, PodFile, RackFile};
+pub use file::{
+    ClusterFile, CrossTrafficFile, DeviceFile, HostFile, PairFile, PathFile, PodFile, RackFile,
+    SharedLinkFile,
+};
 pub use values::{Count, Duplex, Listing, Name, Rate, Ratio};
 
 use crate::input::{InputError, read_json, read_text, read_yaml};
-use crate::{Capacities, Fabric};
+use crate::{Capacities, Fabric, ResourceId};
 
 /// A network: its shape, and the capacities from its file.
 #[derive(Clone, Debug)]
@@ -26,6 +31,8 @@ pub struct Cluster {
     pub fabric: Arc<Fabric>,
     /// Capacity of each resource according to the file.
     pub capacities: Capacities,
+    /// Number of connections of others on links, according to the file.
+    pub cross_traffic: Vec<(ResourceId, f64)>,
 }
 
 impl Cluster {

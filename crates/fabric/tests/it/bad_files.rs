@@ -173,6 +173,48 @@ fn contradictions_are_rejected() {
 }
 
 #[test]
+fn pairs_and_shared_links_that_fit_no_mesh_are_rejected() {
+    let mesh = |text: &&str| format!("shape: hose\nhosts: 3\nnic: 1Gbps\n{text}");
+    let texts = [
+        "pairs: [{from: h0, to: h3, rate: 1Gbps}]",
+        "pairs: [{from: h0, to: h0, rate: 1Gbps}]",
+        "pairs:\n  - {from: h0, to: h1, rate: 1Gbps}\n  - {from: h0, to: h1, rate: 2Gbps}",
+        "pairs: [{from: h0, to: h1, rate: 0bps}]",
+        "shared_links: [{name: up, out_of: [h0]}]",
+        "shared_links: [{rate: 1Gbps, out_of: [h0]}]",
+        "shared_links: [{name: up, rate: 1Gbps}]",
+        "shared_links: [{name: up, rate: 1Gbps, out_of: [h0], into: [h1]}]",
+        "shared_links: [{name: up, rate: 1Gbps, out_of: []}]",
+        "shared_links: [{name: up, rate: 1Gbps, out_of: [h0, h1, h2]}]",
+        "shared_links: [{name: up, rate: 1Gbps, into: [h0, h0]}]",
+        "shared_links: [{name: up, rate: 1Gbps, into: [h7]}]",
+        "shared_links: [{name: up, rate: 1Gbps, paths: []}]",
+        "shared_links: [{name: up, rate: 1Gbps, paths: [{from: h0, to: h0}]}]",
+        "shared_links: [{name: up, rate: 1Gbps, paths: [{from: h0, to: h1}, {from: h0, to: h1}]}]",
+        "shared_links: [{name: h1, rate: 1Gbps, out_of: [h0]}]",
+        "shared_links: [{name: up, rate: 1Gbps, out_of: [h0]}, {name: up, rate: 1Gbps, into: [h0]}]",
+        "shared_links: [{name: 'up:1', rate: 1Gbps, out_of: [h0]}]",
+        "cross_traffic: [{link: h0, connections: 1}]",
+        "cross_traffic: [{link: 'h0>h1', connections: 1}]",
+        "cross_traffic: [{link: h0:egress}]",
+        "cross_traffic: [{link: h0:egress, connections: 0}]",
+        "cross_traffic: [{link: h0:egress, connections: -1}]",
+        "cross_traffic: [{link: h0:egress, connections: .inf}]",
+        "cross_traffic: [{link: h0:egress, connections: 1}, {link: h0:egress, connections: 2}]",
+    ];
+    let others = [
+        "racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\npairs: [{from: r0h0, to: r0h1, rate: 1Gbps}]",
+        "racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\n\
+         shared_links: [{name: up, rate: 1Gbps, out_of: [r0]}]",
+        "shape: pipe\nhosts: 2\npair: 1Gbps\npairs: [{from: h0, to: h1, rate: 1Gbps, same_machine: true}]",
+        "shape: hose\nnic: 1Gbps\nracks: [{name: a, hosts: [{name: a}, {name: b}]}, {hosts: 1}]\n\
+         shared_links: [{name: up, rate: 1Gbps, out_of: [a]}]",
+    ];
+    let texts = texts.iter().map(mesh).chain(others.map(str::to_owned));
+    insta::assert_snapshot!(table("pairs and shared links", texts));
+}
+
+#[test]
 fn hostile_texts_are_rejected_at_once() {
     let bomb: String = (0..9)
         .map(|level| {

@@ -149,3 +149,28 @@ fn the_irregular_cluster_matches_its_comments() {
     assert_eq!(fabric.rack_kind(fabric.domain("old-2").expect("a rack of the file")), RackKind::Disk);
     insta::assert_snapshot!(table);
 }
+
+#[test]
+fn a_measured_cloud_states_paths_sources_and_shared_links() {
+    let cluster = example("cloud");
+    for (name, expected) in [
+        ("vm0:egress", "950Mbps"),
+        ("vm0>vm1", "4Gbps"),
+        ("vm2>vm5", "310Mbps"),
+        ("out-of-r0:shared", "1.9Gbps"),
+    ] {
+        assert_eq!(capacity(&cluster, name), expected, "{name}");
+    }
+    let uplink = cluster.fabric.resource("out-of-r0:shared").expect("a link of the file");
+    assert_eq!(cluster.cross_traffic, [(uplink, 1.0)]);
+    for (from, to, links) in [
+        ("vm0", "vm1", &["vm0>vm1"][..]),
+        ("vm2", "vm5", &["vm2:egress", "vm2>vm5", "out-of-r0:shared", "vm5:ingress"]),
+        ("vm2", "vm3", &["vm2:egress", "vm3:ingress"]),
+        ("vm6", "vm3", &["vm6:egress", "vm6>vm3", "vm3:ingress"]),
+    ] {
+        let ends = [from, to].map(|name| Endpoint::Host(host(&cluster, name)));
+        let crossed: Vec<String> = hops(&cluster, &ends).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(crossed, links, "{from} to {to}");
+    }
+}

@@ -5,4 +5,5 @@ mod examples;
 mod network;
 mod robust;
 mod schema;
+mod shared;
 mod support;

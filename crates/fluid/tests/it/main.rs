@@ -2,5 +2,6 @@
 
 mod allocation;
 mod golden;
+mod meshes;
 mod network;
 mod support;

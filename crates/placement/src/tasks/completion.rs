@@ -3,8 +3,12 @@
 //! the end.
 //!
 //! In the appendix's terms, the time of a link is E over R. S is a set of paths that share a bottleneck; here it is the
-//! set of paths that cross a link of the fabric. On a pipe mesh no two paths share a link; on a hose mesh the paths out
-//! of one host share one.
+//! set of paths that cross a link of the fabric: a pair of hosts, the link out of a source, or a shared link of a mesh.
+//! The appendix divides all bytes of a source by the rate of each of its paths. Here a slow path divides its own bytes
+//! only, because the source's other paths are not slower for it.
+//!
+//! The model is a lower bound on the time of transfers that share links max-min fairly. The two are equal if all
+//! transfers have the same bottleneck. Otherwise a link may idle while its transfers wait at other links.
 
 use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
 use leeward_ledger::View;

@@ -46,7 +46,7 @@ impl TaskPolicy for Random {
     }
 }
 
-fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
+pub(super) fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
     let mut capacity = CapacityCheck::new(context.pool, request);
     let mut draws = RequestDraws::new(context.seed, request.id);
     let hosts = context.pool.fabric().host_count() as u32;

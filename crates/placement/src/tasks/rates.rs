@@ -39,7 +39,7 @@ impl<'v, 'l> Rates<'v, 'l> {
         if from == to {
             return f64::INFINITY;
         }
-        if let Some(pair) = self.view.fabric().pair(from, to) {
+        if let Some(pair) = only_link(self.view.fabric(), from, to) {
             return self.of_link(pair);
         }
         self.path(from, to);
@@ -57,7 +57,9 @@ impl<'v, 'l> Rates<'v, 'l> {
 
     /// Upper bound on the rate of any transfer out of a host, in bit/s, to end a search early.
     pub fn bound(&mut self, from: HostId) -> f64 {
-        self.view.fabric().egress(from).map_or(f64::INFINITY, |link| self.of_link(link))
+        let fabric = self.view.fabric();
+        let egress = fabric.egress(from).filter(|_| !fabric.shares_machine(from));
+        egress.map_or(f64::INFINITY, |link| self.of_link(link))
     }
 
     /// Rate of one more transfer on a link, in bit/s.
@@ -89,7 +91,7 @@ impl<'v, 'l> Rates<'v, 'l> {
         self.hops.clear();
         self.path.clear();
         let fabric: &Fabric = self.view.fabric();
-        if let Some(pair) = fabric.pair(from, to) {
+        if let Some(pair) = only_link(fabric, from, to) {
             self.path.push(pair);
             return &self.path;
         }
@@ -101,4 +103,9 @@ impl<'v, 'l> Rates<'v, 'l> {
         self.path.extend(self.hops.iter().map(|hop| hop.resource).filter(counts));
         &self.path
     }
+}
+
+/// The only link between two hosts, on a pipe mesh without shared links; `None` elsewhere.
+fn only_link(fabric: &Fabric, from: HostId, to: HostId) -> Option<ResourceId> {
+    if fabric.has_mesh_links() { None } else { fabric.pair(from, to) }
 }

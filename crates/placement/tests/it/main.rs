@@ -6,6 +6,7 @@ mod constraints;
 mod copies;
 mod existing;
 mod matrix;
+mod meshes;
 mod moves;
 mod reevaluate;
 mod replicas;

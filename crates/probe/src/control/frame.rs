@@ -78,8 +78,11 @@ mod tests {
         let train = any::<[u32; 3]>().prop_flat_map(|[bursts, packets, bytes]| {
             any::<u64>().prop_map(move |gap_ns| Train { bursts, packets, bytes, gap_ns })
         });
-        let transfer =
-            any::<(u64, u32)>().prop_map(|(duration_ns, connections)| Transfer { duration_ns, connections });
+        let transfer = any::<(u64, u32)>().prop_map(|(duration_ns, connections)| Transfer {
+            duration_ns,
+            connections,
+            congestion: None,
+        });
         let order = prop_oneof![
             train.clone().prop_map(|train| Order::Train { train }),
             transfer.clone().prop_map(|transfer| Order::Transfer { transfer }),

@@ -1,11 +1,15 @@
 //! Bulk transfers over TCP: as many bytes as possible for some time, and the bytes received in every 10 ms.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, sockopt};
+
 use super::clock::Clock;
-use crate::train::Transfer;
+use crate::train::{Congestion, Transfer};
 use crate::transfer_report::SLOT_NS;
 
 const CHUNK: usize = 128 << 10;
@@ -18,6 +22,9 @@ const LATE_NS: u64 = 2_000_000_000;
 ///
 /// Returns the system's error; [`io::ErrorKind::TimedOut`] or `WouldBlock` if the peer accepts nothing.
 pub fn send(mut stream: TcpStream, transfer: &Transfer) -> io::Result<u64> {
+    if let Some(congestion) = transfer.congestion {
+        set_congestion(&stream, congestion)?;
+    }
     stream.set_write_timeout(Some(Duration::from_nanos(transfer.duration_ns + LATE_NS)))?;
     let zeros = vec![0; CHUNK];
     let clock = Clock::start();
@@ -26,6 +33,22 @@ pub fn send(mut stream: TcpStream, transfer: &Transfer) -> io::Result<u64> {
         sent += stream.write(&zeros)? as u64;
     }
     Ok(sent)
+}
+
+/// Sets the congestion control of a connection.
+fn set_congestion(stream: &TcpStream, congestion: Congestion) -> io::Result<()> {
+    let name = OsString::from(congestion.name());
+    setsockopt(stream, sockopt::TcpCongestion, &name).map_err(|error| {
+        let message = match error {
+            Errno::EPERM => "not allowed; add it to the sysctl net.ipv4.tcp_allowed_congestion_control",
+            Errno::ENOENT => "unknown; load its kernel module",
+            other => other.desc(),
+        };
+        io::Error::new(
+            io::Error::from(error).kind(),
+            format!("congestion control {}: {message}", congestion.name()),
+        )
+    })
 }
 
 /// Receives a transfer until its sender closes the connection, or until two seconds after the end of the transfer.

@@ -1,6 +1,6 @@
 //! Bottleneck survey: runs transfers on two paths at the same time to find paths that slow each other down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
 
@@ -9,11 +9,13 @@ use serde::Serialize;
 use super::mesh::check_hosts;
 use super::{Host, ProgressObserver, join, transfer};
 use crate::bottleneck::{
-    Comparison, PairResult, Path, PathPair, Protocol, between_four, compare, from_one, out_of_racks,
-    summarize,
+    Comparison, PairResult, Path, PathPair, Protocol, between_four, compare, from_one, summarize,
 };
 use crate::control::Secret;
 use crate::error::ProbeError;
+use crate::rules::{Level, leaves, out_of_racks, out_of_subtrees};
+use crate::shared_links::{Flow, Group, Observation, SharedLink, fit};
+use crate::topology::Topology;
 use crate::train::{Limits, Transfer};
 use crate::transfer_report::TransferReport;
 
@@ -38,14 +40,16 @@ pub struct Experiment {
     pub sum: f64,
 }
 
-/// Result for the uplink of a rack.
+/// Result for the link out of a rack or subtree.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct RackUplink {
-    /// Rack, by number.
-    pub rack: usize,
-    /// Experiment that represents all paths out of the rack.
+pub struct GroupUplink {
+    /// Kind of the group.
+    pub level: Level,
+    /// Rack or subtree, by number.
+    pub number: usize,
+    /// Experiment that represents all paths out of the group.
     pub experiment: Experiment,
-    /// True if the uplink is a bottleneck that such paths share.
+    /// True if the link is a bottleneck that such paths share.
     pub bottleneck: bool,
 }
 
@@ -60,8 +64,10 @@ pub struct Bottlenecks {
     pub from_one: Vec<Experiment>,
     /// Summary of the experiments.
     pub protocol: Protocol,
-    /// Uplinks of racks, if racks are known.
-    pub uplinks: Vec<RackUplink>,
+    /// Links out of racks and subtrees, if they are known.
+    pub uplinks: Vec<GroupUplink>,
+    /// Shared bottlenecks with their capacities, fitted to all experiments.
+    pub shared_links: Vec<SharedLink>,
     /// Errors that prevented transfers; their experiments are left out.
     pub errors: Vec<String>,
 }
@@ -85,9 +91,41 @@ fn longer(each: &Transfer) -> Transfer {
     Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }
 
+/// Pairs of paths to test: drawn between four hosts, drawn from one source, and out of racks and subtrees.
+struct Plan {
+    four: Vec<PathPair>,
+    one: Vec<PathPair>,
+    out: Vec<(Level, usize, PathPair)>,
+}
+
+impl Plan {
+    fn new(hosts: usize, topology: Option<&Topology>, count: usize, seed: u64) -> Plan {
+        let (four, one) = (between_four(hosts, count, seed), from_one(hosts, count, seed));
+        Plan { four, one, out: topology.map(out_of_groups).unwrap_or_default() }
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = &PathPair> {
+        self.four.iter().chain(&self.one).chain(self.out.iter().map(|(_, _, pair)| pair))
+    }
+
+    /// Paths that are measured alone: the first one of each pair.
+    fn paths(&self) -> BTreeSet<Path> {
+        self.pairs().map(|&(path, _)| path).collect()
+    }
+
+    fn steps(&self) -> usize {
+        self.paths().len() + self.pairs().count()
+    }
+}
+
+/// Number of steps of a search for bottlenecks with these arguments.
+pub fn bottleneck_steps(hosts: usize, topology: Option<&Topology>, count: usize, seed: u64) -> usize {
+    Plan::new(hosts, topology, count, seed).steps()
+}
+
 /// Searches for bottlenecks, one experiment at a time. Runs up to `count` experiments between four distinct hosts and
-/// up to `count` from one source (section 4.3), drawn by the seed. If racks are known, runs one more for each rack
-/// (section 3.3.2). After the first successful transfer, later failures do not end the survey.
+/// up to `count` from one source (section 4.3), drawn by the seed. If the topology is known, runs one more for each rack,
+/// and one for each subtree of several racks (section 3.3.2, rules 1 and 2). After the first successful transfer, later failures do not end the survey.
 ///
 /// # Errors
 ///
@@ -95,7 +133,7 @@ fn longer(each: &Transfer) -> Transfer {
 /// [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn bottlenecks(
     hosts: &[Host],
-    racks: Option<&[Vec<usize>]>,
+    topology: Option<&Topology>,
     each: &Transfer,
     count: usize,
     seed: u64,
@@ -105,17 +143,13 @@ pub fn bottlenecks(
     check_hosts(hosts, 3)?;
     check_bottlenecks(each)?;
     let longer = longer(each);
-    let four = between_four(hosts.len(), count, seed);
-    let one = from_one(hosts.len(), count, seed);
-    let out = racks.map(out_of_racks).unwrap_or_default();
-    let pairs = || four.iter().chain(&one).chain(out.iter().map(|(_, pair)| pair));
-    let paths: std::collections::BTreeSet<Path> = pairs().map(|&(path, _)| path).collect();
-    let steps = paths.len() + pairs().count();
+    let plan = Plan::new(hosts.len(), topology, count, seed);
+    let steps = plan.steps();
     let mut done = 0;
     let (mut alone, mut errors) = (BTreeMap::new(), Vec::new());
     let carry =
         |path: Path, what: &Transfer| transfer(&hosts[path.0].place(), &hosts[path.1].address, what, secret);
-    for path in paths {
+    for path in plan.paths() {
         match carry(path, each) {
             Ok(transferred) => drop(alone.insert(path, transferred)),
             Err(error) if alone.is_empty() => return Err(error),
@@ -149,12 +183,12 @@ pub fn bottlenecks(
     };
     let mut all =
         |pairs: &[PathPair]| pairs.iter().filter_map(&mut experiment).collect::<Result<Vec<_>, _>>();
-    let (between_four, from_one) = (all(&four)?, all(&one)?);
-    let uplinks = out.iter().filter_map(|(rack, pair)| {
-        let result = experiment(pair)?;
+    let (between_four, from_one) = (all(&plan.four)?, all(&plan.one)?);
+    let uplinks = plan.out.iter().filter_map(|&(level, number, pair)| {
+        let result = experiment(&pair)?;
         Some(result.map(|experiment| {
             let bottleneck = experiment.comparison.shares;
-            RackUplink { rack: *rack, experiment, bottleneck }
+            GroupUplink { level, number, experiment, bottleneck }
         }))
     });
     let uplinks = uplinks.collect::<Result<Vec<_>, ProbeError>>()?;
@@ -162,8 +196,68 @@ pub fn bottlenecks(
     if let Some(why) = errors.first().filter(|_| nothing) {
         return Err(ProbeError::Nothing(why.clone()));
     }
-    let protocol = protocol(&between_four, &from_one);
-    Ok(Bottlenecks { hosts: hosts.to_vec(), between_four, from_one, protocol, uplinks, errors })
+    let out_of_groups: Vec<_> = uplinks.iter().map(|uplink| uplink.experiment.clone()).collect();
+    let protocol = protocol(&between_four, &from_one, &out_of_groups);
+    let alone: BTreeMap<Path, f64> =
+        alone.into_iter().map(|(path, transferred)| (path, transferred.rate_bps())).collect();
+    let (hosts, shared_links) = (hosts.to_vec(), Vec::new());
+    let mut result = Bottlenecks { hosts, between_four, from_one, protocol, uplinks, shared_links, errors };
+    if let Some(topology) = topology {
+        result.shared_links = result.fit_shared_links(topology, &alone);
+    }
+    Ok(result)
+}
+
+/// Experiments for each rack and each subtree of several racks: the number of the group, and two paths out of it.
+fn out_of_groups(topology: &Topology) -> Vec<(Level, usize, PathPair)> {
+    let racks = out_of_racks(&topology.racks).into_iter().map(|(number, pair)| (Level::Rack, number, pair));
+    let subtrees = out_of_subtrees(&topology.racks, &topology.subtrees);
+    let subtrees = subtrees.into_iter().map(|(number, pair)| (Level::Subtree, number, pair));
+    racks.chain(subtrees).collect()
+}
+
+impl Bottlenecks {
+    /// True if the paths of a source share its rate. Experiments whose two paths share a link of a rack or subtree say
+    /// nothing. Without other experiments, sources are assumed to share, because each host has one interface.
+    pub fn sources_share(&self, topology: Option<&Topology>) -> bool {
+        let full = |path: Path| {
+            let found = self.uplinks.iter().filter(|uplink| uplink.bottleneck);
+            let mut groups = found.filter_map(|uplink| Some(group_of(topology?, uplink).hosts));
+            groups.any(|hosts| leaves(&hosts, path))
+        };
+        let counted = || self.from_one.iter().filter(|one| !(full(one.pair.0) && full(one.pair.1)));
+        let share = counted().filter(|one| one.comparison.shares).count();
+        2 * share >= counted().count()
+    }
+
+    /// Fits the capacities of the links that their experiments show to be bottlenecks.
+    fn fit_shared_links(&self, topology: &Topology, alone: &BTreeMap<Path, f64>) -> Vec<SharedLink> {
+        let full = self.uplinks.iter().filter(|uplink| uplink.bottleneck);
+        let groups: Vec<Group> = full.map(|uplink| group_of(topology, uplink)).collect();
+        let out = self.uplinks.iter().map(|uplink| &uplink.experiment);
+        let observe = |experiment: &Experiment| -> Observation {
+            let (first, second) = experiment.pair;
+            let Comparison { alone_bps, beside_bps, .. } = experiment.comparison;
+            let other_bps = (experiment.sum * alone_bps - beside_bps).max(0.0);
+            let second_alone = alone.get(&second).copied().unwrap_or(f64::INFINITY);
+            vec![
+                Flow { path: first, alone_bps, rate_bps: beside_bps },
+                Flow { path: second, alone_bps: second_alone, rate_bps: other_bps },
+            ]
+        };
+        let observations: Vec<_> =
+            self.between_four.iter().chain(&self.from_one).chain(out).map(observe).collect();
+        fit(&groups, &observations, self.sources_share(Some(topology)))
+    }
+}
+
+/// The hosts of a rack or subtree.
+fn group_of(topology: &Topology, uplink: &GroupUplink) -> Group {
+    let groups = match uplink.level {
+        Level::Rack => &topology.racks,
+        Level::Subtree => &topology.subtrees,
+    };
+    Group { level: uplink.level, hosts: groups[uplink.number].clone() }
 }
 
 impl Experiment {
@@ -185,12 +279,16 @@ impl Experiment {
     }
 }
 
-/// Summarizes experiments between four hosts and from one source.
-pub fn protocol(between_four: &[Experiment], from_one: &[Experiment]) -> Protocol {
+/// Summarizes experiments between four hosts, from one source, and out of racks and subtrees.
+pub fn protocol(
+    between_four: &[Experiment],
+    from_one: &[Experiment],
+    out_of_groups: &[Experiment],
+) -> Protocol {
     let results = |experiments: &[Experiment]| -> Vec<PairResult> {
         let one =
             |one: &Experiment| PairResult { pair: one.pair, shares: one.comparison.shares, sum: one.sum };
         experiments.iter().map(one).collect()
     };
-    summarize(&results(between_four), &results(from_one))
+    summarize(&results(between_four), &results(from_one), &results(out_of_groups))
 }

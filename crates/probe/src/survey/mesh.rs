@@ -92,6 +92,18 @@ pub struct HopMeasurement {
     pub topology: Topology,
 }
 
+impl HopMeasurement {
+    /// Paths of one hop, between hosts on one machine.
+    pub fn same_machine(&self) -> Vec<(usize, usize)> {
+        let rows = self.hops.iter().enumerate();
+        let of_row = |(from, row): (usize, &Vec<Option<u8>>)| {
+            let near = row.iter().enumerate().filter(move |&(to, hops)| to != from && *hops == Some(1));
+            near.map(move |(to, _)| (from, to)).collect::<Vec<_>>()
+        };
+        rows.flat_map(of_row).collect()
+    }
+}
+
 /// Counts the hops between all hosts and fits them to a tree.
 ///
 /// # Errors

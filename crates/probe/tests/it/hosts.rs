@@ -11,9 +11,9 @@ use leeward_probe::control::{
     Listener, MOST_BYTES, Order, Outcome, Peer, Place, Reply, Request, Secret, Stop, VERSION, order, read,
     write,
 };
-use leeward_probe::mesh::Shape;
+use leeward_probe::mesh::{Parts, Shape};
 use leeward_probe::survey::{self, Host as Named, Schedule};
-use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, TransferReport};
+use leeward_probe::{Congestion, Estimate, Limits, ProbeError, Train, Transfer, TransferReport};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -62,7 +62,8 @@ fn a_path_is_measured_from_here_and_between_two_others() {
 #[test]
 fn a_transfer_is_reported_by_slot_and_connection() {
     let (a, b) = (Host::start(None), Host::start(None));
-    let transfer = Order::Transfer { transfer: Transfer { duration_ns: 300_000_000, connections: 3 } };
+    let transfer =
+        Order::Transfer { transfer: Transfer { duration_ns: 300_000_000, connections: 3, congestion: None } };
     let outcome = order(&a.place(), &b.address, &transfer, &Secret::default()).unwrap();
     let Outcome::Transfer { transferred } = outcome else { panic!() };
     assert_eq!(transferred.slots.len(), 3);
@@ -144,7 +145,7 @@ fn receivers_refuse_trains_out_of_range() {
     let train = Train { bursts: 1000, packets: 10_000, ..Train::default() };
     let error = peer.request(&Request::ReceiveTrain { train }, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected at most 536870912"), "{error}");
-    let transfer = Transfer { duration_ns: u64::MAX, connections: 1 };
+    let transfer = Transfer { duration_ns: u64::MAX, connections: 1, congestion: None };
     let error = peer.request(&Request::ReceiveTransfer { transfer }, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected 0.1 to 60 s"), "{error}");
     assert_eq!(peer.request(&Request::Ping {}, Duration::ZERO).unwrap(), Reply::Pong {});
@@ -167,7 +168,7 @@ fn protocol_violations_are_refused_and_harmless() {
 
 #[test]
 fn impossible_replies_are_refused_at_once_in_a_short_line() {
-    let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+    let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1, congestion: None };
     let estimate = Estimate {
         rate_bps: -1.0,
         train_bps: 1e9,
@@ -286,7 +287,7 @@ fn a_mesh_is_measured_completely_with_progress() {
     let pairs: Vec<_> = meshed.paths.iter().map(|path| path.pair).collect();
     assert_eq!(pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
     assert_eq!(steps.last(), Some(&(6, 6)));
-    let text = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap();
+    let text = meshed.mesh().cluster("loopback", Shape::Pipe, &Parts::default()).unwrap();
     assert_eq!(text.matches("rate:").count(), 6, "{text}");
     let placed = survey::topology(&named(&hosts), &Secret::default(), &mut |_, _| Ok(())).unwrap();
     assert_eq!(placed.topology.racks, [[0, 1, 2]]);
@@ -302,7 +303,7 @@ fn an_unavailable_host_leaves_gaps_in_a_mesh_and_no_cluster() {
     let failed = |path: &&survey::PathMeasurement| path.error.is_some();
     let failed: Vec<_> = meshed.paths.iter().filter(failed).map(|path| path.pair).collect();
     assert_eq!(failed, [(0, 1), (0, 2), (1, 0), (2, 0)]);
-    let error = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap_err();
+    let error = meshed.mesh().cluster("loopback", Shape::Pipe, &Parts::default()).unwrap_err();
     assert_eq!(error.to_string(), "no rate from h0 to h1");
 }
 
@@ -323,10 +324,21 @@ fn one_path_is_surveyed_over_time() {
     let steady = steady.unwrap();
     assert_eq!((steady.samples.len(), steady.lags.len() <= 1), (4, true));
     let path = Some(1e12);
-    let cross =
-        survey::cross(&Place::Here, &b.address, 300_000_000, path, &secret, &mut |_, _| Ok(())).unwrap();
+    let cross = survey::cross(
+        &Place::Here,
+        &b.address,
+        300_000_000,
+        path,
+        Some(Congestion::Reno),
+        &secret,
+        &mut |_, _| Ok(()),
+    )
+    .unwrap();
     let equivalent = cross.cross.unwrap();
-    assert!(equivalent.connections > 0.0 && cross.each_bps.is_none(), "{cross:?}");
+    assert!(equivalent.connections > 0.0 && cross.advantage.is_some(), "{cross:?}");
+    let long =
+        survey::cross(&Place::Here, &b.address, 31_000_000_000, path, None, &secret, &mut |_, _| Ok(()));
+    assert!(long.unwrap_err().to_string().contains("at most 30 s"));
     let (least, most) = cross.plausible.unwrap();
     assert!(least <= most && cross.over_time.len() == 2, "{cross:?}");
 }
@@ -354,7 +366,7 @@ fn trains_are_calibrated_against_a_transfer() {
     let hosts = [Host::start(None), Host::start(None)];
     let named = named(&hosts);
     let grid = [Train { packets: 20, ..SHORT }, SHORT];
-    let bulk = Transfer { duration_ns: 200_000_000, connections: 1 };
+    let bulk = Transfer { duration_ns: 200_000_000, connections: 1, congestion: None };
     let paths = [(named[0].clone(), named[1].clone())];
     let calibration =
         survey::calibrate(&paths, &grid, &bulk, &Secret::default(), &mut |_, _| Ok(())).unwrap();
@@ -369,7 +381,7 @@ fn experiments_survive_a_host_that_leaves() {
     let hosts: Vec<_> = [("a", &a), ("b", &b), ("c", gone.as_ref().unwrap())]
         .map(|(name, host)| Named { name: name.to_owned(), address: host.address.clone() })
         .into();
-    let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
+    let each = Transfer { duration_ns: 1_500_000_000, connections: 1, congestion: None };
     let secret = Secret::default();
     // Four steps: two transfers alone, then two experiments with pairs. The host leaves after the third step.
     let result = survey::bottlenecks(&hosts, None, &each, 2, 1, &secret, &mut |done, steps| {
@@ -395,7 +407,7 @@ fn invalid_surveys_are_rejected_before_anything_is_sent() {
     assert_eq!(error(&[one.clone(), one.clone()]), "hosts: duplicate name `a`");
     let other = Named { name: "b".to_owned(), ..one.clone() };
     assert_eq!(error(&[one.clone(), other.clone()]), "hosts: `a` and `b` have the same address 127.0.0.1:1");
-    let short = Transfer { duration_ns: 1_000_000_000, connections: 1 };
+    let short = Transfer { duration_ns: 1_000_000_000, connections: 1, congestion: None };
     let third = Named { name: "c".to_owned(), address: "127.0.0.1:2".to_owned() };
     let fourth = Named { name: "d".to_owned(), address: "127.0.0.1:3".to_owned() };
     let result = survey::bottlenecks(&[one, third, fourth], None, &short, 20, 1, &secret, &mut |_, _| Ok(()));

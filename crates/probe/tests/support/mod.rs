@@ -240,7 +240,7 @@ impl Network {
         seconds: f64,
         connections: u32,
     ) -> TransferReport {
-        let transfer = Transfer { duration_ns: (seconds * 1e9) as u64, connections };
+        let transfer = Transfer { duration_ns: (seconds * 1e9) as u64, connections, congestion: None };
         match self.order(from, to, &Order::Transfer { transfer }) {
             Outcome::Transfer { transferred } => transferred,
             other => panic!("{other:?}"),

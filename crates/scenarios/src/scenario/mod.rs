@@ -117,6 +117,11 @@ impl Scenario {
             return Err(error("cluster", message).at(&read.cluster));
         }
         let cluster = Cluster::from_file(&cluster_path.to_string_lossy())?;
+        if !cluster.cross_traffic.is_empty() {
+            let message =
+                "`cross_traffic` of the cluster has no effect in a simulation; use a workload instead";
+            return Err(error("cluster", message.to_owned()).at(&read.cluster));
+        }
         let (horizon, sample, warmup) = (read.horizon.value, read.sample.value, read.warmup.value);
         if horizon.0 == 0 || horizon > LONGEST {
             let message = format!("{horizon}: expected a positive time, up to {LONGEST}");

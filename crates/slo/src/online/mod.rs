@@ -140,7 +140,7 @@ fn levels(fabric: &Fabric) -> Result<u32, Rejected> {
 fn passable(cluster: &Cluster) -> Cluster {
     let all = cluster.capacities.as_slice().iter();
     let capacities = all.map(|capacity| Load(capacity.0.max(BITS_PER_BYTE as i64)));
-    Cluster { fabric: cluster.fabric.clone(), capacities: Capacities::new(capacities.collect()) }
+    Cluster { capacities: Capacities::new(capacities.collect()), ..cluster.clone() }
 }
 
 /// A promise of a system, to be converted to an answer and to ledger entries.

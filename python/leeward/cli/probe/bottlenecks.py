@@ -28,6 +28,20 @@ Examples:
 An experiment runs a transfer alone, and then the same transfer beside another one. Experiments run one at a
 time; with the defaults and four hosts they take about two minutes.
 """
+PairsOption = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        parser=whole_number(1, 10_000),
+        help="Number of pairs of paths between four hosts, and number of pairs from one source.",
+    ),
+]
+ExperimentOption = Annotated[
+    str, typer.Option("--for", metavar="DURATION", help="Length of a transfer, 1.5s to 59.5s.")
+]
+PairsSeedOption = Annotated[
+    int, typer.Option(metavar="N", parser=parse_seed, help="Seed of the draw of pairs.")
+]
 KINDS = {
     "hose": "a hose: each source has a rate that its paths share",
     "pipe": "pipes: each path has a rate of its own",
@@ -38,20 +52,11 @@ KINDS = {
 
 def bottlenecks(
     hosts: HostsOption,
-    pairs: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            parser=whole_number(1, 10_000),
-            help="Number of pairs of paths between four hosts, and number of pairs from one source.",
-        ),
-    ] = 20,
-    duration: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="Length of a transfer, 1.5s to 59.5s.")
-    ] = "3s",
-    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of the draw of pairs.")] = 1,
+    pairs: PairsOption = 20,
+    duration: ExperimentOption = "3s",
+    seed: PairsSeedOption = 1,
     hops: Annotated[
-        bool, typer.Option("--hops", help="Count hops too, and measure the link out of each rack.")
+        bool, typer.Option("--hops", help="Count hops too, and measure the links out of racks and subtrees.")
     ] = False,
     secret: SecretOption = None,
     controller: ByControllerOption = None,
@@ -79,16 +84,17 @@ def bottlenecks(
                 progress=on_progress,
             )
     if not print_data(output, result, _experiments(result), COLUMNS["probe bottlenecks"]):
-        _print(result)
+        print_bottlenecks(result)
     report_failures(result["errors"], "transfers failed; their experiments are left out")
 
 
 def _experiments(result: dict[str, Any]) -> list[dict[str, Any]]:
-    uplinks = [one["experiment"] for one in result["uplinks"]]
+    uplinks = [one["experiment"] for one in (*result["uplinks"], *result["subtrees"])]
     return [*result["between_four"], *result["from_one"], *uplinks]
 
 
-def _print(result: dict[str, Any]) -> None:
+def print_bottlenecks(result: dict[str, Any]) -> None:
+    """Prints the experiments, the shared links, and the kind of network."""
     print_table(
         ("PATH", "BESIDE", "ALONE", "THEN", "FELL BY", "TOGETHER", "SHARE"),
         "<<>>>><",
@@ -97,10 +103,12 @@ def _print(result: dict[str, Any]) -> None:
     print()
     for words, key in (("between four hosts", "between_four"), ("from one source", "from_one")):
         print_text(f"{words}: {result[f'{key}_share']} of {len(result[key])} take from each other")
-    for one in result["uplinks"]:
-        print_text(
-            f"link out of rack r{one['rack']}: {'a bottleneck' if one['bottleneck'] else 'no bottleneck'}"
-        )
+    for group, key, letter in (("rack", "uplinks", "r"), ("subtree", "subtrees", "s")):
+        for one in result[key]:
+            found = "a bottleneck" if one["bottleneck"] else "no bottleneck"
+            print_text(f"link out of {group} {letter}{one[group]}: {found}")
+    for one in result["shared_links"]:
+        print_text(f"paths out of {', '.join(one['hosts'])} share {rate_text(one['rate_bps'])}")
     if result["kind"]:
         print_text(f"the network is {KINDS[result['kind']]}")
     else:

@@ -11,6 +11,12 @@ from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import choice_option, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.probe.bottlenecks import (
+    ExperimentOption,
+    PairsOption,
+    PairsSeedOption,
+    print_bottlenecks,
+)
 from leeward.cli.probe.by_controller import (
     AT_ONCE,
     ByControllerOption,
@@ -30,6 +36,7 @@ from leeward.cli.probe.options import (
     Shape,
     hosts_of,
     remarks,
+    report_failures,
     secret_of,
     survey_progress,
 )
@@ -39,10 +46,11 @@ from leeward.probe import Train
 EXAMPLES = """\b
 Examples:
   leeward probe mesh --hosts 10.0.0.1,10.0.0.2,10.0.0.3
-  leeward probe mesh --hosts a=10.0.0.1,b=10.0.0.2,c=10.0.0.3 --shape hose --hops --out measured.yaml
+  leeward probe mesh --hosts a=10.0.0.1,b=10.0.0.2,c=10.0.0.3 --hops --bottlenecks --out measured.yaml
   leeward probe mesh --hosts a,b,c --controller https://leeward:7600 --token-file admin.token --keep
 
---out writes a cluster file for `leeward place tasks`; its --policy choreo accepts the file too.
+--out writes a cluster file for `leeward place tasks`. With --bottlenecks, the file also has the limits of
+sources and the links that paths share; experiments with two transfers at a time find them.
 """
 
 
@@ -53,16 +61,27 @@ def mesh(
         typer.Option(metavar="FILE", parser=parse_path, help="Cluster file to write.", show_default=False),
     ] = None,
     shape: Annotated[
-        Shape,
+        Shape | None,
         choice_option(
             Shape,
-            description="Shape of the cluster: a rate for each pair of hosts (pipe) or each source (hose).",
+            description="Shape of the cluster: a rate for each pair of hosts (pipe), or also a limit of each"
+            " source (hose). By default the shape that --bottlenecks finds, or pipe.",
         ),
-    ] = Shape.pipe,
+    ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "measured",
     hops: Annotated[
         bool, typer.Option("--hops", help="Count hops too, so that the cluster file has racks.")
     ] = False,
+    bottlenecks: Annotated[
+        bool,
+        typer.Option(
+            "--bottlenecks",
+            help="Search for shared bottlenecks too, so that the cluster file has shared links.",
+        ),
+    ] = False,
+    pairs: PairsOption = 20,
+    duration: ExperimentOption = "3s",
+    seed: PairsSeedOption = 1,
     at_once: Annotated[
         int,
         typer.Option(
@@ -95,7 +114,10 @@ def mesh(
         check_file(out, "--out")
     keep_error: str | None = None
     if controller:
-        options: dict[str, Any] = {"hops": hops, "shape": shape.value, "name": name, "keep": keep}
+        options: dict[str, Any] = {"hops": hops, "name": name, "keep": keep}
+        options["shape"] = shape.value if shape else None
+        if bottlenecks:
+            options["bottlenecks"] = {"duration": duration, "pairs": pairs, "seed": seed}
         options["at_once"] = min(at_once, AT_ONCE)
         train, names = train_of(bursts, packets, payload, gap), hosts_in_cluster(hosts)
         access = (controller, token_file, ca, secret)
@@ -111,29 +133,19 @@ def mesh(
                 train=Train(bursts, packets, payload, gap),
                 at_once=at_once,
                 hops=hops,
-                shape=shape.value,
+                bottlenecks=bottlenecks,
+                duration=duration,
+                pairs=pairs,
+                seed=seed,
+                shape=shape.value if shape else None,
                 name=name,
                 secret=key,
                 progress=on_progress,
             )
     if not print_data(output, result, "paths", COLUMNS["probe mesh"]):
-        print_table(
-            ("FROM", "TO", "RATE", "LOSS", "NOTE"),
-            "<<>><",
-            [
-                (
-                    one["from"],
-                    one["to"],
-                    rate_text(one["rate_bps"]),
-                    percent_text(one["loss"]),
-                    remarks(one),
-                )
-                for one in result["paths"]
-            ],
-        )
-        if result["topology"]:
-            print()
-            print_topology(result["topology"])
+        _print(result)
+    if result["bottlenecks"]:
+        report_failures(result["bottlenecks"]["errors"], "transfers failed; their experiments are left out")
     failures = [one for one in result["paths"] if one["error"]]
     if failures:
         print_error(f"{len(failures)} of {len(result['paths'])} paths could not be measured")
@@ -148,3 +160,20 @@ def mesh(
             temporary.write_text(result["cluster"], encoding="utf-8")
         print_note(f"\nwrote {out}")
         print_note("hint: the file has no processors; to place tasks, add those of each host: `cpus: 4`")
+
+
+def _print(result: dict[str, Any]) -> None:
+    print_table(
+        ("FROM", "TO", "RATE", "LOSS", "NOTE"),
+        "<<>><",
+        [
+            (one["from"], one["to"], rate_text(one["rate_bps"]), percent_text(one["loss"]), remarks(one))
+            for one in result["paths"]
+        ],
+    )
+    if result["topology"]:
+        print()
+        print_topology(result["topology"])
+    if result["bottlenecks"]:
+        print()
+        print_bottlenecks(result["bottlenecks"])

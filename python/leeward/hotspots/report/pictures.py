@@ -13,7 +13,13 @@ from leeward.report.style import SETTINGS, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SECTIONS = {"host-ToR": "#6f6f6f", "ToR-pod": "#c4411d", "pod-core": "#0b62a4", "pair": "#2f7d32"}
+SECTIONS = {
+    "host-ToR": "#6f6f6f",
+    "ToR-pod": "#c4411d",
+    "pod-core": "#0b62a4",
+    "pair": "#2f7d32",
+    "shared": "#8e44ad",
+}
 """One colour for each cross-section, and a line for each direction."""
 LINES = {"up": "-", "down": "--", "one-way": "-"}
 RACKS = 60

@@ -100,7 +100,7 @@ impl<'a> Driver<'a> {
         policy: &PolicySpec,
         seed: u64,
     ) -> Result<Driver<'a>, RunError> {
-        let Cluster { fabric, capacities } = &scenario.cluster;
+        let Cluster { fabric, capacities, .. } = &scenario.cluster;
         let ledger = Ledger::new(fabric.clone(), capacities, scenario.ledger.clone())?;
         let tasks = Some(tasks::REGISTRY.make(&policy.name, &policy.settings)?);
         let policies = Policies { tasks, ..Policies::default() };

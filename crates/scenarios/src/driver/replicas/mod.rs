@@ -110,7 +110,7 @@ impl<'a> Driver<'a> {
         policy: &PolicySpec,
         seed: u64,
     ) -> Result<Driver<'a>, RunError> {
-        let Cluster { fabric, capacities } = &scenario.cluster;
+        let Cluster { fabric, capacities, .. } = &scenario.cluster;
         let ledger = Ledger::new(fabric.clone(), capacities, scenario.ledger.clone())?;
         let policy = replicas::REGISTRY.make(&policy.name, &policy.settings)?;
         Ok(Driver {

@@ -1,16 +1,21 @@
 //! Reports of surveys for programs and people: hosts by name, and times in seconds. Commands and the service use the
 //! same reports.
 
+mod bottlenecks;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::bottleneck::Kind;
 use crate::control::{Place, Secret};
 use crate::error::ProbeError;
 use crate::estimate::Estimate;
-use crate::mesh::Shape;
-use crate::survey::{self, Experiment, HopMeasurement, Host, ProgressObserver};
-use crate::train::{Train, Transfer};
+use crate::mesh::{Parts, Shape};
+use crate::survey::{self, HopMeasurement, Host, ProgressObserver};
+use crate::train::Train;
+
+pub use bottlenecks::{
+    BottleneckOptions, Bottlenecks, Ends, PairResult, SharedLink, SubtreeUplink, Uplink, bottlenecks,
+};
 
 /// Measurement of a path by a train. If it failed, all fields except `from`, `to` and `error` are null.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
@@ -58,6 +63,8 @@ pub struct Mesh {
     pub paths: Vec<Path>,
     /// Position of the hosts by hop counts; null if hops were not counted.
     pub topology: Option<Topology>,
+    /// Paths that slow each other down; null if the survey did not search for them.
+    pub bottlenecks: Option<Bottlenecks>,
     /// Text of a cluster file; null if a path could not be measured.
     pub cluster: Option<String>,
 }
@@ -89,73 +96,6 @@ pub struct Misfit {
     pub hops: Option<u8>,
     /// Description of the contradiction.
     pub why: String,
-}
-
-/// Two ends of a path.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub struct Ends {
-    /// Source host.
-    pub from: String,
-    /// Destination host.
-    pub to: String,
-}
-
-/// Rate of a transfer alone and beside another.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Tried")]
-pub struct PairResult {
-    /// Path of the transfer.
-    pub path: Ends,
-    /// Path of the other transfer.
-    pub beside: Ends,
-    /// Rate alone, in bits per second.
-    pub alone_bps: f64,
-    /// Rate beside the other transfer, in bits per second.
-    pub beside_bps: f64,
-    /// Standard deviation of the windows of the transfer alone, in bits per second.
-    pub noise_bps: f64,
-    /// Relative fall of the rate; negative if it rose.
-    pub fall: f64,
-    /// Sum of both rates relative to the rate alone.
-    pub sum: f64,
-    /// True if the fall is significant, so that the two paths share a bottleneck.
-    pub shares: bool,
-}
-
-/// Result for the uplink of a rack.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Uplink {
-    /// Rack, by number.
-    pub rack: usize,
-    /// True if paths out of the rack share the uplink as a bottleneck.
-    pub bottleneck: bool,
-    /// Experiment that represents all paths out of the rack.
-    pub experiment: PairResult,
-}
-
-/// Paths that slow each other down.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Bottlenecks {
-    /// Hosts.
-    pub hosts: Vec<Host>,
-    /// Experiments with pairs of paths between four distinct hosts.
-    pub between_four: Vec<PairResult>,
-    /// Experiments with pairs of paths from one source.
-    pub from_one: Vec<PairResult>,
-    /// Number of experiments between four hosts with a significant fall.
-    pub between_four_share: usize,
-    /// Number of experiments from one source with a significant fall.
-    pub from_one_share: usize,
-    /// Mean sum of the rates of two transfers from one source, relative to the rate of one alone.
-    pub sum: Option<f64>,
-    /// Kind of network; null if either type of experiment is missing.
-    pub kind: Option<Kind>,
-    /// Uplinks of racks, if hops were counted.
-    pub uplinks: Vec<Uplink>,
-    /// Errors that prevented transfers; their experiments are left out.
-    pub errors: Vec<String>,
-    /// Position of the hosts by hop counts; null if hops were not counted.
-    pub topology: Option<Topology>,
 }
 
 impl Path {
@@ -237,94 +177,59 @@ pub struct MeshOptions {
     pub at_once: usize,
     /// If true, also counts hops, so that the cluster file has racks.
     pub hops: bool,
-    /// Shape of the cluster file.
-    pub shape: Shape,
+    /// Search for shared bottlenecks, for the cluster file; `None` for none.
+    pub bottlenecks: Option<BottleneckOptions>,
+    /// Shape of the cluster file; `None` for the shape that the search for bottlenecks finds, or a pipe without a search.
+    pub shape: Option<Shape>,
     /// Name of the cluster.
     pub name: String,
 }
 
-/// Measures every path between hosts.
+/// Measures every path between hosts, and then searches for bottlenecks if requested.
 ///
 /// # Errors
 ///
-/// Fails as [`survey::mesh`] and [`survey::topology`] do. The failure of a single path is no error.
+/// Fails as [`survey::mesh`], [`survey::topology`] and [`survey::bottlenecks`] do. The failure of a single path is no
+/// error.
 pub fn mesh(
     hosts: &[Host],
     options: &MeshOptions,
     secret: &Secret,
     progress: &mut ProgressObserver<'_>,
 ) -> Result<Mesh, ProbeError> {
-    let placed = count_hops(options.hops, hosts, secret, progress)?;
-    let meshed = survey::mesh(hosts, &options.train, options.at_once, secret, progress)?;
-    let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
+    let wanted = options.bottlenecks.as_ref();
+    let hops = options.hops || wanted.is_some_and(|wanted| wanted.hops);
+    let placed = count_hops(hops, hosts, secret, progress)?;
+    let topology = placed.as_ref().map(|placed| &placed.topology);
+    // Both surveys are one for the observer.
+    let more =
+        wanted.map_or(0, |wanted| survey::bottleneck_steps(hosts.len(), topology, wanted.pairs, wanted.seed));
+    let mut first = |done, total| progress(done, total + more);
+    let meshed = survey::mesh(hosts, &options.train, options.at_once, secret, &mut first)?;
+    let search = |wanted: &BottleneckOptions| {
+        let BottleneckOptions { each, pairs, seed, .. } = wanted;
+        let before = meshed.paths.len();
+        let mut second = |done, total| progress(before + done, before + total);
+        survey::bottlenecks(hosts, topology, each, *pairs, *seed, secret, &mut second)
+    };
+    let found = wanted.map(search).transpose()?;
     let path = |path: &survey::PathMeasurement| {
         let (from, to) = path.pair;
         Path::new(&hosts[from].name, &hosts[to].name, path.estimate.as_ref(), path.error.as_deref())
+    };
+    let sources_share = found.as_ref().is_some_and(|found| found.sources_share(topology));
+    let shape = options.shape.unwrap_or(if sources_share { Shape::Hose } else { Shape::Pipe });
+    let parts = Parts {
+        racks: topology.map(|topology| topology.racks.clone()),
+        same_machine: placed.as_ref().map(HopMeasurement::same_machine).unwrap_or_default(),
+        shared_links: found.as_ref().map(|found| found.shared_links.clone()).unwrap_or_default(),
     };
     Ok(Mesh {
         hosts: hosts.to_vec(),
         paths: meshed.paths.iter().map(path).collect(),
         topology: placed.as_ref().map(|placed| Topology::new(hosts, placed)),
-        cluster: meshed.mesh().cluster(&options.name, options.shape, racks).ok(),
-    })
-}
-
-/// Parameters of a bottleneck survey.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BottleneckOptions {
-    /// Transfer of each experiment.
-    pub each: Transfer,
-    /// Number of pairs of paths between four hosts, and of pairs from one source.
-    pub pairs: usize,
-    /// Seed for drawing the pairs.
-    pub seed: u64,
-    /// If true, also counts hops, so that the survey tests the uplinks of racks.
-    pub hops: bool,
-}
-
-/// Searches for paths that slow each other down.
-///
-/// # Errors
-///
-/// Fails as [`survey::bottlenecks`] and [`survey::topology`] do.
-pub fn bottlenecks(
-    hosts: &[Host],
-    options: &BottleneckOptions,
-    secret: &Secret,
-    progress: &mut ProgressObserver<'_>,
-) -> Result<Bottlenecks, ProbeError> {
-    let BottleneckOptions { each, pairs, seed, hops } = options;
-    let placed = count_hops(*hops, hosts, secret, progress)?;
-    let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
-    let found = survey::bottlenecks(hosts, racks, each, *pairs, *seed, secret, progress)?;
-    let ends =
-        |(from, to): (usize, usize)| Ends { from: hosts[from].name.clone(), to: hosts[to].name.clone() };
-    let result = |one: &Experiment| PairResult {
-        path: ends(one.pair.0),
-        beside: ends(one.pair.1),
-        alone_bps: one.comparison.alone_bps,
-        beside_bps: one.comparison.beside_bps,
-        noise_bps: one.comparison.noise_bps,
-        fall: one.comparison.fall,
-        sum: one.sum,
-        shares: one.comparison.shares,
-    };
-    let uplink = |one: &survey::RackUplink| Uplink {
-        rack: one.rack,
-        bottleneck: one.bottleneck,
-        experiment: result(&one.experiment),
-    };
-    Ok(Bottlenecks {
-        hosts: hosts.to_vec(),
-        between_four: found.between_four.iter().map(result).collect(),
-        from_one: found.from_one.iter().map(result).collect(),
-        between_four_share: found.protocol.between_four.1,
-        from_one_share: found.protocol.from_one.1,
-        sum: found.protocol.sum,
-        kind: found.protocol.kind,
-        uplinks: found.uplinks.iter().map(uplink).collect(),
-        errors: found.errors,
-        topology: placed.as_ref().map(|placed| Topology::new(hosts, placed)),
+        bottlenecks: found.as_ref().map(|found| Bottlenecks::new(hosts, found, placed.as_ref())),
+        cluster: meshed.mesh().cluster(&options.name, shape, &parts).ok(),
     })
 }
 
