@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -292,3 +293,467 @@ def test_ping_reads_the_virtual_round_trip(parts: Path, hosts: tuple[str, str]) 
         run(*f"tc -n {hosts[0]} qdisc del dev cable root".split())
     assert plain > 50
     assert virtual * 4 == pytest.approx(plain, rel=TOLERANCE)
+
+
+# BPF.
+
+
+@pytest.fixture
+def cgroup() -> Iterator[Path]:
+    """A cgroup of version 2."""
+    require_root()
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    roots = [fields[1] for fields in mounts if fields[2] == "cgroup2"]
+    if not roots:
+        lack("no cgroup2 file system is mounted")
+    group = Path(roots[0]) / f"leeward-kernel-{OWN}"
+    group.mkdir()
+    yield group
+    for _ in range(50):
+        # Processes leave a cgroup a little after their end.
+        try:
+            group.rmdir()
+            return
+        except OSError:
+            time.sleep(0.1)
+    group.rmdir()
+
+
+@contextmanager
+def loaded(loader: Path, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """The loader, ready. Its standard output remains to be read after the `with` block."""
+    with server(*map(str, (loader, *arguments)), ready="ready", stdin=subprocess.PIPE) as program:
+        yield program
+
+
+def end(program: subprocess.Popen[str]) -> dict[str, dict[str, int]]:
+    """Ends the loader by its standard input, and returns its counters."""
+    rest, _ = program.communicate(timeout=20)
+    assert program.returncode == 0, rest
+    counters = {}
+    for line in rest.splitlines():
+        part, *values = line.split()
+        counters[part] = {key: int(value) for key, value in (item.split("=") for item in values)}
+    return counters
+
+
+def controls() -> list[str]:
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+
+
+def inside(cgroup: Path, *command: str | Path) -> list[str]:
+    """The command, in a cgroup."""
+    return ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(cgroup), *map(str, command)]
+
+
+def name_of(part: str) -> str:
+    return f"{part}_{OWN}"
+
+
+def refuse(loader: Path, *arguments: str | Path) -> str:
+    """The one line that the loader prints when it fails."""
+    result = subprocess.run(
+        [str(part) for part in (loader, *arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("leeward-bpf: ") and result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def test_all_that_the_loader_attaches_goes_with_it(loader: Path, cgroup: Path, tmp_path: Path) -> None:
+    require("bpftool")
+    arguments = (
+        "--cgroup", cgroup, "--timers", "rto_min_us=100000,delack_max_us=40000", "--retcp", name_of("re"),
+        "--tdtcp", name_of("td"), "--adu", tmp_path / "socket",
+    )  # fmt: skip
+    for stop in ("input", signal.SIGTERM, signal.SIGKILL):
+        with loaded(loader, *arguments) as program:
+            assert {name_of("re"), name_of("td")} <= set(controls())
+            assert len(json.loads(run("bpftool", "-j", "cgroup", "show", cgroup))) >= 5
+            if stop == "input":
+                assert set(end(program)) == {"timers", "retcp", "tdtcp"}
+            else:
+                program.send_signal(stop)
+                program.communicate(timeout=20)
+        # The kernel frees links after their process has ended.
+        for _ in range(50):
+            if not {name_of("re"), name_of("td")} & set(controls()):
+                break
+            time.sleep(0.1)
+        assert not {name_of("re"), name_of("td")} & set(controls()), stop
+        assert not json.loads(run("bpftool", "-j", "cgroup", "show", cgroup) or "[]"), stop
+
+
+def test_the_loader_says_why_it_fails(loader: Path, cgroup: Path, tmp_path: Path) -> None:
+    assert "--cgroup is required" in refuse(loader, "--retcp", "x")
+    assert "nothing to load" in refuse(loader, "--cgroup", cgroup)
+    assert "No such file" in refuse(loader, "--cgroup", tmp_path / "none", "--retcp", "x")
+    assert "is not in a cgroup2 file system" in refuse(loader, "--cgroup", tmp_path, "--retcp", "x")
+    assert "1 to 15 letters" in refuse(loader, "--cgroup", cgroup, "--retcp", "x" * 16)
+    assert "alpha must be at least 1" in refuse(loader, "--cgroup", cgroup, "--retcp", "x,alpha=0.5")
+    assert "beta must be at most 1" in refuse(loader, "--cgroup", cgroup, "--retcp", "x,beta=1.5")
+    assert "unknown key: gamma" in refuse(loader, "--cgroup", cgroup, "--retcp", "x,gamma=1")
+    assert "at most 200000" in refuse(loader, "--cgroup", cgroup, "--timers", "rto_min_us=400000")
+    assert "retcp.bpf.o: No such file" in refuse(loader, "--cgroup", cgroup, "--retcp", "x", "--objects", tmp_path)
+    assert "in use on this machine: reno" in refuse(loader, "--cgroup", cgroup, "--retcp", "reno")
+    with loaded(loader, "--cgroup", cgroup, "--retcp", name_of("re")):
+        assert f"in use on this machine: {name_of('re')}" in refuse(
+            loader, "--cgroup", cgroup, "--tdtcp", name_of("re")
+        )
+
+
+PAIR = """
+import json, os, socket, struct, subprocess, sys
+import time
+
+end = socket.create_connection(("10.78.0.2", 7000))
+def info():
+    values = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    numbers = struct.unpack("8B24I", values)
+    # Retransmission timeout in us, window in segments, threshold, and total of retransmissions.
+    return {"rto": numbers[8], "window": numbers[8 + 18], "threshold": numbers[8 + 17], "again": numbers[8 + 23]}
+def exchange(count, pause=0.002):
+    for _ in range(count):
+        end.sendall(b"x")
+        end.recv(1)
+        time.sleep(pause)
+def echo(on):
+    kind = "add" if on else "del"
+    filter = "bpf da obj ECHO sec tc" if on else ""
+    subprocess.run(f"tc -n PEER filter {kind} dev cable egress pref 1 {filter}".split(), check=True)
+"""
+"""A client that exchanges bytes with a server, and sets and clears the echo bit of the packets that it receives."""
+
+SERVER = """
+import socket, threading
+listener = socket.create_server(("10.78.0.2", 7000))
+print("listening", flush=True)
+end, _ = listener.accept()
+# A run of n bytes is answered by one.
+while data := end.recv(1 << 20):
+    end.sendall(b"y")
+"""
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory, loader: Path) -> Path:
+    """The program that sets the echo bit."""
+    out = tmp_path_factory.mktemp("echo") / "echo.bpf.o"
+    folder = f"-I/usr/include/{run('cc', '-print-multiarch').strip()}"
+    run("clang", "-O2", "-g", "-target", "bpf", "-mcpu=v3", folder, "-c", "-o", out, TESTS / "echo.bpf.c")
+    return out
+
+
+def converse(
+    hosts: tuple[str, str], cgroup: Path, classifier: Path, control: str | None, script: str
+) -> dict[str, list[int]]:
+    """Runs a script of a client in the cgroup, and returns what it prints in JSON."""
+    run(*f"tc -n {hosts[1]} qdisc add dev cable clsact".split())
+    try:
+        with server(*inside(cgroup, *within(hosts[1], sys.executable, "-c", SERVER)), ready="listening"):
+            code = PAIR.replace("PEER", hosts[1]).replace("ECHO", str(classifier))
+            # The client moves itself after the congestion control of its namespace is set.
+            if control:
+                run(*within(hosts[0], "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={control}"))
+            output = run(*inside(cgroup, *within(hosts[0], sys.executable, "-c", code + script)))
+    finally:
+        run(*f"tc -n {hosts[1]} qdisc del dev cable clsact".split())
+        run(*within(hosts[0], "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"))
+    result: dict[str, list[int]] = json.loads(output)
+    return result
+
+
+def test_timers_apply_to_both_sides(
+    loader: Path, cgroup: Path, hosts: tuple[str, str], classifier: Path
+) -> None:
+    script = "exchange(80)\nprint(json.dumps(info()))"
+    with loaded(loader, "--cgroup", cgroup, "--timers", "rto_min_us=48000,delack_max_us=20000,initial_window=33") as program:
+        timers = converse(hosts, cgroup, classifier, "reno", script)
+        assert end(program) == {"timers": {"connections": 2, "rejected": 0}}
+    plain = converse(hosts, cgroup, classifier, "reno", script)
+    assert plain["rto"] > 200000
+    assert 48000 <= timers["rto"] < 80000
+    assert timers["window"] >= 33 > plain["window"]
+
+
+@pytest.mark.parametrize(("alpha", "beta", "windows"), [("2", "0.5", [10, 20, 10, 20, 10]), ("1.5", "0.1", [10, 15, 2, 3, 2])])
+def test_retcp_scales_the_window_when_the_echo_changes(
+    loader: Path, cgroup: Path, hosts: tuple[str, str], classifier: Path, alpha: str, beta: str, windows: list[int]
+) -> None:
+    # A byte at a time does not fill the window, so that nothing but the echo changes it.
+    script = (
+        "seen = []\n"
+        "for on in (None, True, False, True, False):\n"
+        "    if on is not None: echo(on)\n"
+        "    exchange(10); seen.append(info()['window'])\n"
+        "print(json.dumps(seen))"
+    )
+    with loaded(loader, "--cgroup", cgroup, "--retcp", f"{name_of('re')},alpha={alpha},beta={beta}") as program:
+        assert converse(hosts, cgroup, classifier, name_of("re"), script) == windows
+        assert end(program) == {"retcp": {"ups": 2, "downs": 2}}
+
+
+def test_retcp_repairs_losses_and_keeps_the_link_busy(
+    loader: Path, cgroup: Path, hosts: tuple[str, str], classifier: Path
+) -> None:
+    script = (
+        "import threading\n"
+        "bytes_sent, stop = 0, time.monotonic() + 6\n"
+        "def toggle():\n"
+        "    for step in range(20):\n"
+        "        time.sleep(0.25); echo(step % 2 == 0)\n"
+        "def drain():\n"
+        "    while end.recv(1 << 16): pass\n"
+        "threading.Thread(target=toggle, daemon=True).start(); threading.Thread(target=drain, daemon=True).start()\n"
+        "start, windows = time.monotonic(), []\n"
+        "while time.monotonic() < stop:\n"
+        "    bytes_sent += end.send(bytes(65536)); windows.append(info()['window'])\n"
+        "print(json.dumps([bytes_sent * 8 / (time.monotonic() - start), info()['again'], max(windows), info()['threshold']]))"
+    )
+    run(*f"tc -n {hosts[0]} qdisc add dev cable root tbf rate 100mbit burst 16kb limit 40kb".split())
+    try:
+        with loaded(loader, "--cgroup", cgroup, "--retcp", name_of("re")) as program:
+            rate, again, most, threshold = converse(hosts, cgroup, classifier, name_of("re"), script)
+            counters = end(program)["retcp"]
+    finally:
+        run(*f"tc -n {hosts[0]} qdisc del dev cable root".split())
+    # A repair that spans a circuit hides both of its transitions.
+    assert 8 <= counters["ups"] <= 10 and counters["ups"] - counters["downs"] in (0, 1)
+    assert again > 0
+    assert threshold < 0x7FFFFFFF
+    assert most < 500
+    assert rate > 85e6
+
+
+def test_tdtcp_has_a_window_for_each_kind_of_path(
+    loader: Path, cgroup: Path, hosts: tuple[str, str], classifier: Path
+) -> None:
+    script = (
+        "seen = []\n"
+        "for _ in range(6):\n"
+        "    end.sendall(bytes(200000))\n"
+        "    time.sleep(0.02)\n"
+        "end.settimeout(0.2)\n"
+        "try:\n"
+        "    while end.recv(1000): pass\n"
+        "except TimeoutError: pass\n"
+        "end.settimeout(None)\n"
+        "for on in (None, True, False, True, False):\n"
+        "    if on is not None: echo(on)\n"
+        "    exchange(10); seen.append(info()['window'])\n"
+        "print(json.dumps(seen))"
+    )
+    with loaded(loader, "--cgroup", cgroup, "--tdtcp", name_of("td")) as program:
+        first, *rest = converse(hosts, cgroup, classifier, name_of("td"), script)
+        assert end(program) == {"tdtcp": {"ups": 2, "downs": 2}}
+    assert first > 20
+    assert rest == [10, first, 10, first]
+
+
+# Demand.
+
+RECORD = struct.Struct("<IBBH4s4s2s2sIQ")
+WRITTEN, CLOSED = 1, 2
+
+
+class Reports:
+    """The switch's end of the demand: a datagram socket."""
+
+    def __init__(self, path: Path) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        self.socket.settimeout(10)
+
+    def next(self) -> tuple[int, tuple[str, int, str, int], int]:
+        """The kind of the next record, its local and remote address and port, and its bytes."""
+        data = self.socket.recv(100)
+        magic, version, kind, zero, local, remote, local_port, remote_port, zero_too, written = RECORD.unpack(data)
+        assert (magic, version, zero, zero_too) == (0x4C574144, 1, 0, 0)
+        ports = (int.from_bytes(local_port, "big"), int.from_bytes(remote_port, "big"))
+        return kind, (socket.inet_ntoa(local), ports[0], socket.inet_ntoa(remote), ports[1]), written
+
+    def all(self) -> list[tuple[int, tuple[str, int, str, int], int]]:
+        """The records that have arrived."""
+        self.socket.settimeout(0)
+        found = []
+        try:
+            while True:
+                found.append(self.next())
+        except BlockingIOError:
+            self.socket.settimeout(10)
+            return found
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Iterator[Reports]:
+    receiver = Reports(tmp_path / "demand")
+    yield receiver
+    receiver.socket.close()
+
+
+CONNECTED = """
+import ctypes, os, socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+def drain(end):
+    while end.recv(1 << 20): pass
+def connect(family=socket.AF_INET, read=True):
+    client = socket.socket(family, socket.SOCK_STREAM)
+    client.connect((("::ffff:" if family == socket.AF_INET6 else "") + "127.0.0.1", listener.getsockname()[1]))
+    server = listener.accept()[0]
+    if read: threading.Thread(target=drain, args=(server,), daemon=True).start()
+    return client, server
+"""
+
+
+def demand(parts: Path, reports: Reports, script: str, **more: str) -> list[tuple[int, int]]:
+    """Kinds and bytes of the records of the last connection of a script, which prints its port."""
+    environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so"), **more}
+    environment["LEEWARD_ADU_SOCKET"] = reports.socket.getsockname()
+    port = int(run(sys.executable, "-c", CONNECTED + script, env=environment))
+    return [(kind, written) for kind, ends, written in reports.all() if ends[0] == "127.0.0.1" and ends[1] == port]
+
+
+PORT = "\nprint(client.getsockname()[1], flush=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("write", "sizes"),
+    [
+        ("client.send(bytes(10)); client.send(bytes(20))", [10, 30]),
+        ("os.write(client.fileno(), bytes(10))", [10]),
+        ("os.writev(client.fileno(), [bytes(10), bytes(5)])", [15]),
+        ("client.sendmsg([bytes(10), bytes(7)])", [17]),
+        ("client.sendto(bytes(9), client.getpeername())", [9]),
+        ("file = open(sys.executable, 'rb'); os.sendfile(client.fileno(), file.fileno(), 0, 1000)", [1000]),
+        # The file is shorter than the count.
+        (
+            "open('short', 'wb').write(bytes(300)); file = open('short', 'rb')\n"
+            "os.sendfile(client.fileno(), file.fileno(), 100, 1 << 30)",
+            [200],
+        ),
+        (
+            "pipe = os.pipe(); os.write(pipe[1], bytes(500))\n"
+            "assert ctypes.CDLL(None).splice(pipe[0], None, client.fileno(), None, 65536, 0) == 500",
+            [500],
+        ),
+        (
+            "class Part(ctypes.Structure): _fields_ = [('base', ctypes.c_char_p), ('length', ctypes.c_size_t)]\n"
+            "class Message(ctypes.Structure): _fields_ = [('name', ctypes.c_void_p), ('name_length', ctypes.c_uint), "
+            "('parts', ctypes.POINTER(Part)), ('count', ctypes.c_size_t), ('control', ctypes.c_void_p), "
+            "('control_length', ctypes.c_size_t), ('flags', ctypes.c_int), ('sent', ctypes.c_ulong)]\n"
+            "parts = (Part * 2)((b'x' * 10, 10), (b'y' * 20, 20))\n"
+            "messages = (Message * 2)((None, 0, parts, 2), (None, 0, parts, 1))\n"
+            "assert ctypes.CDLL(None).sendmmsg(client.fileno(), messages, 2, 0) == 2",
+            [40],
+        ),
+    ],
+)
+def test_each_writing_call_reports_its_bytes(
+    parts: Path, reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str, sizes: list[int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = demand(parts, reports, f"client, server = connect()\n{write}{PORT}client.close()")
+    assert records == [*((WRITTEN, size) for size in sizes), (CLOSED, sizes[-1])]
+
+
+def test_a_mapped_address_is_an_address(parts: Path, reports: Reports) -> None:
+    script = f"client, server = connect(socket.AF_INET6)\nclient.send(b'abc'){PORT}"
+    assert demand(parts, reports, script) == [(WRITTEN, 3), (CLOSED, 3)]
+
+
+def test_other_descriptors_report_nothing(parts: Path, reports: Reports) -> None:
+    script = (
+        "client, server = connect()\n"
+        "udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.sendto(b'x', ('127.0.0.1', 9))\n"
+        "six = socket.create_server(('::1', 0), family=socket.AF_INET6); end = socket.create_connection(six.getsockname()[:2])\n"
+        "end.send(b'x'); pair = socket.socketpair(); pair[0].send(b'x'); os.write(os.pipe()[1], b'x')" + PORT
+    )
+    environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
+    environment["LEEWARD_ADU_SOCKET"] = reports.socket.getsockname()
+    run(sys.executable, "-c", CONNECTED + script, env=environment)
+    assert reports.all() == []
+
+
+def test_demand_is_known_before_a_call_blocks_and_corrected_after_it(parts: Path, reports: Reports) -> None:
+    script = (
+        "import time\n"
+        "client, server = connect(read=False)\n"
+        "client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, (1).to_bytes(8, 'little') + bytes(8))\n"
+        f"sent = client.send(bytes(100_000_000)){PORT}"
+        "print(sent, file=sys.stderr)"
+    )
+    environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
+    environment["LEEWARD_ADU_SOCKET"] = reports.socket.getsockname()
+    with subprocess.Popen(
+        [sys.executable, "-c", CONNECTED + script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        kind, _, written = reports.next()
+        assert (kind, written, program.poll()) == (WRITTEN, 100_000_000, None)
+        _, errors = program.communicate(timeout=20)
+    sent = int(errors)
+    assert 0 < sent < 100_000_000
+    assert [(kind, written) for kind, _, written in reports.all()][:2] == [(WRITTEN, sent), (CLOSED, sent)]
+
+
+def test_a_connection_is_closed_with_its_last_descriptor(parts: Path, reports: Reports) -> None:
+    script = (
+        "client, server = connect(); client.send(bytes(10))\n"
+        "one, two = os.dup(client.fileno()), os.dup2(client.fileno(), 77)\n"
+        "os.write(one, bytes(5)); os.close(one); client.send(bytes(1)); os.write(two, bytes(2))"
+        f"{PORT}client.close(); os.write(two, bytes(4)); os.close(two)"
+    )
+    assert demand(parts, reports, script) == [(WRITTEN, n) for n in (10, 15, 16, 18, 22)] + [(CLOSED, 22)]
+
+
+def test_a_number_that_is_used_again_is_another_connection(parts: Path, reports: Reports) -> None:
+    script = (
+        "client, server = connect(); client.send(bytes(10)); number = client.fileno(); other = connect()[0]; "
+        "other.send(bytes(3))\n"
+        f"os.dup2(other.fileno(), number); client.send(bytes(20)); print(other.getsockname()[1])"
+    )
+    assert demand(parts, reports, script) == [(WRITTEN, 3), (WRITTEN, 23), (CLOSED, 23)]
+
+
+def test_a_fork_shares_the_sum_and_the_last_process_closes(parts: Path, reports: Reports) -> None:
+    script = (
+        "client, server = connect(); client.send(bytes(10)); go = os.pipe()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os.read(go[0], 1); client.send(bytes(5)); os._exit(0)\n"
+        f"client.send(bytes(1)){PORT}client.close(); os.write(go[1], b'x'); os.waitpid(child, 0)"
+    )
+    assert demand(parts, reports, script) == [(WRITTEN, 10), (WRITTEN, 11), (WRITTEN, 16), (CLOSED, 16)]
+
+
+def test_a_program_that_inherits_a_socket_continues_the_sum(parts: Path, reports: Reports) -> None:
+    script = (
+        "import subprocess\n"
+        "client, server = connect(); client.send(bytes(10))\n"
+        "subprocess.run(['sh', '-c', f'printf abc >&{client.fileno()}'], pass_fds=[client.fileno()], check=True)" + PORT
+    )
+    records = demand(parts, reports, script)
+    assert (WRITTEN, 13) in records
+    # The processes that close their copies meanwhile may report an end; a later record corrects it.
+    assert records[0] == (WRITTEN, 10)
+
+
+def test_shutdown_is_a_close(parts: Path, reports: Reports) -> None:
+    script = f"client, server = connect(); client.send(bytes(10)); client.shutdown(socket.SHUT_WR){PORT}"
+    assert demand(parts, reports, script) == [(WRITTEN, 10), (CLOSED, 10), (CLOSED, 10)]
+
+
+def test_a_program_runs_without_a_switch(parts: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
+    script = CONNECTED + "client, server = connect(); print(client.send(bytes(10))); os.closerange(3, 2000)"
+    assert run(sys.executable, "-c", script, env=environment) == "10\n"
+    environment["LEEWARD_ADU_SOCKET"] = str(tmp_path / "none")
+    assert run(sys.executable, "-c", script, env=environment) == "10\n"
+    environment["LEEWARD_ADU_SOCKET"] = "/" + "x" * 108
+    result = subprocess.run(["echo", "ran"], env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (127, "")
+    assert "LEEWARD_ADU_SOCKET=/xx" in result.stderr and result.stderr.count("\n") == 1
