@@ -20,7 +20,8 @@ static char warning[400];
 
 static int keep_warning(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	if (getenv("LEEWARD_BPF_DEBUG"))
+	const char *debug = getenv("LEEWARD_BPF_DEBUG");
+	if (debug && *debug)
 		return vfprintf(stderr, format, arguments);
 	if (level == LIBBPF_WARN && !*warning) {
 		vsnprintf(warning, sizeof warning, format, arguments);

@@ -204,6 +204,8 @@ static void check_stamp(const char *name, int option, int value, bool many, bool
 	bind(fd, (struct sockaddr *)&address, length);
 	getsockname(fd, (struct sockaddr *)&address, &length);
 	setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
+	/* The kernel begins to stamp packets a little after the first socket has asked for it. */
+	pass(50);
 	double before = seconds(clock_gettime, CLOCK_REALTIME), stamp = 0;
 	sendto(fd, "x", 1, 0, (struct sockaddr *)&address, length);
 	pass(100);

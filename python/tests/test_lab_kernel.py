@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import re
 import shutil
 import signal
@@ -9,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,7 +69,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("programs")
     for source in TESTS.glob("*.c"):
         if not source.name.endswith(".bpf.c"):
-            run("cc", "-O2", "-Wall", "-Wextra", "-o", out / source.stem, source, "-lpthread", "-lrt", "-ldl")
+            static = ["-static"] if source.stem == "talk" else []
+            run("cc", "-O2", "-Wall", "-Wextra", *static, "-o", out / source.stem, source, "-lpthread", "-lrt", "-ldl")
     return out
 
 
@@ -365,8 +368,14 @@ def refuse(loader: Path, *arguments: str | Path) -> str:
     return result.stderr
 
 
-def test_all_that_the_loader_attaches_goes_with_it(loader: Path, cgroup: Path, tmp_path: Path) -> None:
+def attached(cgroup: Path) -> list[str]:
+    """The programs of a cgroup."""
     require("bpftool")
+    lines = run("bpftool", "cgroup", "show", cgroup).splitlines()
+    return [line for line in lines if line.split()[:1] and line.split()[0].isdigit()]
+
+
+def test_all_that_the_loader_attaches_goes_with_it(loader: Path, cgroup: Path, tmp_path: Path) -> None:
     arguments = (
         "--cgroup", cgroup, "--timers", "rto_min_us=100000,delack_max_us=40000", "--retcp", name_of("re"),
         "--tdtcp", name_of("td"), "--adu", tmp_path / "socket",
@@ -374,7 +383,7 @@ def test_all_that_the_loader_attaches_goes_with_it(loader: Path, cgroup: Path, t
     for stop in ("input", signal.SIGTERM, signal.SIGKILL):
         with loaded(loader, *arguments) as program:
             assert {name_of("re"), name_of("td")} <= set(controls())
-            assert len(json.loads(run("bpftool", "-j", "cgroup", "show", cgroup))) >= 5
+            assert len(attached(cgroup)) == 6
             if stop == "input":
                 assert set(end(program)) == {"timers", "retcp", "tdtcp"}
             else:
@@ -386,7 +395,7 @@ def test_all_that_the_loader_attaches_goes_with_it(loader: Path, cgroup: Path, t
                 break
             time.sleep(0.1)
         assert not {name_of("re"), name_of("td")} & set(controls()), stop
-        assert not json.loads(run("bpftool", "-j", "cgroup", "show", cgroup) or "[]"), stop
+        assert not attached(cgroup), stop
 
 
 def test_the_loader_says_why_it_fails(loader: Path, cgroup: Path, tmp_path: Path) -> None:
@@ -561,39 +570,56 @@ RECORD = struct.Struct("<IBBH4s4s2s2sIQ")
 WRITTEN, CLOSED = 1, 2
 
 
+Report = tuple[int, tuple[str, int, str, int], int]
+"""The kind of a record, its local and remote address and port, and its bytes."""
+
+
+def parse(data: bytes) -> Report:
+    magic, version, kind, zero, local, remote, local_port, remote_port, zero_too, written = RECORD.unpack(data)
+    assert (magic, version, zero, zero_too) == (0x4C574144, 1, 0, 0)
+    ports = (int.from_bytes(local_port, "big"), int.from_bytes(remote_port, "big"))
+    return kind, (socket.inet_ntoa(local), ports[0], socket.inet_ntoa(remote), ports[1]), written
+
+
 class Reports:
-    """The switch's end of the demand: a datagram socket."""
+    """The switch's end of the demand. A thread reads at once, because the kernel queues few datagrams."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records: queue.Queue[bytes] = queue.Queue()
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
-        self.socket.settimeout(10)
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
 
-    def next(self) -> tuple[int, tuple[str, int, str, int], int]:
-        """The kind of the next record, its local and remote address and port, and its bytes."""
-        data = self.socket.recv(100)
-        magic, version, kind, zero, local, remote, local_port, remote_port, zero_too, written = RECORD.unpack(data)
-        assert (magic, version, zero, zero_too) == (0x4C574144, 1, 0, 0)
-        ports = (int.from_bytes(local_port, "big"), int.from_bytes(remote_port, "big"))
-        return kind, (socket.inet_ntoa(local), ports[0], socket.inet_ntoa(remote), ports[1]), written
+    def read(self) -> None:
+        while data := self.socket.recv(100):
+            self.records.put(data)
 
-    def all(self) -> list[tuple[int, tuple[str, int, str, int], int]]:
+    def close(self) -> None:
+        """Ends the thread, by an empty datagram."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"", str(self.path))
+        self.thread.join()
+        self.socket.close()
+
+    def next(self) -> Report:
+        return parse(self.records.get(timeout=10))
+
+    def all(self) -> list[Report]:
         """The records that have arrived."""
-        self.socket.settimeout(0)
+        time.sleep(0.05)
         found = []
-        try:
-            while True:
-                found.append(self.next())
-        except BlockingIOError:
-            self.socket.settimeout(10)
-            return found
+        while not self.records.empty():
+            found.append(parse(self.records.get()))
+        return found
 
 
 @pytest.fixture
 def reports(tmp_path: Path) -> Iterator[Reports]:
     receiver = Reports(tmp_path / "demand")
     yield receiver
-    receiver.socket.close()
+    receiver.close()
 
 
 CONNECTED = """
@@ -613,7 +639,7 @@ def connect(family=socket.AF_INET, read=True):
 def demand(parts: Path, reports: Reports, script: str, **more: str) -> list[tuple[int, int]]:
     """Kinds and bytes of the records of the last connection of a script, which prints its port."""
     environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so"), **more}
-    environment["LEEWARD_ADU_SOCKET"] = reports.socket.getsockname()
+    environment["LEEWARD_ADU_SOCKET"] = str(reports.path)
     port = int(run(sys.executable, "-c", CONNECTED + script, env=environment))
     return [(kind, written) for kind, ends, written in reports.all() if ends[0] == "127.0.0.1" and ends[1] == port]
 
@@ -674,7 +700,7 @@ def test_other_descriptors_report_nothing(parts: Path, reports: Reports) -> None
         "end.send(b'x'); pair = socket.socketpair(); pair[0].send(b'x'); os.write(os.pipe()[1], b'x')" + PORT
     )
     environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
-    environment["LEEWARD_ADU_SOCKET"] = reports.socket.getsockname()
+    environment["LEEWARD_ADU_SOCKET"] = str(reports.path)
     run(sys.executable, "-c", CONNECTED + script, env=environment)
     assert reports.all() == []
 
@@ -688,7 +714,7 @@ def test_demand_is_known_before_a_call_blocks_and_corrected_after_it(parts: Path
         "print(sent, file=sys.stderr)"
     )
     environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
-    environment["LEEWARD_ADU_SOCKET"] = reports.socket.getsockname()
+    environment["LEEWARD_ADU_SOCKET"] = str(reports.path)
     with subprocess.Popen(
         [sys.executable, "-c", CONNECTED + script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
@@ -757,3 +783,54 @@ def test_a_program_runs_without_a_switch(parts: Path, tmp_path: Path) -> None:
     result = subprocess.run(["echo", "ran"], env=environment, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (127, "")
     assert "LEEWARD_ADU_SOCKET=/xx" in result.stderr and result.stderr.count("\n") == 1
+
+
+SINK = """
+import os, socket, sys, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+print("listening", listener.getsockname()[1], flush=True)
+while True:
+    end, _ = listener.accept()
+    time.sleep(0.1)
+    try:
+        while end.recv(1 << 16): pass
+        end.sendall(bytes(777))
+    except ConnectionResetError:
+        pass
+    end.close()
+"""
+"""A server that reads late, and answers at the end with 777 bytes."""
+
+
+@contextmanager
+def sink(cgroup: Path) -> Iterator[int]:
+    """The port of a server."""
+    command = inside(cgroup, sys.executable, "-c", SINK)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        yield int(program.stdout.readline().split()[1])
+        program.kill()
+
+
+@pytest.mark.parametrize(("size", "writes", "how"), [(1000, 3, "close"), (20_000_000, 1, "close"), (500, 2, "exit"), (1000, 2, "reset")])
+def test_the_kernel_tells_the_demand_of_a_static_program(
+    loader: Path, programs: Path, cgroup: Path, reports: Reports, size: int, writes: int, how: str
+) -> None:
+    arguments = ("--cgroup", cgroup, "--adu", f"{reports.path},every_us=500")
+    with loaded(loader, *arguments) as program, sink(cgroup) as port:
+        command = inside(cgroup, programs / "talk", str(port), str(size), str(writes), how)
+        own = int(run(*command))
+        time.sleep(0.5)
+        assert end(program) == {}
+    records = reports.all()
+    client = [(kind, written) for kind, ends, written in records if ends == ("127.0.0.1", own, "127.0.0.1", port)]
+    server = [(kind, written) for kind, ends, written in records if ends == ("127.0.0.1", port, "127.0.0.1", own)]
+    assert len(client) + len(server) == len(records)
+    sums = [written for kind, written in client if kind == WRITTEN]
+    assert sums == sorted(set(sums))
+    assert client[-2:] == [(WRITTEN, size * writes), (CLOSED, size * writes)]
+    if size == 1000:
+        assert sums == [1000 * (n + 1) for n in range(writes)]
+    assert [kind for kind, _ in client].count(CLOSED) == 1
+    # The server writes and closes at once: its sum is in both records, or in the end alone.
+    assert how == "reset" or server in ([(WRITTEN, 777), (CLOSED, 777)], [])
