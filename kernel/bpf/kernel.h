@@ -79,8 +79,7 @@ struct tcp_congestion_ops {
 /* A congestion control with this flag can be the default of a network namespace (TCP_CONG_NON_RESTRICTED). */
 #define UNRESTRICTED 1
 
-/* The kernel's own Reno (net/ipv4/tcp_cong.c). */
-extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+/* The growth of the kernel's own Reno (net/ipv4/tcp_cong.c). */
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 
 static inline struct tcp_sock *tcp_sk(struct sock *sk)

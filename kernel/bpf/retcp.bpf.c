@@ -52,6 +52,7 @@ void BPF_PROG(retcp_in_ack_event, struct sock *sk, __u32 flags)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct state *state = ca_private(sk);
 	__u32 echo = echo_of(sk), repair = ca_state(sk);
+	check_threshold(tp);
 	if (echo == state->applied || repair == CA_RECOVERY || repair == CA_CWR)
 		return;
 	state->applied = echo;
@@ -72,7 +73,7 @@ __u32 BPF_PROG(retcp_ssthresh, struct sock *sk)
 {
 	struct state *state = ca_private(sk);
 	state->at_loss = state->applied;
-	return tcp_reno_ssthresh(sk);
+	return halved(tcp_sk(sk)->snd_cwnd);
 }
 
 /* Reno goes back to the window before the loss. If the circuit has changed since, that window is scaled too. */

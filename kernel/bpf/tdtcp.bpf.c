@@ -41,6 +41,7 @@ void BPF_PROG(tdtcp_in_ack_event, struct sock *sk, __u32 flags)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct state *state = ca_private(sk);
 	__u32 echo = echo_of(sk), repair = ca_state(sk);
+	check_threshold(tp);
 	if (echo == state->applied || repair == CA_RECOVERY || repair == CA_CWR)
 		return;
 	struct division former = {tp->snd_cwnd, tp->snd_ssthresh, tp->snd_cwnd_cnt};
@@ -63,7 +64,7 @@ __u32 BPF_PROG(tdtcp_ssthresh, struct sock *sk)
 {
 	struct state *state = ca_private(sk);
 	state->at_loss = state->applied;
-	return tcp_reno_ssthresh(sk);
+	return halved(tcp_sk(sk)->snd_cwnd);
 }
 
 /* An undo belongs to the division that had the loss. */

@@ -54,15 +54,29 @@ static void start_demand(const struct request *request, int cgroup)
 	attach_to_cgroup(object, "adu", cgroup);
 }
 
-/* A value that the kernel rejects leaves its default, and the experiment would be a different one. */
-static void check_timers(void)
+/* Prints a line if a counter of failures is no longer 0: the experiment is then a different one. */
+static void check_failures(struct bpf_object *object, const char *name, bool *reported, const char *text)
 {
-	static bool reported;
-	if (reported || !timers || counter(timers, "rejected") == 0)
+	if (!object || *reported || counter(object, name) == 0)
 		return;
-	reported = true;
-	fprintf(stderr, "leeward-bpf: timers: the kernel has rejected a value; the timers of that connection are the "
-			"kernel's\n");
+	*reported = true;
+	fprintf(stderr, "leeward-bpf: %s\n", text);
+}
+
+static void check(void)
+{
+	static bool rejected, retcp_invalid, tdtcp_invalid;
+	check_failures(timers, "rejected", &rejected,
+		       "timers: the kernel has rejected a value; the timers of that connection are the kernel's");
+	check_failures(retcp, "invalid", &retcp_invalid, "retcp: a connection had an invalid threshold; discard its run");
+	check_failures(tdtcp, "invalid", &tdtcp_invalid, "tdtcp: a connection had an invalid threshold; discard its run");
+}
+
+static void print_control(const char *part, struct bpf_object *object)
+{
+	if (object)
+		printf("%s ups=%llu downs=%llu invalid=%llu\n", part, (unsigned long long)counter(object, "ups"),
+		       (unsigned long long)counter(object, "downs"), (unsigned long long)counter(object, "invalid"));
 }
 
 static void print_counters(void)
@@ -70,12 +84,8 @@ static void print_counters(void)
 	if (timers)
 		printf("timers connections=%llu rejected=%llu\n", (unsigned long long)counter(timers, "connections"),
 		       (unsigned long long)counter(timers, "rejected"));
-	if (retcp)
-		printf("retcp ups=%llu downs=%llu\n", (unsigned long long)counter(retcp, "ups"),
-		       (unsigned long long)counter(retcp, "downs"));
-	if (tdtcp)
-		printf("tdtcp ups=%llu downs=%llu\n", (unsigned long long)counter(tdtcp, "ups"),
-		       (unsigned long long)counter(tdtcp, "downs"));
+	print_control("retcp", retcp);
+	print_control("tdtcp", tdtcp);
 	fflush(stdout);
 }
 
@@ -92,7 +102,7 @@ static void wait_for_end(int signals, long every_us)
 			fail(errno, "poll");
 		if (demand)
 			send_demand(demand);
-		check_timers();
+		check();
 		if (ready <= 0)
 			continue;
 		if (inputs[1].revents)
@@ -131,6 +141,7 @@ int main(int count, char **arguments)
 	fflush(stdout);
 
 	wait_for_end(signals, request.every_us);
+	check();
 	print_counters();
 	return 0;
 }
