@@ -69,21 +69,20 @@ static inline void count(__u32 up)
 	__sync_fetch_and_add(up ? &ups : &downs, 1);
 }
 
-/* Reno's threshold after a loss: half of the window.
- *
- * The kernel offers its own function to BPF, but with a call of it, connections on Linux 6.18 had a threshold of about
- * 2^31 after a local drop, in 1 of 6 runs of a few seconds (0 of 30 without it). */
+/* Reno's threshold after a loss: half of the window. */
 static inline __u32 halved(__u32 window)
 {
 	return window / 2 > 2 ? window / 2 : 2;
 }
 
-/* The window follows a threshold in recovery, so a measurement with an impossible one is wrong. */
+/* On Linux 6.18 the kernel has, rarely, taken a threshold of about 2^31 from the return value of a program at the start of
+ * a recovery. The window follows the threshold in recovery, and thousands of segments are lost. So the threshold is
+ * checked when a recovery starts, and with each acknowledgement. A run in which this was needed is not to be trusted. */
 static inline void check_threshold(struct tcp_sock *tp)
 {
 	if (tp->snd_ssthresh <= INFINITE)
 		return;
-	tp->snd_ssthresh = halved(tp->snd_cwnd);
+	tp->snd_ssthresh = halved(tp->prior_cwnd);
 	__sync_fetch_and_add(&invalid, 1);
 }
 

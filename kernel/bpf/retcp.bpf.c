@@ -62,6 +62,13 @@ void BPF_PROG(retcp_in_ack_event, struct sock *sk, __u32 flags)
 	count(echo);
 }
 
+SEC("struct_ops/retcp_set_state")
+void BPF_PROG(retcp_set_state, struct sock *sk, __u8 next)
+{
+	if (next >= CA_CWR)
+		check_threshold(tcp_sk(sk));
+}
+
 SEC("struct_ops/retcp_cong_avoid")
 void BPF_PROG(retcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
@@ -93,6 +100,7 @@ SEC(".struct_ops")
 struct tcp_congestion_ops retcp = {
 	.init = (void *)retcp_init,
 	.in_ack_event = (void *)retcp_in_ack_event,
+	.set_state = (void *)retcp_set_state,
 	.cong_avoid = (void *)retcp_cong_avoid,
 	.ssthresh = (void *)retcp_ssthresh,
 	.undo_cwnd = (void *)retcp_undo_cwnd,

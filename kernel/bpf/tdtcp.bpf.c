@@ -53,6 +53,13 @@ void BPF_PROG(tdtcp_in_ack_event, struct sock *sk, __u32 flags)
 	count(echo);
 }
 
+SEC("struct_ops/tdtcp_set_state")
+void BPF_PROG(tdtcp_set_state, struct sock *sk, __u8 next)
+{
+	if (next >= CA_CWR)
+		check_threshold(tcp_sk(sk));
+}
+
 SEC("struct_ops/tdtcp_cong_avoid")
 void BPF_PROG(tdtcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
@@ -85,6 +92,7 @@ SEC(".struct_ops")
 struct tcp_congestion_ops tdtcp = {
 	.init = (void *)tdtcp_init,
 	.in_ack_event = (void *)tdtcp_in_ack_event,
+	.set_state = (void *)tdtcp_set_state,
 	.cong_avoid = (void *)tdtcp_cong_avoid,
 	.ssthresh = (void *)tdtcp_ssthresh,
 	.undo_cwnd = (void *)tdtcp_undo_cwnd,

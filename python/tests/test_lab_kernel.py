@@ -4,7 +4,6 @@ import json
 import os
 import queue
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -15,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,9 +29,12 @@ TOLERANCE = 0.03
 """Relative error of virtual rates and latencies."""
 
 
-def run(*command: str | Path, timeout: float = 60, **others: object) -> str:
+Environment = dict[str, str]
+
+
+def run(*command: str | Path, timeout: float = 60, env: Environment | None = None) -> str:
     result = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False, **others
+        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False, env=env
     )
     assert result.returncode == 0, (command, result.returncode, result.stdout, result.stderr)
     return result.stdout
@@ -70,7 +73,19 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source in TESTS.glob("*.c"):
         if not source.name.endswith(".bpf.c"):
             static = ["-static"] if source.stem == "talk" else []
-            run("cc", "-O2", "-Wall", "-Wextra", *static, "-o", out / source.stem, source, "-lpthread", "-lrt", "-ldl")
+            run(
+                "cc",
+                "-O2",
+                "-Wall",
+                "-Wextra",
+                *static,
+                "-o",
+                out / source.stem,
+                source,
+                "-lpthread",
+                "-lrt",
+                "-ldl",
+            )
     return out
 
 
@@ -140,7 +155,8 @@ def test_children_have_the_epoch_of_their_parent(parts: Path) -> None:
     script = "echo $LEEWARD_VT_EPOCH; sh -c 'echo $LEEWARD_VT_EPOCH'"
     for shell in ("sh", "bash"):
         first, second = run(shell, "-c", script, env=dilated(parts)).split()
-        assert first == second and int(first) > 0
+        assert first == second
+        assert int(first) > 0
     assert run("sh", "-c", script, env=dilated(parts, LEEWARD_VT_EPOCH="17")).split() == ["17", "17"]
 
 
@@ -148,15 +164,17 @@ def test_a_clock_is_continuous_at_the_epoch_and_slower_after_it(parts: Path) -> 
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     epoch = now - 10**9
     code = "import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC), time.time_ns())"
-    monotonic, date = map(int, run(sys.executable, "-c", code, env=dilated(parts, 100, LEEWARD_VT_EPOCH=str(epoch))).split())
+    monotonic, date = map(
+        int, run(sys.executable, "-c", code, env=dilated(parts, 100, LEEWARD_VT_EPOCH=str(epoch))).split()
+    )
     assert 0.01e9 <= monotonic - epoch < 0.03e9
     offset = time.time_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     assert date - offset == pytest.approx(monotonic, abs=0.001e9)
 
 
-def elapsed(*command: str | Path, **others: object) -> float:
+def elapsed(*command: str | Path, env: Environment) -> float:
     start = time.monotonic()
-    run(*command, **others)
+    run(*command, env=env)
     return time.monotonic() - start
 
 
@@ -186,7 +204,9 @@ public class Waits {
         synchronized (lock) { lock.wait(100); }
         long waited = System.nanoTime();
         java.util.concurrent.locks.LockSupport.parkNanos(100000000L);
-        System.out.println((slept - start) / 1e9 + " " + (waited - slept) / 1e9 + " " + (System.nanoTime() - waited) / 1e9);
+        long parked = System.nanoTime();
+        for (long nanos : new long[] {slept - start, waited - slept, parked - waited})
+            System.out.println(nanos / 1e9);
     }
 }
 """
@@ -201,7 +221,7 @@ def test_java_waits_in_virtual_time(parts: Path, tmp_path: Path) -> None:
     values = run("java", "-Xint", "-cp", tmp_path, "Waits", env=dilated(parts, 5)).split()
     assert time.monotonic() - start > 3 * 0.1 * 5
     for value in values:
-        assert float(value) == pytest.approx(0.1, rel=TOLERANCE, abs=0.003)
+        assert float(value) == pytest.approx(0.1, rel=TOLERANCE, abs=0.01)
 
 
 # Networks.
@@ -243,9 +263,11 @@ def limited(hosts: tuple[str, str]) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def server(*command: str, ready: str, **others: object) -> Iterator[subprocess.Popen[str]]:
+def server(*command: str, ready: str, env: Environment | None = None) -> Iterator[subprocess.Popen[str]]:
     """A program in the background that has printed a certain text."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **others) as program:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
+    ) as program:
         try:
             assert program.stdout is not None
             seen = []
@@ -260,33 +282,35 @@ def server(*command: str, ready: str, **others: object) -> Iterator[subprocess.P
             program.kill()
 
 
-def iperf3(hosts: tuple[str, str], seconds: float, **others: object) -> dict[str, object]:
+def iperf3(hosts: tuple[str, str], seconds: float, env: Environment | None = None) -> float:
+    """The rate in bit/s that the receiver has measured."""
     require("iperf3")
     # Without --forceflush the server's first line stays in its buffer.
-    with server(*within(hosts[1], "iperf3", "-s", "-1", "--forceflush"), ready="listening", **others):
+    with server(*within(hosts[1], "iperf3", "-s", "-1", "--forceflush"), ready="listening", env=env):
         time.sleep(0.2)
-        output = run(*within(hosts[0], "iperf3", "-J", "-c", "10.78.0.2", "-t", str(seconds)), timeout=200, **others)
-    result: dict[str, object] = json.loads(output)
-    return result
+        output = run(
+            *within(hosts[0], "iperf3", "-J", "-c", "10.78.0.2", "-t", str(seconds)), timeout=200, env=env
+        )
+    return float(json.loads(output)["end"]["sum_received"]["bits_per_second"])
 
 
 def test_iperf3_reads_the_virtual_rate(parts: Path, limited: tuple[str, str]) -> None:
-    plain = iperf3(limited, 3)["end"]["sum_received"]["bits_per_second"]
-    virtual = iperf3(limited, 1, env=dilated(parts, 5))["end"]["sum_received"]["bits_per_second"]
+    plain = iperf3(limited, 3)
+    virtual = iperf3(limited, 1, env=dilated(parts, 5))
     assert virtual == pytest.approx(5 * plain, rel=TOLERANCE)
 
 
-def round_trip(hosts: tuple[str, str], interval: str, **others: object) -> float:
+def round_trip(hosts: tuple[str, str], interval: str, env: Environment | None = None) -> float:
     """The mean round trip of ping, in ms."""
     require("ping", package="iputils-ping")
-    output = run(*within(hosts[0], "ping", "-c", "8", "-i", interval, "-s", "10000", "10.78.0.2"), **others)
+    output = run(*within(hosts[0], "ping", "-c", "8", "-i", interval, "-s", "10000", "10.78.0.2"), env=env)
     match = re.search(r"= [\d.]+/([\d.]+)/", output)
     assert match, output
     return float(match[1])
 
 
 def test_ping_reads_the_virtual_round_trip(parts: Path, hosts: tuple[str, str]) -> None:
-    # A packet of 10,000 bytes has 7 fragments. The bucket holds the first one, and the others wait 12 ms each.
+    # A packet of 10,000 bytes has 7 fragments. The bucket holds the first one; the others wait 12 ms each.
     run(*f"tc -n {hosts[0]} qdisc add dev cable root tbf rate 1mbit burst 1600 limit 40kb".split())
     try:
         plain = round_trip(hosts, "0.24")
@@ -325,7 +349,7 @@ def cgroup() -> Iterator[Path]:
 @contextmanager
 def loaded(loader: Path, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
     """The loader, ready. Its standard output remains to be read after the `with` block."""
-    with server(*map(str, (loader, *arguments)), ready="ready", stdin=subprocess.PIPE) as program:
+    with server(*map(str, (loader, *arguments)), ready="ready") as program:
         yield program
 
 
@@ -335,6 +359,7 @@ def end(program: subprocess.Popen[str]) -> dict[str, dict[str, int]]:
     assert program.returncode == 0, rest
     counters = {}
     for line in rest.splitlines():
+        assert not line.startswith("leeward-bpf: "), rest
         part, *values = line.split()
         counters[part] = {key: int(value) for key, value in (item.split("=") for item in values)}
     return counters
@@ -364,7 +389,8 @@ def refuse(loader: Path, *arguments: str | Path) -> str:
         timeout=20,
     )
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith("leeward-bpf: ") and result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("leeward-bpf: ")
+    assert result.stderr.count("\n") == 1, result.stderr
     return result.stderr
 
 
@@ -380,11 +406,11 @@ def test_all_that_the_loader_attaches_goes_with_it(loader: Path, cgroup: Path, t
         "--cgroup", cgroup, "--timers", "rto_min_us=100000,delack_max_us=40000", "--retcp", name_of("re"),
         "--tdtcp", name_of("td"), "--adu", tmp_path / "socket",
     )  # fmt: skip
-    for stop in ("input", signal.SIGTERM, signal.SIGKILL):
+    for stop in (None, signal.SIGTERM, signal.SIGKILL):
         with loaded(loader, *arguments) as program:
             assert {name_of("re"), name_of("td")} <= set(controls())
             assert len(attached(cgroup)) == 6
-            if stop == "input":
+            if stop is None:
                 assert set(end(program)) == {"timers", "retcp", "tdtcp"}
             else:
                 program.send_signal(stop)
@@ -408,7 +434,9 @@ def test_the_loader_says_why_it_fails(loader: Path, cgroup: Path, tmp_path: Path
     assert "beta must be at most 1" in refuse(loader, "--cgroup", cgroup, "--retcp", "x,beta=1.5")
     assert "unknown key: gamma" in refuse(loader, "--cgroup", cgroup, "--retcp", "x,gamma=1")
     assert "at most 200000" in refuse(loader, "--cgroup", cgroup, "--timers", "rto_min_us=400000")
-    assert "retcp.bpf.o: No such file" in refuse(loader, "--cgroup", cgroup, "--retcp", "x", "--objects", tmp_path)
+    assert "retcp.bpf.o: No such file" in refuse(
+        loader, "--cgroup", cgroup, "--retcp", "x", "--objects", tmp_path
+    )
     assert "in use on this machine: reno" in refuse(loader, "--cgroup", cgroup, "--retcp", "reno")
     with loaded(loader, "--cgroup", cgroup, "--retcp", name_of("re")):
         assert f"in use on this machine: {name_of('re')}" in refuse(
@@ -425,7 +453,8 @@ def info():
     values = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
     numbers = struct.unpack("8B24I", values)
     # Retransmission timeout in us, window in segments, threshold, and total of retransmissions.
-    return {"rto": numbers[8], "window": numbers[8 + 18], "threshold": numbers[8 + 17], "again": numbers[8 + 23]}
+    places = {"rto": 8, "window": 26, "threshold": 25, "again": 31}
+    return {name: numbers[place] for name, place in places.items()}
 def exchange(count, pause=0.002):
     for _ in range(count):
         end.sendall(b"x")
@@ -436,7 +465,7 @@ def echo(on):
     filter = "bpf da obj ECHO sec tc" if on else ""
     subprocess.run(f"tc -n PEER filter {kind} dev cable egress pref 1 {filter}".split(), check=True)
 """
-"""A client that exchanges bytes with a server, and sets and clears the echo bit of the packets that it receives."""
+"""A client that exchanges bytes with a server, and sets and clears the echo bit of packets that arrive."""
 
 SERVER = """
 import socket, threading
@@ -458,9 +487,7 @@ def classifier(tmp_path_factory: pytest.TempPathFactory, loader: Path) -> Path:
     return out
 
 
-def converse(
-    hosts: tuple[str, str], cgroup: Path, classifier: Path, control: str | None, script: str
-) -> dict[str, list[int]]:
+def converse(hosts: tuple[str, str], cgroup: Path, classifier: Path, control: str | None, script: str) -> Any:
     """Runs a script of a client in the cgroup, and returns what it prints in JSON."""
     run(*f"tc -n {hosts[1]} qdisc add dev cable clsact".split())
     try:
@@ -473,15 +500,16 @@ def converse(
     finally:
         run(*f"tc -n {hosts[1]} qdisc del dev cable clsact".split())
         run(*within(hosts[0], "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"))
-    result: dict[str, list[int]] = json.loads(output)
-    return result
+    return json.loads(output)
 
 
 def test_timers_apply_to_both_sides(
     loader: Path, cgroup: Path, hosts: tuple[str, str], classifier: Path
 ) -> None:
     script = "exchange(80)\nprint(json.dumps(info()))"
-    with loaded(loader, "--cgroup", cgroup, "--timers", "rto_min_us=48000,delack_max_us=20000,initial_window=33") as program:
+    with loaded(
+        loader, "--cgroup", cgroup, "--timers", "rto_min_us=48000,delack_max_us=20000,initial_window=33"
+    ) as program:
         timers = converse(hosts, cgroup, classifier, "reno", script)
         assert end(program) == {"timers": {"connections": 2, "rejected": 0}}
     plain = converse(hosts, cgroup, classifier, "reno", script)
@@ -490,9 +518,17 @@ def test_timers_apply_to_both_sides(
     assert timers["window"] >= 33 > plain["window"]
 
 
-@pytest.mark.parametrize(("alpha", "beta", "windows"), [("2", "0.5", [10, 20, 10, 20, 10]), ("1.5", "0.1", [10, 15, 2, 3, 2])])
+@pytest.mark.parametrize(
+    ("alpha", "beta", "windows"), [("2", "0.5", [10, 20, 10, 20, 10]), ("1.5", "0.1", [10, 15, 2, 3, 2])]
+)
 def test_retcp_scales_the_window_when_the_echo_changes(
-    loader: Path, cgroup: Path, hosts: tuple[str, str], classifier: Path, alpha: str, beta: str, windows: list[int]
+    loader: Path,
+    cgroup: Path,
+    hosts: tuple[str, str],
+    classifier: Path,
+    alpha: str,
+    beta: str,
+    windows: list[int],
 ) -> None:
     # A byte at a time does not fill the window, so that nothing but the echo changes it.
     script = (
@@ -502,7 +538,9 @@ def test_retcp_scales_the_window_when_the_echo_changes(
         "    exchange(10); seen.append(info()['window'])\n"
         "print(json.dumps(seen))"
     )
-    with loaded(loader, "--cgroup", cgroup, "--retcp", f"{name_of('re')},alpha={alpha},beta={beta}") as program:
+    with loaded(
+        loader, "--cgroup", cgroup, "--retcp", f"{name_of('re')},alpha={alpha},beta={beta}"
+    ) as program:
         assert converse(hosts, cgroup, classifier, name_of("re"), script) == windows
         assert end(program) == {"retcp": {"ups": 2, "downs": 2, "invalid": 0}}
 
@@ -518,11 +556,12 @@ def test_retcp_repairs_losses_and_keeps_the_link_busy(
         "        time.sleep(0.25); echo(step % 2 == 0)\n"
         "def drain():\n"
         "    while end.recv(1 << 16): pass\n"
-        "threading.Thread(target=toggle, daemon=True).start(); threading.Thread(target=drain, daemon=True).start()\n"
+        "for work in toggle, drain: threading.Thread(target=work, daemon=True).start()\n"
         "start, windows = time.monotonic(), []\n"
         "while time.monotonic() < stop:\n"
         "    bytes_sent += end.send(bytes(65536)); windows.append(info()['window'])\n"
-        "print(json.dumps([bytes_sent * 8 / (time.monotonic() - start), info()['again'], max(windows), info()['threshold']]))"
+        "rate = bytes_sent * 8 / (time.monotonic() - start)\n"
+        "print(json.dumps([rate, info()['again'], max(windows), info()['threshold']]))"
     )
     run(*f"tc -n {hosts[0]} qdisc add dev cable root tbf rate 100mbit burst 16kb limit 40kb".split())
     try:
@@ -532,7 +571,8 @@ def test_retcp_repairs_losses_and_keeps_the_link_busy(
     finally:
         run(*f"tc -n {hosts[0]} qdisc del dev cable root".split())
     # A repair that spans a circuit hides both of its transitions.
-    assert 8 <= counters["ups"] <= 10 and counters["ups"] - counters["downs"] in (0, 1)
+    assert 8 <= counters["ups"] <= 10
+    assert counters["ups"] - counters["downs"] in (0, 1)
     assert counters["invalid"] == 0
     assert again > 0
     assert threshold < 0x7FFFFFFF
@@ -576,7 +616,9 @@ Report = tuple[int, tuple[str, int, str, int], int]
 
 
 def parse(data: bytes) -> Report:
-    magic, version, kind, zero, local, remote, local_port, remote_port, zero_too, written = RECORD.unpack(data)
+    magic, version, kind, zero, local, remote, local_port, remote_port, zero_too, written = RECORD.unpack(
+        data
+    )
     assert (magic, version, zero, zero_too) == (0x4C574144, 1, 0, 0)
     ports = (int.from_bytes(local_port, "big"), int.from_bytes(remote_port, "big"))
     return kind, (socket.inet_ntoa(local), ports[0], socket.inet_ntoa(remote), ports[1]), written
@@ -630,7 +672,8 @@ def drain(end):
     while end.recv(1 << 20): pass
 def connect(family=socket.AF_INET, read=True):
     client = socket.socket(family, socket.SOCK_STREAM)
-    client.connect((("::ffff:" if family == socket.AF_INET6 else "") + "127.0.0.1", listener.getsockname()[1]))
+    address = "::ffff:127.0.0.1" if family == socket.AF_INET6 else "127.0.0.1"
+    client.connect((address, listener.getsockname()[1]))
     server = listener.accept()[0]
     if read: threading.Thread(target=drain, args=(server,), daemon=True).start()
     return client, server
@@ -642,10 +685,36 @@ def demand(parts: Path, reports: Reports, script: str, **more: str) -> list[tupl
     environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so"), **more}
     environment["LEEWARD_ADU_SOCKET"] = str(reports.path)
     port = int(run(sys.executable, "-c", CONNECTED + script, env=environment))
-    return [(kind, written) for kind, ends, written in reports.all() if ends[0] == "127.0.0.1" and ends[1] == port]
+    return [
+        (kind, written) for kind, ends, written in reports.all() if ends[0] == "127.0.0.1" and ends[1] == port
+    ]
 
 
 PORT = "\nprint(client.getsockname()[1], flush=True)\n"
+
+
+SHORT_FILE = """
+open("short", "wb").write(bytes(300))
+os.sendfile(client.fileno(), open("short", "rb").fileno(), 100, 1 << 30)
+"""
+PIPE = """
+pipe = os.pipe(); os.write(pipe[1], bytes(500))
+assert ctypes.CDLL(None).splice(pipe[0], None, client.fileno(), None, 65536, 0) == 500
+"""
+MESSAGES = """
+class Part(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+class Message(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_void_p), ("name_length", ctypes.c_uint),
+        ("parts", ctypes.POINTER(Part)), ("count", ctypes.c_size_t),
+        ("control", ctypes.c_void_p), ("control_length", ctypes.c_size_t),
+        ("flags", ctypes.c_int), ("sent", ctypes.c_ulong),
+    ]
+parts = (Part * 2)((b"x" * 10, 10), (b"y" * 20, 20))
+messages = (Message * 2)((None, 0, parts, 2), (None, 0, parts, 1))
+assert ctypes.CDLL(None).sendmmsg(client.fileno(), messages, 2, 0) == 2
+"""
 
 
 @pytest.mark.parametrize(
@@ -657,31 +726,18 @@ PORT = "\nprint(client.getsockname()[1], flush=True)\n"
         ("client.sendmsg([bytes(10), bytes(7)])", [17]),
         ("client.sendto(bytes(9), client.getpeername())", [9]),
         ("file = open(sys.executable, 'rb'); os.sendfile(client.fileno(), file.fileno(), 0, 1000)", [1000]),
-        # The file is shorter than the count.
-        (
-            "open('short', 'wb').write(bytes(300)); file = open('short', 'rb')\n"
-            "os.sendfile(client.fileno(), file.fileno(), 100, 1 << 30)",
-            [200],
-        ),
-        (
-            "pipe = os.pipe(); os.write(pipe[1], bytes(500))\n"
-            "assert ctypes.CDLL(None).splice(pipe[0], None, client.fileno(), None, 65536, 0) == 500",
-            [500],
-        ),
-        (
-            "class Part(ctypes.Structure): _fields_ = [('base', ctypes.c_char_p), ('length', ctypes.c_size_t)]\n"
-            "class Message(ctypes.Structure): _fields_ = [('name', ctypes.c_void_p), ('name_length', ctypes.c_uint), "
-            "('parts', ctypes.POINTER(Part)), ('count', ctypes.c_size_t), ('control', ctypes.c_void_p), "
-            "('control_length', ctypes.c_size_t), ('flags', ctypes.c_int), ('sent', ctypes.c_ulong)]\n"
-            "parts = (Part * 2)((b'x' * 10, 10), (b'y' * 20, 20))\n"
-            "messages = (Message * 2)((None, 0, parts, 2), (None, 0, parts, 1))\n"
-            "assert ctypes.CDLL(None).sendmmsg(client.fileno(), messages, 2, 0) == 2",
-            [40],
-        ),
+        (SHORT_FILE, [200]),
+        (PIPE, [500]),
+        (MESSAGES, [40]),
     ],
 )
 def test_each_writing_call_reports_its_bytes(
-    parts: Path, reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str, sizes: list[int]
+    parts: Path,
+    reports: Reports,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: str,
+    sizes: list[int],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     records = demand(parts, reports, f"client, server = connect()\n{write}{PORT}client.close()")
@@ -697,7 +753,8 @@ def test_other_descriptors_report_nothing(parts: Path, reports: Reports) -> None
     script = (
         "client, server = connect()\n"
         "udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.sendto(b'x', ('127.0.0.1', 9))\n"
-        "six = socket.create_server(('::1', 0), family=socket.AF_INET6); end = socket.create_connection(six.getsockname()[:2])\n"
+        "six = socket.create_server(('::1', 0), family=socket.AF_INET6)\n"
+        "end = socket.create_connection(six.getsockname()[:2])\n"
         "end.send(b'x'); pair = socket.socketpair(); pair[0].send(b'x'); os.write(os.pipe()[1], b'x')" + PORT
     )
     environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
@@ -717,7 +774,11 @@ def test_demand_is_known_before_a_call_blocks_and_corrected_after_it(parts: Path
     environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
     environment["LEEWARD_ADU_SOCKET"] = str(reports.path)
     with subprocess.Popen(
-        [sys.executable, "-c", CONNECTED + script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", CONNECTED + script],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as program:
         kind, _, written = reports.next()
         assert (kind, written, program.poll()) == (WRITTEN, 100_000_000, None)
@@ -741,7 +802,7 @@ def test_a_number_that_is_used_again_is_another_connection(parts: Path, reports:
     script = (
         "client, server = connect(); client.send(bytes(10)); number = client.fileno(); other = connect()[0]; "
         "other.send(bytes(3))\n"
-        f"os.dup2(other.fileno(), number); client.send(bytes(20)); print(other.getsockname()[1])"
+        "os.dup2(other.fileno(), number); client.send(bytes(20)); print(other.getsockname()[1])"
     )
     assert demand(parts, reports, script) == [(WRITTEN, 3), (WRITTEN, 23), (CLOSED, 23)]
 
@@ -761,7 +822,8 @@ def test_a_program_that_inherits_a_socket_continues_the_sum(parts: Path, reports
     script = (
         "import subprocess\n"
         "client, server = connect(); client.send(bytes(10))\n"
-        "subprocess.run(['sh', '-c', f'printf abc >&{client.fileno()}'], pass_fds=[client.fileno()], check=True)" + PORT
+        "number = client.fileno()\n"
+        "subprocess.run(['sh', '-c', f'printf abc >&{number}'], pass_fds=[number], check=True)" + PORT
     )
     records = demand(parts, reports, script)
     assert (WRITTEN, 13) in records
@@ -783,7 +845,8 @@ def test_a_program_runs_without_a_switch(parts: Path, tmp_path: Path) -> None:
     environment["LEEWARD_ADU_SOCKET"] = "/" + "x" * 108
     result = subprocess.run(["echo", "ran"], env=environment, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (127, "")
-    assert "LEEWARD_ADU_SOCKET=/xx" in result.stderr and result.stderr.count("\n") == 1
+    assert "LEEWARD_ADU_SOCKET=/xx" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 SINK = """
@@ -813,7 +876,10 @@ def sink(cgroup: Path) -> Iterator[int]:
         program.kill()
 
 
-@pytest.mark.parametrize(("size", "writes", "how"), [(1000, 3, "close"), (20_000_000, 1, "close"), (500, 2, "exit"), (1000, 2, "reset")])
+@pytest.mark.parametrize(
+    ("size", "writes", "how"),
+    [(1000, 3, "close"), (20_000_000, 1, "close"), (500, 2, "exit"), (1000, 2, "reset")],
+)
 def test_the_kernel_tells_the_demand_of_a_static_program(
     loader: Path, programs: Path, cgroup: Path, reports: Reports, size: int, writes: int, how: str
 ) -> None:
@@ -824,8 +890,12 @@ def test_the_kernel_tells_the_demand_of_a_static_program(
         time.sleep(0.5)
         assert end(program) == {}
     records = reports.all()
-    client = [(kind, written) for kind, ends, written in records if ends == ("127.0.0.1", own, "127.0.0.1", port)]
-    server = [(kind, written) for kind, ends, written in records if ends == ("127.0.0.1", port, "127.0.0.1", own)]
+    client = [
+        (kind, written) for kind, ends, written in records if ends == ("127.0.0.1", own, "127.0.0.1", port)
+    ]
+    server = [
+        (kind, written) for kind, ends, written in records if ends == ("127.0.0.1", port, "127.0.0.1", own)
+    ]
     assert len(client) + len(server) == len(records)
     sums = [written for kind, written in client if kind == WRITTEN]
     assert sums == sorted(set(sums))
