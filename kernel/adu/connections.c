@@ -120,8 +120,8 @@ static bool read_address(const struct sockaddr_storage *from, uint32_t *address,
 	return true;
 }
 
-/* Bytes written before the library saw the socket, for example by a program that has started this one. The kernel counts
- * bytes sent, sent again, and not sent yet. */
+/* Bytes written before the library saw the socket, for example by a program that has started this one. The kernel
+ * counts bytes sent, sent again, and not sent yet. */
 static int64_t written_before(int fd)
 {
 	struct tcp_info info = {0};

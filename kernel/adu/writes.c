@@ -1,5 +1,5 @@
-/* Calls that write on a connection. Each reports what the application hands over before the call can block, and corrects
- * the sum afterwards if the kernel has accepted less. */
+/* Calls that write on a connection. Each reports what the application hands over before the call can block, and
+ * corrects the sum afterwards if the kernel has accepted less. */
 #define _GNU_SOURCE
 #include "adu.h"
 

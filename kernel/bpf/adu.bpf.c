@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Demand of programs that no library can be loaded into: static ones. The kernel knows how many bytes a program has
- * written on a connection (write_seq). Programs at the egress and ingress of a cgroup note this number with each packet,
- * and the loader sends the changes.
+ * written on a connection (write_seq). Programs at the egress and ingress of a cgroup note this number with each
+ * packet, and the loader sends the changes.
  *
- * The kernel takes no more than the send buffer has room for. So a blocking write of 1 GB is seen piece by piece, whereas
- * the library sees it at once. */
+ * The kernel takes no more than the send buffer has room for. So a blocking write of 1 GB is seen piece by piece,
+ * whereas the library sees it at once. */
 #include "kernel.h"
 #include "flow.h"
 
@@ -54,9 +54,9 @@ static inline int note(struct __sk_buff *skb)
 
 	struct position *position = bpf_sk_storage_get(&positions, sk, 0, 0);
 	if (!position) {
-		/* The first packet of a client is its SYN, which has one sequence number. A server's socket is seen after
-		 * that, and bytes_acked does not count it. A connection that is older than this program can count one byte
-		 * too many. */
+		/* The first packet of a client is its SYN, which has one sequence number. A server's socket is seen
+		 * after that, and bytes_acked does not count it. A connection that is older than this program can
+		 * count one byte too many. */
 		struct position first = {.last = sequence};
 		if (state != SYN_SENT)
 			first.written = tp->bytes_acked + (sequence - tp->snd_una);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The switch tells a sender by the ECN-echo bit of acknowledgements that a circuit is up. The kernel shows this bit to a
- * congestion control only if ECN is on, and then it also reduces the window. ECN stays off here, and a program at the
- * ingress of the cgroup notes the bit beside the socket.
+/* The switch tells a sender by the ECN-echo bit of acknowledgements that a circuit is up. The kernel shows this bit
+ * to a congestion control only if ECN is on, and then it also reduces the window. ECN stays off here, and a program
+ * at the ingress of the cgroup notes the bit beside the socket.
  *
- * The program sees a packet when it arrives. If the application holds the lock of the socket, TCP processes the packet a
- * little later, so the bit can be ahead of the acknowledgement by the length of that backlog. */
+ * The program sees a packet when it arrives. If the application holds the lock of the socket, TCP processes the
+ * packet a little later, so the bit can be ahead of the acknowledgement by the length of that backlog. */
 #ifndef LEEWARD_BPF_ECHO_H
 #define LEEWARD_BPF_ECHO_H
 
@@ -75,9 +75,10 @@ static inline __u32 halved(__u32 window)
 	return window / 2 > 2 ? window / 2 : 2;
 }
 
-/* On Linux 6.18 the kernel has, rarely, taken a threshold of about 2^31 from the return value of a program at the start of
- * a recovery. The window follows the threshold in recovery, and thousands of segments are lost. So the threshold is
- * checked when a recovery starts, and with each acknowledgement. A run in which this was needed is not to be trusted. */
+/* On Linux 6.18 the kernel has, rarely, taken a threshold of about 2^31 from the return value of a program at the
+ * start of a recovery. The window follows the threshold in recovery, and thousands of segments are lost. So the
+ * threshold is checked when a recovery starts, and with each acknowledgement. A run in which this was needed is not
+ * to be trusted. */
 static inline void check_threshold(struct tcp_sock *tp)
 {
 	if (tp->snd_ssthresh <= INFINITE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The few structures of the kernel that the programs use. They list only the fields that are read or written: the loader
- * finds the true offset of each field in the BTF of the running kernel (preserve_access_index), so that no header of a
- * certain kernel is needed. */
+/* The few structures of the kernel that the programs use. They list only the fields that are read or written: the
+ * loader finds the true offset of each field in the BTF of the running kernel (preserve_access_index), so that no
+ * header of a certain kernel is needed. */
 #ifndef LEEWARD_BPF_KERNEL_H
 #define LEEWARD_BPF_KERNEL_H
 
@@ -19,7 +19,8 @@
 #define PROTOCOL_TCP 6
 
 /* States of a connection (include/net/tcp_states.h). */
-enum { ESTABLISHED = 1, SYN_SENT, SYN_RECV, FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSE, CLOSE_WAIT, LAST_ACK, LISTEN, CLOSING };
+enum { ESTABLISHED = 1, SYN_SENT, SYN_RECV, FIN_WAIT1, FIN_WAIT2, TIME_WAIT };
+enum { CLOSE = 7, CLOSE_WAIT, LAST_ACK, LISTEN, CLOSING };
 
 /* States of congestion control (enum tcp_ca_state). */
 enum { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };

@@ -2,12 +2,12 @@
 /* reTCP: Reno whose window follows circuits (Etalon, section 4.4). When the echo bit goes from 0 to 1, the window is
  * multiplied by alpha; from 1 to 0, by beta.
  *
- * The threshold of slow start is scaled with the window. So the window stays on the same side of the threshold: a window
- * that grew linearly neither falls back into slow start after beta, nor ends a slow start by alpha.
+ * The threshold of slow start is scaled with the window. So the window stays on the same side of the threshold: a
+ * window that grew linearly neither falls back into slow start after beta, nor ends a slow start by alpha.
  *
- * While losses are repaired (states Recovery and CWR) the kernel computes the window itself, and sets it to the threshold
- * at the end. A transition in this time takes effect after it, if it still holds then. After a timeout the window grows
- * in the usual way, and transitions apply at once. */
+ * While losses are repaired (states Recovery and CWR) the kernel computes the window itself, and sets it to the
+ * threshold at the end. A transition in this time takes effect after it, if it still holds then. After a timeout the
+ * window grows in the usual way, and transitions apply at once. */
 #include "echo.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -2,9 +2,9 @@
 /* TDTCP in small: a sender has a window and a threshold for each kind of path, and swaps them when the kind changes
  * (TDTCP, section 3). The echo bit tells the kind: 0 is the packet network, 1 a circuit.
  *
- * The kernel has one round-trip time, one scoreboard and one state of recovery a connection; a congestion control cannot
- * add others. So losses of both paths are repaired together, and a change of path during a repair takes effect after it.
- * The paper's TDTCP has these for each kind of path. */
+ * The kernel has one round-trip time, one scoreboard and one state of recovery a connection; a congestion control
+ * cannot add others. So losses of both paths are repaired together, and a change of path during a repair takes
+ * effect after it. The paper's TDTCP has these for each kind of path. */
 #include "echo.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -74,8 +74,8 @@ static char *read_file(const char *path, size_t *size)
 	return image;
 }
 
-/* The name is part of the initial value of a map, which libbpf before 1.4 does not show. So it is replaced in the file's
- * image. */
+/* The name is part of the initial value of a map, which libbpf before 1.4 does not show. So it is replaced in the
+ * file's image. */
 static void rename_control(char *image, size_t size, const char *path, const char *name)
 {
 	char *place = memmem(image, size, PLACEHOLDER, sizeof PLACEHOLDER);

@@ -1,5 +1,6 @@
-/* Checks that values which programs read are virtual: clocks, CPU time, rests of sleeps and timeouts, options of sockets
- * and times of packets. Prints a line for each check: its name, and 1 if it holds. The environment sets the factor. */
+/* Checks that values which programs read are virtual: clocks, CPU time, rests of sleeps and timeouts, options of
+ * sockets and times of packets. Prints a line for each check: its name, and 1 if it holds. The environment sets the
+ * factor. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -322,6 +322,29 @@ def test_ping_reads_the_virtual_round_trip(parts: Path, hosts: tuple[str, str]) 
     assert virtual * 4 == pytest.approx(plain, rel=TOLERANCE)
 
 
+def latency(hosts: tuple[str, str], env: Environment | None = None) -> float:
+    """The mean latency of sockperf's messages of 1400 bytes, in us: half of a round trip."""
+    require("sockperf")
+    options = ("-i", "10.78.0.2", "-p", "7001")
+    with server(*within(hosts[1], "sockperf", "sr", *options), ready="SERVER", env=env):
+        time.sleep(1)
+        output = run(*within(hosts[0], "sockperf", "pp", *options, "-m", "1400", "-t", "2"), env=env)
+    match = re.search(r"Latency is ([\d.]+) usec", output)
+    assert match, output
+    return float(match[1])
+
+
+def test_sockperf_reads_the_virtual_latency(parts: Path, hosts: tuple[str, str]) -> None:
+    run(*f"tc -n {hosts[0]} qdisc add dev cable root tbf rate 1mbit burst 1600 limit 40kb".split())
+    try:
+        plain = latency(hosts)
+        virtual = latency(hosts, env=dilated(parts, 2))
+    finally:
+        run(*f"tc -n {hosts[0]} qdisc del dev cable root".split())
+    assert plain > 5000
+    assert virtual * 2 == pytest.approx(plain, rel=TOLERANCE)
+
+
 # BPF.
 
 
@@ -694,8 +717,9 @@ PORT = "\nprint(client.getsockname()[1], flush=True)\n"
 
 
 SHORT_FILE = """
-open("short", "wb").write(bytes(300))
-os.sendfile(client.fileno(), open("short", "rb").fileno(), 100, 1 << 30)
+with open("short", "wb") as file: file.write(bytes(300))
+file = open("short", "rb")
+os.sendfile(client.fileno(), file.fileno(), 100, 1 << 30)
 """
 PIPE = """
 pipe = os.pipe(); os.write(pipe[1], bytes(500))
