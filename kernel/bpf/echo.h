@@ -61,8 +61,8 @@ static inline __u32 echo_of(struct sock *sk)
 	return echo ? *echo : 0;
 }
 
-/* How often windows have changed, and how often a threshold was impossible. The loader prints the sums. */
-__u64 ups, downs, invalid;
+/* How often windows have changed, and how often mend() was needed. The loader prints the sums. */
+__u64 ups, downs, mended;
 
 static inline void count(__u32 up)
 {
@@ -75,16 +75,21 @@ static inline __u32 halved(__u32 window)
 	return window / 2 > 2 ? window / 2 : 2;
 }
 
-/* On Linux 6.18 the kernel has, rarely, taken a threshold of about 2^31 from the return value of a program at the
- * start of a recovery. The window follows the threshold in recovery, and thousands of segments are lost. So the
- * threshold is checked when a recovery starts, and with each acknowledgement. A run in which this was needed is not
- * to be trusted. */
-static inline void check_threshold(struct tcp_sock *tp)
+/* On Linux 6.18 the kernel rarely does not run the programs of a congestion control at the start of a recovery, and takes
+ * a threshold of about 2^31 from uninitialized memory. The window follows the threshold in recovery, and the whole send
+ * buffer would leave at once. So each program that runs before the next transmission gives both the values that the
+ * start of a recovery should have given. */
+static inline void mend(struct tcp_sock *tp)
 {
 	if (tp->snd_ssthresh <= INFINITE)
 		return;
 	tp->snd_ssthresh = halved(tp->prior_cwnd);
-	__sync_fetch_and_add(&invalid, 1);
+	if (tp->snd_cwnd > tp->prior_cwnd)
+		tp->snd_cwnd = tp->snd_ssthresh;
+	__sync_fetch_and_add(&mended, 1);
 }
+
+/* The default of net.ipv4.tcp_min_tso_segs. */
+#define MIN_TSO_SEGS 2
 
 #endif

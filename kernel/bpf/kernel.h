@@ -69,6 +69,7 @@ struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *);
 	void (*cong_avoid)(struct sock *, __u32, __u32);
 	void (*set_state)(struct sock *, __u8);
+	__u32 (*min_tso_segs)(struct sock *);
 	void (*in_ack_event)(struct sock *, __u32);
 	__u32 (*undo_cwnd)(struct sock *);
 	__u32 flags;

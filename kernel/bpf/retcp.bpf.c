@@ -52,7 +52,7 @@ void BPF_PROG(retcp_in_ack_event, struct sock *sk, __u32 flags)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct state *state = ca_private(sk);
 	__u32 echo = echo_of(sk), repair = ca_state(sk);
-	check_threshold(tp);
+	mend(tp);
 	if (echo == state->applied || repair == CA_RECOVERY || repair == CA_CWR)
 		return;
 	state->applied = echo;
@@ -66,7 +66,15 @@ SEC("struct_ops/retcp_set_state")
 void BPF_PROG(retcp_set_state, struct sock *sk, __u8 next)
 {
 	if (next >= CA_CWR)
-		check_threshold(tcp_sk(sk));
+		mend(tcp_sk(sk));
+}
+
+/* The kernel asks this before each transmission of new data. */
+SEC("struct_ops/retcp_min_tso_segs")
+__u32 BPF_PROG(retcp_min_tso_segs, struct sock *sk)
+{
+	mend(tcp_sk(sk));
+	return MIN_TSO_SEGS;
 }
 
 SEC("struct_ops/retcp_cong_avoid")
@@ -101,6 +109,7 @@ struct tcp_congestion_ops retcp = {
 	.init = (void *)retcp_init,
 	.in_ack_event = (void *)retcp_in_ack_event,
 	.set_state = (void *)retcp_set_state,
+	.min_tso_segs = (void *)retcp_min_tso_segs,
 	.cong_avoid = (void *)retcp_cong_avoid,
 	.ssthresh = (void *)retcp_ssthresh,
 	.undo_cwnd = (void *)retcp_undo_cwnd,

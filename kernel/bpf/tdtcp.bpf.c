@@ -41,7 +41,7 @@ void BPF_PROG(tdtcp_in_ack_event, struct sock *sk, __u32 flags)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct state *state = ca_private(sk);
 	__u32 echo = echo_of(sk), repair = ca_state(sk);
-	check_threshold(tp);
+	mend(tp);
 	if (echo == state->applied || repair == CA_RECOVERY || repair == CA_CWR)
 		return;
 	struct division former = {tp->snd_cwnd, tp->snd_ssthresh, tp->snd_cwnd_cnt};
@@ -57,7 +57,15 @@ SEC("struct_ops/tdtcp_set_state")
 void BPF_PROG(tdtcp_set_state, struct sock *sk, __u8 next)
 {
 	if (next >= CA_CWR)
-		check_threshold(tcp_sk(sk));
+		mend(tcp_sk(sk));
+}
+
+/* The kernel asks this before each transmission of new data. */
+SEC("struct_ops/tdtcp_min_tso_segs")
+__u32 BPF_PROG(tdtcp_min_tso_segs, struct sock *sk)
+{
+	mend(tcp_sk(sk));
+	return MIN_TSO_SEGS;
 }
 
 SEC("struct_ops/tdtcp_cong_avoid")
@@ -93,6 +101,7 @@ struct tcp_congestion_ops tdtcp = {
 	.init = (void *)tdtcp_init,
 	.in_ack_event = (void *)tdtcp_in_ack_event,
 	.set_state = (void *)tdtcp_set_state,
+	.min_tso_segs = (void *)tdtcp_min_tso_segs,
 	.cong_avoid = (void *)tdtcp_cong_avoid,
 	.ssthresh = (void *)tdtcp_ssthresh,
 	.undo_cwnd = (void *)tdtcp_undo_cwnd,

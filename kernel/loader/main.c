@@ -65,18 +65,18 @@ static void check_failures(struct bpf_object *object, const char *name, bool *re
 
 static void check(void)
 {
-	static bool rejected, retcp_invalid, tdtcp_invalid;
+	static bool rejected, retcp_mended, tdtcp_mended;
 	check_failures(timers, "rejected", &rejected,
 		       "timers: the kernel has rejected a value; the timers of that connection are the kernel's");
-	check_failures(retcp, "invalid", &retcp_invalid, "retcp: a connection had an invalid threshold; discard its run");
-	check_failures(tdtcp, "invalid", &tdtcp_invalid, "tdtcp: a connection had an invalid threshold; discard its run");
+	check_failures(retcp, "mended", &retcp_mended, "retcp: the kernel has skipped a program; its work was made up for");
+	check_failures(tdtcp, "mended", &tdtcp_mended, "tdtcp: the kernel has skipped a program; its work was made up for");
 }
 
 static void print_control(const char *part, struct bpf_object *object)
 {
 	if (object)
-		printf("%s ups=%llu downs=%llu invalid=%llu\n", part, (unsigned long long)counter(object, "ups"),
-		       (unsigned long long)counter(object, "downs"), (unsigned long long)counter(object, "invalid"));
+		printf("%s ups=%llu downs=%llu mended=%llu\n", part, (unsigned long long)counter(object, "ups"),
+		       (unsigned long long)counter(object, "downs"), (unsigned long long)counter(object, "mended"));
 }
 
 static void print_counters(void)
