@@ -52,7 +52,7 @@ void BPF_PROG(retcp_in_ack_event, struct sock *sk, __u32 flags)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct state *state = ca_private(sk);
 	__u32 echo = echo_of(sk), repair = ca_state(sk);
-	mend(tp);
+	mend(sk, repair);
 	if (echo == state->applied || repair == CA_RECOVERY || repair == CA_CWR)
 		return;
 	state->applied = echo;
@@ -65,15 +65,14 @@ void BPF_PROG(retcp_in_ack_event, struct sock *sk, __u32 flags)
 SEC("struct_ops/retcp_set_state")
 void BPF_PROG(retcp_set_state, struct sock *sk, __u8 next)
 {
-	if (next >= CA_CWR)
-		mend(tcp_sk(sk));
+	mend(sk, next);
 }
 
 /* The kernel asks this before each transmission of new data. */
 SEC("struct_ops/retcp_min_tso_segs")
 __u32 BPF_PROG(retcp_min_tso_segs, struct sock *sk)
 {
-	mend(tcp_sk(sk));
+	mend(sk, ca_state(sk));
 	return MIN_TSO_SEGS;
 }
 

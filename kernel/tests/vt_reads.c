@@ -71,7 +71,8 @@ static void check_clocks(void)
 	struct timeval tv;
 	struct timespec raw;
 	gettimeofday(&tv, NULL);
-	check("gettimeofday", near((double)tv.tv_sec + (double)tv.tv_usec / 1e6, seconds(clock_gettime, CLOCK_REALTIME), 0.001));
+	check("gettimeofday",
+	      near((double)tv.tv_sec + (double)tv.tv_usec / 1e6, seconds(clock_gettime, CLOCK_REALTIME), 0.001));
 	check("time", near((double)time(NULL), seconds(clock_gettime, CLOCK_REALTIME), 1));
 	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &raw);
 	check("syscall_clock_gettime",
@@ -122,7 +123,8 @@ static void check_rests(void)
 	check("nanosleep_rest", result == -1 && near((double)left.tv_sec + (double)left.tv_nsec / 1e9, expected, 0.01));
 	interrupt_soon();
 	result = clock_nanosleep(CLOCK_MONOTONIC, 0, &request, &left);
-	check("clock_nanosleep_rest", result == EINTR && near((double)left.tv_sec + (double)left.tv_nsec / 1e9, expected, 0.01));
+	check("clock_nanosleep_rest",
+	      result == EINTR && near((double)left.tv_sec + (double)left.tv_nsec / 1e9, expected, 0.01));
 	interrupt_soon();
 	check("sleep_rest", sleep(2) == 2);
 
