@@ -3,7 +3,7 @@
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_lab::{LabError, LabName, Options, State, Timing};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn lab_error(error: LabError) -> PyErr {
         LabError::Name(_) | LabError::Settings(_) | LabError::Unsupported { .. } | LabError::Simulator(_) => {
             PyInputError(InputError::new("scenario", error)).into()
         }
-        other => PyRuntimeError::new_err(other.to_string()),
+        other => PyOSError::new_err(other.to_string()),
     }
 }
 

@@ -35,7 +35,9 @@ pub enum LabError {
     #[error("lab `{0}`: must be 1 to 12 lowercase letters, digits or hyphens, and begin with a letter")]
     Name(String),
     /// A lab of this name is up.
-    #[error("lab `{name}` is up (process {pid}): choose another name, or run `leeward lab down --name {name}`")]
+    #[error(
+        "lab `{name}` is up (process {pid}): choose another name, or run `leeward lab down --name {name}`"
+    )]
     InUse {
         /// Name of the lab.
         name: String,

@@ -195,7 +195,9 @@ mod tests {
         assert_eq!((segment.end, segment.opens, segment.closes), (103, false, false));
         let ack = read(&frame(0x10, 2, 100, b"")).expect("a packet");
         assert_eq!((ack.has_data, ack.ecn), (false, Ecn::Capable));
-        assert!(read(&frame(SYN, 0, 9, b"")).is_some_and(|p| p.segment.is_some_and(|s| s.opens && s.end == 10)));
+        assert!(
+            read(&frame(SYN, 0, 9, b"")).is_some_and(|p| p.segment.is_some_and(|s| s.opens && s.end == 10))
+        );
     }
 
     proptest! {

@@ -125,7 +125,8 @@ impl Hosts {
             );
             batch("ip", &["-n", namespace, "-batch", "-"], &script)?;
             let limit = nics.limits.iter().find(|(limited, ..)| *limited == place);
-            let (rate, bucket) = limit.map_or((nics.rate, 0), |&(_, rate, bucket)| (rate.min(nics.rate), bucket));
+            let (rate, bucket) =
+                limit.map_or((nics.rate, 0), |&(_, rate, bucket)| (rate.min(nics.rate), bucket));
             let slack = u64::from(*mtu) + rate / 8 * TIMER_LATENESS_US / 1_000_000;
             let queue = format!(
                 "qdisc add dev {DEVICE} root tbf rate {}bit burst {} limit {NIC_QUEUE}\n",

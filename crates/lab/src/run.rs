@@ -8,7 +8,7 @@ use leeward_fabric::{Bandwidth, Nanos};
 use leeward_packets::workload::Driver;
 use leeward_packets::{Outcome, Plan, Scenario};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, hurry};
 use crate::error::LabError;
 use crate::hosts::{Hosts, Nics};
 use crate::kernel::KernelSettings;
@@ -59,7 +59,11 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     let kernel = KernelSettings::of(settings, dilation)?;
     let nics = Nics {
         rate: real(settings.nic, dilation),
-        limits: settings.limits.iter().map(|limit| (limit.host, real(limit.rate, dilation), limit.bucket)).collect(),
+        limits: settings
+            .limits
+            .iter()
+            .map(|limit| (limit.host, real(limit.rate, dilation), limit.bucket))
+            .collect(),
     };
     let racks = settings.switch.racks;
     let hosts = Hosts::make(&options.name, racks, settings.hosts_per_rack, &nics, &kernel)?;
@@ -108,6 +112,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
 
 /// Runs a part of the lab, and stops the other parts when it ends.
 fn stop_after<T>(shared: &Shared, part: impl FnOnce() -> Result<T, LabError>) -> Result<T, LabError> {
+    hurry();
     let result = part();
     shared.stop();
     result

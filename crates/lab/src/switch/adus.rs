@@ -81,7 +81,9 @@ impl AduTable {
                 self.numbers - 1
             })
         });
-        if known.written == 0 && self.adus.open(number, source.rack as usize, destination.rack as usize).is_ok() {
+        if known.written == 0
+            && self.adus.open(number, source.rack as usize, destination.rack as usize).is_ok()
+        {
             self.adus.seen(number, known.seen);
         }
         // A correction to fewer bytes belongs to a program that will write the rest later.

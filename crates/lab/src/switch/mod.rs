@@ -1,7 +1,7 @@
 //! The switch of a lab: frames of real kernels pass through [`leeward_circuits::switch::Switch`] in real time.
 //!
-//! The loop has one thread. It waits for frames and for the switch's next event, and spins during the last microseconds
-//! before an event, because timers of the kernel are late by tens of microseconds.
+//! The loop has one thread. It waits for frames and for the switch's next event, and spins during the last millisecond
+//! before an event, because timers of the kernel are late.
 
 mod adus;
 mod ports;
@@ -16,8 +16,8 @@ use leeward_fabric::Nanos;
 use leeward_packets::{DayRecord, Plan, Records, Settings};
 
 pub(crate) use adus::AduTable;
-pub use shared::Shared;
 pub(crate) use shared::Progress;
+pub use shared::Shared;
 
 use crate::clock::{Clock, real_now};
 use crate::error::LabError;
@@ -27,8 +27,9 @@ use crate::names::Address;
 use crate::timing::Timing;
 use ports::Ports;
 
-/// Real time before an event from which on the loop spins, in nanoseconds.
-const SPIN: u64 = 60_000;
+/// Real time before an event from which on the loop spins, in nanoseconds. A sleeping virtual processor needs a quarter of a
+/// millisecond to wake up.
+const SPIN: u64 = 1_000_000;
 /// Longest real wait, so that a stop is noticed.
 const LONGEST_WAIT: u64 = 20_000_000;
 /// Frames read from one host before the others have their turn.
@@ -155,7 +156,9 @@ impl<'a> SwitchLoop<'a> {
         self.timing = Timing { dilation: self.timing.dilation, ..Timing::default() };
         match &self.plan {
             Plan::Packets => {}
-            Plan::Fixed(schedule) => self.switch.step(now, Event::NewWeek(schedule.clone()), &mut self.out)?,
+            Plan::Fixed(schedule) => {
+                self.switch.step(now, Event::NewWeek(schedule.clone()), &mut self.out)?
+            }
             Plan::Routed(schedule, routes) => {
                 self.switch.step(now, Event::NewWeek(schedule.clone()), &mut self.out)?;
                 self.switch.step(now, Event::Routes(routes.clone()), &mut self.out)?;

@@ -39,7 +39,11 @@ pub(super) struct Sockets<'a> {
 
 impl<'a> Sockets<'a> {
     /// Opens a listener on every host.
-    pub(super) fn new(name: &'a LabName, places: &[Place], control: &'a str) -> Result<Sockets<'a>, LabError> {
+    pub(super) fn new(
+        name: &'a LabName,
+        places: &[Place],
+        control: &'a str,
+    ) -> Result<Sockets<'a>, LabError> {
         let mut sockets = Sockets {
             name,
             control,
@@ -75,7 +79,12 @@ impl<'a> Sockets<'a> {
     }
 
     /// Begins to connect a flow.
-    pub(super) fn connect(&mut self, flow: u32, source: Place, destination: Place) -> Result<TcpStream, LabError> {
+    pub(super) fn connect(
+        &mut self,
+        flow: u32,
+        source: Place,
+        destination: Place,
+    ) -> Result<TcpStream, LabError> {
         self.enter(source)?;
         let socket = self.socket()?;
         let to = SocketAddrV4::new(Address(destination).ip(), PORT);
