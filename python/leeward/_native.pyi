@@ -30,6 +30,7 @@ __all__ = [
     "draw_workloads",
     "evaluate_circuits",
     "file_text",
+    "labs",
     "migrate",
     "new_token",
     "pack_slo",
@@ -54,7 +55,9 @@ __all__ = [
     "read_capture",
     "read_days",
     "read_demand",
+    "remove_lab",
     "run_agent",
+    "run_lab",
     "schedule_circuits",
     "schema",
     "schemas",
@@ -605,6 +608,20 @@ class PacketRun:
 
     def utilization(self, source: int, destination: int, since_s: float = 0.0) -> float | None:
         """Share of a circuit's days during which the circuit sent data; None if it has no day."""
+
+def run_lab(
+    scenario: PacketScenario,
+    dilation: int,
+    bound_s: float,
+    progress: Callable[[float], object] | None = None,
+) -> tuple[PacketRun, dict[str, Any]]:
+    """Runs a scenario in a lab of this process; returns the records and the timing. See `leeward.lab.run`."""
+
+def labs() -> list[tuple[str, int, bool]]:
+    """Labs with a state file: name, process, and whether the process runs."""
+
+def remove_lab(name: str) -> None:
+    """Removes everything that a lab made whose process has ended."""
 
 @final
 class Trace:

@@ -25,6 +25,7 @@ from leeward.cli import (
     export,
     hotspots,
     impact,
+    lab,
     matrix,
     migrate,
     mode,
@@ -54,7 +55,7 @@ SECTIONS = (
     ("Measure it", (probe, agent, matrix, device)),
     ("Place work", (place, migrate, serve, mode, report, decisions, explain, token)),
     ("Keep promises", (slo, circuits)),
-    ("Try a change first", (demo, simulate, trial)),
+    ("Try a change first", (demo, simulate, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),
 )
 """Sections of the help, in the order of use, with their commands."""

@@ -1,7 +1,7 @@
 //! The packet simulator conserves bytes, ends flows, repeats runs, follows demand with its weeks, and reproduces
 //! figures of the Etalon paper.
 
-use std::cell::RefCell;
+use std::sync::Mutex;
 
 use leeward_circuits::schedulers::rotor_schedule;
 use leeward_circuits::switch::{Resize, Via};
@@ -159,9 +159,9 @@ fn a_lone_flow_takes_the_sum_of_its_link_times() {
 #[test]
 fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
     for demand in [Demand::Queues, Demand::Adus, Demand::Sockets, Demand::Oracle] {
-        let demands = RefCell::new(Vec::new());
+        let demands = Mutex::new(Vec::new());
         let planner = Box::new(|bytes: &[u64]| {
-            demands.borrow_mut().push(bytes[1]);
+            demands.lock().expect("no thread panics").push(bytes[1]);
             // A long day if there is demand; otherwise a short day without circuits.
             let length = if bytes[1] > 0 { 480_000 } else { 180_000 };
             let none =
@@ -183,7 +183,7 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
             .map(|day| (day.began.0, day.ended.0))
             .collect();
         drop(simulator);
-        let demands = demands.into_inner();
+        let demands = demands.into_inner().expect("no thread panics");
         // No demand at 0 and at 199 us, so two weeks of 200 us; then weeks of 500 us.
         assert_eq!(demands[..2], [0, 0], "{demand:?}");
         assert!(demands[2] > 0, "{demand:?}: {demands:?}");

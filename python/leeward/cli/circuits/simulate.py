@@ -1,17 +1,16 @@
 """`leeward circuits simulate`: a network of packets and circuits, packet by packet."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from leeward._quantities import bytes_text, percent_text, rate_text, time_text
+from leeward.cli.circuits.results import check_out, print_summary, write_results
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
-from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
-from leeward.cli.progress import progress
+from leeward.cli.output import Format, FormatOption, print_data
+from leeward.cli.progress import STEPS, progress
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -21,15 +20,6 @@ Examples:
   leeward circuits simulate examples/circuits/strobe.yaml --out results --picture sequence.svg
   leeward circuits simulate examples/circuits/strobe.yaml -o json
 """
-STEPS = 200
-SUMMARY = "summary.json"
-MOST_ROWS = 20
-"""Greatest number of trains or circuits in a table."""
-_WORDS = (
-    ("completion", "time from the first byte written to the last byte received, of finished flows"),
-    ("used", "the share of its days during which a circuit sends"),
-    ("latency", "the time that packets with data spend in the switch"),
-)
 
 
 def simulate(
@@ -61,12 +51,12 @@ def simulate(
     time that packets spend in the switch. Packets take only the circuit between their own two racks; with a
     `routing` in the scenario, they may also take circuits of other racks.
     """
-    from leeward._files import atomic_file, atomic_folder, check_file, check_replaced
+    from leeward._files import atomic_file, check_file
     from leeward.packets import picture as draw
-    from leeward.packets import read, summary, tables
+    from leeward.packets import read, summary
 
     if out is not None:
-        check_replaced(out, "--out", "an earlier result of this command", _find_foreign)
+        check_out(out)
     if picture is not None:
         if picture.suffix != ".svg":
             raise InputError.about("--picture", f"`{picture}`: expected a name that ends in .svg")
@@ -88,126 +78,10 @@ def simulate(
     figures = summary(run)
     totals = figures["totals"] | {"throughput_bps": figures["throughput_bps"]}
     if not print_data(output, figures, [totals], COLUMNS["circuits simulate"]):
-        _print(figures)
+        print_summary(figures)
     if out is not None:
-        from pyarrow import parquet
-
-        with atomic_folder(out) as folder:
-            for name, table in tables(run).items():
-                parquet.write_table(table, folder / f"{name}.parquet")
-            (folder / SUMMARY).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-        print_note(f"wrote {out}")
+        write_results(run, figures, out)
     if picture is not None:
         with atomic_file(picture) as temporary:
             temporary.write_text(draw(network, run), encoding="utf-8")
         print_note(f"wrote {picture}")
-
-
-def _find_foreign(out: Path) -> str | None:
-    """First entry of a folder that is not part of an earlier result; None in a valid or empty folder."""
-    from leeward.packets import TABLES
-
-    names = sorted(path.name for path in out.iterdir())
-    expected = {SUMMARY, *(f"{name}.parquet" for name in TABLES)}
-    foreign = [name for name in names if name not in expected]
-    if not names or (SUMMARY in names and not foreign):
-        return None
-    return f"`{(foreign or names)[0]}`"
-
-
-def _print(summary: dict[str, Any]) -> None:
-    totals = summary["totals"]
-    print_text(
-        f"{totals['finished']:,} of {totals['flows']:,} flows finished in {time_text(totals['ended_s'], 4)}"
-        f" at {rate_text(summary['throughput_bps'])}; {bytes_text(totals['dropped_bytes'])} of"
-        f" {bytes_text(totals['sent_bytes'])} sent were dropped\n"
-    )
-    if summary["completion"]:
-        _print_flows(summary)
-        print()
-    if summary["trains"]:
-        _print_trains(summary)
-        print()
-    _print_paths(summary)
-    if summary["circuits"]:
-        print()
-        _print_circuits(summary)
-    print_words(_WORDS)
-
-
-def _print_flows(summary: dict[str, Any]) -> None:
-    print_table(
-        ("FLOWS", "NUMBER", "FINISHED", "ARRIVED", "COMPLETION MEDIAN", "P99"),
-        "<>>>>>",
-        [
-            (
-                f"class {one['class']}",
-                f"{one['flows']:,}",
-                f"{one['finished']:,}",
-                bytes_text(one["delivered_bytes"]),
-                *(time_text(one[name], 4) for name in ("median_s", "p99_s")),
-            )
-            for one in summary["completion"]
-        ],
-    )
-
-
-def _print_trains(summary: dict[str, Any]) -> None:
-    trains = summary["trains"]
-    print_table(
-        ("TRAIN", "SENT", "RECEIVED", "RATE"),
-        "<>>>",
-        [
-            (
-                " to ".join(
-                    f"r{one[f'{end}_rack']}h{one[f'{end}_host']}" for end in ("source", "destination")
-                ),
-                f"{one['sent_packets']:,}",
-                f"{one['received_packets']:,}",
-                rate_text(one["rate_bps"]),
-            )
-            for one in trains[:MOST_ROWS]
-        ],
-    )
-    if len(trains) > MOST_ROWS:
-        print_text(f"... and {len(trains) - MOST_ROWS:,} more: -o json has all")
-
-
-def _print_paths(summary: dict[str, Any]) -> None:
-    totals = summary["totals"]
-    print_table(
-        ("PATH", "SENT", "PACKETS", "LATENCY MEDIAN", "P99"),
-        "<>>>>",
-        [
-            (
-                path,
-                bytes_text(sum(totals[f"{one}_bytes"] for one in kinds)),
-                f"{sum(totals[f'{one}_packets'] for one in kinds):,}",
-                *(time_text(summary["latency_s"][path][share], 4) for share in ("0.5", "0.99")),
-            )
-            for path, kinds in (
-                ("packet", ("packet",)),
-                ("circuit", ("circuit",)),
-                ("all", ("packet", "circuit")),
-            )
-        ],
-    )
-
-
-def _print_circuits(summary: dict[str, Any]) -> None:
-    circuits = summary["circuits"]
-    print_table(
-        ("CIRCUIT", "DAYS", "SENT", "USED"),
-        "<>>>",
-        [
-            (
-                f"r{one['source']} to r{one['destination']}",
-                f"{one['days']:,}",
-                bytes_text(one["bytes"]),
-                percent_text(one["utilization"]),
-            )
-            for one in circuits[:MOST_ROWS]
-        ],
-    )
-    if len(circuits) > MOST_ROWS:
-        print_text(f"... and {len(circuits) - MOST_ROWS:,} more: -o json has all, and --out the days of each")

@@ -1,0 +1,76 @@
+"""`leeward lab compare`: the simulator beside the lab."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from leeward._quantities import percent_text, rate_text, time_text
+from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.lab.options import BoundOption, DilationOption
+from leeward.cli.lab.run import print_timing
+from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.progress import STEPS, progress
+from leeward.lab.runs import BOUND
+
+EXAMPLES = """\b
+Examples:
+  sudo leeward lab compare examples/circuits/strobe.yaml --dilation 40
+  sudo leeward lab compare examples/circuits/strobe.yaml -o json
+"""
+
+
+def compare(
+    scenario: Annotated[str, typer.Argument(metavar="FILE", help="Scenario file.", show_default=False)],
+    dilation: DilationOption = None,
+    bound: BoundOption = BOUND,
+    output: FormatOption = Format.table,
+) -> None:
+    """Show the figures of the simulator beside those of real kernels.
+
+    Runs a scenario in the packet simulator and in the lab. A difference is that of the lab as a share of the
+    simulator's figure.
+    """
+    from leeward import lab, packets
+
+    network = packets.read(scenario)
+    simulated = network.run()
+    with progress(f"running {scenario}", STEPS) as advance:
+        done = 0
+
+        def on_progress(share: float) -> None:
+            nonlocal done
+            position = round(share * STEPS)
+            advance(position - done)
+            done = position
+
+        measured = lab.run(network, dilation=dilation, bound=bound, progress=on_progress)
+    rows = lab.compare(simulated, measured.run)
+    data = [asdict(row) | {"difference": row.difference} for row in rows]
+    if print_data(output, {"figures": data, "timing": measured.timing}, data, COLUMNS["lab compare"]):
+        return
+    print_table(
+        ("FIGURE", "SIMULATOR", "LAB", "DIFFERENCE"),
+        "<>>>",
+        [
+            (
+                row.figure,
+                _text(row.simulator, row.unit),
+                _text(row.lab, row.unit),
+                "-" if row.difference is None else f"{100 * row.difference:+.0f} %",
+            )
+            for row in rows
+        ],
+    )
+    print()
+    print_timing(measured.timing)
+
+
+def _text(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit == "bps":
+        return rate_text(value)
+    if unit == "share":
+        return percent_text(value)
+    return time_text(value, 4) if unit == "s" else f"{value:,.0f}"

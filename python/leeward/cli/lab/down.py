@@ -1,0 +1,36 @@
+"""`leeward lab down`: removes labs whose processes have ended."""
+
+from typing import Annotated
+
+import typer
+
+from leeward.cli.notes import print_note
+
+EXAMPLES = """\b
+Examples:
+  sudo leeward lab down
+  sudo leeward lab down --name run-4711
+"""
+
+
+def down(
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Lab to remove. [default: all that are not up]", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Remove what killed labs left.
+
+    A lab removes everything that it made when it ends. A lab that was killed leaves namespaces, which this
+    command removes. It touches nothing that no lab made, and no lab that is up.
+    """
+    from leeward import lab
+
+    names = [name] if name is not None else [each.name for each in lab.labs() if not each.up]
+    for each in names:
+        lab.remove(each)
+        print_note(f"removed lab {each}")
+    if not names:
+        print_note("no lab to remove")

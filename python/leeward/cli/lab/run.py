@@ -1,0 +1,78 @@
+"""`leeward lab run`: a scenario of the packet simulator on real kernels."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leeward._quantities import time_text
+from leeward.cli.circuits.results import check_out, print_summary, write_results
+from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.lab.options import BoundOption, DilationOption
+from leeward.cli.options import parse_path
+from leeward.cli.output import Format, FormatOption, print_data, print_text
+from leeward.cli.progress import STEPS, progress
+from leeward.lab.runs import BOUND
+
+EXAMPLES = """\b
+Examples:
+  sudo leeward lab run examples/circuits/strobe.yaml
+  sudo leeward lab run examples/circuits/strobe.yaml --dilation 40 --out results
+  sudo leeward lab run examples/circuits/strobe.yaml -o json
+"""
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(metavar="FILE", help="Scenario file.", show_default=False)],
+    dilation: DilationOption = None,
+    bound: BoundOption = BOUND,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            parser=parse_path,
+            help="Folder for tables (Parquet) and summary.json. An existing one must be empty or hold"
+            " an earlier result, which is replaced.",
+            show_default=False,
+        ),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Run a scenario on real kernels.
+
+    The file is that of `leeward circuits simulate`, and so are the results. In addition, the command shows
+    how late the lab was.
+    """
+    from leeward.lab import run as run_lab
+    from leeward.packets import read, summary
+
+    if out is not None:
+        check_out(out)
+    with progress(f"running {scenario}", STEPS) as advance:
+        done = 0
+
+        def on_progress(share: float) -> None:
+            nonlocal done
+            position = round(share * STEPS)
+            advance(position - done)
+            done = position
+
+        result = run_lab(read(scenario), dilation=dilation, bound=bound, progress=on_progress)
+    figures = summary(result.run) | {"timing": result.timing}
+    totals = figures["totals"] | {"throughput_bps": figures["throughput_bps"]}
+    if not print_data(output, figures, [totals], COLUMNS["lab run"]):
+        print_summary(figures)
+        print()
+        print_timing(result.timing)
+    if out is not None:
+        write_results(result.run, figures, out)
+
+
+def print_timing(timing: dict[str, Any]) -> None:
+    """Prints how late a lab was."""
+    packets = timing["packets"]
+    if packets["count"]:
+        print_text(
+            f"dilation {timing['dilation']}: packets were late by {time_text(packets['median_s'], 3)} in the"
+            f" median and {time_text(packets['p99_s'], 3)} at p99, in virtual time"
+        )

@@ -1,0 +1,126 @@
+"""Runs of scenarios in the lab, alone and beside the simulator."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from leeward import _native
+from leeward._native import PacketRun, PacketScenario
+from leeward._quantities import read_seconds
+from leeward.errors import InputError
+from leeward.packets import read, summary
+
+BOUND = "5us"
+"""Default bound on the lateness of 99 % of the packets, in virtual time: a quarter of the shortest night."""
+_LEAST_DILATION = 40
+_DILATION_OF_RACK = 30
+_MOST_DILATION = 100_000
+
+Scenario = PacketScenario | Mapping[str, Any] | str | PathLike[str]
+"""A scenario of the packet simulator: a file, its content, or a scenario that was read."""
+
+
+@dataclass(frozen=True)
+class LabRun:
+    """Result of a run in the lab.
+
+    Attributes:
+        run: Records, as of the simulator: see `leeward.packets.summary` and `leeward.packets.tables`.
+        timing: Dilation of the run, and how late the lab was: for `packets`, changes of `circuits` and
+            computations of `schedules`, the count and the median, 99th percentile and maximum in virtual
+            seconds; `days_s`, the real length of each day; packets lost outside the switch.
+    """
+
+    run: PacketRun
+    timing: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A figure of the simulator beside that of the lab.
+
+    Attributes:
+        figure: Name of the figure.
+        unit: `bps`, `share`, `s`, `flows` or `packets`.
+        simulator: Value of the simulator; None without one.
+        lab: Value of the lab; None without one.
+    """
+
+    figure: str
+    unit: str
+    simulator: float | None
+    lab: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """The lab's value minus the simulator's, as a share of the latter; None if it is missing or 0."""
+        if self.simulator is None or self.lab is None or not self.simulator:
+            return None
+        return self.lab / self.simulator - 1
+
+
+def default_dilation(scenario: Scenario) -> int:
+    """Dilation for all racks of a scenario at once: 30 for each rack, at least 40.
+
+    A scenario with one active pair of racks needs 40 only.
+    """
+    return max(_LEAST_DILATION, _DILATION_OF_RACK * read(scenario).racks)
+
+
+def run(
+    scenario: Scenario,
+    *,
+    dilation: int | None = None,
+    bound: str = BOUND,
+    progress: Callable[[float], object] | None = None,
+) -> LabRun:
+    """Runs a scenario on kernels of this machine.
+
+    Args:
+        scenario: Argument of `leeward.packets.read`.
+        dilation: Real seconds for each virtual second. By default `default_dilation`.
+        bound: Largest lateness of 99 % of the packets, in virtual time. A run that is later raises an error.
+        progress: Called with the elapsed share of the horizon.
+
+    Raises:
+        InputError: The scenario is invalid, or kernels cannot run it.
+        OSError: No root, no TUN devices, a program of iproute2 failed, or the run was later than the bound.
+    """
+    scenario = read(scenario)
+    dilation = default_dilation(scenario) if dilation is None else dilation
+    if not 1 <= dilation <= _MOST_DILATION:
+        raise InputError.about("dilation", f"{dilation}: must be 1 to {_MOST_DILATION}")
+    records, timing = _native.run_lab(scenario, dilation, read_seconds("bound", bound), progress)
+    return LabRun(records, timing)
+
+
+def compare(simulated: PacketRun, measured: PacketRun) -> list[Comparison]:
+    """Figures of a scenario's simulation beside those of its run in the lab."""
+    one, other = summary(simulated), summary(measured)
+
+    def row(figure: str, unit: str, *path: str | int) -> Comparison:
+        return Comparison(figure, unit, _value(one, path), _value(other, path))
+
+    rows = [row("throughput", "bps", "throughput_bps")]
+    circuits = {(circuit["source"], circuit["destination"]) for circuit in one["circuits"]}
+    for source, destination in sorted(circuits):
+        shares = (circuit.utilization(source, destination) for circuit in (simulated, measured))
+        rows.append(Comparison(f"circuit r{source} to r{destination}", "share", *shares))
+    for path in ("packet", "circuit"):
+        for share, name in (("0.5", "median"), ("0.99", "p99")):
+            rows.append(row(f"latency by {path} {name}", "s", "latency_s", path, share))
+    for at, flows in enumerate(one["completion"]):
+        kind = f"class {flows['class']}"
+        rows.append(row(f"{kind} finished", "flows", "completion", at, "finished"))
+        for key, name in (("median_s", "median"), ("p99_s", "p99")):
+            rows.append(row(f"{kind} completion {name}", "s", "completion", at, key))
+    rows.append(row("dropped", "packets", "totals", "dropped_packets"))
+    rows.append(row("data", "packets", "totals", "data_packets"))
+    return rows
+
+
+def _value(figures: Any, path: tuple[str | int, ...]) -> float | None:
+    for key in path:
+        figures = figures[key]
+    return None if figures is None else float(figures)

@@ -1,0 +1,186 @@
+"""The lab: a scenario on kernels of this machine, through the command and the library."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leeward import lab, packets
+from leeward.errors import InputError
+from support.fixtures import LEEWARD
+from support.parts import lack
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+DILATION = 200
+"""Dilation at which slow, busy machines keep up."""
+BOUND = "10ms"
+"""Bound for machines on which other tests run: the figures here do not depend on it."""
+
+
+def scenario(**fields: Any) -> dict[str, Any]:
+    """Three racks of one host, two of which send through circuits."""
+    return {
+        "network": {"racks": 3, "hosts_per_rack": 1},
+        "scheduler": {"name": "strobe"},
+        "workload": {"flows": [{"from": [0, 0], "to": [1, 0], "bytes": "8MB"}]},
+        "horizon": "20ms",
+        **fields,
+    }
+
+
+def _need_root() -> None:
+    if os.geteuid() != 0:
+        lack("root, for network namespaces")
+
+
+def namespaces() -> set[str]:
+    """Namespaces of labs on this machine."""
+    names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    return {line.split()[0] for line in names.splitlines() if line.startswith("leeward-run-")}
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    """Requires root, and checks that a test leaves no namespace behind."""
+    _need_root()
+    yield
+    mine = {name for name in namespaces() if f"-{os.getpid()}-" in name}
+    assert not mine
+    assert not [each for each in lab.labs() if each.process == os.getpid()]
+
+
+def test_flows_on_kernels_deliver_all_bytes_over_circuits(clean: None) -> None:
+    result = lab.run(scenario(), dilation=DILATION, bound=BOUND)
+    totals = result.run.totals()
+    assert totals["finished"] == totals["flows"] == 1
+    flow = result.run.flows().to_pylist()[0]
+    assert flow["delivered_bytes"] == flow["written_bytes"] == 8_000_000
+    assert totals["circuit_bytes"] > 0
+    assert totals["packet_bytes"] > 0
+    # Whatever hosts sent was delivered, dropped by the switch, or is in it.
+    carried = ("packet_bytes", "circuit_bytes", "local_bytes", "dropped_bytes", "held_bytes")
+    assert totals["sent_bytes"] == sum(totals[name] for name in carried)
+    assert result.timing["refused_packets"] == result.timing["nic_drops_packets"] == 0
+    days = result.timing["days_s"]
+    assert days
+    assert sum(days) / len(days) == pytest.approx(180e-6, rel=0.2)
+
+
+def test_demand_of_applications_gives_circuits_to_the_pairs_that_send(clean: None) -> None:
+    weekly = scenario(scheduler={"name": "solstice", "demand": "adu"})
+    result = lab.run(weekly, dilation=DILATION, bound=BOUND)
+    assert result.run.totals()["finished"] == 1
+    pairs = {(day["source"], day["destination"]) for day in result.run.days().to_pylist() if day["bytes"]}
+    assert (0, 1) in pairs
+    assert result.timing["schedules"]["count"] > 0
+
+
+def test_a_block_of_a_file_crosses_a_chain_of_hosts(clean: None) -> None:
+    files = {"mappers": 1, "bytes": "2MB", "block": "1MB", "replication": 2, "copies": "uniform"}
+    result = lab.run(scenario(workload={"dfsio": files}, horizon="100ms"), dilation=100, bound=BOUND)
+    copies = result.run.copies().to_pylist()
+    assert len(copies) == 2
+    assert all(copy["finished_s"] is not None for copy in copies)
+
+
+def test_an_exception_of_a_scheduler_stops_the_lab_and_is_raised(clean: None) -> None:
+    def broken(demand: Any, network: Any) -> Any:
+        raise KeyError("no idea")
+
+    with pytest.raises(KeyError, match="no idea"):
+        lab.run(
+            scenario(scheduler={"name": broken, "demand": "adu"}),
+            dilation=DILATION,
+            bound=BOUND,
+        )
+
+
+def test_a_late_run_is_refused(clean: None) -> None:
+    with pytest.raises(OSError, match=r"fell behind.*larger dilation than 1,"):
+        lab.run(scenario(), dilation=1, bound="1ns")
+
+
+def test_a_stopped_run_removes_everything(clean: None) -> None:
+    seen = threading.Event()
+
+    def stop(share: float) -> None:
+        seen.set()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(scenario(horizon="10s"), dilation=DILATION, bound=BOUND, progress=stop)
+    assert seen.is_set()
+
+
+def test_what_kernels_cannot_run_is_named(clean: None) -> None:
+    with pytest.raises(InputError, match="trains: the lab runs flows"):
+        lab.run(scenario(trains=[{"from": [0, 0], "to": [1, 0]}]), dilation=DILATION)
+    with pytest.raises(InputError, match="dilation: 0: must be 1 to"):
+        lab.run(scenario(), dilation=0)
+
+
+def test_a_killed_lab_is_removed_by_down(clean: None, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps(scenario(workload={"long": {"from": 0, "to": 1, "flows": 1}}, horizon="10s")))
+    command = [str(LEEWARD), "lab", "run", str(file), "--dilation", str(DILATION)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        name = f"run-{process.pid}"
+        try:
+            for _ in range(1200):
+                if len({each for each in namespaces() if each.startswith(f"leeward-{name}-")}) == 3:
+                    break
+                threading.Event().wait(0.05)
+            result = run("lab", "down", "--name", name)
+            assert result.returncode == 1
+            assert f"lab `{name}` is up" in result.stderr
+        finally:
+            process.kill()
+    result = run("lab", "down", "--name", name)
+    assert (result.returncode, f"removed lab {name}" in result.stderr) == (0, True)
+    assert not {each for each in namespaces() if each.startswith(f"leeward-{name}-")}
+    result = run("lab", "down", "--name", name)
+    assert (result.returncode, f"lab `{name}`: not up" in result.stderr) == (1, True)
+
+
+def test_a_comparison_has_the_simulator_beside_the_lab(clean: None, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.json"
+    file.write_text(json.dumps(scenario()))
+    options = ("--dilation", str(DILATION), "--bound", BOUND, "-o", "json")
+    result = run("lab", "compare", str(file), *options)
+    assert result.returncode == 0, result.stderr
+    rows = {row["figure"]: row for row in json.loads(result.stdout)["figures"]}
+    assert rows["class 0 finished"]["simulator"] == rows["class 0 finished"]["lab"] == 1
+    # The same queues and circuits, and a TCP of the same kind.
+    assert rows["class 0 completion median"]["lab"] == pytest.approx(
+        rows["class 0 completion median"]["simulator"], rel=0.6
+    )
+
+
+def test_without_root_the_error_says_so() -> None:
+    _need_root()
+    code = (
+        "import os; from leeward import lab, packets;"
+        "scenario = packets.read({'workload': {'long': {'from': 0, 'to': 1}}, 'horizon': '1ms'});"
+        "os.setuid(65534); lab.run(scenario)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert "require root" in result.stderr
+
+
+def test_a_simulated_run_compares_with_itself_without_difference() -> None:
+    run = packets.simulate(scenario())
+    rows = lab.compare(run, run)
+    assert rows
+    assert all(row.difference in {0, None} for row in rows)
