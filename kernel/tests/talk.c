@@ -28,7 +28,7 @@ int main(int count, char **arguments)
 				return 1;
 			done += (size_t)written;
 		}
-		usleep(20000);
+		usleep(50000);
 	}
 	if (!strcmp(arguments[4], "reset")) {
 		struct linger linger = {.l_onoff = 1};
