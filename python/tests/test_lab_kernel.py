@@ -294,7 +294,9 @@ def hosts() -> Iterator[tuple[str, str]]:
             run(*f"ip -n {name} link set cable up".split())
             run(*f"ip -n {name} link set lo up".split())
             # A client that a busy machine delays for longer than its timeout keeps its window.
-            settings = ("net.ipv4.tcp_ecn=0", "net.ipv4.tcp_slow_start_after_idle=0")
+            settings = ["net.ipv4.tcp_ecn=0", "net.ipv4.tcp_slow_start_after_idle=0"]
+            # The kernel lets a socket queue more in its host, so that windows fill queues and cause losses.
+            settings += ["net.ipv4.tcp_pacing_ss_ratio=1000", "net.ipv4.tcp_pacing_ca_ratio=1000"]
             run("ip", "netns", "exec", name, "sysctl", "-qw", *settings)
         yield names[0], names[1]
     finally:
