@@ -1,9 +1,9 @@
 //! Sockets of flows, opened inside the namespaces of their hosts.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
-use hashbrown::HashMap;
 use leeward_packets::workload::Place;
 use nix::libc;
 use rustix::io::Errno;
