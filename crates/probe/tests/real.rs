@@ -131,7 +131,8 @@ fn one_competing_connection_counts_as_one() {
         let number = |result: &CrossTraffic| result.cross.map_or(f64::NAN, |cross| cross.connections);
         let contains_one =
             |result: &CrossTraffic| result.plausible.is_some_and(|(least, most)| least <= 1.0 && 1.0 <= most);
-        let is_one = |result: &CrossTraffic| (number(result) - 1.0).abs() < 0.5 && contains_one(result);
+        // Other load on the machine makes the number larger.
+        let is_one = |result: &CrossTraffic| (0.5..=2.0).contains(&number(result)) && contains_one(result);
         let print = |result: CrossTraffic| {
             let (least, most) = result.plausible.unwrap_or((f64::NAN, f64::NAN));
             let even = Cross::from_path_rate(path_bps, result.one_bps).connections;
