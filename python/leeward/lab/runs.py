@@ -72,7 +72,7 @@ def run(
     scenario: Scenario,
     *,
     dilation: int | None = None,
-    bound: str = BOUND,
+    bound: str | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> LabRun:
     """Runs a scenario on kernels of this machine.
@@ -80,7 +80,8 @@ def run(
     Args:
         scenario: Argument of `leeward.packets.read`.
         dilation: Real seconds for each virtual second. By default `default_dilation`.
-        bound: Largest lateness of 99 % of the packets, in virtual time. A run that is later raises an error.
+        bound: Largest lateness of 99 % of the packets, in virtual time; by default `BOUND`. A run that is
+            later raises an error.
         progress: Called with the elapsed share of the horizon.
 
     Raises:
@@ -91,7 +92,7 @@ def run(
     dilation = default_dilation(scenario) if dilation is None else dilation
     if not 1 <= dilation <= _MOST_DILATION:
         raise InputError.about("dilation", f"{dilation}: must be 1 to {_MOST_DILATION}")
-    records, timing = _native.run_lab(scenario, dilation, read_seconds("bound", bound), progress)
+    records, timing = _native.run_lab(scenario, dilation, read_seconds("bound", bound or BOUND), progress)
     return LabRun(records, timing)
 
 

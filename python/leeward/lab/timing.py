@@ -40,14 +40,14 @@ class Trial:
 
 
 def check(
-    racks: int = 8, hosts_per_rack: int = 2, *, bound: str = BOUND, ladder: Sequence[int] = LADDER
+    racks: int = 8, hosts_per_rack: int = 2, *, bound: str | None = None, ladder: Sequence[int] = LADDER
 ) -> list[Trial]:
     """Tries one dilation after another, until the lab keeps up.
 
     Args:
         racks: Number of racks, all of which send to all others.
         hosts_per_rack: Hosts of each rack.
-        bound: Largest lateness of 99 % of the packets, in virtual time.
+        bound: Largest lateness of 99 % of the packets, in virtual time; by default `BOUND`.
         ladder: Dilations to try, ascending.
 
     Returns:
@@ -58,7 +58,7 @@ def check(
     """
     trials: list[Trial] = []
     for dilation in ladder:
-        trials.append(_try(racks, hosts_per_rack, dilation, read_seconds("bound", bound)))
+        trials.append(_try(racks, hosts_per_rack, dilation, read_seconds("bound", bound or BOUND)))
         if trials[-1].kept_up:
             break
     return trials

@@ -11,7 +11,6 @@ from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import BoundOption
 from leeward.cli.options import whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
-from leeward.lab.runs import BOUND
 
 EXAMPLES = """\b
 Examples:
@@ -24,7 +23,7 @@ def check(
     racks: Annotated[
         int, typer.Option(metavar="N", parser=whole_number(2, 64), help="Racks that send to each other.")
     ] = 8,
-    bound: BoundOption = BOUND,
+    bound: BoundOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Find the dilation that this machine can carry.

@@ -11,7 +11,6 @@ from leeward.cli.lab.options import BoundOption, DilationOption
 from leeward.cli.lab.run import print_timing
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import STEPS, progress
-from leeward.lab.runs import BOUND
 
 EXAMPLES = """\b
 Examples:
@@ -23,7 +22,7 @@ Examples:
 def compare(
     scenario: Annotated[str, typer.Argument(metavar="FILE", help="Scenario file.", show_default=False)],
     dilation: DilationOption = None,
-    bound: BoundOption = BOUND,
+    bound: BoundOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Show the figures of the simulator beside those of real kernels.

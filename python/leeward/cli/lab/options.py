@@ -16,9 +16,11 @@ DilationOption = Annotated[
     ),
 ]
 BoundOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="DURATION",
-        help="Largest lateness of 99 % of the packets, in virtual time. A run that is later is refused.",
+        help="Largest lateness of 99 % of the packets, in virtual time. A run that is later is refused."
+        " [default: 5us]",
+        show_default=False,
     ),
 ]

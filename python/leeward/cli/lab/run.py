@@ -12,7 +12,6 @@ from leeward.cli.lab.options import BoundOption, DilationOption
 from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_data, print_text
 from leeward.cli.progress import STEPS, progress
-from leeward.lab.runs import BOUND
 
 EXAMPLES = """\b
 Examples:
@@ -25,7 +24,7 @@ Examples:
 def run(
     scenario: Annotated[str, typer.Argument(metavar="FILE", help="Scenario file.", show_default=False)],
     dilation: DilationOption = None,
-    bound: BoundOption = BOUND,
+    bound: BoundOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
