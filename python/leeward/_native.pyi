@@ -612,7 +612,7 @@ class PacketRun:
 def run_lab(
     scenario: PacketScenario,
     dilation: int,
-    bound_s: float,
+    bound_s: float | None,
     progress: Callable[[float], object] | None = None,
 ) -> tuple[PacketRun, dict[str, Any]]:
     """Runs a scenario in a lab of this process; returns the records and the timing. See `leeward.lab.run`."""

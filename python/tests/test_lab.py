@@ -130,7 +130,7 @@ def test_a_killed_lab_is_removed_by_down(clean: None, run: Run, tmp_path: Path) 
     file.write_text(json.dumps(scenario(workload={"long": {"from": 0, "to": 1, "flows": 1}}, horizon="10s")))
     command = [str(LEEWARD), "lab", "run", str(file), "--dilation", str(DILATION)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        name = f"run-{process.pid}"
+        name = f"run-{process.pid}-0"
         try:
             for _ in range(1200):
                 if len({each for each in namespaces() if each.startswith(f"leeward-{name}-")}) == 3:
@@ -141,6 +141,7 @@ def test_a_killed_lab_is_removed_by_down(clean: None, run: Run, tmp_path: Path) 
             assert f"lab `{name}` is up" in result.stderr
         finally:
             process.kill()
+            process.wait()
     result = run("lab", "down", "--name", name)
     assert (result.returncode, f"removed lab {name}" in result.stderr) == (0, True)
     assert not {each for each in namespaces() if each.startswith(f"leeward-{name}-")}

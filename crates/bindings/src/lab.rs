@@ -36,7 +36,8 @@ fn lab_error(error: LabError) -> PyErr {
     match error {
         LabError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         LabError::Copies(error) => PyInputError(error).into(),
-        LabError::Name(_) | LabError::Settings(_) | LabError::Unsupported { .. } | LabError::Simulator(_) => {
+        LabError::Name(_) => PyInputError(InputError::new("name", error)).into(),
+        LabError::Settings(_) | LabError::Unsupported { .. } | LabError::Simulator(_) => {
             PyInputError(InputError::new("scenario", error)).into()
         }
         other => PyOSError::new_err(other.to_string()),
@@ -51,10 +52,10 @@ pub fn run_lab(
     py: Python<'_>,
     scenario: &PacketScenario,
     dilation: u32,
-    bound_s: f64,
+    bound_s: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(PacketRun, Py<PyAny>)> {
-    let options = Options { name: LabName::of_process(), dilation, bound: Nanos::from_secs_f64(bound_s) };
+    let options = Options { name: LabName::of_process(), dilation, bound: bound_s.map(Nanos::from_secs_f64) };
     let (result, error) = scenario.with_progress(py, progress, |scenario, on_progress| {
         leeward_lab::run(scenario, &options, on_progress)
     });

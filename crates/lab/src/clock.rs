@@ -10,7 +10,7 @@ pub(crate) fn real_now() -> u64 {
 }
 
 /// Gives the current thread precedence over other programs, and precise timers. Without the right to do so, the thread
-/// stays as it is, and the timing of the run says what came of it.
+/// stays as it is; [`crate::Timing`] shows the effect.
 pub(crate) fn hurry() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     // On Linux this applies to the calling thread only.

@@ -32,7 +32,7 @@ pub enum LabError {
         error: io::Error,
     },
     /// A name that cannot be part of the names of namespaces.
-    #[error("lab `{0}`: must be 1 to 12 lowercase letters, digits or hyphens, and begin with a letter")]
+    #[error("lab `{0}`: must be 1 to 24 lowercase letters, digits or hyphens, and begin with a letter")]
     Name(String),
     /// A lab of this name is up.
     #[error(
@@ -44,6 +44,9 @@ pub enum LabError {
         /// Process that owns it.
         pid: u32,
     },
+    /// Something of this name exists that no lab made.
+    #[error("{0}: exists and belongs to no lab: remove it, or choose another name")]
+    Exists(String),
     /// No lab of this name.
     #[error("lab `{0}`: not up")]
     NotUp(String),

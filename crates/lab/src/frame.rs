@@ -120,7 +120,8 @@ pub(crate) fn announce_circuit(frame: &mut [u8]) {
     let is_partial = frame[0] & NEEDS_CHECKSUM != 0;
     let ip = &mut frame[HEADER..];
     let header = usize::from(ip[0] & 0x0f) * 4;
-    if ip[9] != TCP || ip.len() < header + 20 {
+    let is_fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff != 0;
+    if ip[9] != TCP || is_fragment || ip.len() < header + 20 {
         return;
     }
     let tcp = &mut ip[header..];

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::Path;
+use std::thread;
 
 use leeward_packets::workload::Place;
 
@@ -14,6 +15,8 @@ use crate::programs::batch;
 use crate::state::State;
 use crate::tun;
 
+/// Largest number of hosts of a lab.
+const MOST_HOSTS: usize = 1024;
 /// Name of a host's device.
 const DEVICE: &str = "eth0";
 /// Frames that a device may hold for the switch. The switch takes frames at once; a queue of this length is lost only
@@ -62,6 +65,10 @@ impl Hosts {
                 return Err(LabError::Unsupported { field, problem });
             }
         }
+        if racks * hosts_per_rack > MOST_HOSTS {
+            let problem = format!("{} hosts in all: a lab has at most {MOST_HOSTS}", racks * hosts_per_rack);
+            return Err(LabError::Unsupported { field: "network.hosts_per_rack", problem });
+        }
         let places: Vec<Place> = (0..racks as u32)
             .flat_map(|rack| (0..hosts_per_rack as u32).map(move |host| Place { rack, host }))
             .collect();
@@ -96,18 +103,25 @@ impl Hosts {
     }
 
     fn make_devices(&mut self, kernel: &KernelSettings) -> Result<(), LabError> {
-        let inside = Inside::new()?;
-        for namespace in &self.state.namespaces {
-            inside.enter(namespace)?;
-            // The kernel does not offer settings that are newer than it.
-            for (setting, value) in &kernel.sysctls {
-                let path = Path::new("/proc/sys/net").join(setting);
-                if path.exists() {
-                    fs::write(&path, value).map_err(LabError::system(format!("{setting} = {value}")))?;
+        let namespaces = &self.state.namespaces;
+        let make = || {
+            let inside = Inside::new()?;
+            let mut devices = Vec::with_capacity(namespaces.len());
+            for namespace in namespaces {
+                inside.enter(namespace)?;
+                // The kernel does not offer settings that are newer than it.
+                for (setting, value) in &kernel.sysctls {
+                    let path = Path::new("/proc/sys/net").join(setting);
+                    if path.exists() {
+                        fs::write(&path, value).map_err(LabError::system(format!("{setting} = {value}")))?;
+                    }
                 }
+                devices.push(tun::open(DEVICE)?);
             }
-            self.devices.push(tun::open(DEVICE)?);
-        }
+            Ok::<_, LabError>(devices)
+        };
+        // A thread of its own visits the namespaces, so that the caller's thread never leaves its own.
+        self.devices = thread::scope(|scope| scope.spawn(make).join().expect("the thread does not panic"))?;
         Ok(())
     }
 

@@ -24,8 +24,7 @@ pub struct KernelSettings {
     pub mtu: u32,
     /// Name of the congestion control.
     pub control: String,
-    /// Settings under `/proc/sys/net`, with their values. Those that a kernel does not have are left alone, unless
-    /// required.
+    /// Settings under `/proc/sys/net`, with their values. Those that a kernel does not have are left alone.
     pub(crate) sysctls: Vec<(&'static str, String)>,
     /// Settings of the route to other hosts.
     pub(crate) route: String,
@@ -39,15 +38,22 @@ impl KernelSettings {
     pub fn of(settings: &Settings, dilation: u32) -> Result<KernelSettings, LabError> {
         let tcp = &settings.tcp;
         let unsupported = |field, problem: String| Err(LabError::Unsupported { field, problem });
-        let mtu = tcp.mss + HEADERS;
+        let mtu = tcp.mss.saturating_add(HEADERS);
         if mtu > MOST_MTU {
             return unsupported("tcp.mss", format!("{}: must be at most {}", tcp.mss, MOST_MTU - HEADERS));
+        }
+        if tcp.divisions != 1 {
+            let problem = format!("{}: the lab's kernels have one window for each connection", tcp.divisions);
+            return unsupported("tcp.divisions", problem);
         }
         let control = match tcp.control {
             Control::Reno => "reno",
             Control::Cubic => "cubic",
             Control::Dctcp => "dctcp",
-            Control::Retcp { .. } => "retcp",
+            Control::Retcp { .. } => {
+                let problem = "`retcp`: the lab runs reno, cubic and dctcp".to_owned();
+                return unsupported("tcp.control", problem);
+            }
         };
         let real = |time: Nanos| time.0.saturating_mul(u64::from(dilation));
         let recovery = match tcp.rack {

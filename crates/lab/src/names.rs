@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use leeward_packets::workload::Place;
 
@@ -11,7 +12,7 @@ use crate::error::LabError;
 /// Prefix of everything that labs make on a machine.
 const PREFIX: &str = "leeward-";
 
-/// Name of a lab: 1 to 12 lowercase letters, digits or hyphens.
+/// Name of a lab: 1 to 24 lowercase letters, digits or hyphens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LabName(String);
 
@@ -21,7 +22,7 @@ impl FromStr for LabName {
     fn from_str(text: &str) -> Result<LabName, LabError> {
         let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
-        if text.len() > 12 || !begins || !text.chars().all(is_valid) {
+        if text.len() > 24 || !begins || !text.chars().all(is_valid) {
             return Err(LabError::Name(text.chars().take(40).collect()));
         }
         Ok(LabName(text.to_owned()))
@@ -35,9 +36,11 @@ impl fmt::Display for LabName {
 }
 
 impl LabName {
-    /// Name of a lab that lasts as long as this process.
+    /// Name of a new lab of this process.
     pub fn of_process() -> LabName {
-        LabName(format!("run-{}", std::process::id()))
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        LabName(format!("run-{}-{number}", std::process::id()))
     }
 
     /// The name.
@@ -48,11 +51,6 @@ impl LabName {
     /// Name of the namespace of a machine in the lab.
     pub fn namespace(&self, machine: &str) -> String {
         format!("{PREFIX}{}-{machine}", self.0)
-    }
-
-    /// Name of the lab's control group.
-    pub fn group(&self) -> String {
-        format!("{PREFIX}{}", self.0)
     }
 }
 
@@ -89,7 +87,7 @@ mod tests {
         for good in ["lab", "a", "run-1234567", "x1"] {
             assert_eq!(good.parse::<LabName>().expect("valid").to_string(), good);
         }
-        for bad in ["", "Lab", "1a", "-a", "a/b", "a b", "abcdefghijklm", "../x"] {
+        for bad in ["", "Lab", "1a", "-a", "a/b", "a b", "abcdefghijklmnopqrstuvwxy", "../x"] {
             assert!(bad.parse::<LabName>().is_err(), "{bad}");
         }
     }

@@ -1,7 +1,7 @@
-//! What a lab made on the machine, in a file, so that another process can remove it after the lab was killed.
+//! State file of a lab: the names of everything that it makes, so that another process can remove it after the lab was
+//! killed.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,8 @@ use crate::programs::batch;
 
 /// Folder of the state files of labs.
 const FOLDER: &str = "/run/leeward-labs";
+/// Folder in which `ip netns` keeps names of namespaces.
+const NAMESPACES: &str = "/run/netns";
 /// Folder in which `ip netns exec` looks for files of a namespace.
 const HOSTS_FILES: &str = "/etc/netns";
 
@@ -27,7 +29,7 @@ pub struct State {
     pub started: u64,
     /// Namespaces, in the order of their hosts.
     pub namespaces: Vec<String>,
-    /// Folders that the lab makes: control groups and files of namespaces.
+    /// Folders that the lab makes: files of its namespaces.
     pub folders: Vec<PathBuf>,
 }
 
@@ -53,14 +55,25 @@ impl State {
             old.remove()?;
         }
         let pid = std::process::id();
-        let folders = namespaces.iter().map(|namespace| Path::new(HOSTS_FILES).join(namespace)).collect();
+        let folders: Vec<PathBuf> =
+            namespaces.iter().map(|namespace| Path::new(HOSTS_FILES).join(namespace)).collect();
+        let of_others = namespaces.iter().map(|namespace| Path::new(NAMESPACES).join(namespace));
+        if let Some(path) = of_others.chain(folders.iter().cloned()).find(|path| path.exists()) {
+            return Err(LabError::Exists(path.display().to_string()));
+        }
         let started = start_of(pid).unwrap_or(0);
         let state = State { name: name.to_string(), pid, started, namespaces, folders };
         fs::create_dir_all(FOLDER).map_err(LabError::system(FOLDER))?;
         let path = State::path(name.as_str());
-        let text = serde_json::to_string(&state).unwrap_or_default();
-        let mut file = fs::File::create_new(&path).map_err(LabError::system(path.display().to_string()))?;
-        file.write_all(text.as_bytes()).map_err(LabError::system(path.display().to_string()))?;
+        // A complete file appears at once, and only if there is none: two labs of a name cannot begin together.
+        let temporary = path.with_extension(format!("{pid}"));
+        let write = || {
+            fs::write(&temporary, serde_json::to_vec(&state)?)?;
+            fs::hard_link(&temporary, &path)
+        };
+        let written = write();
+        let _ = fs::remove_file(&temporary);
+        written.map_err(LabError::system(path.display().to_string()))?;
         Ok(state)
     }
 
@@ -104,16 +117,15 @@ impl State {
     /// # Errors
     /// Returns an error if a namespace cannot be removed.
     pub fn remove(&self) -> Result<(), LabError> {
-        let exists = |name: &&String| Path::new("/run/netns").join(name).exists();
+        for folder in self.folders.iter().rev() {
+            let _ = fs::remove_file(folder.join("hosts"));
+            let _ = fs::remove_dir(folder);
+        }
+        let exists = |name: &&String| Path::new(NAMESPACES).join(name).exists();
         let script: String =
             self.namespaces.iter().filter(exists).map(|name| format!("netns del {name}\n")).collect();
         if !script.is_empty() {
             batch("ip", &["-force", "-batch", "-"], &script)?;
-        }
-        for folder in self.folders.iter().rev() {
-            // Files of a namespace; a control group has none that can be removed.
-            let _ = fs::remove_file(folder.join("hosts"));
-            let _ = fs::remove_dir(folder);
         }
         let path = State::path(&self.name);
         match fs::remove_file(&path) {

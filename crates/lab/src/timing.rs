@@ -39,7 +39,7 @@ impl Timing {
         if let Some(late) = self.packets.quantile(SHARE.0).filter(|late| *late > bound) {
             return Err(LabError::Drift { share: SHARE.1, late, bound, dilation });
         }
-        match self.refused {
+        match self.refused + self.nic_drops {
             0 => Ok(()),
             packets => Err(LabError::Lost { packets, dilation }),
         }

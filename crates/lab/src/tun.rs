@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::fs::OFlags;
-use rustix::ioctl::{IntegerSetter, Setter, ioctl};
+use rustix::ioctl::{IntegerSetter, Updater, ioctl};
 
 use crate::error::LabError;
 
@@ -45,9 +45,10 @@ pub(crate) fn open(name: &str) -> Result<File, LabError> {
 }
 
 #[allow(unsafe_code, reason = "no library that the project uses wraps these two requests")]
-fn set(device: &File, request: Request) -> std::io::Result<()> {
-    // SAFETY: the kernel reads a `struct ifreq` of 40 bytes for this request; `Request` has its layout.
-    unsafe { ioctl(device, Setter::<SET_INTERFACE, Request>::new(request))? };
+fn set(device: &File, mut request: Request) -> std::io::Result<()> {
+    // SAFETY: the kernel reads and writes a `struct ifreq` of 40 bytes for this request; `Request` has its layout, and
+    // any bytes are valid for its fields.
+    unsafe { ioctl(device, Updater::<SET_INTERFACE, Request>::new(&mut request))? };
     // SAFETY: the argument of this request is an integer.
     unsafe { ioctl(device, IntegerSetter::<SET_OFFLOAD>::new_usize(TUN_F_CSUM))? };
     Ok(())

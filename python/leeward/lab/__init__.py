@@ -15,7 +15,8 @@ datacenter.
 >>> result.run.utilization(0, 1), result.timing["packets"]["p99_s"]  # doctest: +SKIP
 (0.41, 1.3e-06)
 
-The lab requires root, TUN devices and iproute2. It removes everything that it made, whatever happens.
+The lab requires root, TUN devices and iproute2. It removes everything that it made when it ends; `remove`
+removes what a killed lab left.
 """
 
 from leeward.lab.runs import BOUND, Comparison, LabRun, compare, default_dilation, run

@@ -1,4 +1,4 @@
-//! What the switch and the traffic of a lab know of each other.
+//! State that the switch and the traffic of a lab share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -30,8 +30,9 @@ pub struct Shared {
     written: AtomicBool,
     /// Bytes that have arrived at receivers, by pair of racks.
     arrived: Vec<AtomicU64>,
+    demand: Option<Demand>,
     adus: Option<Mutex<AduTable>>,
-    /// Progress of all flows, read when a demand is.
+    /// Progress of all flows.
     flows: Mutex<Vec<Progress>>,
     placer: Option<Mutex<Placer>>,
     report_every: Option<Nanos>,
@@ -52,6 +53,7 @@ impl Shared {
             begin: AtomicU64::new(u64::MAX),
             written: AtomicBool::new(false),
             arrived: (0..racks * racks).map(|_| AtomicU64::new(0)).collect(),
+            demand,
             adus: (demand == Some(Demand::Adus)).then(|| Mutex::new(AduTable::new(racks))),
             flows: Mutex::new(Vec::new()),
             report_every: placer.as_ref().map(Placer::every),
@@ -96,6 +98,11 @@ impl Shared {
         if let Some(adus) = &self.adus {
             lock(adus).see(packet);
         }
+    }
+
+    /// Returns true if the demand is that of sockets: written and not acknowledged.
+    pub(crate) fn needs_acknowledged(&self) -> bool {
+        self.demand == Some(Demand::Sockets)
     }
 
     pub(crate) fn flows(&self) -> MutexGuard<'_, Vec<Progress>> {

@@ -20,6 +20,7 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 use crate::error::LabError;
+use crate::frame::Tuple;
 use crate::names::LabName;
 use crate::switch::{Progress, Shared};
 use sockets::Sockets;
@@ -28,6 +29,8 @@ use sockets::Sockets;
 const CHUNK: usize = 256 << 10;
 /// Longest real wait, in nanoseconds, so that a stop is noticed.
 const LONGEST_WAIT: u64 = 20_000_000;
+/// Longest real wait if the demand is that of sockets, in nanoseconds: so old is what the estimate knows.
+const REFRESH: u64 = 1_000_000;
 /// Real time within which all flows must have connected, in nanoseconds.
 const CONNECT_TIME: u64 = 60_000_000_000;
 /// Real time from the last connection to the begin of the workload, in nanoseconds.
@@ -56,7 +59,10 @@ struct Connection {
     delivered: u64,
     /// True if the application writes nothing more.
     is_closed: bool,
-    is_reported: bool,
+    /// Ends of the connection, as its packets have them.
+    tuple: Option<Tuple>,
+    /// True after the last byte has arrived, or the flow was abandoned.
+    is_over: bool,
 }
 
 /// Traffic of a workload.
@@ -153,8 +159,12 @@ impl<'a> Traffic<'a> {
                 self.shared.set_written();
                 is_first = false;
             }
+            if self.shared.needs_acknowledged() {
+                self.read_acknowledged();
+            }
             let next = self.later.peek().map_or(end, |&Reverse((at, ..))| end.min(Nanos(at)));
-            self.poll(self.clock.until(next).min(LONGEST_WAIT))?;
+            let longest = if self.shared.needs_acknowledged() { REFRESH } else { LONGEST_WAIT };
+            self.poll(self.clock.until(next).min(longest))?;
         }
         let ended = self.clock.now().min(end).since(self.began);
         for flow in 0..self.flows.len() {
@@ -171,6 +181,16 @@ impl<'a> Traffic<'a> {
     /// Virtual time since the begin of the workload.
     fn now(&self) -> Nanos {
         self.clock.now().since(self.began)
+    }
+
+    /// Reads the acknowledged bytes of all open flows.
+    fn read_acknowledged(&mut self) {
+        let mut progress = self.shared.flows();
+        for (flow, connection) in self.flows.iter().enumerate() {
+            if let Some(stream) = &connection.sender {
+                progress[flow].acknowledged = sockets::counters(stream).acknowledged;
+            }
+        }
     }
 
     fn connect_all(&mut self) -> Result<(), LabError> {
@@ -202,11 +222,12 @@ impl<'a> Traffic<'a> {
 
     fn connect(&mut self, flow: u32) -> Result<(), LabError> {
         let ends = self.driver.workload().flows()[flow as usize];
-        let stream = self.sockets.connect(flow, ends.source, ends.destination)?;
+        let (stream, tuple) = self.sockets.connect(flow, ends.source, ends.destination)?;
         let data = EventData::new_u64(u64::from(flow) * KINDS + SENDER);
         // The sender is waited for only while it has a backlog.
         epoll::add(&self.poll, &stream, data, EventFlags::empty()).map_err(failed)?;
-        self.flows[flow as usize].sender = Some(stream);
+        let connection = &mut self.flows[flow as usize];
+        (connection.sender, connection.tuple) = (Some(stream), Some(tuple));
         Ok(())
     }
 
@@ -233,6 +254,9 @@ impl<'a> Traffic<'a> {
 
     fn accept(&mut self, host: usize) -> Result<(), LabError> {
         while let Some((flow, stream)) = self.sockets.accept(host)? {
+            if self.flows[flow as usize].is_over {
+                continue;
+            }
             let data = EventData::new_u64(u64::from(flow) * KINDS + RECEIVER);
             epoll::add(&self.poll, &stream, data, EventFlags::IN).map_err(failed)?;
             self.flows[flow as usize].receiver = Some(stream);
@@ -258,6 +282,9 @@ impl<'a> Traffic<'a> {
     fn write(&mut self, piece: u32, at: Nanos) -> Result<(), LabError> {
         let write = self.driver.write(piece);
         let flow = write.flow as usize;
+        if self.flows[flow].is_over {
+            return Ok(());
+        }
         if write.opens {
             self.begin_block(write.flow)?;
             self.records.flows[flow].began = Some(at.since(self.began));
@@ -279,11 +306,9 @@ impl<'a> Traffic<'a> {
 
     /// Reports the bytes that an application has written to the estimate of demand.
     fn report_written(&mut self, flow: usize) {
-        let Some(mut adus) = self.shared.adus() else { return };
-        let connection = &mut self.flows[flow];
-        if let Some(tuple) = connection.sender.as_ref().and_then(sockets::tuple) {
+        let connection = &self.flows[flow];
+        if let (Some(mut adus), Some(tuple)) = (self.shared.adus(), connection.tuple) {
             adus.written(tuple, connection.written);
-            connection.is_reported = true;
         }
     }
 
@@ -296,7 +321,6 @@ impl<'a> Traffic<'a> {
             let taken = sockets::send(stream, &self.zeros[..size])?;
             connection.backlog -= taken as u64;
         }
-        self.shared.flows()[flow].acknowledged = sockets::counters(stream).acknowledged;
         let wanted = if connection.backlog > 0 { EventFlags::OUT } else { EventFlags::empty() };
         let data = EventData::new_u64(flow as u64 * KINDS + SENDER);
         epoll::modify(&self.poll, stream, data, wanted).map_err(failed)
@@ -340,10 +364,8 @@ impl<'a> Traffic<'a> {
     fn forget(&mut self, flow: usize) {
         self.record(flow);
         let connection = &mut self.flows[flow];
-        if connection.is_reported
-            && let (Some(mut adus), Some(tuple)) =
-                (self.shared.adus(), connection.sender.as_ref().and_then(sockets::tuple))
-        {
+        connection.is_over = true;
+        if let (Some(mut adus), Some(tuple)) = (self.shared.adus(), connection.tuple) {
             adus.closed(tuple);
         }
         // A flow that is over is no demand.

@@ -1,7 +1,7 @@
 //! Sockets of flows, opened inside the namespaces of their hosts.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
 use leeward_packets::workload::Place;
@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use crate::error::LabError;
+use crate::frame::Tuple;
 use crate::inside::Inside;
 use crate::names::{Address, LabName};
 
@@ -84,7 +85,7 @@ impl<'a> Sockets<'a> {
         flow: u32,
         source: Place,
         destination: Place,
-    ) -> Result<TcpStream, LabError> {
+    ) -> Result<(TcpStream, Tuple), LabError> {
         self.enter(source)?;
         let socket = self.socket()?;
         let to = SocketAddrV4::new(Address(destination).ip(), PORT);
@@ -95,7 +96,9 @@ impl<'a> Sockets<'a> {
         let stream = TcpStream::from(socket);
         let local = stream.local_addr().map_err(LabError::system("connect"))?;
         self.connecting.insert(local, flow);
-        Ok(stream)
+        let ip = Address(source).ip();
+        let tuple = Tuple { source: (ip, local.port()), destination: (Address(destination).ip(), PORT) };
+        Ok((stream, tuple))
     }
 
     /// Accepts a connection of a host; returns its flow, or `None` if none waits.
@@ -114,16 +117,6 @@ impl<'a> Sockets<'a> {
 
 fn failed(what: &'static str) -> impl FnOnce(Errno) -> LabError {
     move |error| LabError::system(what)(error.into())
-}
-
-/// Ends of a connection, as packets have them.
-pub(super) fn tuple(stream: &TcpStream) -> Option<crate::frame::Tuple> {
-    let end = |address: SocketAddr| match address.ip() {
-        IpAddr::V4(ip) => Some((ip, address.port())),
-        IpAddr::V6(_) => None,
-    };
-    let (source, destination) = (end(stream.local_addr().ok()?)?, end(stream.peer_addr().ok()?)?);
-    Some(crate::frame::Tuple { source, destination })
 }
 
 /// Counters of a connection; zeros if the kernel has none.

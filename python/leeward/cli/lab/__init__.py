@@ -20,5 +20,5 @@ def lab() -> None:
 
     Hosts are network namespaces with the kernel's TCP, and a switch in user space carries their packets in
     real time. Virtual time runs slower than real time by the dilation. The lab requires root, and removes
-    everything that it made when it ends.
+    everything that it made when it ends. `lab down` removes what a killed lab left.
     """
