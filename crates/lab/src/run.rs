@@ -7,6 +7,7 @@ use std::time::Duration;
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_packets::workload::Driver;
 use leeward_packets::{Outcome, Plan, Scenario};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::clock::{Clock, hurry};
 use crate::error::LabError;
@@ -19,6 +20,9 @@ use crate::traffic::{self, Traffic};
 
 /// Real time between reports of progress.
 const REPORT: Duration = Duration::from_millis(100);
+
+/// Open files that a process may have for other purposes.
+const OTHER_FILES: u64 = 256;
 
 /// Options of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,6 +70,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
             .collect(),
     };
     let racks = settings.switch.racks;
+    raise_open_files(scenario.workload().flows().len(), racks * settings.hosts_per_rack)?;
     let hosts = Hosts::make(&options.name, racks, settings.hosts_per_rack, &nics, &kernel)?;
     let clock = Clock::start(dilation);
     let plan = scenario.plan();
@@ -110,6 +115,21 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
         timing.check(bound)?;
     }
     Ok(Run { outcome: Outcome { records, ended, bytes_in_switch }, timing })
+}
+
+/// Raises the limit on open files of this process, if flows and hosts need more.
+fn raise_open_files(flows: usize, hosts: usize) -> Result<(), LabError> {
+    let needed = 2 * flows as u64 + 2 * hosts as u64 + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if let Some(most) = limit.maximum.filter(|most| *most < needed) {
+        let problem = format!("{flows} flows need {needed} open files, and this process may have {most}");
+        return Err(LabError::Unsupported { field: "workload", problem });
+    }
+    let raised = Rlimit { current: Some(needed), maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).map_err(|error| LabError::system("limit on open files")(error.into()))
 }
 
 /// Runs a part of the lab, and stops the other parts when it ends.

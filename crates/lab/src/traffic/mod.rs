@@ -35,6 +35,8 @@ const REFRESH: u64 = 1_000_000;
 const CONNECT_TIME: u64 = 60_000_000_000;
 /// Real time from the last connection to the begin of the workload, in nanoseconds.
 const PAUSE: u64 = 20_000_000;
+/// Virtual time in which the last packets of the connections' openings reach their hosts, in nanoseconds.
+const TRANSITS: u64 = 1_000_000;
 /// Kinds of descriptors that are waited for, in the low bits of their data.
 const KINDS: u64 = 3;
 const SENDER: u64 = 0;
@@ -137,7 +139,8 @@ impl<'a> Traffic<'a> {
     /// flows and blocks, and the virtual time at which the run ended.
     pub(crate) fn run(mut self, horizon: Nanos) -> Result<(Records, Nanos), LabError> {
         self.connect_all()?;
-        self.began = self.clock.now().plus(Nanos(PAUSE / u64::from(self.clock.dilation())));
+        let pause = (PAUSE / u64::from(self.clock.dilation())).max(TRANSITS);
+        self.began = self.clock.now().plus(Nanos(pause));
         for (at, piece) in self.driver.first() {
             self.schedule(self.began.plus(at).0, Timer::Piece(piece));
         }

@@ -29,8 +29,15 @@ def down(
     from leeward import lab
 
     names = [name] if name is not None else [each.name for each in lab.labs() if not each.up]
+    failures = []
     for each in names:
-        lab.remove(each)
-        print_note(f"removed lab {each}")
+        try:
+            lab.remove(each)
+        except OSError as error:
+            failures.append(error)
+        else:
+            print_note(f"removed lab {each}")
+    if failures:
+        raise failures[0]
     if not names:
         print_note("no lab to remove")
