@@ -115,11 +115,7 @@ impl<'a> SwitchLoop<'a> {
     pub fn run(mut self) -> Result<(Records, Timing, u64), LabError> {
         while !self.shared.is_stopped() {
             let now = self.clock.now();
-            if self.began.is_none()
-                && let Some(begin) = self.shared.begin().filter(|begin| *begin <= now)
-            {
-                self.begin(begin, now)?;
-            }
+            self.begin_if_due(now)?;
             self.advance(now)?;
             let wait = self.wait();
             for port in 0..self.ports.wait(wait)? {
@@ -145,6 +141,13 @@ impl<'a> SwitchLoop<'a> {
         match self.clock.until(Nanos(next)) {
             ..=SPIN => 0,
             until => (until - SPIN).min(LONGEST_WAIT),
+        }
+    }
+
+    fn begin_if_due(&mut self, now: Nanos) -> Result<(), LabError> {
+        match self.shared.begin() {
+            Some(begin) if self.began.is_none() && begin <= now => self.begin(begin, now),
+            _ => Ok(()),
         }
     }
 
@@ -207,6 +210,8 @@ impl<'a> SwitchLoop<'a> {
                 return Ok(());
             }
             let now = self.clock.now();
+            // The first packets of the workload may arrive before the loop looks at the time.
+            self.begin_if_due(now)?;
             if !self.enter(sender, slot, length, now)? {
                 self.timing.stray += 1;
                 self.frames.give_back(slot);
