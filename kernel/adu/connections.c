@@ -1,4 +1,4 @@
-/* Which descriptor is which connection, and how many bytes each has written. */
+/* Table from descriptors to connections, with the bytes that each has written. */
 #define _GNU_SOURCE
 #include "adu.h"
 

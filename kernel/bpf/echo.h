@@ -61,7 +61,7 @@ static inline __u32 echo_of(struct sock *sk)
 	return echo ? *echo : 0;
 }
 
-/* How often windows have changed, and how often mend() was needed. The loader prints the sums. */
+/* Counts of window changes and of corrections by mend(). The loader prints the sums. */
 __u64 ups, downs, mended;
 
 static inline void count(__u32 up)

@@ -1,5 +1,6 @@
 """`leeward circuits simulate`: a network of packets and circuits, packet by packet."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_data
-from leeward.cli.progress import STEPS, progress
+from leeward.cli.progress import STEPS, progress, steps
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -66,15 +67,7 @@ def simulate(
         message = f"`{scenario}` samples no queue: expected `sample` with `every` and `pairs`"
         raise InputError.about("--picture", message)
     with progress(f"simulating {scenario}", STEPS) as advance:
-        done = 0
-
-        def on_progress(share: float) -> None:
-            nonlocal done
-            position = round(share * STEPS)
-            advance(position - done)
-            done = position
-
-        run = network.run(on_progress)
+        run = network.run(partial(steps(advance), 0))
     figures = summary(run)
     totals = figures["totals"] | {"throughput_bps": figures["throughput_bps"]}
     if not print_data(output, figures, [totals], COLUMNS["circuits simulate"]):

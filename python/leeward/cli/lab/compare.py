@@ -1,6 +1,7 @@
 """`leeward lab compare`: the simulator beside the lab."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import BoundOption, DilationOption
 from leeward.cli.lab.run import print_timing
 from leeward.cli.output import Format, FormatOption, print_data, print_table
-from leeward.cli.progress import STEPS, progress
+from leeward.cli.progress import STEPS, progress, steps
 
 EXAMPLES = """\b
 Examples:
@@ -35,15 +36,7 @@ def compare(
     network = packets.read(scenario)
     simulated = network.run()
     with progress(f"running {scenario}", STEPS) as advance:
-        done = 0
-
-        def on_progress(share: float) -> None:
-            nonlocal done
-            position = round(share * STEPS)
-            advance(position - done)
-            done = position
-
-        measured = lab.run(network, dilation=dilation, bound=bound, progress=on_progress)
+        measured = lab.run(network, dilation=dilation, bound=bound, progress=partial(steps(advance), 0))
     rows = lab.compare(simulated, measured.run)
     data = [asdict(row) | {"difference": row.difference} for row in rows]
     if print_data(output, {"figures": data, "timing": measured.timing}, data, COLUMNS["lab compare"]):

@@ -1,5 +1,6 @@
 """`leeward lab run`: a scenario of the packet simulator on real kernels."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import BoundOption, DilationOption
 from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_data, print_text
-from leeward.cli.progress import STEPS, progress
+from leeward.cli.progress import STEPS, progress, steps
 
 EXAMPLES = """\b
 Examples:
@@ -48,15 +49,7 @@ def run(
     if out is not None:
         check_out(out)
     with progress(f"running {scenario}", STEPS) as advance:
-        done = 0
-
-        def on_progress(share: float) -> None:
-            nonlocal done
-            position = round(share * STEPS)
-            advance(position - done)
-            done = position
-
-        result = run_lab(read(scenario), dilation=dilation, bound=bound, progress=on_progress)
+        result = run_lab(read(scenario), dilation=dilation, bound=bound, progress=partial(steps(advance), 0))
     figures = summary(result.run) | {"timing": result.timing}
     totals = figures["totals"] | {"throughput_bps": figures["throughput_bps"]}
     if not print_data(output, figures, [totals], COLUMNS["lab run"]):
