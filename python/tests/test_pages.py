@@ -95,6 +95,8 @@ def test_most_commands_of_the_pages_run() -> None:
         (["a", "..."], Result(0, "a\nb\n", ""), None),
         (["b", "a", "..."], Result(0, "a\nb\n", ""), "shown, but not printed: a"),
         (["a ... c"], Result(0, "a  b c\n", ""), None),
+        (["a ... c"], Result(0, "a  c\n", ""), None),
+        (["a ... c"], Result(0, "abc\n", ""), "shown, but not printed: a ... c"),
         (["note"], Result(0, "", "note\n"), None),
         (["x"], Result(1, "x\n", ""), "exit code 1, expected 0"),
         ([], Result(0, "x\n", ""), None),

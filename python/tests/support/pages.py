@@ -4,7 +4,7 @@ A page is a sequence of fenced blocks:
 
 * `console` blocks have commands, each after `$ `, and below each the lines that it prints. A command goes on
   in the next line after a backslash, and as long as a quote is open. `...` on a line of its own stands for
-  any lines, and `...` within a line for any text. What follows three spaces and `#` is a comment.
+  any lines, and `...` within a line for any text or none. What follows three spaces and `#` is a comment.
 * A block whose first line is `# NAME` with the name of a file, or that follows a line that ends in
   `` `NAME`: ``, makes that file.
 * `python` blocks run after all commands, as one program.
@@ -268,13 +268,19 @@ def _missing(shown: Sequence[str], printed: Sequence[str], extra: Sequence[str])
     for line in shown:
         if line == "...":
             continue
-        pattern = re.compile(".*".join(re.escape(part) for part in line.split("...")) + r"\Z")
+        pattern = _pattern(line)
         found = next((index for index in range(at, len(printed)) if pattern.match(printed[index])), None)
         if found is not None:
             at = found + 1
         elif not any(pattern.match(one) for one in extra):
             return f"shown, but not printed: {line}\nprinted:\n" + "\n".join([*printed[at:], *extra])
     return None
+
+
+def _pattern(line: str) -> re.Pattern[str]:
+    """A printed line that a shown line stands for. A word `...` may stand for no word."""
+    escaped = re.escape(line).replace(r"\ \.\.\.\ ", r"(?:\ .*)?\ ").replace(r"\.\.\.", ".*")
+    return re.compile(escaped + r"\Z")
 
 
 def command_environment() -> dict[str, str]:
