@@ -1,8 +1,10 @@
 //! `leeward.lab`: runs scenarios of the packet simulator on kernels of this machine.
 
+use std::path::PathBuf;
+
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_lab::{LabError, LabName, Options, State, Timing};
+use leeward_lab::{LabError, LabName, Options, Parts, Run, State};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -14,8 +16,9 @@ use crate::simulation::as_python;
 /// Shares of packets whose lateness is shown.
 const SHARES: [f64; 3] = [0.5, 0.99, 1.0];
 
-/// Timing of a run, as values of JSON. Times are virtual, in seconds.
-fn timing_values(timing: &Timing) -> serde_json::Value {
+/// Timing of a run and counters of its kernels, as values of JSON. Times are virtual, in seconds.
+fn run_values(run: &Run) -> serde_json::Value {
+    let timing = &run.timing;
     let late = |of: &leeward_packets::Histogram| {
         let share = |share: f64| of.quantile(share).map(Nanos::as_secs_f64);
         json!({ "count": of.total(), "median_s": share(SHARES[0]), "p99_s": share(SHARES[1]), "max_s": share(SHARES[2]) })
@@ -29,6 +32,10 @@ fn timing_values(timing: &Timing) -> serde_json::Value {
         "refused_packets": timing.refused,
         "nic_drops_packets": timing.nic_drops,
         "stray_packets": timing.stray,
+        "counters": run.counters.iter().map(|(program, counters)| {
+            (program.clone(), counters.iter().map(|(name, count)| (name.clone(), json!(count))).collect())
+        }).collect::<serde_json::Map<String, serde_json::Value>>(),
+        "notes": run.notes,
     })
 }
 
@@ -47,15 +54,21 @@ fn lab_error(error: LabError) -> PyErr {
 /// Runs a scenario in a lab of this process; calls `progress` with the elapsed share of the horizon. Returns the records
 /// and the timing.
 #[pyfunction]
-#[pyo3(signature = (scenario, dilation, bound_s, progress = None))]
+#[pyo3(signature = (scenario, dilation, bound_s, parts = None, progress = None))]
 pub fn run_lab(
     py: Python<'_>,
     scenario: &PacketScenario,
     dilation: u32,
     bound_s: Option<f64>,
+    parts: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(PacketRun, Py<PyAny>)> {
-    let options = Options { name: LabName::of_process(), dilation, bound: bound_s.map(Nanos::from_secs_f64) };
+    let options = Options {
+        name: LabName::of_process(),
+        dilation,
+        bound: bound_s.map(Nanos::from_secs_f64),
+        parts: Parts::new(parts),
+    };
     let (result, error) = scenario.with_progress(py, progress, |scenario, on_progress| {
         leeward_lab::run(scenario, &options, on_progress)
     });
@@ -63,7 +76,8 @@ pub fn run_lab(
         return Err(error);
     }
     let run = result.map_err(lab_error)?;
-    Ok((scenario.finished(run.outcome), as_python(py, &timing_values(&run.timing))?))
+    let values = as_python(py, &run_values(&run))?;
+    Ok((scenario.finished(run.outcome), values))
 }
 
 /// Labs with a state file: name, process, and whether the process runs.

@@ -6,6 +6,8 @@ use leeward_tcp::RackUse;
 use leeward_tcp::control::Control;
 
 use crate::error::LabError;
+use crate::names::congestion_control;
+use crate::parts::Parts;
 
 /// Bytes of headers of a segment: IPv4 20, TCP 20, timestamps 12.
 const HEADERS: u32 = 52;
@@ -16,6 +18,8 @@ const MOST_MTU: u32 = 65_535;
 const BUFFERS: &str = "4096 4194304 33554432";
 /// Range of the kernel's setting of the largest timeout.
 const MOST_TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=120_000;
+/// Longest delay of an acknowledgement that BPF programs may set, in microseconds.
+const MOST_ACK_DELAY_US: u64 = 200_000;
 
 /// Settings of all hosts' kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,33 +32,49 @@ pub struct KernelSettings {
     pub(crate) sysctls: Vec<(&'static str, String)>,
     /// Settings of the route to other hosts.
     pub(crate) route: String,
+    /// BPF programs, as arguments of the loader; empty if the kernel's own TCP suffices.
+    pub(crate) bpf: Vec<String>,
+    /// What the kernels do not do as the scenario says.
+    pub(crate) notes: Vec<String>,
 }
 
 impl KernelSettings {
-    /// Returns the settings for a scenario under a dilation.
+    /// Returns the settings of a lab for a scenario under a dilation.
     ///
     /// # Errors
     /// Returns an error for a transport that this kernel does not have.
-    pub fn of(settings: &Settings, dilation: u32) -> Result<KernelSettings, LabError> {
+    pub fn of(settings: &Settings, dilation: u32, parts: &Parts) -> Result<KernelSettings, LabError> {
         let tcp = &settings.tcp;
         let unsupported = |field, problem: String| Err(LabError::Unsupported { field, problem });
         let mtu = tcp.mss.saturating_add(HEADERS);
         if mtu > MOST_MTU {
             return unsupported("tcp.mss", format!("{}: must be at most {}", tcp.mss, MOST_MTU - HEADERS));
         }
-        if tcp.divisions != 1 {
-            let problem = format!("{}: the lab's kernels have one window for each connection", tcp.divisions);
-            return unsupported("tcp.divisions", problem);
-        }
-        let control = match tcp.control {
-            Control::Reno => "reno",
-            Control::Cubic => "cubic",
-            Control::Dctcp => "dctcp",
-            Control::Retcp { .. } => {
-                let problem = "`retcp`: the lab runs reno, cubic and dctcp".to_owned();
-                return unsupported("tcp.control", problem);
+        let mut bpf = Vec::new();
+        let control = match (tcp.control, tcp.divisions) {
+            (Control::Reno, 1) => "reno".to_owned(),
+            (Control::Cubic, 1) => "cubic".to_owned(),
+            (Control::Dctcp, 1) => "dctcp".to_owned(),
+            (Control::Retcp { alpha, beta }, 1) => {
+                let control = congestion_control("re");
+                bpf.extend(["--retcp".to_owned(), format!("{control},alpha={alpha},beta={beta}")]);
+                control
+            }
+            (Control::Reno, 2) => {
+                let control = congestion_control("td");
+                bpf.extend(["--tdtcp".to_owned(), control.clone()]);
+                control
+            }
+            (_, divisions) => {
+                let problem = format!("{divisions}: the lab's kernels have 1, and 2 with `reno`");
+                return unsupported("tcp.divisions", problem);
             }
         };
+        let loader = parts.loader();
+        if let (Err(reason), false) = (&loader, bpf.is_empty()) {
+            let field = if tcp.divisions == 1 { "tcp.control" } else { "tcp.divisions" };
+            return unsupported(field, format!("{reason}; `reno`, `cubic` and `dctcp` work without"));
+        }
         let real = |time: Nanos| time.0.saturating_mul(u64::from(dilation));
         let recovery = match tcp.rack {
             RackUse::Always => 1,
@@ -81,9 +101,24 @@ impl KernelSettings {
         if let Some(limit) = settings.nic_limit {
             sysctls.push(("ipv4/tcp_limit_output_bytes", limit.min(i32::MAX as u64).to_string()));
         }
+        let mut notes = Vec::new();
+        let ack_delay = real(tcp.ack_delay) / 1000;
+        match loader {
+            Ok(_) => {
+                let most = ack_delay.clamp(1, MOST_ACK_DELAY_US);
+                bpf.extend(["--timers".to_owned(), format!("delack_max_us={most}")]);
+                if most < ack_delay {
+                    notes.push(format!(
+                        "tcp.ack_delay: at most {} of virtual time, the kernel's limit under this dilation",
+                        Nanos(1000 * most / u64::from(dilation))
+                    ));
+                }
+            }
+            Err(reason) => notes.push(format!("tcp.ack_delay: the kernel's own delays apply: {reason}")),
+        }
         let rto_min = (real(tcp.min_timeout) / 1_000_000).max(1);
         let route = format!("initcwnd {} rto_min {rto_min}ms", tcp.initial_window);
-        Ok(KernelSettings { mtu, control: control.to_owned(), sysctls, route })
+        Ok(KernelSettings { mtu, control, sysctls, route, bpf, notes })
     }
 }
 

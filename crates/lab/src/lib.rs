@@ -19,6 +19,8 @@
 //! process remove what a killed lab left ([`State`]). [`run`] runs a scenario with its own traffic. The records are those of
 //! the simulator, so the same summary, tables and pictures serve both.
 
+mod bpf;
+mod cgroup;
 mod clock;
 mod error;
 mod frame;
@@ -27,6 +29,7 @@ mod hosts;
 mod inside;
 mod kernel;
 mod names;
+mod parts;
 mod programs;
 mod run;
 mod state;
@@ -35,12 +38,14 @@ mod timing;
 mod traffic;
 mod tun;
 
+pub use bpf::Counters;
 pub use clock::Clock;
 pub use error::LabError;
 pub use hosts::{Hosts, Nics};
 pub use inside::Inside;
 pub use kernel::KernelSettings;
 pub use names::{Address, LabName};
+pub use parts::Parts;
 pub use run::{Options, Run, run};
 pub use state::State;
 pub use switch::{Shared, SwitchLoop};

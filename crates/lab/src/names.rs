@@ -54,6 +54,13 @@ impl LabName {
     }
 }
 
+/// Name of a new congestion control of this process. These names are global to the machine, and have at most 15
+/// characters.
+pub(crate) fn congestion_control(kind: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{kind}{:x}_{:x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 /// Address of a host: `10.RACK.HOST.2`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address(pub Place);

@@ -9,11 +9,14 @@ use leeward_packets::workload::Driver;
 use leeward_packets::{Outcome, Plan, Scenario};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::bpf::{Bpf, Counters};
+use crate::cgroup::{self, Membership};
 use crate::clock::{Clock, hurry};
 use crate::error::LabError;
 use crate::hosts::{Hosts, Nics};
 use crate::kernel::KernelSettings;
 use crate::names::LabName;
+use crate::parts::Parts;
 use crate::switch::{Shared, SwitchLoop};
 use crate::timing::Timing;
 use crate::traffic::{self, Traffic};
@@ -33,6 +36,8 @@ pub struct Options {
     pub dilation: u32,
     /// Largest lateness of 99 % of the packets, in virtual time. Without it, the caller judges the timing.
     pub bound: Option<Nanos>,
+    /// Parts in C that the lab may use.
+    pub parts: Parts,
 }
 
 /// Result of a run.
@@ -42,6 +47,10 @@ pub struct Run {
     pub outcome: Outcome,
     /// Timing of the lab.
     pub timing: Timing,
+    /// Counters of the kernels' BPF programs.
+    pub counters: Vec<(String, Counters)>,
+    /// What the kernels did not do as the scenario says.
+    pub notes: Vec<String>,
 }
 
 /// Real rate of a link in bits per second.
@@ -56,11 +65,16 @@ fn real(rate: Bandwidth, dilation: u32) -> u64 {
 /// Returns an error without root or TUN devices, for a scenario that kernels cannot run, if a schedule fails, or if the
 /// timing drifted past its bound.
 pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> bool) -> Result<Run, LabError> {
-    let settings = scenario.settings();
+    let mut settings = scenario.settings().clone();
     let dilation = options.dilation.max(1);
     let driver = Driver::new(scenario.workload().clone());
     traffic::check(&driver)?;
-    let kernel = KernelSettings::of(settings, dilation)?;
+    let mut kernel = KernelSettings::of(&settings, dilation, &options.parts)?;
+    if settings.tcp.divisions > 1 {
+        // The simulator tells its hosts of circuits; here the switch does, by the marks of reTCP.
+        settings.switch.circuit_marks = Some(Nanos(0));
+    }
+    let settings = &settings;
     let nics = Nics {
         rate: real(settings.nic, dilation),
         limits: settings
@@ -72,6 +86,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     let racks = settings.switch.racks;
     raise_open_files(scenario.workload().flows().len(), racks * settings.hosts_per_rack)?;
     let hosts = Hosts::make(&options.name, racks, settings.hosts_per_rack, &nics, &kernel)?;
+    let programs = attach(&options.name, &options.parts, &kernel)?;
     let clock = Clock::start(dilation);
     let plan = scenario.plan();
     let demand = match &plan {
@@ -111,10 +126,29 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     records.flows = of_traffic.flows;
     records.blocks = of_traffic.blocks;
     timing.nic_drops = hosts.nic_drops()?;
+    let mut notes = std::mem::take(&mut kernel.notes);
+    let mut counters = Vec::new();
+    if let Some((bpf, _group)) = programs {
+        let (of_programs, remarks) = bpf.finish()?;
+        counters = of_programs;
+        notes.extend(remarks);
+    }
     if let Some(bound) = options.bound {
         timing.check(bound)?;
     }
-    Ok(Run { outcome: Outcome { records, ended, bytes_in_switch }, timing })
+    Ok(Run { outcome: Outcome { records, ended, bytes_in_switch }, timing, counters, notes })
+}
+
+/// Attaches the kernels' BPF programs to a control group, and moves this process into the group.
+fn attach(
+    name: &LabName,
+    parts: &Parts,
+    kernel: &KernelSettings,
+) -> Result<Option<(Bpf, Membership)>, LabError> {
+    let Ok(loader) = parts.loader() else { return Ok(None) };
+    let group = Membership::join(cgroup::folder(name)?)?;
+    let bpf = Bpf::attach(&loader, group.folder(), &kernel.bpf)?;
+    Ok(Some((bpf, group)))
 }
 
 /// Raises the limit on open files of this process, if flows and hosts need more.
