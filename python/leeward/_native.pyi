@@ -617,11 +617,11 @@ def run_lab(
 ) -> tuple[PacketRun, dict[str, Any]]:
     """Runs a scenario in a lab of this process; returns the records and the timing. See `leeward.lab.run`."""
 
-def labs() -> list[tuple[str, int, bool]]:
-    """Labs with a state file: name, process, and whether the process runs."""
+def labs() -> list[dict[str, Any]]:
+    """Labs with a state file. See `leeward.lab.labs`."""
 
 def remove_lab(name: str) -> None:
-    """Removes everything that a lab made whose process has ended."""
+    """Removes everything that a lab made, unless a process owns it that runs."""
 
 @final
 class Trace:
