@@ -48,7 +48,7 @@ help: ## List these targets
 WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell find web/src web/public -type f 2>/dev/null)
 
 .PHONY: build
-build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
+build: prerequisites .venv/.native kernel ## Build everything and leave the leeward command in .venv/bin
 
 # Flag for the programs only. In RUSTFLAGS it would also apply to builds of C libraries, and the solver's build links a
 # shared library, which fails with -static. Here, the programs share their dependencies with all other builds.
@@ -65,6 +65,11 @@ binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs 
 .PHONY: packages
 packages: binaries ## Build packages into dist/: deb with dpkg-deb, rpm with rpmbuild
 	@$(PYTHON) scripts/packages dist dist
+
+# Parts of the lab in C. A part whose tools are missing is left out, and the lab says so.
+.PHONY: kernel
+kernel:
+	@$(MAKE) --no-print-directory --silent -C kernel
 
 .PHONY: wheel
 wheel: build ## Build a wheel into dist/, for machines without Rust
@@ -152,7 +157,7 @@ lint: build ## Check the style and types of Rust and Python
 .PHONY: clean
 clean: ## Remove all that the other targets built or installed here
 	rm -rf target dist leeward._native.data fuzz/target fuzz/corpus web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
-	rm -f python/leeward/_native*.so
+	rm -rf python/leeward/_native*.so python/leeward/lab/kernel
 	find python reproduce -name __pycache__ -exec rm -rf {} +
 
 .PHONY: prerequisites

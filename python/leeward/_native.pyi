@@ -613,15 +613,16 @@ def run_lab(
     scenario: PacketScenario,
     dilation: int,
     bound_s: float | None,
+    parts: str | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> tuple[PacketRun, dict[str, Any]]:
-    """Runs a scenario in a lab of this process; returns the records and the timing. See `leeward.lab.run`."""
+    """Runs a scenario in a lab of this process, which may use the parts in C of a folder; returns the records and the timing. See `leeward.lab.run`."""
 
-def labs() -> list[tuple[str, int, bool]]:
-    """Labs with a state file: name, process, and whether the process runs."""
+def labs() -> list[dict[str, Any]]:
+    """Labs with a state file. See `leeward.lab.labs`."""
 
 def remove_lab(name: str) -> None:
-    """Removes everything that a lab made whose process has ended."""
+    """Removes everything that a lab made, unless a process owns it that runs."""
 
 @final
 class Trace:

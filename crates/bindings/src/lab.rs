@@ -1,10 +1,11 @@
 //! `leeward.lab`: runs scenarios of the packet simulator on kernels of this machine.
 
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_lab::{LabError, LabName, Options, Parts, Run, State};
+use leeward_lab::{KernelParts, LabError, LabName, Options, Run, State};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -67,7 +68,7 @@ pub fn run_lab(
         name: LabName::of_process(),
         dilation,
         bound: bound_s.map(Nanos::from_secs_f64),
-        parts: Parts::new(parts),
+        parts: KernelParts::new(parts),
     };
     let (result, error) = scenario.with_progress(py, progress, |scenario, on_progress| {
         leeward_lab::run(scenario, &options, on_progress)
@@ -80,28 +81,32 @@ pub fn run_lab(
     Ok((scenario.finished(run.outcome), values))
 }
 
-/// Labs with a state file: name, process, and whether the process runs.
+/// Labs with a state file, as values of JSON: name, process that owns it, whether it is up, and the problem of a state file
+/// that cannot be read.
 #[pyfunction]
-pub fn labs() -> PyResult<Vec<(String, u32, bool)>> {
+pub fn labs(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let mut labs = Vec::new();
     for name in State::all() {
-        if let Some(state) = State::read(&name).map_err(lab_error)? {
-            labs.push((state.name.clone(), state.pid, state.is_alive()));
-        }
+        let since = State::since(&name).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let (state, problem) = match State::read(&name) {
+            // The lab was removed after its name was read.
+            Ok(None) => continue,
+            Ok(state) => (state, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        labs.push(json!({
+            "name": name.as_str(),
+            "process": state.as_ref().and_then(|state| state.owner).map(|owner| owner.pid),
+            "up": state.as_ref().is_some_and(State::is_up),
+            "since_s": since.map(|since| since.as_secs_f64()),
+            "problem": problem,
+        }));
     }
-    Ok(labs)
+    as_python(py, &json!(labs))
 }
 
-/// Removes everything that a lab made whose process has ended.
+/// Removes everything that a lab made, unless a process owns it that runs.
 #[pyfunction]
 pub fn remove_lab(py: Python<'_>, name: &str) -> PyResult<()> {
-    py.detach(|| {
-        let name: LabName = name.parse()?;
-        let state = State::read(&name)?.ok_or_else(|| LabError::NotUp(name.to_string()))?;
-        if state.is_alive() {
-            return Err(LabError::InUse { name: state.name, pid: state.pid });
-        }
-        state.remove()
-    })
-    .map_err(lab_error)
+    py.detach(|| State::down(&name.parse()?)).map_err(lab_error)
 }

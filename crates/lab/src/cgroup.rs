@@ -29,7 +29,7 @@ fn root() -> Result<PathBuf, LabError> {
     mount.ok_or_else(|| LabError::system("cgroup2")(missing()))
 }
 
-/// This process as a member of a lab's group. Dropping the value moves the process back, and removes the group.
+/// This process as a member of a lab's group. Dropping the value moves the process back; the lab removes the group.
 #[derive(Debug)]
 pub(crate) struct Membership {
     folder: PathBuf,
@@ -57,10 +57,8 @@ impl Membership {
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        // A group that stays is in the state file: `leeward lab down` removes it.
-        if move_into(&self.home).is_ok() {
-            let _ = fs::remove_dir(&self.folder);
-        }
+        // If this fails, the removal of the group fails and says so.
+        let _ = move_into(&self.home);
     }
 }
 

@@ -35,14 +35,31 @@ pub enum LabError {
     #[error("lab `{0}`: must be 1 to 24 lowercase letters, digits or hyphens, and begin with a letter")]
     Name(String),
     /// A lab of this name is up.
-    #[error(
-        "lab `{name}` is up (process {pid}): choose another name, or run `leeward lab down --name {name}`"
-    )]
+    #[error("lab `{name}` is up: choose another name, or remove it with `leeward lab down --name {name}`")]
     InUse {
+        /// Name of the lab.
+        name: String,
+    },
+    /// A process owns the lab, and removes it.
+    #[error("lab `{name}` is up: process {pid} owns it, and removes it when it ends")]
+    Owned {
         /// Name of the lab.
         name: String,
         /// Process that owns it.
         pid: u32,
+    },
+    /// A state file that does not describe a lab.
+    #[error(
+        "{path}: {problem}: the state file of lab `{name}` is broken; `leeward lab down --name {name}` removes \
+         everything that has the name of the lab"
+    )]
+    Broken {
+        /// Name of the lab.
+        name: String,
+        /// State file.
+        path: String,
+        /// Its mistake.
+        problem: String,
     },
     /// Something of this name exists that no lab made.
     #[error("{0}: exists and belongs to no lab: remove it, or choose another name")]

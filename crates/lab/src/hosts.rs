@@ -11,8 +11,9 @@ use crate::error::LabError;
 use crate::inside::Inside;
 use crate::kernel::KernelSettings;
 use crate::names::{Address, LabName};
+use crate::part::Part;
 use crate::programs::batch;
-use crate::state::State;
+use crate::state::{State, files_of};
 use crate::tun;
 
 /// Largest number of hosts of a lab.
@@ -40,12 +41,14 @@ pub struct Nics {
 #[derive(Debug)]
 pub struct Hosts {
     state: State,
+    namespaces: Vec<String>,
     places: Vec<Place>,
     devices: Vec<File>,
 }
 
 impl Hosts {
-    /// Makes the namespaces of `hosts_per_rack` hosts in each of `racks` racks.
+    /// Makes the namespaces of `hosts_per_rack` hosts in each of `racks` racks. The control group of the lab, which the
+    /// caller makes, goes with them.
     ///
     /// # Errors
     /// Returns an error without root, without TUN devices, or if a lab of this name is up. Nothing is left behind.
@@ -55,6 +58,7 @@ impl Hosts {
         hosts_per_rack: usize,
         nics: &Nics,
         kernel: &KernelSettings,
+        group: Option<&Path>,
     ) -> Result<Hosts, LabError> {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);
@@ -72,9 +76,12 @@ impl Hosts {
         let places: Vec<Place> = (0..racks as u32)
             .flat_map(|rack| (0..hosts_per_rack as u32).map(move |host| Place { rack, host }))
             .collect();
-        let namespaces = places.iter().map(|place| name.namespace(&place.to_string())).collect();
-        let state = State::begin(name, namespaces)?;
-        let mut hosts = Hosts { state, places, devices: Vec::new() };
+        let namespaces: Vec<String> = places.iter().map(|place| name.namespace(&place.to_string())).collect();
+        let mut parts: Vec<Part> = namespaces.iter().flat_map(|namespace| files_of(namespace)).collect();
+        parts.extend(namespaces.iter().cloned().map(Part::Namespace));
+        parts.extend(group.map(|folder| Part::Cgroup(folder.to_owned())));
+        let state = State::begin(name, parts)?;
+        let mut hosts = Hosts { state, namespaces, places, devices: Vec::new() };
         hosts.make_namespaces()?;
         hosts.make_devices(kernel)?;
         hosts.connect(nics, kernel)?;
@@ -84,7 +91,7 @@ impl Hosts {
 
     /// Namespaces, in the order of hosts.
     pub fn namespaces(&self) -> &[String] {
-        &self.state.namespaces
+        &self.namespaces
     }
 
     /// Hosts, rack by rack.
@@ -98,12 +105,12 @@ impl Hosts {
     }
 
     fn make_namespaces(&self) -> Result<(), LabError> {
-        let script: String = self.state.namespaces.iter().map(|name| format!("netns add {name}\n")).collect();
+        let script: String = self.namespaces.iter().map(|name| format!("netns add {name}\n")).collect();
         batch("ip", &["-batch", "-"], &script).map(drop)
     }
 
     fn make_devices(&mut self, kernel: &KernelSettings) -> Result<(), LabError> {
-        let namespaces = &self.state.namespaces;
+        let namespaces = &self.namespaces;
         let make = || {
             let inside = Inside::new()?;
             let mut devices = Vec::with_capacity(namespaces.len());
@@ -127,7 +134,7 @@ impl Hosts {
 
     fn connect(&self, nics: &Nics, kernel: &KernelSettings) -> Result<(), LabError> {
         let KernelSettings { mtu, route, .. } = kernel;
-        for (namespace, &place) in self.state.namespaces.iter().zip(&self.places) {
+        for (namespace, &place) in self.namespaces.iter().zip(&self.places) {
             let address = Address(place).ip();
             let script = format!(
                 "link set lo up\n\
@@ -158,12 +165,7 @@ impl Hosts {
         for &place in &self.places {
             let _ = writeln!(text, "{} {place}", Address(place).ip());
         }
-        for folder in &self.state.folders {
-            fs::create_dir_all(folder).map_err(LabError::system(folder.display().to_string()))?;
-            let path = folder.join("hosts");
-            fs::write(&path, &text).map_err(LabError::system(path.display().to_string()))?;
-        }
-        Ok(())
+        self.state.write_files(&text)
     }
 
     /// Packets that the queues of the hosts' NICs dropped.
@@ -176,7 +178,7 @@ impl Hosts {
             drops: u64,
         }
         let mut drops = 0;
-        for namespace in &self.state.namespaces {
+        for namespace in &self.namespaces {
             let text = batch("tc", &["-n", namespace, "-j", "-s", "qdisc", "show", "dev", DEVICE], "")?;
             let queues: Vec<Queue> = serde_json::from_str(&text).map_err(|error| LabError::Program {
                 program: "tc".to_owned(),
@@ -191,7 +193,6 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         self.devices.clear();
-        // The state file stays if this fails, so that `leeward lab down` can try again.
-        let _ = self.state.remove();
+        self.state.remove_on_drop();
     }
 }

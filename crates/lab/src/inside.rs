@@ -6,9 +6,7 @@ use std::os::fd::AsFd;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::LabError;
-
-/// Folder in which `ip netns` keeps names of namespaces.
-const NAMESPACES: &str = "/run/netns";
+use crate::part::NAMESPACES;
 
 /// A thread's visit to namespaces. Sockets and devices that the thread opens belong to the namespace that it is in.
 ///

@@ -6,8 +6,8 @@ use leeward_tcp::RackUse;
 use leeward_tcp::control::Control;
 
 use crate::error::LabError;
+use crate::kernel_parts::KernelParts;
 use crate::names::congestion_control;
-use crate::parts::Parts;
 
 /// Bytes of headers of a segment: IPv4 20, TCP 20, timestamps 12.
 const HEADERS: u32 = 52;
@@ -43,7 +43,7 @@ impl KernelSettings {
     ///
     /// # Errors
     /// Returns an error for a transport that this kernel does not have.
-    pub fn of(settings: &Settings, dilation: u32, parts: &Parts) -> Result<KernelSettings, LabError> {
+    pub fn of(settings: &Settings, dilation: u32, parts: &KernelParts) -> Result<KernelSettings, LabError> {
         let tcp = &settings.tcp;
         let unsupported = |field, problem: String| Err(LabError::Unsupported { field, problem });
         let mtu = tcp.mss.saturating_add(HEADERS);

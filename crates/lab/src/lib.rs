@@ -15,8 +15,8 @@
 //! Time is virtual: the real time since the start, divided by the dilation. A link of 80 Gb/s is one of 2 Gb/s under a
 //! dilation of 40. The lab records how late each packet was, and refuses a run whose timing drifted ([`Timing`]).
 //!
-//! [`Hosts`] makes namespaces and removes them; everything has the name of the lab, and a file of its state lets another
-//! process remove what a killed lab left ([`State`]). [`run`] runs a scenario with its own traffic. The records are those of
+//! [`Hosts`] makes namespaces and removes them; everything has the name of the lab, and a file of its state lists every
+//! [`Part`], so that another process can remove what a killed lab left ([`State`]). [`run`] runs a scenario with its own traffic. The records are those of
 //! the simulator, so the same summary, tables and pictures serve both.
 
 mod bpf;
@@ -28,8 +28,10 @@ mod frames;
 mod hosts;
 mod inside;
 mod kernel;
+mod kernel_parts;
 mod names;
-mod parts;
+mod part;
+mod process;
 mod programs;
 mod run;
 mod state;
@@ -44,8 +46,10 @@ pub use error::LabError;
 pub use hosts::{Hosts, Nics};
 pub use inside::Inside;
 pub use kernel::KernelSettings;
+pub use kernel_parts::KernelParts;
 pub use names::{Address, LabName};
-pub use parts::Parts;
+pub use part::Part;
+pub use process::Process;
 pub use run::{Options, Run, run};
 pub use state::State;
 pub use switch::{Shared, SwitchLoop};

@@ -52,6 +52,13 @@ impl LabName {
     pub fn namespace(&self, machine: &str) -> String {
         format!("{PREFIX}{}-{machine}", self.0)
     }
+
+    /// Machine of a namespace of this lab; `None` for any other namespace. Names of machines have no hyphen, so a lab
+    /// whose name begins with that of this one is another lab.
+    pub fn machine<'a>(&self, namespace: &'a str) -> Option<&'a str> {
+        let machine = namespace.strip_prefix(PREFIX)?.strip_prefix(self.as_str())?.strip_prefix('-')?;
+        (!machine.contains('-')).then_some(machine)
+    }
 }
 
 /// Name of a new congestion control of this process. These names are global to the machine, and have at most 15
@@ -97,6 +104,14 @@ mod tests {
         for bad in ["", "Lab", "1a", "-a", "a/b", "a b", "abcdefghijklmnopqrstuvwxy", "../x"] {
             assert!(bad.parse::<LabName>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_namespace_belongs_to_one_lab() {
+        let [lab, other]: [LabName; 2] = ["run", "run-1"].map(|name| name.parse().expect("valid"));
+        assert_eq!(lab.machine(&lab.namespace("r0h0")), Some("r0h0"));
+        assert_eq!(lab.machine(&other.namespace("r0h0")), None);
+        assert_eq!(lab.machine("leeward-runs-r0h0"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Programs of iproute2 that the lab runs.
+//! Programs that the lab runs.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::error::LabError;
@@ -17,6 +18,8 @@ pub(crate) fn batch(program: &str, arguments: &[&str], script: &str) -> Result<S
     };
     let child = Command::new(program)
         .args(arguments)
+        // Ctrl-C at the terminal stops the lab, and not the program that removes it.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -15,8 +15,8 @@ use crate::clock::{Clock, hurry};
 use crate::error::LabError;
 use crate::hosts::{Hosts, Nics};
 use crate::kernel::KernelSettings;
+use crate::kernel_parts::KernelParts;
 use crate::names::LabName;
-use crate::parts::Parts;
 use crate::switch::{Shared, SwitchLoop};
 use crate::timing::Timing;
 use crate::traffic::{self, Traffic};
@@ -36,8 +36,8 @@ pub struct Options {
     pub dilation: u32,
     /// Largest lateness of 99 % of the packets, in virtual time. Without it, the caller judges the timing.
     pub bound: Option<Nanos>,
-    /// Parts in C that the lab may use.
-    pub parts: Parts,
+    /// KernelParts in C that the lab may use.
+    pub parts: KernelParts,
 }
 
 /// Result of a run.
@@ -85,8 +85,16 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     };
     let racks = settings.switch.racks;
     raise_open_files(scenario.workload().flows().len(), racks * settings.hosts_per_rack)?;
-    let hosts = Hosts::make(&options.name, racks, settings.hosts_per_rack, &nics, &kernel)?;
-    let programs = attach(&options.name, &options.parts, &kernel)?;
+    let loader = options.parts.loader().ok();
+    let group = loader.as_ref().map(|_| cgroup::folder(&options.name)).transpose()?;
+    let hosts = Hosts::make(&options.name, racks, settings.hosts_per_rack, &nics, &kernel, group.as_deref())?;
+    let programs = match (loader, group) {
+        (Some(loader), Some(group)) => {
+            let membership = Membership::join(group)?;
+            Some((Bpf::attach(&loader, membership.folder(), &kernel.bpf)?, membership))
+        }
+        _ => None,
+    };
     let clock = Clock::start(dilation);
     let plan = scenario.plan();
     let demand = match &plan {
@@ -128,7 +136,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     timing.nic_drops = hosts.nic_drops()?;
     let mut notes = std::mem::take(&mut kernel.notes);
     let mut counters = Vec::new();
-    if let Some((bpf, _group)) = programs {
+    if let Some((bpf, _membership)) = programs {
         let (of_programs, remarks) = bpf.finish()?;
         counters = of_programs;
         notes.extend(remarks);
@@ -137,18 +145,6 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
         timing.check(bound)?;
     }
     Ok(Run { outcome: Outcome { records, ended, bytes_in_switch }, timing, counters, notes })
-}
-
-/// Attaches the kernels' BPF programs to a control group, and moves this process into the group.
-fn attach(
-    name: &LabName,
-    parts: &Parts,
-    kernel: &KernelSettings,
-) -> Result<Option<(Bpf, Membership)>, LabError> {
-    let Ok(loader) = parts.loader() else { return Ok(None) };
-    let group = Membership::join(cgroup::folder(name)?)?;
-    let bpf = Bpf::attach(&loader, group.folder(), &kernel.bpf)?;
-    Ok(Some((bpf, group)))
 }
 
 /// Raises the limit on open files of this process, if flows and hosts need more.

@@ -1,80 +1,119 @@
-//! State file of a lab: the names of everything that it makes, so that another process can remove it after the lab was
-//! killed.
+//! State file of a lab: everything that it makes, so that another process can remove it.
+//!
+//! A lab belongs to a process and goes with it, or it belongs to none and is up until [`State::down`]. The file is written
+//! before anything is made. One lock, on the folder of all state files, orders the decisions of processes; the process
+//! that removes a lab owns it first.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::names::LabName;
-use crate::programs::batch;
+use crate::part::{NAMESPACES, Part, remove_all};
+use crate::process::Process;
 
 /// Folder of the state files of labs.
 const FOLDER: &str = "/run/leeward-labs";
-/// Folder in which `ip netns` keeps names of namespaces.
-const NAMESPACES: &str = "/run/netns";
 /// Folder in which `ip netns exec` looks for files of a namespace.
-const HOSTS_FILES: &str = "/etc/netns";
+const FILES: &str = "/etc/netns";
 
-/// State of a lab: its process, and the names of everything that it makes. The file is written before anything is
-/// made.
+/// State of a lab.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct State {
     /// Name of the lab.
     pub name: String,
-    /// Process that owns the lab.
-    pub pid: u32,
-    /// Start of this process, in ticks of the kernel: process ids are used again.
-    pub started: u64,
-    /// Namespaces, in the order of their hosts.
-    pub namespaces: Vec<String>,
-    /// Folders that the lab makes: files of its namespaces.
-    pub folders: Vec<PathBuf>,
+    /// Process that owns the lab. `None` if it is up until [`State::down`].
+    pub owner: Option<Process>,
+    /// Everything that the lab makes, in this order.
+    pub parts: Vec<Part>,
 }
 
-/// Start of a process in ticks since the boot; `None` if there is no such process.
-fn start_of(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program, in parentheses, may contain spaces.
-    let (_, rest) = text.rsplit_once(')')?;
-    rest.split_whitespace().nth(19)?.parse().ok()
+/// Lock on the folder of state files, which exists as long as the lock.
+struct Lock(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
+
+impl Lock {
+    fn take() -> Result<Lock, LabError> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(LabError::NotRoot);
+        }
+        let take = || loop {
+            fs::create_dir_all(FOLDER)?;
+            let folder = match File::open(FOLDER) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
+            flock(&folder, FlockOperation::LockExclusive)?;
+            // The process that had the lock may have removed the folder.
+            let locked = folder.metadata()?;
+            if fs::metadata(FOLDER).is_ok_and(|current| current.ino() == locked.ino()) {
+                return Ok(Lock(folder));
+            }
+        };
+        take().map_err(LabError::system(FOLDER))
+    }
 }
 
 impl State {
-    /// Records that this process is about to make a lab. Removes first what a lab of this name left that is no longer
-    /// alive.
+    /// Records that this process is about to make a lab of these parts. Removes first what a lab of this name left whose
+    /// process has ended.
     ///
     /// # Errors
-    /// Returns an error if a lab of this name is up, or the file cannot be written.
-    pub fn begin(name: &LabName, namespaces: Vec<String>) -> Result<State, LabError> {
-        if let Some(old) = State::read(name)? {
-            if old.is_alive() {
-                return Err(LabError::InUse { name: old.name, pid: old.pid });
+    /// Returns an error if a lab of this name is up, if a part exists that no lab made, or if the file cannot be written.
+    pub fn begin(name: &LabName, parts: Vec<Part>) -> Result<State, LabError> {
+        loop {
+            let lock = Lock::take()?;
+            if let Some(old) = State::read(name)? {
+                if old.is_up() {
+                    return Err(LabError::InUse { name: old.name });
+                }
+                let old = old.claim()?;
+                drop(lock);
+                old.remove()?;
+                continue;
             }
-            old.remove()?;
+            if let Some(part) = parts.iter().find(|part| part.exists()) {
+                return Err(LabError::Exists(part.to_string()));
+            }
+            return State { name: name.to_string(), owner: None, parts }.claim();
         }
-        let pid = std::process::id();
-        let folders: Vec<PathBuf> =
-            namespaces.iter().map(|namespace| Path::new(HOSTS_FILES).join(namespace)).collect();
-        let of_others = namespaces.iter().map(|namespace| Path::new(NAMESPACES).join(namespace));
-        if let Some(path) = of_others.chain(folders.iter().cloned()).find(|path| path.exists()) {
-            return Err(LabError::Exists(path.display().to_string()));
-        }
-        let started = start_of(pid).unwrap_or(0);
-        let state = State { name: name.to_string(), pid, started, namespaces, folders };
-        fs::create_dir_all(FOLDER).map_err(LabError::system(FOLDER))?;
-        let path = State::path(name.as_str());
-        // A complete file appears at once, and only if there is none: two labs of a name cannot begin together.
-        let temporary = path.with_extension(format!("{pid}"));
+    }
+
+    /// Makes this process the owner of the lab.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    pub fn claim(self) -> Result<State, LabError> {
+        self.with_owner(Some(Process::this()))
+    }
+
+    /// Makes the lab one without an owner: it stays when this process ends.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    pub fn release(self) -> Result<State, LabError> {
+        self.with_owner(None)
+    }
+
+    fn with_owner(mut self, owner: Option<Process>) -> Result<State, LabError> {
+        self.owner = owner;
+        let path = State::path(&self.name);
+        // A complete file appears at once.
+        let temporary = path.with_extension(format!("{}", std::process::id()));
         let write = || {
-            fs::write(&temporary, serde_json::to_vec(&state)?)?;
-            fs::hard_link(&temporary, &path)
+            fs::write(&temporary, serde_json::to_vec(&self)?)?;
+            fs::rename(&temporary, &path)
         };
-        let written = write();
-        let _ = fs::remove_file(&temporary);
-        written.map_err(LabError::system(path.display().to_string()))?;
-        Ok(state)
+        if let Err(error) = write() {
+            let _ = fs::remove_file(&temporary);
+            return Err(LabError::system(path.display().to_string())(error));
+        }
+        Ok(self)
     }
 
     fn path(name: &str) -> PathBuf {
@@ -89,11 +128,15 @@ impl State {
         let path = State::path(name.as_str());
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(LabError::system(path.display().to_string())(error)),
         };
-        let invalid = |error: serde_json::Error| LabError::system(path.display().to_string())(error.into());
-        serde_json::from_str(&text).map(Some).map_err(invalid)
+        let broken = |error: serde_json::Error| LabError::Broken {
+            name: name.to_string(),
+            path: path.display().to_string(),
+            problem: error.to_string(),
+        };
+        serde_json::from_str(&text).map(Some).map_err(broken)
     }
 
     /// Names of all labs with a state file, in order.
@@ -106,33 +149,200 @@ impl State {
         names.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// Returns true if the process that owns the lab runs.
-    pub fn is_alive(&self) -> bool {
-        start_of(self.pid) == Some(self.started)
+    /// Time of the last change of a lab's owner: that at which it was up. `None` without a state file.
+    pub fn since(name: &LabName) -> Option<SystemTime> {
+        fs::metadata(State::path(name.as_str())).and_then(|file| file.modified()).ok()
     }
 
-    /// Removes everything that the lab made, and its state file. Namespaces and folders that are already gone are no
-    /// error.
+    /// Returns true if the lab has no owner, or its owner runs.
+    pub fn is_up(&self) -> bool {
+        self.owner.is_none_or(|owner| owner.is_alive())
+    }
+
+    /// Removes a lab that no process owns, or whose process has ended. If its state file is broken, removes everything
+    /// that has the name of the lab.
     ///
     /// # Errors
-    /// Returns an error if a namespace cannot be removed.
+    /// Returns an error if no such lab is up, if the process that owns it runs, or if a part cannot be removed.
+    pub fn down(name: &LabName) -> Result<(), LabError> {
+        let lock = Lock::take()?;
+        let state = match State::read(name) {
+            Ok(None) => {
+                remove_empty_folders();
+                return Err(LabError::NotUp(name.to_string()));
+            }
+            Ok(Some(state)) => state,
+            Err(LabError::Broken { .. }) => State::by_name(name),
+            Err(error) => return Err(error),
+        };
+        if let Some(owner) = state.owner.filter(Process::is_alive) {
+            return Err(LabError::Owned { name: state.name, pid: owner.pid });
+        }
+        let state = state.claim()?;
+        drop(lock);
+        state.remove()
+    }
+
+    /// State of a lab whose file is broken: everything on the machine that has its name.
+    fn by_name(name: &LabName) -> State {
+        let of_lab = |folder: &str| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let mut names: Vec<String> =
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+            names.retain(|entry| name.machine(entry).is_some());
+            names.sort();
+            names
+        };
+        let mut parts: Vec<Part> = of_lab(FILES).iter().flat_map(|namespace| files_of(namespace)).collect();
+        parts.extend(of_lab(NAMESPACES).into_iter().map(Part::Namespace));
+        State { name: name.to_string(), owner: None, parts }
+    }
+
+    /// Removes everything that the lab made, and its state file. Parts that are already gone are no error.
+    ///
+    /// # Errors
+    /// Returns an error if a part cannot be removed. The file stays, so that another attempt is possible.
     pub fn remove(&self) -> Result<(), LabError> {
-        for folder in self.folders.iter().rev() {
-            let _ = fs::remove_file(folder.join("hosts"));
-            let _ = fs::remove_dir(folder);
-        }
-        let exists = |name: &&String| Path::new(NAMESPACES).join(name).exists();
-        let script: String =
-            self.namespaces.iter().filter(exists).map(|name| format!("netns del {name}\n")).collect();
-        if !script.is_empty() {
-            batch("ip", &["-force", "-batch", "-"], &script)?;
-        }
+        remove_all(&self.parts)?;
+        let _lock = Lock::take()?;
         let path = State::path(&self.name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        let removed = match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(LabError::system(path.display().to_string())(error))
             }
             _ => Ok(()),
+        };
+        remove_empty_folders();
+        removed
+    }
+
+    /// Removes the lab when a value is dropped: an error can only be written to stderr.
+    pub(crate) fn remove_on_drop(&self) {
+        if let Err(error) = self.remove() {
+            let name = &self.name;
+            let _ = writeln!(
+                io::stderr(),
+                "warning: lab `{name}` is not completely removed: {error}; run `leeward lab down --name {name}`"
+            );
         }
+    }
+
+    /// Makes the folders and files among the parts; all files have this text.
+    ///
+    /// # Errors
+    /// Returns an error if one cannot be made.
+    pub(crate) fn write_files(&self, text: &str) -> Result<(), LabError> {
+        // Under the lock, nobody removes an empty folder above them.
+        let _lock = Lock::take()?;
+        for part in &self.parts {
+            let made = match part {
+                Part::Folder(path) => fs::create_dir_all(path),
+                Part::File(path) => fs::write(path, text),
+                _ => Ok(()),
+            };
+            made.map_err(LabError::system(part.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Parts that are files of a namespace: the names of hosts, where `ip netns exec` looks for them.
+pub(crate) fn files_of(namespace: &str) -> [Part; 2] {
+    let folder = Path::new(FILES).join(namespace);
+    let hosts = folder.join("hosts");
+    [Part::Folder(folder), Part::File(hosts)]
+}
+
+/// Removes the folders that all labs share, if they are empty. The caller has the lock.
+fn remove_empty_folders() {
+    for folder in [FILES, FOLDER] {
+        // A folder with files stays.
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(of: &str) -> LabName {
+        format!("test-{of}-{}", std::process::id()).parse().expect("a valid name")
+    }
+
+    fn is_root() -> bool {
+        leeward_testing::require(
+            "labs",
+            if rustix::process::geteuid().is_root() { Ok(()) } else { Err("root is needed") },
+        )
+        .is_some()
+    }
+
+    #[test]
+    fn a_lab_has_one_owner_and_its_name_is_in_use_until_it_is_removed() {
+        if !is_root() {
+            return;
+        }
+        let name = name("owner");
+        let state = State::begin(&name, Vec::new()).expect("a new name");
+        assert!(state.is_up() && State::all().contains(&name) && State::since(&name).is_some());
+        assert!(matches!(State::begin(&name, Vec::new()), Err(LabError::InUse { .. })));
+        assert!(matches!(State::down(&name), Err(LabError::Owned { .. })));
+        let state = state.release().expect("it is ours");
+        assert!(matches!(State::begin(&name, Vec::new()), Err(LabError::InUse { .. })));
+        assert_eq!(State::read(&name).expect("a state file"), Some(state));
+        State::down(&name).expect("nobody owns it");
+        assert!(matches!(State::down(&name), Err(LabError::NotUp(_))));
+    }
+
+    #[test]
+    fn what_a_process_left_that_has_ended_is_removed_by_the_next_lab_of_the_name() {
+        if !is_root() {
+            return;
+        }
+        let name = name("left");
+        let folder = std::env::temp_dir().join(name.as_str());
+        let parts = vec![Part::Folder(folder.clone())];
+        let state = State::begin(&name, parts.clone()).expect("a new name");
+        state.write_files("").expect("a folder");
+        let ended = Process { started: 1, ..Process::this() };
+        state.with_owner(Some(ended)).expect("it is ours");
+        let state = State::begin(&name, parts).expect("the owner has ended");
+        assert!(!folder.exists());
+        state.remove().expect("it is ours");
+    }
+
+    #[test]
+    fn a_broken_state_file_is_named_and_can_be_removed() {
+        if !is_root() {
+            return;
+        }
+        let name = name("broken");
+        State::begin(&name, Vec::new()).expect("a new name");
+        fs::write(State::path(name.as_str()), "{").expect("root may write");
+        let [Part::Folder(folder), _] = files_of(&name.namespace("r0h0")) else { unreachable!() };
+        fs::create_dir_all(&folder).expect("root may write");
+        assert!(State::all().contains(&name));
+        for error in [State::read(&name).map(drop), State::begin(&name, Vec::new()).map(drop)] {
+            assert!(matches!(error, Err(LabError::Broken { .. })), "{error:?}");
+        }
+        State::down(&name).expect("everything has its name");
+        assert!(!folder.exists() && !State::all().contains(&name));
+    }
+
+    #[test]
+    fn of_many_threads_one_makes_a_lab() {
+        if !is_root() {
+            return;
+        }
+        let name = name("race");
+        let ended = Process { started: 1, ..Process::this() };
+        State::begin(&name, Vec::new()).and_then(|state| state.with_owner(Some(ended))).expect("a new name");
+        let states: Vec<State> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| State::begin(&name, Vec::new()).ok())).collect();
+            threads.into_iter().filter_map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert_eq!(states.len(), 1);
+        states[0].remove().expect("it is ours");
     }
 }

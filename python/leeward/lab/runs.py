@@ -9,6 +9,7 @@ from leeward import _native
 from leeward._native import PacketRun, PacketScenario
 from leeward._quantities import read_seconds
 from leeward.errors import InputError
+from leeward.lab import kernel_parts
 from leeward.packets import read, summary
 
 BOUND = "5us"
@@ -30,10 +31,14 @@ class LabRun:
         timing: Dilation of the run, and how late the lab was: for `packets`, changes of `circuits` and
             computations of `schedules`, the count and the median, 99th percentile and maximum in virtual
             seconds; `days_s`, the real length of each day; packets lost outside the switch.
+        counters: Counters of the kernels' BPF programs: by program, by name.
+        notes: What the kernels did not do as the scenario says.
     """
 
     run: PacketRun
     timing: dict[str, Any]
+    counters: dict[str, dict[str, int]]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -92,8 +97,10 @@ def run(
     dilation = default_dilation(scenario) if dilation is None else dilation
     if not 1 <= dilation <= _MOST_DILATION:
         raise InputError.about("dilation", f"{dilation}: must be 1 to {_MOST_DILATION}")
-    records, timing = _native.run_lab(scenario, dilation, read_seconds("bound", bound or BOUND), progress)
-    return LabRun(records, timing)
+    within = read_seconds("bound", bound or BOUND)
+    records, timing = _native.run_lab(scenario, dilation, within, kernel_parts.folder(), progress)
+    counters, notes = timing.pop("counters"), timing.pop("notes")
+    return LabRun(records, timing, counters, notes)
 
 
 def compare(simulated: PacketRun, measured: PacketRun) -> list[Comparison]:

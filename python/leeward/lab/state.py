@@ -11,24 +11,29 @@ class Lab:
 
     Attributes:
         name: Name of the lab.
-        process: Id of its process.
-        up: Whether this process runs. A lab whose process was killed can be removed.
+        process: Id of the process that owns it; None if it has none, or its state file cannot be read.
+        up: Whether it has no owner, or its owner runs. A lab whose owner was killed can be removed.
+        since_s: Unix time at which it was up, in seconds.
+        problem: Error of its state file; None if the file can be read.
     """
 
     name: str
-    process: int
+    process: int | None
     up: bool
+    since_s: float
+    problem: str | None
 
 
 def labs() -> list[Lab]:
     """Labs on this machine, by name."""
-    return [Lab(*lab) for lab in _native.labs()]
+    return [Lab(**lab) for lab in _native.labs()]
 
 
 def remove(name: str) -> None:
-    """Removes the namespaces and files of a lab whose process has ended.
+    """Removes everything that a lab made. If its state file cannot be read, removes what has its name.
 
     Raises:
-        OSError: No lab of this name, its process runs, or the caller is not root.
+        OSError: No lab of this name is up, the process that owns it runs, a part cannot be removed, or the
+            caller is not root.
     """
     _native.remove_lab(name)

@@ -8,6 +8,7 @@ import numpy
 
 from leeward import _native
 from leeward._quantities import read_seconds
+from leeward.lab import kernel_parts
 from leeward.lab.runs import BOUND
 from leeward.packets import read
 
@@ -75,7 +76,7 @@ def _try(racks: int, hosts_per_rack: int, dilation: int, bound_s: float) -> Tria
             "horizon": f"{round(horizon_s * 1e9)}ns",
         }
     )
-    records, timing = _native.run_lab(scenario, dilation, None, None)
+    records, timing = _native.run_lab(scenario, dilation, None, kernel_parts.folder())
     days = numpy.array(timing["days_s"])
     late = timing["packets"]["p99_s"]
     lost = timing["refused_packets"] + timing["nic_drops_packets"]

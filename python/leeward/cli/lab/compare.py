@@ -9,7 +9,7 @@ import typer
 from leeward._quantities import percent_text, rate_text, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import BoundOption, DilationOption
-from leeward.cli.lab.run import print_timing
+from leeward.cli.lab.run import lab_figures, print_lab
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 from leeward.cli.progress import STEPS, progress, steps
 
@@ -39,7 +39,7 @@ def compare(
         measured = lab.run(network, dilation=dilation, bound=bound, progress=partial(steps(advance), 0))
     rows = lab.compare(simulated, measured.run)
     data = [asdict(row) | {"difference": row.difference} for row in rows]
-    if print_data(output, {"figures": data, "timing": measured.timing}, data, COLUMNS["lab compare"]):
+    if print_data(output, {"figures": data} | lab_figures(measured), data, COLUMNS["lab compare"]):
         return
     print_table(
         ("FIGURE", "SIMULATOR", "LAB", "DIFFERENCE"),
@@ -55,7 +55,7 @@ def compare(
         ],
     )
     print()
-    print_timing(measured.timing)
+    print_lab(measured)
 
 
 def _text(value: float | None, unit: str) -> str:

@@ -28,15 +28,19 @@ def down(
     """
     from leeward import lab
 
-    names = [name] if name is not None else [each.name for each in lab.labs() if not each.up]
+    known = lab.labs()
+    names = [name] if name is not None else [each.name for each in known if not (each.up or each.problem)]
+    for each in known:
+        if name is None and each.problem:
+            print_note(f"warning: {each.problem}")
     failures = []
-    for each in names:
+    for left in names:
         try:
-            lab.remove(each)
+            lab.remove(left)
         except OSError as error:
             failures.append(error)
         else:
-            print_note(f"removed lab {each}")
+            print_note(f"removed lab {left}")
     if failures:
         raise failures[0]
     if not names:

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,9 +10,13 @@ from leeward._quantities import time_text
 from leeward.cli.circuits.results import check_out, print_summary, write_results
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import BoundOption, DilationOption
+from leeward.cli.notes import print_note
 from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_data, print_text
 from leeward.cli.progress import STEPS, progress, steps
+
+if TYPE_CHECKING:
+    from leeward.lab import LabRun
 
 EXAMPLES = """\b
 Examples:
@@ -50,21 +54,31 @@ def run(
         check_out(out)
     with progress(f"running {scenario}", STEPS) as advance:
         result = run_lab(read(scenario), dilation=dilation, bound=bound, progress=partial(steps(advance), 0))
-    figures = summary(result.run) | {"timing": result.timing}
+    figures = summary(result.run) | lab_figures(result)
     totals = figures["totals"] | {"throughput_bps": figures["throughput_bps"]}
     if not print_data(output, figures, [totals], COLUMNS["lab run"]):
         print_summary(figures)
         print()
-        print_timing(result.timing)
+        print_lab(result)
     if out is not None:
         write_results(result.run, figures, out)
 
 
-def print_timing(timing: dict[str, Any]) -> None:
-    """Prints how late a lab was."""
-    packets = timing["packets"]
+def lab_figures(result: "LabRun") -> dict[str, Any]:
+    """Figures of a lab beside those of the run."""
+    return {"timing": result.timing, "counters": result.counters, "notes": result.notes}
+
+
+def print_lab(result: "LabRun") -> None:
+    """Prints how late a lab was, and what its kernels did and did not do."""
+    timing, packets = result.timing, result.timing["packets"]
     if packets["count"]:
         print_text(
             f"dilation {timing['dilation']}: packets were late by {time_text(packets['median_s'], 3)} in the"
             f" median and {time_text(packets['p99_s'], 3)} at p99, in virtual time"
         )
+    for program in ("retcp", "tdtcp"):
+        if counters := result.counters.get(program):
+            print_text(f"{program}: circuits came {counters['ups']} times and went {counters['downs']} times")
+    for note in result.notes:
+        print_note(note, doubt=True)

@@ -1,4 +1,4 @@
-//! Parts of the lab in C: where they are, and why one is missing.
+//! KernelParts of the lab in C: where they are, and why one is missing.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// Folder with the parts that `make -C kernel` builds; some may be missing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Parts {
+pub struct KernelParts {
     folder: Option<PathBuf>,
 }
 
-impl Parts {
-    /// Parts in a folder; without one, all are missing.
-    pub fn new(folder: Option<PathBuf>) -> Parts {
-        Parts { folder }
+impl KernelParts {
+    /// KernelParts in a folder; without one, all are missing.
+    pub fn new(folder: Option<PathBuf>) -> KernelParts {
+        KernelParts { folder }
     }
 
     /// Loader of BPF programs, with their objects beside it.
