@@ -616,7 +616,10 @@ def run_lab(
     parts: str | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> tuple[PacketRun, dict[str, Any]]:
-    """Runs a scenario in a lab of this process, which may use the parts in C of a folder; returns the records and the timing. See `leeward.lab.run`."""
+    """Runs a scenario in a lab of this process; returns the records, and timing, counters and notes.
+
+    `parts` is the folder of the lab's parts in C. See `leeward.lab.run`.
+    """
 
 def labs() -> list[dict[str, Any]]:
     """Labs with a state file. See `leeward.lab.labs`."""

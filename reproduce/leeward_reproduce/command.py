@@ -24,6 +24,7 @@ Examples:
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
+  sudo leeward reproduce etalon --lab                the same on real kernels, beside the simulator
   leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
 """
 
@@ -60,12 +61,22 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
-    seeds: Annotated[
-        int,
+    lab: Annotated[
+        bool,
         typer.Option(
-            metavar="N", parser=whole_number(1, 100_000), help="Number of seeds; they are numbered from 1."
+            "--lab",
+            help="Measure on real kernels of this machine, beside the simulator; for etalon, as root.",
         ),
-    ] = 10,
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(1, 100_000),
+            help="Number of seeds; they are numbered from 1. By default 10; the lab has one.",
+            show_default=False,
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -88,7 +99,7 @@ def reproduce(
             metavar="DIR",
             parser=parse_path,
             help="Folder for rows, pictures and runs; a stopped reproduction continues from it. The default"
-            " is reproduce-PAPER.",
+            " is reproduce-PAPER, and with --lab reproduce-PAPER-lab.",
             show_default=False,
         ),
     ] = None,
@@ -103,27 +114,29 @@ def reproduce(
 
     figures = split_list(figure)
     flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
-    folder = out or Path(f"reproduce-{paper}")
+    folder = out or Path(f"reproduce-{paper}-lab" if lab else f"reproduce-{paper}")
+    count_of_seeds = seeds or (1 if lab else results_folder.SEEDS)
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
-        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon)
+        inputs = perform.check(paper, figures, count_of_seeds, jobs, folder, horizon, lab)
         print_note(inputs.summary)
-        count = max(perform.runs(paper, figures, seeds), 1)
+        count = max(perform.runs(paper, figures, count_of_seeds, lab), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
             report = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
                 paper,
                 figures,
-                seeds=seeds,
+                seeds=count_of_seeds,
                 jobs=jobs,
                 out=folder,
                 horizon=horizon,
+                lab=lab,
                 progress=lambda share: report(0, share),
             )
     records = [asdict(row) for row in rows]
     if not print_data(output, records, records, COLUMNS["reproduce"]):
-        visible, notes = table.cells(rows)
-        print_table(table.HEADERS, table.SIDES, visible)
-        print("".join(f"\n{number}. {note}" for number, note in notes), end="\n" if notes else "")
+        text = table.table(rows)
+        print_table(text.headers, text.sides, text.cells)
+        print("".join(f"\n{number}. {note}" for number, note in text.notes), end="\n" if text.notes else "")
     pictures = [row for row in rows if (folder / results_folder.PICTURES / f"{row.figure}.svg").is_file()]
     files = [
         results_folder.ROWS,

@@ -30,6 +30,12 @@ class Row:
     """Difference of our value from the paper's, in percent of the paper's."""
     note: str
     """Differences from the paper, and their reasons."""
+    simulator: float | None = None
+    """For a quantity of the lab: the simulator's value; None if it has none."""
+    expected: str = ""
+    """For a quantity of the lab: what it should be."""
+    met: bool | None = None
+    """Whether it is; None if nothing is expected, or nothing was measured."""
 
 
 def measured_row(

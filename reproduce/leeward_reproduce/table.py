@@ -1,21 +1,43 @@
 """Rows of a reproduction as cells of a table, for terminals and for pages."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from leeward_reproduce.rows import Row
 
 HEADERS = ("figure", "quantity", "paper", "ours", "deviation", "note")
-SIDES = "<<>>>>"
+LAB_HEADERS = ("figure", "quantity", "paper", "simulator", "lab", "expected", "met", "note")
 
 
-def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
-    """Cells of rows, and their notes by number; rows with the same note share its number."""
+@dataclass(frozen=True)
+class Table:
+    """Rows as cells of text.
+
+    Attributes:
+        headers: Headers of the columns.
+        sides: For each column, `<` if its text is to the left, `>` if it is to the right.
+        cells: Cells of each row. The last one is the number of its note.
+        notes: Numbers of notes, and the notes; rows with the same note share its number.
+    """
+
+    headers: tuple[str, ...]
+    sides: str
+    cells: list[tuple[str, ...]]
+    notes: list[tuple[str, str]]
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The table of rows; those of the lab have columns of their own."""
+    is_lab = any(row.expected or row.simulator is not None for row in rows)
+    headers, sides, values = (
+        (LAB_HEADERS, "<<>>><<>", _lab_values) if is_lab else (HEADERS, "<<>>>>", _values)
+    )
     notes: dict[str, str] = {}
-    result: list[tuple[str, ...]] = []
+    cells: list[tuple[str, ...]] = []
     for row in rows:
         number = notes.setdefault(row.note, str(len(notes) + 1)) if row.note else ""
-        result.append((row.figure, row.quantity, *_values(row), number))
-    return result, [(number, note) for note, number in notes.items()]
+        cells.append((row.figure, row.quantity, *values(row), number))
+    return Table(headers, sides, cells, [(number, note) for note, number in notes.items()])
 
 
 def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
@@ -28,25 +50,36 @@ def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> s
     parts = [f"{head}\n"]
     for name, (title, rows) in by_figure.items():
         anchor = f"figure_{name}".replace(".", "_")
-        visible, notes = cells(rows)
-        lines = [f"| {' | '.join(HEADERS)} |", "| --- | --- | ---: | ---: | ---: | ---: |"]
-        lines += [f"| {' | '.join(row)} |" for row in visible]
-        lines += [""] if notes else []
-        lines += [f"{number}. {note}" for number, note in notes]
+        text = table(rows)
+        rule = " | ".join("---" if side == "<" else "---:" for side in text.sides)
+        lines = [f"| {' | '.join(text.headers)} |", f"| {rule} |"]
+        lines += [f"| {' | '.join(row)} |" for row in text.cells]
+        lines += [""] if text.notes else []
+        lines += [f"{number}. {note}" for number, note in text.notes]
         marked = [f"<!-- ANCHOR: {anchor} -->", "\n".join(lines), f"<!-- ANCHOR_END: {anchor} -->"]
         parts.append("\n\n".join([f"## {name}: {title}", *marked]) + "\n")
     return "\n".join(parts)
 
 
-def _values(row: Row) -> tuple[str, str, str]:
+def _values(row: Row) -> tuple[str, ...]:
     paper = "" if row.paper is None else _number(row.paper, row.unit)
+    deviation = "" if row.deviation_percent is None else f"{row.deviation_percent:+.0f} %"
+    return paper, _ours(row), deviation
+
+
+def _lab_values(row: Row) -> tuple[str, ...]:
+    known = ("" if value is None else _number(value, row.unit) for value in (row.paper, row.simulator))
+    met = {True: "yes", False: "NO", None: ""}[row.met]
+    return (*known, _ours(row), row.expected, met)
+
+
+def _ours(row: Row) -> str:
     if row.ours is None:
-        return paper, "NOT MEASURED", ""
+        return "NOT MEASURED"
     ours = _number(row.ours, row.unit)
     if row.ci_low is not None and row.ci_high is not None:
         ours += f" ± {_number((row.ci_high - row.ci_low) / 2, row.unit)}"
-    deviation = "" if row.deviation_percent is None else f"{row.deviation_percent:+.0f} %"
-    return paper, ours, deviation
+    return ours
 
 
 def _number(value: float, unit: str) -> str:

@@ -22,7 +22,7 @@ from leeward_reproduce.outcomes import outcomes
 from leeward_reproduce.perform import reproduce
 from leeward_reproduce.rows import Row, measured_row, missing_row
 from leeward_reproduce.sinbad import FIGURES, analysis, limits, pairs, sweeps
-from leeward_reproduce.table import cells, markdown
+from leeward_reproduce.table import markdown, table
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SLICE = "7.2,8,limits,equations"
@@ -110,9 +110,9 @@ def test_intervals_and_deviations_of_rows_match_a_calculation_by_hand() -> None:
 
 def test_a_quantity_without_a_measurement_is_marked_not_measured() -> None:
     row = missing_row("4", "it", "%", 42.0, "no such thing")
-    (first,), notes = cells([row, measured_row("4", "that", "%", [1.0])][:1])
-    assert first == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
-    assert notes == [("1", "not measured: no such thing")]
+    text = table([row])
+    assert text.cells[0] == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
+    assert text.notes == [("1", "not measured: no such thing")]
     assert measured_row("4", "it", "%", []).note.startswith("not measured: ")
 
 

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_lab::{KernelParts, LabError, LabName, Options, Run, State};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTimeoutError};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -48,6 +48,8 @@ fn lab_error(error: LabError) -> PyErr {
         LabError::Settings(_) | LabError::Unsupported { .. } | LabError::Simulator(_) => {
             PyInputError(InputError::new("scenario", error)).into()
         }
+        // `TimeoutError` is an `OSError`.
+        LabError::Drift { .. } | LabError::Lost { .. } => PyTimeoutError::new_err(error.to_string()),
         other => PyOSError::new_err(other.to_string()),
     }
 }

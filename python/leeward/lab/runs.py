@@ -91,7 +91,8 @@ def run(
 
     Raises:
         InputError: The scenario is invalid, or kernels cannot run it.
-        OSError: No root, no TUN devices, a program of iproute2 failed, or the run was later than the bound.
+        TimeoutError: The run was later than the bound, or packets were lost outside the switch.
+        OSError: No root, no TUN devices, or a program of iproute2 failed.
     """
     scenario = read(scenario)
     dilation = default_dilation(scenario) if dilation is None else dilation

@@ -47,7 +47,19 @@ def long(
     ece: str | None = None,
     delay_us: float = 30.0,
 ) -> LongFlowRun:
-    """Simulates sixteen flows between two racks under the strobe schedule (section 4).
+    """Simulates `long_scenario`."""
+    return measure_long(packets.simulate(long_scenario(seed, horizon, voq, tau, ece, delay_us)))
+
+
+def long_scenario(
+    seed: int,
+    horizon: str,
+    voq: int = 16,
+    tau: int | None = None,
+    ece: str | None = None,
+    delay_us: float = 30.0,
+) -> dict[str, Any]:
+    """Sixteen flows between two racks under the strobe schedule (section 4).
 
     Args:
         seed: Seed of the run.
@@ -69,7 +81,11 @@ def long(
         scenario["resize"] = {"small": voq, "big": BIG, "tau": f"{tau}us"}
     if ece is not None:
         scenario["tcp"] = {"control": "retcp", "ece": ece}
-    run = packets.simulate(scenario)
+    return scenario
+
+
+def measure_long(run: packets.PacketRun) -> LongFlowRun:
+    """Measures a run of `long_scenario`."""
     tail = run.latency("all", 0.99)
     medians = {path: _us(run.latency(path, 0.5)) for path in packets.PATHS}
     used = 100 * (run.utilization(0, 1) or 0.0)
@@ -113,25 +129,49 @@ class Check:
     circuit: float
 
 
-def check(seed: int, horizon: str) -> Check:
-    """Measures the days of a saturated pair, and the rate of a saturated packet path."""
-    base: dict[str, Any] = {
+def check_scenarios(seed: int, horizon: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A saturated pair under the strobe schedule, and a saturated packet path."""
+    path: dict[str, Any] = {
         "network": {"voq_capacity": BIG, "jitter": JITTER},
         "workload": {"long": {"from": 0, "to": 1, "flows": 16}},
         "horizon": horizon,
         "seed": seed,
     }
-    days = columns(packets.simulate({**base, "scheduler": {"name": "strobe"}}).days())
-    ours = (days["source"] == 0) & (days["destination"] == 1)
-    began, lengths = 1e6 * days["began_s"][ours], 1e6 * (days["ended_s"] - days["began_s"])[ours]
-    alone = packets.simulate(base)
-    delivered = columns(alone.flows())["delivered_bytes"].sum() * WIRE
-    return Check(
-        float(lengths.mean()),
-        float(numpy.diff(began).mean()),
-        8e-9 * float(delivered) / alone.totals()["ended_s"],
-        8e-3 * float((days["bytes"][ours] / lengths).max()),
+    return {**path, "scheduler": {"name": "strobe"}}, path
+
+
+def check(seed: int, horizon: str) -> Check:
+    """Measures the days of a saturated pair, and the rate of a saturated packet path."""
+    pair, path = (packets.simulate(scenario) for scenario in check_scenarios(seed, horizon))
+    return Check(*measure_days(pair), measure_path(path), measure_circuit(pair))
+
+
+def measure_days(run: packets.PacketRun) -> tuple[float, float]:
+    """Mean length of a day, and mean time between the begins of days, in microseconds."""
+    days = _days(run)
+    return (
+        1e6 * float((days["ended_s"] - days["began_s"]).mean()),
+        1e6 * float(numpy.diff(days["began_s"]).mean()),
     )
+
+
+def measure_circuit(run: packets.PacketRun) -> float:
+    """Largest rate of a circuit during a day, in Gb/s."""
+    days = _days(run)
+    return 8e-9 * float((days["bytes"] / (days["ended_s"] - days["began_s"])).max())
+
+
+def measure_path(run: packets.PacketRun) -> float:
+    """Rate of delivered packets, in Gb/s, in a run without circuits."""
+    delivered = columns(run.flows())["delivered_bytes"].sum() * WIRE
+    return 8e-9 * float(delivered) / float(run.totals()["ended_s"])
+
+
+def _days(run: packets.PacketRun) -> dict[str, Any]:
+    """Days of circuits from rack 0 to rack 1."""
+    days = columns(run.days())
+    ours = (days["source"] == 0) & (days["destination"] == 1)
+    return {name: values[ours] for name, values in days.items()}
 
 
 WIRE = 9000 / 8948
@@ -203,7 +243,12 @@ class Rings:
 
 @lru_cache(maxsize=256)
 def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> Rings:
-    """Simulates section 5 under one of `paper.SYSTEMS`.
+    """Simulates `rings_scenario`."""
+    return measure_rings(packets.simulate(rings_scenario(seed, horizon, count, system, ece)))
+
+
+def rings_scenario(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> dict[str, Any]:
+    """Section 5 under one of `paper.SYSTEMS`.
 
     Big flows run along rings of racks, and small flows between all racks. Flows start until `horizon`. As in
     the authors' scripts, a flow that has run for the length of `horizon` is stopped. A run is therefore at
@@ -229,7 +274,11 @@ def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) ->
             scenario["resize"] = {"small": 16, "big": BIG, "tau": "1000us"}
         if system.endswith("reTCP"):
             scenario["tcp"] |= {"control": "retcp", "ece": ece}
-    run = packets.simulate(scenario)
+    return scenario
+
+
+def measure_rings(run: packets.PacketRun) -> Rings:
+    """Measures a run of `rings_scenario`."""
     flows, totals = columns(run.flows()), run.totals()
     requests = numpy.flatnonzero(flows["class"] < FIRST_ANSWER_CLASS)
     times = flows["finished_s"][requests + 1] - flows["began_s"][requests]

@@ -51,6 +51,11 @@ class WriteRun:
 
 @lru_cache(maxsize=512)
 def run_writes(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB") -> WriteRun:
+    """Simulates `writes_scenario`."""
+    return measure_writes(packets.read(writes_scenario(seed, horizon, policy, kind, size)).run())
+
+
+def writes_scenario(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB") -> dict[str, Any]:
     """Files of `size` from 64 mappers.
 
     Args:
@@ -71,7 +76,11 @@ def run_writes(seed: int, horizon: str, policy: str, kind: str, size: str = "400
         scenario["resize"] = {"small": 16, "big": BIG, "tau": "1000us"}
     if kind == "+reTCP":
         scenario["tcp"] = {"control": "retcp", "ece": EARLY}
-    run = packets.read(scenario).run()
+    return scenario
+
+
+def measure_writes(run: packets.PacketRun) -> WriteRun:
+    """Measures a run of `writes_scenario`."""
     blocks, totals = columns(run.copies()), run.totals()
     ended = numpy.where(numpy.isnan(blocks["finished_s"]), totals["ended_s"], blocks["finished_s"])
     full = blocks["bytes"] > _FULL

@@ -1,0 +1,69 @@
+"""Runs a scenario in the simulator and in the lab, and measures both alike."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from leeward import lab, packets
+
+T = TypeVar("T")
+Scenario = Mapping[str, Any]
+
+MOST_TRIES = 3
+"""Runs of a scenario until one keeps up. Each has twice the dilation of the run before."""
+
+
+@dataclass(frozen=True)
+class Both(Generic[T]):
+    """A measurement of a scenario in the simulator and in the lab."""
+
+    simulator: T
+    lab: T | None
+    """None if the lab did not keep up."""
+    timing: dict[str, Any]
+    """Timing of the lab; empty if it did not keep up."""
+    note: str
+    """Dilation and lateness, or the reason why the lab was not measured."""
+
+
+class Bench:
+    """Runs scenarios, each once.
+
+    Args:
+        progress: Called after each scenario.
+    """
+
+    def __init__(self, progress: Callable[[], object]) -> None:
+        """Makes a bench without results."""
+        self._progress = progress
+        self._runs: dict[str, tuple[packets.PacketRun, lab.LabRun | None, str]] = {}
+
+    def both(self, scenario: Scenario, dilation: int, measure: Callable[[packets.PacketRun], T]) -> Both[T]:
+        """Measures a scenario in the simulator, and in the lab under a dilation or a larger one.
+
+        Raises:
+            InputError: The scenario is invalid, or kernels cannot run it.
+            OSError: No root, no TUN devices, or a program of iproute2 failed.
+        """
+        key = json.dumps(scenario, sort_keys=True)
+        if key not in self._runs:
+            self._runs[key] = (packets.simulate(dict(scenario)), *_run(scenario, dilation))
+            self._progress()
+        simulated, measured, note = self._runs[key]
+        if measured is None:
+            return Both(measure(simulated), None, {}, note)
+        return Both(measure(simulated), measure(measured.run), measured.timing, note)
+
+
+def _run(scenario: Scenario, dilation: int) -> tuple[lab.LabRun | None, str]:
+    reason = ""
+    for attempt in range(MOST_TRIES):
+        try:
+            result = lab.run(dict(scenario), dilation=dilation << attempt)
+        except TimeoutError as error:
+            reason = str(error)
+            continue
+        notes = [f"dilation {dilation << attempt}", *result.notes]
+        return result, "; ".join(notes)
+    return None, reason

@@ -1,0 +1,357 @@
+"""Rows of Etalon's figures on real kernels: values of the paper, the simulator and the lab, and what to expect."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy
+
+from leeward_reproduce.etalon import experiments, files, paper
+from leeward_reproduce.etalon.experiments import EARLY, LongFlowRun, Rings
+from leeward_reproduce.etalon.files import WriteRun
+from leeward_reproduce.etalon.kernels.bench import Bench, Both
+from leeward_reproduce.etalon.kernels.expected import (
+    Range,
+    Values,
+    about,
+    agreement,
+    at_least,
+    at_most,
+    near,
+    row,
+)
+from leeward_reproduce.rows import Row
+
+SEED = 1
+PAIR = 40
+"""Dilation of scenarios with one pair of racks that sends."""
+ALL = 120
+"""Dilation of scenarios in which all racks send."""
+TRIPS = (0.75, 1.5, 3.0, 9.0)
+"""Round trips within a day, of figure 10, that the lab measures."""
+RING_SYSTEMS = ("ToR VOQ", "VOQ+Resize", "ADU+Resize", "ADU+reTCP")
+"""Systems of table 2 that the lab measures."""
+T = TypeVar("T")
+Long = Both[LongFlowRun]
+
+
+def _long(
+    bench: Bench,
+    horizon: str,
+    voq: int = 16,
+    tau: int | None = None,
+    ece: str | None = None,
+    delay_us: float = 30.0,
+) -> Long:
+    scenario = experiments.long_scenario(SEED, horizon, voq, tau, ece, delay_us)
+    return bench.both(scenario, PAIR, experiments.measure_long)
+
+
+def _values(both: Both[T], get: Callable[[T], float | None]) -> Values:
+    return Values(get(both.simulator), None if both.lab is None else get(both.lab))
+
+
+def checks(bench: Bench, horizon: str) -> list[Row]:
+    """Table 1: times and rates of the network."""
+    pair, path = experiments.check_scenarios(SEED, horizon)
+    days = bench.both(pair, PAIR, experiments.measure_days)
+    circuit = bench.both(pair, PAIR, experiments.measure_circuit)
+    packet = bench.both(path, PAIR, experiments.measure_path)
+    rows = []
+    for name, index, key, value, percent in (
+        ("day of a circuit", 0, "days_s", paper.DAY_US, 0.5),
+        ("week", 1, "weeks_s", paper.WEEK_US, 0.1),
+    ):
+        real = 1e6 * numpy.array(days.timing.get(key, []))
+        mean, deviation = (real.mean(), real.std()) if len(real) else (None, None)
+        rows += [
+            row(
+                "1",
+                f"{name}: mean",
+                "us",
+                Values(days.simulator[index], mean),
+                paper=value,
+                expected=about(value, percent),
+                note=days.note,
+            ),
+            row(
+                "1",
+                f"{name}: standard deviation",
+                "us",
+                Values(0.0, deviation),
+                expected=at_most(2, "2 us"),
+                note=days.note,
+            ),
+        ]
+    for name, both, value in (
+        ("rate of the packet path", packet, paper.PACKET_GBPS),
+        ("rate of a circuit", circuit, paper.CIRCUIT_GBPS),
+    ):
+        values = _values(both, lambda one: one)
+        rows.append(row("1", name, "Gb/s", values, paper=value, expected=about(value, 2), note=both.note))
+    return rows
+
+
+def _used(one: LongFlowRun) -> float:
+    return one.used
+
+
+def _median(one: LongFlowRun) -> float | None:
+    return one.medians["all"]
+
+
+def _tail(one: LongFlowRun) -> float:
+    return one.tail
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return one / other if one is not None and other else None
+
+
+def _compare(one: Both[T], other: Both[T], get: Callable[[T], float | None]) -> Values:
+    """A quantity of one run as a multiple of that of another."""
+    first, second = _values(one, get), _values(other, get)
+    return Values(_ratio(first.simulator, second.simulator), _ratio(first.lab, second.lab))
+
+
+def _static(bench: Bench, horizon: str) -> list[Long]:
+    return [_long(bench, horizon, voq) for voq in paper.VOQ]
+
+
+def _grown(bench: Bench, horizon: str) -> list[Long]:
+    return [_long(bench, horizon, 16, tau) for tau in paper.TAU]
+
+
+def _curve(
+    figure: str,
+    quantity: str,
+    unit: str,
+    names: Sequence[str],
+    runs: Sequence[Long],
+    get: Callable[[LongFlowRun], float | None],
+    papers: Sequence[float],
+    expected: Sequence[Range | None],
+    points: bool = False,
+) -> list[Row]:
+    """Rows of the points of a curve, and how far the lab is from the simulator."""
+    rows = [
+        row(
+            figure,
+            f"{quantity}: {name}",
+            unit,
+            _values(one, get),
+            paper=value,
+            expected=within,
+            note=one.note,
+        )
+        for name, one, value, within in zip(names, runs, papers, expected, strict=True)
+    ]
+    pairs = [(one.simulator, one.ours) for one in rows]
+    rows.append(
+        agreement(
+            figure,
+            f"{quantity}: largest difference of lab and simulator",
+            "points" if points else "%",
+            pairs,
+            points=points,
+        )
+    )
+    return rows
+
+
+_VOQ = [f"queues of {voq}" for voq in paper.VOQ]
+_TAU = [f"queues grow {tau} us early" for tau in paper.TAU]
+
+
+def static_used(bench: Bench, horizon: str) -> list[Row]:
+    """Figure 6a."""
+    runs = _static(bench, horizon)
+    expected = [
+        near(39, 10) if voq == 16 else at_least(88, "88 %") if voq >= 64 else None for voq in paper.VOQ
+    ]
+    rows = _curve("6a", "utilization", "%", _VOQ, runs, _used, paper.STATIC_USED, expected, points=True)
+    for_all = [value for value in (one.ours for one in rows[:-1]) if value is not None]
+    least = min(numpy.diff(for_all), default=None)
+    text = "utilization: least step from one queue to the next larger"
+    rows.append(row("6a", text, "points", Values(None, least), expected=at_least(0, "0")))
+    return rows
+
+
+def grown_used(bench: Bench, horizon: str) -> list[Row]:
+    """Figure 6b."""
+    runs = _grown(bench, horizon)
+    none = [None] * len(paper.TAU)
+    rows = _curve("6b", "utilization", "%", _TAU, runs, _used, paper.RESIZED_USED, none, points=True)
+    early = runs[paper.TAU.index(1000)]
+    values = _compare(early, _long(bench, horizon, 16), _used)
+    text = "utilization: queues that grow 1000 us early against queues of 16"
+    rows.append(row("6b", text, "x", values, paper=88 / 39, expected=at_least(1.8, "1.8x")))
+    return rows
+
+
+def medians(bench: Bench, horizon: str) -> list[Row]:
+    """Figures 7a and 7b."""
+    static, grown = _static(bench, horizon), _grown(bench, horizon)
+    none = [None] * len(paper.TAU)
+    rows = [
+        *_curve("7", "median latency", "us", _VOQ, static, _median, paper.STATIC_MEDIANS["all"], none[:6]),
+        *_curve("7", "median latency", "us", _TAU, grown, _median, paper.RESIZED_MEDIANS["all"], none),
+    ]
+    early = grown[paper.TAU.index(1000)]
+    for voq, most, text in ((16, 1.25, "1.25x"), (64, 0.75, "0.75x")):
+        at = paper.VOQ.index(voq)
+        quantity = f"median latency: queues that grow 1000 us early against queues of {voq}"
+        of_paper = paper.RESIZED_MEDIANS["all"][5] / paper.STATIC_MEDIANS["all"][at]
+        values = _compare(early, static[at], _median)
+        rows.append(row("7", quantity, "x", values, paper=of_paper, expected=at_most(most, text)))
+    return rows
+
+
+def retcp(bench: Bench, horizon: str) -> list[Row]:
+    """Figures 8 and 9."""
+    alone = _long(bench, horizon, 16, None, EARLY)
+    told = [_long(bench, horizon, 16, tau, EARLY) for tau in paper.TAU[1:]]
+    static, grown = _static(bench, horizon), _grown(bench, horizon)
+    names, none = _TAU[1:], [None] * len(told)
+    rows = [
+        row("8", "utilization, reTCP: queues of 16", "%", _values(alone, _used), paper=paper.RETCP_STATIC[0]),
+        *_curve("8", "utilization, reTCP", "%", names, told, _used, paper.RETCP_USED, none, points=True),
+        *_curve("8", "median latency, reTCP", "us", names, told, _median, paper.RETCP_MEDIANS, none),
+        *_curve("9", "p99 latency, reTCP", "us", names, told, _tail, paper.RETCP_TAILS, none),
+    ]
+    values = _compare(alone, static[paper.VOQ.index(16)], _used)
+    text = "utilization: reTCP alone against Reno, queues of 16"
+    rows.append(row("8", text, "x", values, paper=38.1 / 39, expected=at_most(1.1, "1.1x")))
+    for tau in (200, 400, 600, 800):
+        one, other = told[paper.TAU.index(tau) - 1], grown[paper.TAU.index(tau)]
+        of_paper = paper.RETCP_USED[paper.TAU.index(tau) - 1] / paper.RESIZED_USED[paper.TAU.index(tau)]
+        text = f"utilization: reTCP against Reno, {tau} us early"
+        values = _compare(one, other, _used)
+        rows.append(row("8", text, "x", values, paper=of_paper, expected=at_least(1, "1x")))
+    largest = static[-1]
+    expected = about(944, 10)
+    rows.append(
+        row("9", "p99 latency: queues of 128", "us", _values(largest, _tail), paper=944.0, expected=expected)
+    )
+    return rows
+
+
+def improvement(bench: Bench, horizon: str) -> list[Row]:
+    """Figure 10, at some round trips within a day."""
+    rows = []
+    for trips in TRIPS:
+        delay = 180 / (2 * trips)
+        static = [_long(bench, horizon, voq, delay_us=delay) for voq in paper.VOQ]
+        grown = _long(bench, horizon, 16, 1000, delay_us=delay)
+        measured = [one.lab for one in static]
+        simulated = experiments.improvement([one.simulator for one in static], grown.simulator)
+        present = [one for one in measured if one is not None]
+        complete = grown.lab is not None and len(present) == len(static)
+        ours = experiments.improvement(present, grown.lab) if complete and grown.lab else None
+        expected = at_most(15, "15 %") if trips < 1 else at_least(25, "25 %") if trips <= 3 else None
+        rows.append(
+            row(
+                "10",
+                f"lower median at equal utilization: {trips:g} round trips a day",
+                "%",
+                Values(simulated, ours),
+                paper=paper.IMPROVED[paper.TRIPS.index(trips)],
+                expected=expected,
+                note=grown.note,
+            )
+        )
+    return rows
+
+
+def _rings(bench: Bench, horizon: str, count: int, system: str) -> Both[Rings]:
+    scenario = experiments.rings_scenario(SEED, horizon, count, system)
+    return bench.both(scenario, ALL, experiments.measure_rings)
+
+
+def _percentile(kind: str, percent: float) -> Callable[[Rings], float | None]:
+    def get(one: Rings) -> float | None:
+        times = getattr(one, kind)
+        return float(numpy.percentile(times, percent)) if len(times) else None
+
+    return get
+
+
+def ring(bench: Bench, horizon: str) -> list[Row]:
+    """Figures 12 and 13: one ring."""
+    voq, adu = (_rings(bench, horizon, 1, system) for system in ("ToR VOQ", "ADU"))
+    rows = []
+    for name, kind, percent, value, least in (
+        ("big flows, median", "big", 50, paper.RING_GAINS[0], 5.0),
+        ("big flows, p99", "big", 99, paper.RING_GAINS[1], 6.0),
+        ("small flows, p99", "small", 99, paper.RING_GAINS[2], 1.0),
+    ):
+        values = _compare(voq, adu, _percentile(kind, percent))
+        text = f"ADU faster than VOQ: {name}"
+        expected = at_least(least, f"{least:g}x")
+        rows.append(row("12", text, "x", values, paper=value, expected=expected, note=adu.note))
+    return rows
+
+
+def two_rings(bench: Bench, horizon: str) -> list[Row]:
+    """Table 2 and figure 16: two rings."""
+    runs = {system: _rings(bench, horizon, 2, system) for system in RING_SYSTEMS}
+    rows = []
+    quantities = (
+        ("big flows, median", "ms", _percentile("big", 50), paper.MEDIAN_BIG),
+        ("big flows, p99", "ms", _percentile("big", 99), paper.TAIL_BIG),
+        ("small flows, p99", "ms", _percentile("small", 99), paper.TAIL_SMALL),
+        ("sent by circuits", "GiB", _circuit_gib, paper.BY_CIRCUITS),
+    )
+    for name, unit, get, papers in quantities:
+        for system, both in runs.items():
+            value = papers[paper.SYSTEMS.index(system)]
+            rows.append(row("16", f"{name}: {system}", unit, _values(both, get), paper=value, note=both.note))
+    median = _percentile("big", 50)
+    values = _compare(runs["ADU+Resize"], runs["ToR VOQ"], median)
+    text = "big flows, median: ADU+Resize against ToR VOQ"
+    rows.append(row("16", text, "x", values, paper=110.61 / 1162.04, expected=at_most(0.2, "0.2x")))
+    for one, other in (("VOQ+Resize", "ToR VOQ"), ("ADU+Resize", "VOQ+Resize")):
+        values = _compare(runs[one], runs[other], _circuit_gib)
+        of_paper = paper.BY_CIRCUITS[paper.SYSTEMS.index(one)] / paper.BY_CIRCUITS[paper.SYSTEMS.index(other)]
+        text = f"sent by circuits: {one} against {other}"
+        rows.append(row("16", text, "x", values, paper=of_paper, expected=at_least(1, "1x")))
+    return rows
+
+
+def _write(percent: float) -> Callable[[WriteRun], float]:
+    return lambda one: float(numpy.percentile(one.writes, percent))
+
+
+def _circuit_gib(run: Rings) -> float:
+    return run.circuit_gib
+
+
+def writes(bench: Bench, size: str) -> list[Row]:
+    """Figures 19 to 22, with a pipelined writer of chains instead of Hadoop."""
+
+    def run(name: str, kind: str) -> Both[WriteRun]:
+        scenario = files.writes_scenario(SEED, experiments.HORIZON, files.POLICIES[name], kind, size)
+        return bench.both(scenario, ALL, files.measure_writes)
+
+    runs = {name + kind: run(name, kind) for name in ("HDFS", "reHDFS") for kind in ("", "+Resize")}
+    rows = []
+    for name, percent, value, least in (
+        ("median", 50, paper.FILES_GAINS[0], 3.0),
+        ("p99", 99, paper.FILES_GAINS[1], 4.0),
+    ):
+        values = _compare(runs["HDFS"], runs["reHDFS"], _write(percent))
+        text = f"writes faster under reHDFS: {name}"
+        expected = at_least(least, f"{least:g}x")
+        rows.append(row("19", text, "x", values, paper=value, expected=expected, note=runs["HDFS"].note))
+    values = _compare(runs["reHDFS"], runs["HDFS"], lambda one: one.packet_gib)
+    text = "sent by packets: reHDFS against HDFS"
+    rows.append(row("19", text, "x", values, paper=0.5 / 15.1, expected=at_most(0.1, "0.1x")))
+    for quantity, unit, papers, get in (
+        ("p99 of writes", "ms", paper.FILES_TAILS, _write(99)),
+        ("aggregate throughput", "Gb/s", paper.FILES_GBPS, lambda one: one.gbps),
+    ):
+        for system, both in runs.items():
+            value = float(papers[paper.FILES_SYSTEMS.index(system)])
+            rows.append(
+                row("19", f"{quantity}: {system}", unit, _values(both, get), paper=value, note=both.note)
+            )
+    return rows

@@ -1,0 +1,43 @@
+"""Pictures of the lab's figures: the paper, the simulator and the lab beside each other."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy
+
+from leeward_reproduce.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_KINDS = (("paper", "#111111"), ("simulator", "#1f5fa8"), ("lab", "#c25a00"))
+
+
+def bars(rows: Sequence[Row]) -> "Figure":
+    """Horizontal bars of all rows that the paper and the lab have; one panel for each unit."""
+    from matplotlib import pyplot
+
+    shown = [row for row in rows if row.ours is not None and row.paper is not None]
+    units = list(dict.fromkeys(row.unit for row in shown))
+    heights = [sum(row.unit == unit for row in shown) for unit in units]
+    figure, panels = pyplot.subplots(
+        max(len(units), 1),
+        1,
+        figsize=(7.5, 1.0 + 0.42 * max(sum(heights), 2) + 0.5 * len(units)),
+        height_ratios=[height + 1 for height in heights] or None,
+        squeeze=False,
+        layout="constrained",
+    )
+    for unit, axes in zip(units, panels[:, 0], strict=False):
+        mine = [row for row in shown if row.unit == unit]
+        at = numpy.arange(len(mine))
+        for number, (kind, colour) in enumerate(_KINDS):
+            values = [{"paper": row.paper, "simulator": row.simulator, "lab": row.ours}[kind] for row in mine]
+            drawn = [numpy.nan if value is None else value for value in values]
+            axes.barh(at + 0.27 * (number - 1), drawn, 0.25, color=colour, label=kind)
+        axes.set_yticks(at, [row.quantity for row in mine], fontsize=8)
+        axes.invert_yaxis()
+        axes.set_xlabel("multiple" if unit == "x" else unit)
+    if units:
+        panels[0, 0].legend(fontsize=8)
+    return figure
