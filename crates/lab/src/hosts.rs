@@ -47,15 +47,13 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Makes the namespaces of `hosts_per_rack` hosts in each of `racks` racks. The control group of the lab, which the
-    /// caller makes, goes with them.
+    /// Makes the namespaces of hosts. The control group of the lab, which the caller makes, goes with them.
     ///
     /// # Errors
     /// Returns an error without root, without TUN devices, or if a lab of this name is up. Nothing is left behind.
     pub fn make(
         name: &LabName,
-        racks: usize,
-        hosts_per_rack: usize,
+        places: Vec<Place>,
         nics: &Nics,
         kernel: &KernelSettings,
         group: Option<&Path>,
@@ -63,19 +61,20 @@ impl Hosts {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);
         }
-        for (field, count) in [("network.racks", racks), ("network.hosts_per_rack", hosts_per_rack)] {
+        for (field, most) in [
+            ("network.racks", places.iter().map(|place| place.rack).max()),
+            ("network.hosts_per_rack", places.iter().map(|place| place.host).max()),
+        ] {
+            let count = most.map_or(0, |most| most as usize + 1);
             if count > Address::MOST {
                 let problem = format!("{count}: a lab has addresses for at most {}", Address::MOST);
                 return Err(LabError::Unsupported { field, problem });
             }
         }
-        if racks * hosts_per_rack > MOST_HOSTS {
-            let problem = format!("{} hosts in all: a lab has at most {MOST_HOSTS}", racks * hosts_per_rack);
+        if places.len() > MOST_HOSTS {
+            let problem = format!("{} hosts in all: a lab has at most {MOST_HOSTS}", places.len());
             return Err(LabError::Unsupported { field: "network.hosts_per_rack", problem });
         }
-        let places: Vec<Place> = (0..racks as u32)
-            .flat_map(|rack| (0..hosts_per_rack as u32).map(move |host| Place { rack, host }))
-            .collect();
         let namespaces: Vec<String> = places.iter().map(|place| name.namespace(&place.to_string())).collect();
         let mut parts: Vec<Part> = namespaces.iter().flat_map(|namespace| files_of(namespace)).collect();
         parts.extend(namespaces.iter().cloned().map(Part::Namespace));
@@ -94,7 +93,7 @@ impl Hosts {
         &self.namespaces
     }
 
-    /// Hosts, rack by rack.
+    /// Places of hosts, in their order.
     pub fn places(&self) -> &[Place] {
         &self.places
     }

@@ -1,11 +1,12 @@
 //! Run of a scenario in a lab that lasts as long as the run.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use leeward_fabric::{Bandwidth, Nanos};
-use leeward_packets::workload::Driver;
+use leeward_packets::workload::{Driver, Place};
 use leeward_packets::{Outcome, Plan, Scenario};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -84,10 +85,11 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
             .collect(),
     };
     let racks = settings.switch.racks;
-    raise_open_files(scenario.workload().flows().len(), racks * settings.hosts_per_rack)?;
+    let places = places_of(scenario);
+    raise_open_files(scenario.workload().flows().len(), places.len())?;
     let loader = options.parts.loader().ok();
     let group = loader.as_ref().map(|_| cgroup::folder(&options.name)).transpose()?;
-    let hosts = Hosts::make(&options.name, racks, settings.hosts_per_rack, &nics, &kernel, group.as_deref())?;
+    let hosts = Hosts::make(&options.name, places, &nics, &kernel, group.as_deref())?;
     let programs = match (loader, group) {
         (Some(loader), Some(group)) => {
             let membership = Membership::join(group)?;
@@ -102,7 +104,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
         _ => None,
     };
     let shared = Shared::new(racks, demand, scenario.placer()?);
-    let switch = SwitchLoop::new(settings, plan, &shared, clock, hosts.devices(), kernel.mtu)?;
+    let switch = SwitchLoop::new(settings, plan, &shared, clock, &hosts, kernel.mtu)?;
     let horizon = scenario.horizon();
     let is_stopped = AtomicBool::new(false);
     let (switched, carried) = thread::scope(|scope| {
@@ -145,6 +147,20 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
         timing.check(bound)?;
     }
     Ok(Run { outcome: Outcome { records, ended, bytes_in_switch }, timing, counters, notes })
+}
+
+/// Places of the hosts that a scenario needs, rack by rack: all if copies may be placed anywhere, or else those of its
+/// flows.
+fn places_of(scenario: &Scenario) -> Vec<Place> {
+    let settings = scenario.settings();
+    let all = (0..settings.switch.racks as u32)
+        .flat_map(|rack| (0..settings.hosts_per_rack as u32).map(move |host| Place { rack, host }));
+    if !scenario.workload().blocks().is_empty() {
+        return all.collect();
+    }
+    let used: HashSet<Place> =
+        scenario.workload().flows().iter().flat_map(|flow| [flow.source, flow.destination]).collect();
+    all.filter(|place| used.contains(place)).collect()
 }
 
 /// Raises the limit on open files of this process, if flows and hosts need more.

@@ -9,10 +9,10 @@ mod shared;
 mod weeks;
 
 use std::collections::VecDeque;
-use std::fs::File;
 
 use leeward_circuits::switch::{Ecn, Event, Full, Output, Packet, Switch, Via};
 use leeward_fabric::Nanos;
+use leeward_packets::workload::Place;
 use leeward_packets::{DayRecord, Plan, Records, Settings};
 
 pub(crate) use adus::AduTable;
@@ -23,6 +23,7 @@ use crate::clock::{Clock, real_now};
 use crate::error::LabError;
 use crate::frame;
 use crate::frames::Frames;
+use crate::hosts::Hosts;
 use crate::names::Address;
 use crate::timing::Timing;
 use ports::Ports;
@@ -35,6 +36,7 @@ const LONGEST_WAIT: u64 = 20_000_000;
 /// Frames read from one host before the others have their turn.
 const BURST: usize = 8;
 const NEVER: u64 = u64::MAX;
+const NOBODY: u32 = u32::MAX;
 
 /// A frame in the switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +59,9 @@ pub struct SwitchLoop<'a> {
     out: Vec<Output<Carried>>,
     frames: Frames,
     ports: Ports<'a>,
+    places: &'a [Place],
+    /// Number of the host at each place; [`NOBODY`] if the lab has none there.
+    numbers: Vec<u32>,
     /// Frames between hosts of one rack, by the time of their delivery.
     local: VecDeque<(u64, Carried)>,
     /// Virtual time at which the workload began; records count from it.
@@ -72,7 +77,7 @@ pub struct SwitchLoop<'a> {
 }
 
 impl<'a> SwitchLoop<'a> {
-    /// Creates the switch of hosts with the given devices, in the order of hosts.
+    /// Creates the switch of hosts.
     ///
     /// # Errors
     /// Returns an error for invalid settings.
@@ -81,16 +86,22 @@ impl<'a> SwitchLoop<'a> {
         plan: Plan<'a>,
         shared: &'a Shared,
         clock: Clock,
-        devices: &'a [File],
+        hosts: &'a Hosts,
         mtu: u32,
     ) -> Result<SwitchLoop<'a>, LabError> {
         settings.check()?;
         let racks = settings.switch.racks;
+        let mut numbers = vec![NOBODY; racks * settings.hosts_per_rack];
+        for (number, place) in hosts.places().iter().enumerate() {
+            numbers[place.rack as usize * settings.hosts_per_rack + place.host as usize] = number as u32;
+        }
         Ok(SwitchLoop {
             switch: Switch::new(settings.switch.clone()).map_err(leeward_packets::SettingsError::from)?,
             out: Vec::new(),
             frames: Frames::new(mtu as usize, 64 * racks),
-            ports: Ports::new(devices)?,
+            ports: Ports::new(hosts.devices())?,
+            places: hosts.places(),
+            numbers,
             local: VecDeque::new(),
             began: None,
             next_plan: NEVER,
@@ -228,9 +239,12 @@ impl<'a> SwitchLoop<'a> {
         if place.rack as usize >= racks || place.host as usize >= hosts {
             return Ok(false);
         }
-        let host = place.rack * hosts as u32 + place.host;
+        let host = self.numbers[place.rack as usize * hosts + place.host as usize];
+        if host == NOBODY {
+            return Ok(false);
+        }
         let carried = Carried { slot, length: length as u32, host, has_data: read.has_data };
-        let source = (sender / hosts) as u32;
+        let source = self.places[sender].rack;
         self.records.sent.add(read.bytes);
         if source == place.rack {
             self.records.local.add(read.bytes);

@@ -1,4 +1,4 @@
-"""Rows of Etalon's figures on real kernels: values of the paper, the simulator and the lab, and what to expect."""
+"""Rows of Etalon's figures on real kernels: the paper, the simulator, the lab, and what is expected."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
