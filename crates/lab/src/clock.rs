@@ -1,6 +1,7 @@
 //! Virtual time of a lab: real time since its start, divided by the dilation.
 
 use leeward_fabric::Nanos;
+use nix::libc;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Real time of the machine's monotonic clock, in nanoseconds.
@@ -9,12 +10,22 @@ pub(crate) fn real_now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Gives the current thread precedence over other programs, and precise timers. Without the right to do so, the thread
-/// stays as it is; [`crate::Timing`] shows the effect.
+/// Gives the current thread precedence over all ordinary programs, and precise timers. The kernel leaves a part of each
+/// second to others all the same (`sched_rt_runtime_us`). Without the right to do so, the thread stays as it is;
+/// [`crate::Timing`] shows the effect.
 pub(crate) fn hurry() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    // On Linux this applies to the calling thread only.
     let _ = rustix::process::setpriority_process(None, -20);
+    be_real_time();
+}
+
+#[allow(unsafe_code, reason = "no library that the project uses wraps this call")]
+fn be_real_time() {
+    // SAFETY: the kernel reads the parameter during the call; any priority is valid, and a wrong one is an error.
+    unsafe {
+        let parameter = libc::sched_param { sched_priority: 1 };
+        libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameter);
+    }
 }
 
 /// Virtual clock that starts at 0 and runs slower than real time by a whole factor.
