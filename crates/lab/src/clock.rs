@@ -1,31 +1,12 @@
 //! Virtual time of a lab: real time since its start, divided by the dilation.
 
 use leeward_fabric::Nanos;
-use nix::libc;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Real time of the machine's monotonic clock, in nanoseconds.
 pub(crate) fn real_now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// Gives the current thread precedence over all ordinary programs, and precise timers. The kernel leaves a part of each
-/// second to others all the same (`sched_rt_runtime_us`). Without the right to do so, the thread stays as it is;
-/// [`crate::Timing`] shows the effect.
-pub(crate) fn hurry() {
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let _ = rustix::process::setpriority_process(None, -20);
-    be_real_time();
-}
-
-#[allow(unsafe_code, reason = "no library that the project uses wraps this call")]
-fn be_real_time() {
-    // SAFETY: the kernel reads the parameter during the call; any priority is valid, and a wrong one is an error.
-    unsafe {
-        let parameter = libc::sched_param { sched_priority: 1 };
-        libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameter);
-    }
 }
 
 /// Virtual clock that starts at 0 and runs slower than real time by a whole factor.

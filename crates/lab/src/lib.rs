@@ -31,6 +31,7 @@ mod kernel;
 mod kernel_parts;
 mod names;
 mod part;
+mod precedence;
 mod process;
 mod programs;
 mod run;

@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::bpf::{Bpf, Counters};
 use crate::cgroup::{self, Membership};
-use crate::clock::{Clock, hurry};
+use crate::clock::Clock;
 use crate::error::LabError;
 use crate::hosts::{Hosts, Nics};
 use crate::kernel::KernelSettings;
@@ -188,6 +188,5 @@ fn stop_after<T>(shared: &Shared, part: impl FnOnce() -> Result<T, LabError>) ->
     }
     // The other parts stop even if this one panics.
     let _stop = Stop(shared);
-    hurry();
     part()
 }

@@ -25,6 +25,7 @@ use crate::frame;
 use crate::frames::Frames;
 use crate::hosts::Hosts;
 use crate::names::Address;
+use crate::precedence::Precedence;
 use crate::timing::Timing;
 use ports::Ports;
 
@@ -124,8 +125,11 @@ impl<'a> SwitchLoop<'a> {
     /// # Errors
     /// Returns an error if the scheduler fails, or a device cannot be read.
     pub fn run(mut self) -> Result<(Records, Timing, u64), LabError> {
+        let mut precedence = Precedence::take();
         while !self.shared.is_stopped() {
-            let now = self.clock.now();
+            let real = real_now();
+            precedence.keep(real);
+            let now = self.clock.at(real);
             self.begin_if_due(now)?;
             self.advance(now)?;
             let wait = self.wait();

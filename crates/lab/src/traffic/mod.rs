@@ -18,10 +18,11 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, real_now};
 use crate::error::LabError;
 use crate::frame::Tuple;
 use crate::names::LabName;
+use crate::precedence::Precedence;
 use crate::switch::{Progress, Shared};
 use sockets::Sockets;
 
@@ -147,8 +148,11 @@ impl<'a> Traffic<'a> {
         self.shared.begin_at(self.began);
         let end = self.began.plus(horizon);
         let mut is_first = true;
+        let mut precedence = Precedence::take();
         while !self.shared.is_stopped() {
-            let now = self.clock.now();
+            let real = real_now();
+            precedence.keep(real);
+            let now = self.clock.at(real);
             if now >= end || self.driver.is_finished() {
                 break;
             }
