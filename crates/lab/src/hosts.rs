@@ -10,6 +10,7 @@ use leeward_packets::workload::Place;
 use crate::error::LabError;
 use crate::inside::Inside;
 use crate::kernel::KernelSettings;
+use crate::machine::Machine;
 use crate::names::{Address, LabName};
 use crate::part::Part;
 use crate::programs::batch;
@@ -75,9 +76,19 @@ impl Hosts {
             .flat_map(|rack| (0..hosts_per_rack as u32).map(move |host| Place { rack, host }))
             .collect();
         let namespaces: Vec<String> = places.iter().map(|place| name.namespace(&place.to_string())).collect();
+        let machine = |(place, namespace): (&Place, &String)| Machine {
+            place: place.to_string(),
+            name: place.to_string(),
+            namespace: namespace.clone(),
+            address: Address(*place).ip(),
+            is_host: true,
+            disks: Vec::new(),
+            cgroups: Vec::new(),
+        };
+        let machines = places.iter().zip(&namespaces).map(machine).collect();
         let mut parts: Vec<Part> = namespaces.iter().flat_map(|namespace| files_of(namespace)).collect();
         parts.extend(namespaces.iter().cloned().map(Part::Namespace));
-        let state = State::begin(name, parts)?;
+        let state = State::begin(name, parts, machines)?;
         let mut hosts = Hosts { state, namespaces, places, devices: Vec::new() };
         hosts.make_namespaces()?;
         hosts.make_devices(kernel)?;

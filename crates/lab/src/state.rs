@@ -14,6 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::machine::Machine;
 use crate::names::LabName;
 use crate::part::{NAMESPACES, Part, remove_all};
 use crate::process::Process;
@@ -32,6 +33,8 @@ pub struct State {
     pub owner: Option<Process>,
     /// Everything that the lab makes, in this order.
     pub parts: Vec<Part>,
+    /// Machines at which programs run.
+    pub machines: Vec<Machine>,
 }
 
 /// Lock on the folder of state files, which exists as long as the lock.
@@ -65,7 +68,7 @@ impl State {
     ///
     /// # Errors
     /// Returns an error if a lab of this name is up, if a part exists that no lab made, or if the file cannot be written.
-    pub fn begin(name: &LabName, parts: Vec<Part>) -> Result<State, LabError> {
+    pub fn begin(name: &LabName, parts: Vec<Part>, machines: Vec<Machine>) -> Result<State, LabError> {
         loop {
             let lock = Lock::take()?;
             if let Some(old) = State::read(name)? {
@@ -80,7 +83,7 @@ impl State {
             if let Some(part) = parts.iter().find(|part| part.exists()) {
                 return Err(LabError::Exists(part.to_string()));
             }
-            return State { name: name.to_string(), owner: None, parts }.claim();
+            return State { name: name.to_string(), owner: None, parts, machines }.claim();
         }
     }
 
@@ -195,7 +198,7 @@ impl State {
         };
         let mut parts: Vec<Part> = of_lab(FILES).iter().flat_map(|namespace| files_of(namespace)).collect();
         parts.extend(of_lab(NAMESPACES).into_iter().map(Part::Namespace));
-        State { name: name.to_string(), owner: None, parts }
+        State { name: name.to_string(), owner: None, parts, machines: Vec::new() }
     }
 
     /// Removes everything that the lab made, and its state file. Parts that are already gone are no error.
@@ -283,12 +286,12 @@ mod tests {
             return;
         }
         let name = name("owner");
-        let state = State::begin(&name, Vec::new()).expect("a new name");
+        let state = State::begin(&name, Vec::new(), Vec::new()).expect("a new name");
         assert!(state.is_up() && State::all().contains(&name) && State::since(&name).is_some());
-        assert!(matches!(State::begin(&name, Vec::new()), Err(LabError::InUse { .. })));
+        assert!(matches!(State::begin(&name, Vec::new(), Vec::new()), Err(LabError::InUse { .. })));
         assert!(matches!(State::down(&name), Err(LabError::Owned { .. })));
         let state = state.release().expect("it is ours");
-        assert!(matches!(State::begin(&name, Vec::new()), Err(LabError::InUse { .. })));
+        assert!(matches!(State::begin(&name, Vec::new(), Vec::new()), Err(LabError::InUse { .. })));
         assert_eq!(State::read(&name).expect("a state file"), Some(state));
         State::down(&name).expect("nobody owns it");
         assert!(matches!(State::down(&name), Err(LabError::NotUp(_))));
@@ -302,11 +305,11 @@ mod tests {
         let name = name("left");
         let folder = std::env::temp_dir().join(name.as_str());
         let parts = vec![Part::Folder(folder.clone())];
-        let state = State::begin(&name, parts.clone()).expect("a new name");
+        let state = State::begin(&name, parts.clone(), Vec::new()).expect("a new name");
         state.write_files("").expect("a folder");
         let ended = Process { started: 1, ..Process::this() };
         state.with_owner(Some(ended)).expect("it is ours");
-        let state = State::begin(&name, parts).expect("the owner has ended");
+        let state = State::begin(&name, parts, Vec::new()).expect("the owner has ended");
         assert!(!folder.exists());
         state.remove().expect("it is ours");
     }
@@ -317,12 +320,12 @@ mod tests {
             return;
         }
         let name = name("broken");
-        State::begin(&name, Vec::new()).expect("a new name");
+        State::begin(&name, Vec::new(), Vec::new()).expect("a new name");
         fs::write(State::path(name.as_str()), "{").expect("root may write");
         let [Part::Folder(folder), _] = files_of(&name.namespace("r0h0")) else { unreachable!() };
         fs::create_dir_all(&folder).expect("root may write");
         assert!(State::all().contains(&name));
-        for error in [State::read(&name).map(drop), State::begin(&name, Vec::new()).map(drop)] {
+        for error in [State::read(&name).map(drop), State::begin(&name, Vec::new(), Vec::new()).map(drop)] {
             assert!(matches!(error, Err(LabError::Broken { .. })), "{error:?}");
         }
         State::down(&name).expect("everything has its name");
@@ -336,10 +339,12 @@ mod tests {
         }
         let name = name("race");
         let ended = Process { started: 1, ..Process::this() };
-        State::begin(&name, Vec::new()).and_then(|state| state.with_owner(Some(ended))).expect("a new name");
+        State::begin(&name, Vec::new(), Vec::new())
+            .and_then(|state| state.with_owner(Some(ended)))
+            .expect("a new name");
         let states: Vec<State> = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| State::begin(&name, Vec::new()).ok())).collect();
+                (0..8).map(|_| scope.spawn(|| State::begin(&name, Vec::new(), Vec::new()).ok())).collect();
             threads.into_iter().filter_map(|thread| thread.join().expect("no panic")).collect()
         });
         assert_eq!(states.len(), 1);
