@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::LabError;
 use crate::machine::Machine;
 use crate::names::LabName;
-use crate::part::{NAMESPACES, Part, remove_all};
+use crate::network::{Groups, IMAGES};
+use crate::part::{MOUNTS, NAMESPACES, Part, remove_all};
 use crate::process::Process;
 
 /// Folder of the state files of labs.
-const FOLDER: &str = "/run/leeward-labs";
+const FOLDER: &str = MOUNTS;
 /// Folder in which `ip netns exec` looks for files of a namespace.
 const FILES: &str = "/etc/netns";
 
@@ -105,18 +106,29 @@ impl State {
 
     fn with_owner(mut self, owner: Option<Process>) -> Result<State, LabError> {
         self.owner = owner;
+        self.write()?;
+        Ok(self)
+    }
+
+    /// Records a part that the lab is about to make.
+    pub(crate) fn add(&mut self, part: Part) -> Result<(), LabError> {
+        self.parts.push(part);
+        self.write()
+    }
+
+    /// Writes the file.
+    pub(crate) fn write(&self) -> Result<(), LabError> {
         let path = State::path(&self.name);
         // A complete file appears at once.
         let temporary = path.with_extension(format!("{}", std::process::id()));
         let write = || {
-            fs::write(&temporary, serde_json::to_vec(&self)?)?;
+            fs::write(&temporary, serde_json::to_vec(self)?)?;
             fs::rename(&temporary, &path)
         };
-        if let Err(error) = write() {
+        write().map_err(|error| {
             let _ = fs::remove_file(&temporary);
-            return Err(LabError::system(path.display().to_string())(error));
-        }
-        Ok(self)
+            LabError::system(path.display().to_string())(error)
+        })
     }
 
     fn path(name: &str) -> PathBuf {
@@ -188,16 +200,35 @@ impl State {
 
     /// State of a lab whose file is broken: everything on the machine that has its name.
     fn by_name(name: &LabName) -> State {
-        let of_lab = |folder: &str| {
+        let entries = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             let mut names: Vec<String> =
                 entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-            names.retain(|entry| name.machine(entry).is_some());
             names.sort();
             names
         };
-        let mut parts: Vec<Part> = of_lab(FILES).iter().flat_map(|namespace| files_of(namespace)).collect();
-        parts.extend(of_lab(NAMESPACES).into_iter().map(Part::Namespace));
+        let of_lab = |folder: &Path| {
+            let mut names = entries(folder);
+            names.retain(|entry| name.machine(entry).is_some());
+            names
+        };
+        let mut parts = Vec::new();
+        let images = Path::new(IMAGES).join(name.as_str());
+        parts.push(Part::Folder(images.clone()));
+        parts.extend(entries(&images).into_iter().map(|image| Part::File(images.join(image))));
+        let mounts = Path::new(MOUNTS).join(name.as_str());
+        parts.push(Part::Folder(mounts.clone()));
+        for host in entries(&mounts).into_iter().map(|host| mounts.join(host)) {
+            parts.push(Part::Folder(host.clone()));
+            for disk in entries(&host).into_iter().map(|disk| host.join(disk)) {
+                parts.extend([Part::Folder(disk.clone()), Part::Mount(disk)]);
+            }
+        }
+        if let Some(Groups::One(groups) | Groups::Two(groups)) = Groups::detect() {
+            parts.extend(of_lab(&groups).into_iter().map(|group| Part::Cgroup(groups.join(group))));
+        }
+        parts.extend(of_lab(Path::new(FILES)).iter().flat_map(|namespace| files_of(namespace)));
+        parts.extend(of_lab(Path::new(NAMESPACES)).into_iter().map(Part::Namespace));
         State { name: name.to_string(), owner: None, parts, machines: Vec::new() }
     }
 
@@ -230,7 +261,7 @@ impl State {
         }
     }
 
-    /// Makes the folders and files among the parts; all files have this text.
+    /// Makes all folders, and the files of namespaces, which have this text.
     ///
     /// # Errors
     /// Returns an error if one cannot be made.
@@ -240,7 +271,7 @@ impl State {
         for part in &self.parts {
             let made = match part {
                 Part::Folder(path) => fs::create_dir_all(path),
-                Part::File(path) => fs::write(path, text),
+                Part::File(path) if path.starts_with(FILES) => fs::write(path, text),
                 _ => Ok(()),
             };
             made.map_err(LabError::system(part.to_string()))?;
@@ -258,7 +289,7 @@ pub(crate) fn files_of(namespace: &str) -> [Part; 2] {
 
 /// Removes the folders that all labs share, if they are empty. The caller has the lock.
 fn remove_empty_folders() {
-    for folder in [FILES, FOLDER] {
+    for folder in [FILES, IMAGES, FOLDER] {
         // A folder with files stays.
         let _ = fs::remove_dir(folder);
     }
@@ -303,8 +334,9 @@ mod tests {
             return;
         }
         let name = name("left");
-        let folder = std::env::temp_dir().join(name.as_str());
-        let parts = vec![Part::Folder(folder.clone())];
+        let [part, file] = files_of(&name.namespace("r0h0"));
+        let Part::Folder(folder) = part.clone() else { unreachable!() };
+        let parts = vec![part, file];
         let state = State::begin(&name, parts.clone(), Vec::new()).expect("a new name");
         state.write_files("").expect("a folder");
         let ended = Process { started: 1, ..Process::this() };

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use leeward_fabric::Bandwidth;
-use leeward_lab::{LabError, LabName, Network, NetworkOptions, State};
+use leeward_lab::{LabError, LabName, Network, NetworkOptions, Part, State};
 use leeward_testing::clusters::cluster;
 use leeward_testing::require;
 
@@ -23,6 +23,10 @@ fn up(text: &str) -> Option<(LabName, Network)> {
     Some((name, network.expect("a network")))
 }
 
+fn now() -> Duration {
+    Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic)).expect("it is positive")
+}
+
 /// Rate of a TCP connection in bits per second, over the last part of a transfer.
 fn rate(network: &Network, from: &str, to: &str) -> f64 {
     let address = (network.machine(to).expect("a host").address, 5001);
@@ -35,14 +39,12 @@ fn rate(network: &Network, from: &str, to: &str) -> f64 {
     });
     let (mut buffer, mut read) = (vec![0; 1 << 16], 0);
     let mut take = |least: usize| {
-        let start = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let start = now();
         read = 0;
         while read < least {
             read += receiver.read(&mut buffer).expect("data");
         }
-        let end = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let passed = Duration::try_from(end - start).expect("time passes");
-        8.0 * read as f64 / passed.as_secs_f64()
+        8.0 * read as f64 / (now() - start).as_secs_f64()
     };
     take(1 << 20);
     let rate = take(4 << 20);
@@ -55,6 +57,12 @@ fn namespaces(name: &LabName) -> Vec<String> {
     let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|namespace| name.machine(namespace).is_some()).collect()
+}
+
+/// Parts of a lab that are on the machine. Files of control groups that no lab made are no part of it.
+fn left(state: &State) -> Vec<Part> {
+    let is_left = |part: &&Part| part.exists() && !matches!(part, Part::Throttle { .. });
+    state.parts.iter().filter(is_left).cloned().collect()
 }
 
 #[test]
@@ -152,17 +160,55 @@ fn a_released_lab_stays_until_down() {
 
 #[test]
 fn sixty_four_hosts_are_up_in_seconds() {
-    let start = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let Some((_, network)) = up(
-        "racks: 8\nhosts_per_rack: 8\nnic: 1Gbps\noversubscription: 4\npods: 2\npod_oversubscription: 1\n",
-    ) else {
-        return;
-    };
-    let end = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let passed = Duration::try_from(end - start).expect("time passes");
+    let start = now();
+    let text =
+        "racks: 8\nhosts_per_rack: 8\nnic: 1Gbps\noversubscription: 4\npods: 2\npod_oversubscription: 1\n";
+    let Some((_, network)) = up(text) else { return };
+    let passed = now() - start;
     println!("up after {passed:?}");
     assert!(passed < Duration::from_secs(20), "{passed:?}");
+    let start = now();
     drop(network);
-    let gone = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    println!("down after {:?}", Duration::try_from(gone - end));
+    println!("down after {:?}", now() - start);
+}
+
+#[test]
+fn a_disk_reads_and_writes_at_its_rates_and_goes_with_the_lab() {
+    let text = "racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\n\
+        devices: [{name: ssd, read: 40MB/s, write: 20MB/s, capacity: 200MiB}, {read: 10MB/s, write: 10MB/s}]\n";
+    let Some((name, network)) = up(text) else { return };
+    assert_eq!(network.notes(), [""; 0]);
+    let disks = network.machine("r0h1").expect("a host").disks.clone();
+    assert_eq!(disks.len(), 2);
+    // Direct input and output, and writes that the kernel carries out later.
+    for (arguments, expected) in [
+        ("if=/dev/zero of=$LEEWARD_DISK/direct bs=1M count=30 oflag=direct", 20e6),
+        ("if=$LEEWARD_DISK/direct of=/dev/null bs=1M iflag=direct", 40e6),
+        ("if=/dev/zero of=$LEEWARD_DISK/later bs=64k count=480 conv=fsync", 20e6),
+        ("if=/dev/zero of=${LEEWARD_DISKS#*:}/other bs=1M count=30 oflag=direct", 10e6),
+    ] {
+        let copy = || {
+            let start = now();
+            let mut command = network.command("r0h1", "sh").expect("a host");
+            let status =
+                command.arg("-c").arg(format!("dd status=none {arguments}")).status().expect("a shell");
+            assert!(status.success(), "{arguments}");
+            30.0 * f64::from(1 << 20) / (now() - start).as_secs_f64()
+        };
+        assert!((0..3).any(|_| (copy() / expected - 1.0).abs() < 0.2), "{arguments}");
+    }
+    let state = State::read(&name).expect("a state file").expect("a lab");
+    drop(network);
+    assert_eq!(left(&state), []);
+    assert!(!fs::read_to_string("/proc/mounts").expect("mounts").contains(&format!("/{name}/")));
+}
+
+#[test]
+fn a_lab_with_disks_whose_state_file_is_broken_is_removed_by_its_name() {
+    let text = "racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1\ndevices: [{read: 1MB/s, write: 1MB/s}]\n";
+    let Some((name, network)) = up(text) else { return };
+    let state = network.release().expect("root may write");
+    fs::write(format!("/run/leeward-labs/{name}.json"), "{}").expect("root may write");
+    State::down(&name).expect("everything has its name");
+    assert_eq!(left(&state), []);
 }

@@ -7,6 +7,7 @@ use std::thread;
 
 use leeward_fabric::{Bandwidth, Bytes, Cluster};
 
+use super::disks::{self, Groups};
 use super::plan::{NetworkOptions, Plan};
 use crate::error::LabError;
 use crate::inside::Inside;
@@ -35,6 +36,8 @@ pub struct Network {
     /// `None` after the network was released.
     state: Option<State>,
     plan: Plan,
+    /// Problem of the disks that does not prevent a lab.
+    disks: Result<(), String>,
 }
 
 impl Network {
@@ -49,17 +52,27 @@ impl Network {
         options: NetworkOptions,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Network, LabError> {
-        let plan = Plan::of(name, cluster, options)?;
-        let mut parts: Vec<Part> =
-            plan.machines.iter().flat_map(|machine| files_of(&machine.namespace)).collect();
+        let mut plan = Plan::of(name, cluster, options)?;
+        let groups = Groups::detect().filter(|_| !plan.disks.is_empty());
+        for disk in &plan.disks {
+            let machine = &mut plan.machines[disk.host];
+            machine.disks.push(disk.folder.clone());
+            machine.cgroups =
+                groups.iter().map(|groups| groups.folder(machine).join("cgroup.procs")).collect();
+        }
+        let mut parts = disks::parts(&plan.disks, &plan.machines, groups.as_ref());
+        parts.extend(plan.machines.iter().flat_map(|machine| files_of(&machine.namespace)));
         parts.extend(plan.machines.iter().map(|machine| Part::Namespace(machine.namespace.clone())));
         let state = State::begin(name, parts, plan.machines.clone())?;
-        let network = Network { state: Some(state), plan };
-        network.make(go_on)?;
+        let unthrottled = "disks are not throttled: this machine has no control groups for it (blkio, or io)";
+        let is_throttled = groups.is_some() || plan.disks.is_empty();
+        let disks = if is_throttled { Ok(()) } else { Err(unthrottled.to_owned()) };
+        let mut network = Network { state: Some(state), plan, disks };
+        network.make(groups.as_ref(), go_on)?;
         Ok(network)
     }
 
-    fn make(&self, go_on: &dyn Fn() -> bool) -> Result<(), LabError> {
+    fn make(&mut self, groups: Option<&Groups>, go_on: &dyn Fn() -> bool) -> Result<(), LabError> {
         let proceed = || if go_on() { Ok(()) } else { Err(LabError::Stopped) };
         proceed()?;
         batch("ip", &["-batch", "-"], &self.plan.cables)?;
@@ -73,7 +86,17 @@ impl Network {
                 batch("tc", &["-n", &machine.namespace, "-batch", "-"], &queues)?;
             }
         }
-        self.state.iter().try_for_each(|state| state.write_files(&self.plan.names))
+        let Some(state) = &mut self.state else { return Ok(()) };
+        state.write_files(&self.plan.names)?;
+        if let Some(problem) = disks::make(state, &self.plan.disks, groups, &proceed)? {
+            for machine in state.machines.iter_mut().chain(&mut self.plan.machines) {
+                machine.disks.clear();
+                machine.cgroups.clear();
+            }
+            state.write()?;
+            self.disks = Err(format!("hosts have no disks: {problem}"));
+        }
+        Ok(())
     }
 
     /// Sets the kernel's settings of all machines.
@@ -95,6 +118,11 @@ impl Network {
         };
         // A thread of its own visits the namespaces, so that the caller's thread never leaves its own.
         thread::scope(|scope| scope.spawn(configure).join().expect("the thread does not panic"))
+    }
+
+    /// Name of the lab.
+    pub fn name(&self) -> &str {
+        self.state.as_ref().map_or("", |state| &state.name)
     }
 
     /// Hosts in the order of the cluster, and then the machines that forward packets.
@@ -165,6 +193,7 @@ impl Network {
                 Bandwidth(CARRIED_BPS)
             ));
         }
+        notes.extend(self.disks.clone().err());
         notes
     }
 
@@ -176,6 +205,14 @@ impl Network {
         let state = self.state.as_ref().expect("only this function takes it").clone().release()?;
         self.state = None;
         Ok(state)
+    }
+
+    /// Removes the network.
+    ///
+    /// # Errors
+    /// Returns an error if a part cannot be removed; the state file stays.
+    pub fn down(mut self) -> Result<(), LabError> {
+        self.state.take().map_or(Ok(()), |state| state.remove())
     }
 }
 

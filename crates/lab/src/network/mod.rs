@@ -8,15 +8,19 @@
 //!  r1h0 --/                          the link
 //! ```
 //!
-//! [`Plan`] is a pure function of the cluster: the names, the addresses, and the batches of `ip` and `tc`. [`Network`]
+//! A host whose cluster entry has devices has a folder for each, on a loop device that is throttled to its rates.
+//!
+//! `Plan` is a pure function of the cluster: the names, the addresses, and the batches of `ip` and `tc`. [`Network`]
 //! carries it out. Packets cross exactly the limits that [`leeward_fabric::Fabric::path`] lists for their path; a cluster
 //! for which that is impossible is an error.
 
+mod disks;
 mod layout;
 mod live;
 mod plan;
 mod queue;
 
+pub(crate) use disks::{Groups, IMAGES};
 pub use live::Network;
 pub use plan::NetworkOptions;
 

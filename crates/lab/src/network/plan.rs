@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use leeward_fabric::{Bytes, Cluster, HostId, ResourceId, Shape};
 use leeward_packets::workload::Place;
 
+use super::disks::{self, Disk};
 use super::layout::Layout;
 use super::queue::{By, Limits, PathRate, Sizes, real};
 use crate::error::LabError;
@@ -22,6 +23,8 @@ const UP_DEVICE: &str = "up0";
 const CORE: Ipv4Addr = Ipv4Addr::new(172, 31, 0, 1);
 /// Bytes that may wait for a link: a thousand frames, as at an interface.
 const QUEUE: Bytes = Bytes(1_514_000);
+/// Largest size of a disk. Its file is sparse.
+const DISK_SIZE: Bytes = Bytes(1 << 30);
 
 /// Options of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,11 +35,13 @@ pub struct NetworkOptions {
     pub queue: Bytes,
     /// Bytes that may cross a link at once. By default 16 KiB, and more for rates above 600 Mb/s.
     pub burst: Option<Bytes>,
+    /// Largest size of a disk; a device with a smaller capacity has that.
+    pub disk_size: Bytes,
 }
 
 impl Default for NetworkOptions {
     fn default() -> NetworkOptions {
-        NetworkOptions { scale: 1, queue: QUEUE, burst: None }
+        NetworkOptions { scale: 1, queue: QUEUE, burst: None, disk_size: DISK_SIZE }
     }
 }
 
@@ -51,7 +56,7 @@ pub(crate) struct Link {
 }
 
 /// Plan of a network.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Plan {
     /// Hosts in the order of the cluster, and then the machines that forward.
     pub machines: Vec<Machine>,
@@ -63,6 +68,8 @@ pub(crate) struct Plan {
     pub addresses: Vec<String>,
     /// File with the names of all machines.
     pub names: String,
+    /// Disks of hosts.
+    pub disks: Vec<Disk>,
     options: NetworkOptions,
 }
 
@@ -76,6 +83,9 @@ impl Plan {
     /// # Errors
     /// Returns an error for a cluster that namespaces cannot have.
     pub fn of(name: &LabName, cluster: &Cluster, options: NetworkOptions) -> Result<Plan, LabError> {
+        if options.scale == 0 {
+            return unsupported("scale", "0: must be at least 1".to_owned());
+        }
         check(cluster)?;
         let layout = Layout::of(cluster)?;
         let racks = cluster.fabric.rack_count();
@@ -89,9 +99,11 @@ impl Plan {
             cables: String::new(),
             addresses: Vec::new(),
             names: String::new(),
+            disks: Vec::new(),
             options,
         };
         plan.add_machines(name, cluster, &layout);
+        plan.disks = disks::plan(name, cluster, &plan.machines, options)?;
         plan.add_cables(cluster, &layout);
         plan.add_routes(cluster, &layout);
         plan.add_links(cluster, &layout);
