@@ -67,10 +67,23 @@ pub enum LabError {
     /// No lab of this name.
     #[error("lab `{0}`: not up")]
     NotUp(String),
-    /// A setting of the scenario that real kernels do not have.
+    /// No machine of this name.
+    #[error("`{name}`: the lab has no such host, rack or pod; similar names: {similar}")]
+    NoMachine {
+        /// Name that no machine has.
+        name: String,
+        /// Names of hosts.
+        similar: String,
+    },
+    /// No link of this name.
+    #[error(
+        "`{0}`: the lab has no such link; links are named like r0h0:egress, r0h0:ingress, r0:uplink, r0:downlink"
+    )]
+    NoLink(String),
+    /// A field of a scenario or a cluster that real kernels do not have.
     #[error("{field}: {problem}")]
     Unsupported {
-        /// Field of the scenario.
+        /// Name of the field.
         field: &'static str,
         /// Reason, and what works.
         problem: String,

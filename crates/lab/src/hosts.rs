@@ -10,6 +10,7 @@ use leeward_packets::workload::Place;
 use crate::error::LabError;
 use crate::inside::Inside;
 use crate::kernel::KernelSettings;
+use crate::machine::Machine;
 use crate::names::{Address, LabName};
 use crate::part::Part;
 use crate::programs::batch;
@@ -76,10 +77,20 @@ impl Hosts {
             return Err(LabError::Unsupported { field: "network.hosts_per_rack", problem });
         }
         let namespaces: Vec<String> = places.iter().map(|place| name.namespace(&place.to_string())).collect();
+        let machine = |(place, namespace): (&Place, &String)| Machine {
+            place: place.to_string(),
+            name: place.to_string(),
+            namespace: namespace.clone(),
+            address: Address(*place).ip(),
+            is_host: true,
+            disks: Vec::new(),
+            cgroups: Vec::new(),
+        };
+        let machines = places.iter().zip(&namespaces).map(machine).collect();
         let mut parts: Vec<Part> = namespaces.iter().flat_map(|namespace| files_of(namespace)).collect();
         parts.extend(namespaces.iter().cloned().map(Part::Namespace));
         parts.extend(group.map(|folder| Part::Cgroup(folder.to_owned())));
-        let state = State::begin(name, parts)?;
+        let state = State::begin(name, parts, machines)?;
         let mut hosts = Hosts { state, namespaces, places, devices: Vec::new() };
         hosts.make_namespaces()?;
         hosts.make_devices(kernel)?;

@@ -16,8 +16,11 @@
 //! dilation of 40. The lab records how late each packet was, and refuses a run whose timing drifted ([`Timing`]).
 //!
 //! [`Hosts`] makes namespaces and removes them; everything has the name of the lab, and a file of its state lists every
-//! [`Part`], so that another process can remove what a killed lab left ([`State`]). [`run`] runs a scenario with its own traffic. The records are those of
-//! the simulator, so the same summary, tables and pictures serve both.
+//! [`Part`], so that another process can remove what a killed lab left ([`State`]). [`run`] runs a scenario with its own
+//! traffic. The records are those of the simulator, so the same summary, tables and pictures serve both.
+//!
+//! [`Network`] is the network of a cluster file, without circuits and in real time: racks, pods and the core forward packets,
+//! and `tc` limits their links. It is the project's only maker of namespaces with cables, for tests too.
 
 mod bpf;
 mod cgroup;
@@ -29,7 +32,9 @@ mod hosts;
 mod inside;
 mod kernel;
 mod kernel_parts;
+mod machine;
 mod names;
+mod network;
 mod part;
 mod precedence;
 mod process;
@@ -48,7 +53,9 @@ pub use hosts::{Hosts, Nics};
 pub use inside::Inside;
 pub use kernel::KernelSettings;
 pub use kernel_parts::KernelParts;
+pub use machine::Machine;
 pub use names::{Address, LabName};
+pub use network::{Network, NetworkOptions};
 pub use part::Part;
 pub use process::Process;
 pub use run::{Options, Run, run};

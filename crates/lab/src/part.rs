@@ -14,6 +14,8 @@ use crate::programs::batch;
 
 /// Folder in which `ip netns` keeps names of namespaces.
 pub(crate) const NAMESPACES: &str = "/run/netns";
+/// Folder with a folder of mounted disks for each lab.
+pub(crate) const MOUNTS: &str = "/run/leeward-labs";
 /// Attempts to remove a part that is in use for a moment, and the pause between them.
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -32,6 +34,13 @@ pub enum Part {
     Mount(PathBuf),
     /// A control group, by its folder.
     Cgroup(PathBuf),
+    /// A limit in a file of a control group that no lab made, by the device that it limits.
+    Throttle {
+        /// The file.
+        file: PathBuf,
+        /// Numbers of the device, `MAJOR:MINOR`.
+        device: String,
+    },
 }
 
 impl fmt::Display for Part {
@@ -44,7 +53,11 @@ impl Part {
     fn path(&self) -> PathBuf {
         match self {
             Part::Namespace(name) => Path::new(NAMESPACES).join(name),
-            Part::File(path) | Part::Folder(path) | Part::Mount(path) | Part::Cgroup(path) => path.clone(),
+            Part::File(path)
+            | Part::Folder(path)
+            | Part::Mount(path)
+            | Part::Cgroup(path)
+            | Part::Throttle { file: path, .. } => path.clone(),
         }
     }
 
@@ -72,6 +85,8 @@ impl Part {
                 Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
                 removed => removed,
             },
+            // A rate of 0 is no limit.
+            Part::Throttle { device, .. } => fs::write(&path, format!("{device} 0")),
             Part::Cgroup(_) => patient(|| fs::remove_dir(&path)),
         };
         match removed {

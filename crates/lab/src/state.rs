@@ -14,12 +14,14 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::machine::Machine;
 use crate::names::LabName;
-use crate::part::{NAMESPACES, Part, remove_all};
+use crate::network::{Groups, IMAGES};
+use crate::part::{MOUNTS, NAMESPACES, Part, remove_all};
 use crate::process::Process;
 
 /// Folder of the state files of labs.
-const FOLDER: &str = "/run/leeward-labs";
+const FOLDER: &str = MOUNTS;
 /// Folder in which `ip netns exec` looks for files of a namespace.
 const FILES: &str = "/etc/netns";
 
@@ -32,6 +34,8 @@ pub struct State {
     pub owner: Option<Process>,
     /// Everything that the lab makes, in this order.
     pub parts: Vec<Part>,
+    /// Machines at which programs run.
+    pub machines: Vec<Machine>,
 }
 
 /// Lock on the folder of state files, which exists as long as the lock.
@@ -65,7 +69,7 @@ impl State {
     ///
     /// # Errors
     /// Returns an error if a lab of this name is up, if a part exists that no lab made, or if the file cannot be written.
-    pub fn begin(name: &LabName, parts: Vec<Part>) -> Result<State, LabError> {
+    pub fn begin(name: &LabName, parts: Vec<Part>, machines: Vec<Machine>) -> Result<State, LabError> {
         loop {
             let lock = Lock::take()?;
             if let Some(old) = State::read(name)? {
@@ -80,7 +84,7 @@ impl State {
             if let Some(part) = parts.iter().find(|part| part.exists()) {
                 return Err(LabError::Exists(part.to_string()));
             }
-            return State { name: name.to_string(), owner: None, parts }.claim();
+            return State { name: name.to_string(), owner: None, parts, machines }.claim();
         }
     }
 
@@ -102,18 +106,29 @@ impl State {
 
     fn with_owner(mut self, owner: Option<Process>) -> Result<State, LabError> {
         self.owner = owner;
+        self.write()?;
+        Ok(self)
+    }
+
+    /// Records a part that the lab is about to make.
+    pub(crate) fn add(&mut self, part: Part) -> Result<(), LabError> {
+        self.parts.push(part);
+        self.write()
+    }
+
+    /// Writes the file.
+    pub(crate) fn write(&self) -> Result<(), LabError> {
         let path = State::path(&self.name);
         // A complete file appears at once.
         let temporary = path.with_extension(format!("{}", std::process::id()));
         let write = || {
-            fs::write(&temporary, serde_json::to_vec(&self)?)?;
+            fs::write(&temporary, serde_json::to_vec(self)?)?;
             fs::rename(&temporary, &path)
         };
-        if let Err(error) = write() {
+        write().map_err(|error| {
             let _ = fs::remove_file(&temporary);
-            return Err(LabError::system(path.display().to_string())(error));
-        }
-        Ok(self)
+            LabError::system(path.display().to_string())(error)
+        })
     }
 
     fn path(name: &str) -> PathBuf {
@@ -185,17 +200,36 @@ impl State {
 
     /// State of a lab whose file is broken: everything on the machine that has its name.
     fn by_name(name: &LabName) -> State {
-        let of_lab = |folder: &str| {
+        let entries = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             let mut names: Vec<String> =
                 entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-            names.retain(|entry| name.machine(entry).is_some());
             names.sort();
             names
         };
-        let mut parts: Vec<Part> = of_lab(FILES).iter().flat_map(|namespace| files_of(namespace)).collect();
-        parts.extend(of_lab(NAMESPACES).into_iter().map(Part::Namespace));
-        State { name: name.to_string(), owner: None, parts }
+        let of_lab = |folder: &Path| {
+            let mut names = entries(folder);
+            names.retain(|entry| name.machine(entry).is_some());
+            names
+        };
+        let mut parts = Vec::new();
+        let images = Path::new(IMAGES).join(name.as_str());
+        parts.push(Part::Folder(images.clone()));
+        parts.extend(entries(&images).into_iter().map(|image| Part::File(images.join(image))));
+        let mounts = Path::new(MOUNTS).join(name.as_str());
+        parts.push(Part::Folder(mounts.clone()));
+        for host in entries(&mounts).into_iter().map(|host| mounts.join(host)) {
+            parts.push(Part::Folder(host.clone()));
+            for disk in entries(&host).into_iter().map(|disk| host.join(disk)) {
+                parts.extend([Part::Folder(disk.clone()), Part::Mount(disk)]);
+            }
+        }
+        if let Some(Groups::One(groups) | Groups::Two(groups)) = Groups::detect() {
+            parts.extend(of_lab(&groups).into_iter().map(|group| Part::Cgroup(groups.join(group))));
+        }
+        parts.extend(of_lab(Path::new(FILES)).iter().flat_map(|namespace| files_of(namespace)));
+        parts.extend(of_lab(Path::new(NAMESPACES)).into_iter().map(Part::Namespace));
+        State { name: name.to_string(), owner: None, parts, machines: Vec::new() }
     }
 
     /// Removes everything that the lab made, and its state file. Parts that are already gone are no error.
@@ -227,7 +261,7 @@ impl State {
         }
     }
 
-    /// Makes the folders and files among the parts; all files have this text.
+    /// Makes all folders, and the files of namespaces, which have this text.
     ///
     /// # Errors
     /// Returns an error if one cannot be made.
@@ -237,7 +271,7 @@ impl State {
         for part in &self.parts {
             let made = match part {
                 Part::Folder(path) => fs::create_dir_all(path),
-                Part::File(path) => fs::write(path, text),
+                Part::File(path) if path.starts_with(FILES) => fs::write(path, text),
                 _ => Ok(()),
             };
             made.map_err(LabError::system(part.to_string()))?;
@@ -255,7 +289,7 @@ pub(crate) fn files_of(namespace: &str) -> [Part; 2] {
 
 /// Removes the folders that all labs share, if they are empty. The caller has the lock.
 fn remove_empty_folders() {
-    for folder in [FILES, FOLDER] {
+    for folder in [FILES, IMAGES, FOLDER] {
         // A folder with files stays.
         let _ = fs::remove_dir(folder);
     }
@@ -283,12 +317,12 @@ mod tests {
             return;
         }
         let name = name("owner");
-        let state = State::begin(&name, Vec::new()).expect("a new name");
+        let state = State::begin(&name, Vec::new(), Vec::new()).expect("a new name");
         assert!(state.is_up() && State::all().contains(&name) && State::since(&name).is_some());
-        assert!(matches!(State::begin(&name, Vec::new()), Err(LabError::InUse { .. })));
+        assert!(matches!(State::begin(&name, Vec::new(), Vec::new()), Err(LabError::InUse { .. })));
         assert!(matches!(State::down(&name), Err(LabError::Owned { .. })));
         let state = state.release().expect("it is ours");
-        assert!(matches!(State::begin(&name, Vec::new()), Err(LabError::InUse { .. })));
+        assert!(matches!(State::begin(&name, Vec::new(), Vec::new()), Err(LabError::InUse { .. })));
         assert_eq!(State::read(&name).expect("a state file"), Some(state));
         State::down(&name).expect("nobody owns it");
         assert!(matches!(State::down(&name), Err(LabError::NotUp(_))));
@@ -300,13 +334,14 @@ mod tests {
             return;
         }
         let name = name("left");
-        let folder = std::env::temp_dir().join(name.as_str());
-        let parts = vec![Part::Folder(folder.clone())];
-        let state = State::begin(&name, parts.clone()).expect("a new name");
+        let [part, file] = files_of(&name.namespace("r0h0"));
+        let Part::Folder(folder) = part.clone() else { unreachable!() };
+        let parts = vec![part, file];
+        let state = State::begin(&name, parts.clone(), Vec::new()).expect("a new name");
         state.write_files("").expect("a folder");
         let ended = Process { started: 1, ..Process::this() };
         state.with_owner(Some(ended)).expect("it is ours");
-        let state = State::begin(&name, parts).expect("the owner has ended");
+        let state = State::begin(&name, parts, Vec::new()).expect("the owner has ended");
         assert!(!folder.exists());
         state.remove().expect("it is ours");
     }
@@ -317,12 +352,12 @@ mod tests {
             return;
         }
         let name = name("broken");
-        State::begin(&name, Vec::new()).expect("a new name");
+        State::begin(&name, Vec::new(), Vec::new()).expect("a new name");
         fs::write(State::path(name.as_str()), "{").expect("root may write");
         let [Part::Folder(folder), _] = files_of(&name.namespace("r0h0")) else { unreachable!() };
         fs::create_dir_all(&folder).expect("root may write");
         assert!(State::all().contains(&name));
-        for error in [State::read(&name).map(drop), State::begin(&name, Vec::new()).map(drop)] {
+        for error in [State::read(&name).map(drop), State::begin(&name, Vec::new(), Vec::new()).map(drop)] {
             assert!(matches!(error, Err(LabError::Broken { .. })), "{error:?}");
         }
         State::down(&name).expect("everything has its name");
@@ -336,10 +371,12 @@ mod tests {
         }
         let name = name("race");
         let ended = Process { started: 1, ..Process::this() };
-        State::begin(&name, Vec::new()).and_then(|state| state.with_owner(Some(ended))).expect("a new name");
+        State::begin(&name, Vec::new(), Vec::new())
+            .and_then(|state| state.with_owner(Some(ended)))
+            .expect("a new name");
         let states: Vec<State> = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| State::begin(&name, Vec::new()).ok())).collect();
+                (0..8).map(|_| scope.spawn(|| State::begin(&name, Vec::new(), Vec::new()).ok())).collect();
             threads.into_iter().filter_map(|thread| thread.join().expect("no panic")).collect()
         });
         assert_eq!(states.len(), 1);
