@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::names::LabName;
 
 /// File of a group that lists its processes; writing a process to it moves the process.
-const PROCESSES: &str = "cgroup.procs";
+pub(crate) const PROCESSES: &str = "cgroup.procs";
 
 /// Folder of the group of a lab.
 ///

@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
+use leeward_fabric::Bandwidth;
+use leeward_packets::Settings;
 use leeward_packets::workload::Place;
 
+use crate::cgroup::PROCESSES;
 use crate::error::LabError;
 use crate::inside::Inside;
 use crate::kernel::KernelSettings;
@@ -38,6 +41,28 @@ pub struct Nics {
     pub limits: Vec<(Place, u64, u64)>,
 }
 
+impl Nics {
+    /// Rates of the NICs of a scenario under a dilation.
+    pub fn of(settings: &Settings, dilation: u32) -> Nics {
+        let real = |rate: Bandwidth| (rate.0 / u64::from(dilation)).max(1);
+        let limits = settings.limits.iter().map(|limit| (limit.host, real(limit.rate), limit.bucket));
+        Nics { rate: real(settings.nic), limits: limits.collect() }
+    }
+}
+
+/// What programs at the hosts use. The caller makes the group and the files; they go with the hosts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Programs {
+    /// Control group of all programs.
+    pub group: Option<PathBuf>,
+    /// Variables of their environment.
+    pub environment: Vec<(String, String)>,
+    /// Folder of the files.
+    pub folder: Option<PathBuf>,
+    /// Files that the lab makes while it runs.
+    pub files: Vec<PathBuf>,
+}
+
 /// Hosts that exist as namespaces. Dropping the value removes them.
 #[derive(Debug)]
 pub struct Hosts {
@@ -48,7 +73,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Makes the namespaces of hosts. The control group of the lab, which the caller makes, goes with them.
+    /// Makes the namespaces of hosts.
     ///
     /// # Errors
     /// Returns an error without root, without TUN devices, or if a lab of this name is up. Nothing is left behind.
@@ -57,7 +82,7 @@ impl Hosts {
         places: Vec<Place>,
         nics: &Nics,
         kernel: &KernelSettings,
-        group: Option<&Path>,
+        programs: Programs,
     ) -> Result<Hosts, LabError> {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);
@@ -84,12 +109,15 @@ impl Hosts {
             address: Address(*place).ip(),
             is_host: true,
             disks: Vec::new(),
-            cgroups: Vec::new(),
+            cgroups: programs.group.iter().map(|group| group.join(PROCESSES)).collect(),
+            environment: programs.environment.clone(),
         };
         let machines = places.iter().zip(&namespaces).map(machine).collect();
-        let mut parts: Vec<Part> = namespaces.iter().flat_map(|namespace| files_of(namespace)).collect();
+        let mut parts: Vec<Part> = programs.folder.clone().map(Part::Folder).into_iter().collect();
+        parts.extend(namespaces.iter().flat_map(|namespace| files_of(namespace)));
         parts.extend(namespaces.iter().cloned().map(Part::Namespace));
-        parts.extend(group.map(|folder| Part::Cgroup(folder.to_owned())));
+        parts.extend(programs.group.clone().map(Part::Cgroup));
+        parts.extend(programs.files.iter().map(|file| Part::File(file.clone())));
         let state = State::begin(name, parts, machines)?;
         let mut hosts = Hosts { state, namespaces, places, devices: Vec::new() };
         hosts.make_namespaces()?;

@@ -33,11 +33,13 @@ pub struct Machine {
     pub disks: Vec<PathBuf>,
     /// Files to which a program of the host writes its process id: those of its control groups.
     pub cgroups: Vec<PathBuf>,
+    /// Variables of the environment of its programs, besides those of its disks.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Machine {
-    /// Program and arguments that run what follows them at the machine: in its namespace and its control groups, with the
-    /// folders of its disks in the environment.
+    /// Program and arguments that run what follows them at the machine: in its namespace and its control groups, with its
+    /// environment.
     pub fn prefix(&self) -> Vec<String> {
         let mut words = Vec::new();
         if !self.cgroups.is_empty() {
@@ -45,15 +47,17 @@ impl Machine {
             words.push(self.cgroups.len().to_string());
             words.extend(self.cgroups.iter().map(|file| file.display().to_string()));
         }
+        words.extend(["ip", "netns", "exec", &self.namespace].map(str::to_owned));
+        let mut variables: Vec<String> =
+            self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let folders: Vec<String> = self.disks.iter().map(|folder| folder.display().to_string()).collect();
         if let Some(first) = folders.first() {
-            words.extend([
-                "env".to_owned(),
-                format!("{DISK}={first}"),
-                format!("{DISKS}={}", folders.join(":")),
-            ]);
+            variables.extend([format!("{DISK}={first}"), format!("{DISKS}={}", folders.join(":"))]);
         }
-        words.extend(["ip", "netns", "exec", &self.namespace].map(str::to_owned));
+        if !variables.is_empty() {
+            words.push("env".to_owned());
+            words.extend(variables);
+        }
         words
     }
 
@@ -102,6 +106,7 @@ mod tests {
             is_host,
             disks: Vec::new(),
             cgroups: Vec::new(),
+            environment: Vec::new(),
         }
     }
 
@@ -129,19 +134,21 @@ mod tests {
         let host = Machine {
             disks: vec!["/disks/a".into(), "/disks/b".into()],
             cgroups: files.to_vec(),
+            environment: vec![("WORD".to_owned(), "word".to_owned())],
             ..machine("r0h0", "web", true)
         };
-        let words = host.prefix();
-        let (before, inside) = words.split_at(words.len() - 4);
-        assert_eq!(inside, ["ip", "netns", "exec", "leeward-lab-r0h0"]);
-        let output = std::process::Command::new(&before[0])
-            .args(&before[1..])
-            .args(["sh", "-c", "echo $$ $LEEWARD_DISK $LEEWARD_DISKS"])
-            .output()
-            .expect("a shell");
+        let mut words = host.prefix();
+        // Without the namespace, which does not exist.
+        let inside = words.iter().position(|word| word == "ip").expect("it enters the namespace");
+        assert_eq!(
+            words.drain(inside..inside + 4).collect::<Vec<_>>(),
+            ["ip", "netns", "exec", "leeward-lab-r0h0"]
+        );
+        words.extend(["sh", "-c", "echo $$ $WORD $LEEWARD_DISK $LEEWARD_DISKS"].map(str::to_owned));
+        let output = std::process::Command::new(&words[0]).args(&words[1..]).output().expect("a shell");
         let text = String::from_utf8(output.stdout).expect("text");
         let pid = text.split(' ').next().expect("an id");
-        assert_eq!(text, format!("{pid} /disks/a /disks/a:/disks/b\n"));
+        assert_eq!(text, format!("{pid} word /disks/a /disks/a:/disks/b\n"));
         for file in files {
             assert_eq!(std::fs::read_to_string(&file).expect("it was written").trim(), pid);
             std::fs::remove_file(file).expect("it is there");

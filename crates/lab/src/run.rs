@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use leeward_fabric::{Bandwidth, Nanos};
+use leeward_fabric::Nanos;
 use leeward_packets::workload::{Driver, Place};
-use leeward_packets::{Outcome, Plan, Scenario};
+use leeward_packets::{Outcome, Plan, Scenario, Settings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::bpf::{Bpf, Counters};
 use crate::cgroup::{self, Membership};
 use crate::clock::Clock;
 use crate::error::LabError;
-use crate::hosts::{Hosts, Nics};
+use crate::hosts::{Hosts, Nics, Programs};
 use crate::kernel::KernelSettings;
 use crate::kernel_parts::KernelParts;
 use crate::names::LabName;
@@ -54,11 +54,6 @@ pub struct Run {
     pub notes: Vec<String>,
 }
 
-/// Real rate of a link in bits per second.
-fn real(rate: Bandwidth, dilation: u32) -> u64 {
-    (rate.0 / u64::from(dilation)).max(1)
-}
-
 /// Runs a scenario on kernels of this machine. `progress` receives the elapsed share of the horizon and returns false to
 /// stop the run. Whatever happens, everything that the lab made is removed.
 ///
@@ -71,25 +66,16 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     let driver = Driver::new(scenario.workload().clone());
     traffic::check(&driver)?;
     let mut kernel = KernelSettings::of(&settings, dilation, &options.parts)?;
-    if settings.tcp.divisions > 1 {
-        // The simulator tells its hosts of circuits; here the switch does, by the marks of reTCP.
-        settings.switch.circuit_marks = Some(Nanos(0));
-    }
+    announce_divisions(&mut settings);
     let settings = &settings;
-    let nics = Nics {
-        rate: real(settings.nic, dilation),
-        limits: settings
-            .limits
-            .iter()
-            .map(|limit| (limit.host, real(limit.rate, dilation), limit.bucket))
-            .collect(),
-    };
+    let nics = Nics::of(settings, dilation);
     let racks = settings.switch.racks;
     let places = places_of(scenario);
     raise_open_files(scenario.workload().flows().len(), places.len())?;
     let loader = options.parts.loader().ok();
     let group = loader.as_ref().map(|_| cgroup::folder(&options.name)).transpose()?;
-    let hosts = Hosts::make(&options.name, places, &nics, &kernel, group.as_deref())?;
+    let programs = Programs { group: group.clone(), ..Programs::default() };
+    let hosts = Hosts::make(&options.name, places, &nics, &kernel, programs)?;
     let programs = match (loader, group) {
         (Some(loader), Some(group)) => {
             let membership = Membership::join(group)?;
@@ -149,22 +135,34 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     Ok(Run { outcome: Outcome { records, ended, bytes_in_switch }, timing, counters, notes })
 }
 
+/// Places of all hosts, rack by rack.
+pub(crate) fn all_places(settings: &Settings) -> Vec<Place> {
+    (0..settings.switch.racks as u32)
+        .flat_map(|rack| (0..settings.hosts_per_rack as u32).map(move |host| Place { rack, host }))
+        .collect()
+}
+
+/// Lets the switch announce circuits to TDTCP by the marks of reTCP. The simulator tells its hosts without a packet.
+pub(crate) fn announce_divisions(settings: &mut Settings) {
+    if settings.tcp.divisions > 1 {
+        settings.switch.circuit_marks = Some(Nanos(0));
+    }
+}
+
 /// Places of the hosts that a scenario needs, rack by rack: all if copies may be placed anywhere, or else those of its
 /// flows.
 fn places_of(scenario: &Scenario) -> Vec<Place> {
-    let settings = scenario.settings();
-    let all = (0..settings.switch.racks as u32)
-        .flat_map(|rack| (0..settings.hosts_per_rack as u32).map(move |host| Place { rack, host }));
+    let all = all_places(scenario.settings());
     if !scenario.workload().blocks().is_empty() {
-        return all.collect();
+        return all;
     }
     let used: HashSet<Place> =
         scenario.workload().flows().iter().flat_map(|flow| [flow.source, flow.destination]).collect();
-    all.filter(|place| used.contains(place)).collect()
+    all.into_iter().filter(|place| used.contains(place)).collect()
 }
 
 /// Raises the limit on open files of this process, if flows and hosts need more.
-fn raise_open_files(flows: usize, hosts: usize) -> Result<(), LabError> {
+pub(crate) fn raise_open_files(flows: usize, hosts: usize) -> Result<(), LabError> {
     let needed = 2 * flows as u64 + 2 * hosts as u64 + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
@@ -179,7 +177,10 @@ fn raise_open_files(flows: usize, hosts: usize) -> Result<(), LabError> {
 }
 
 /// Runs a part of the lab, and stops the other parts when it ends.
-fn stop_after<T>(shared: &Shared, part: impl FnOnce() -> Result<T, LabError>) -> Result<T, LabError> {
+pub(crate) fn stop_after<T>(
+    shared: &Shared,
+    part: impl FnOnce() -> Result<T, LabError>,
+) -> Result<T, LabError> {
     struct Stop<'a>(&'a Shared);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {

@@ -22,6 +22,10 @@ use crate::process::Process;
 
 /// Folder of the state files of labs.
 const FOLDER: &str = MOUNTS;
+/// File of a lab's folder with its latest view.
+pub(crate) const VIEW: &str = "view.json";
+/// File in which a view is written.
+pub(crate) const NEW_VIEW: &str = "view.new";
 /// Folder in which `ip netns exec` looks for files of a namespace.
 const FILES: &str = "/etc/netns";
 
@@ -278,6 +282,11 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Folder of a lab that stands.
+pub(crate) fn folder_of(name: &LabName) -> PathBuf {
+    Path::new(FOLDER).join(name.as_str())
 }
 
 /// Parts that are files of a namespace: the names of hosts, where `ip netns exec` looks for them.

@@ -118,7 +118,17 @@ impl Plan {
             let _ = writeln!(self.cables, "netns add {namespace}");
             let (disks, cgroups) = (Vec::new(), Vec::new());
             let name = label.to_owned();
-            self.machines.push(Machine { place, name, namespace, address, is_host, disks, cgroups });
+            let environment = Vec::new();
+            self.machines.push(Machine {
+                place,
+                name,
+                namespace,
+                address,
+                is_host,
+                disks,
+                cgroups,
+                environment,
+            });
         };
         for host in fabric.all_hosts() {
             let place = place_of(cluster, host);

@@ -6,6 +6,7 @@
 mod adus;
 mod ports;
 mod shared;
+mod views;
 mod weeks;
 
 use std::collections::VecDeque;
@@ -75,6 +76,11 @@ pub struct SwitchLoop<'a> {
     days: Vec<(u64, u64, u64)>,
     records: Records,
     timing: Timing,
+    /// Real time between views and of the next one, in nanoseconds.
+    view_every: u64,
+    next_view: u64,
+    /// Packets that were dropped before the last view.
+    dropped: u64,
 }
 
 impl<'a> SwitchLoop<'a> {
@@ -112,6 +118,9 @@ impl<'a> SwitchLoop<'a> {
             days: vec![(0, 0, 0); racks],
             records: Records::default(),
             timing: Timing { dilation: clock.dilation(), ..Timing::default() },
+            view_every: 0,
+            next_view: NEVER,
+            dropped: 0,
             settings,
             plan,
             shared,
@@ -129,6 +138,7 @@ impl<'a> SwitchLoop<'a> {
         while !self.shared.is_stopped() {
             let real = real_now();
             precedence.keep(real);
+            self.show_if_due(real);
             let now = self.clock.at(real);
             self.begin_if_due(now)?;
             self.advance(now)?;

@@ -9,6 +9,7 @@ use leeward_packets::{Demand, Placer};
 
 use super::AduTable;
 use crate::frame::Packet;
+use crate::live::Live;
 
 /// Progress of a flow: bytes written by its application, acknowledged, and delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +37,7 @@ pub struct Shared {
     flows: Mutex<Vec<Progress>>,
     placer: Option<Mutex<Placer>>,
     report_every: Option<Nanos>,
+    live: Mutex<Option<Live>>,
 }
 
 /// Locks a mutex; a thread that panicked with it ends the run anyway.
@@ -58,6 +60,7 @@ impl Shared {
             flows: Mutex::new(Vec::new()),
             report_every: placer.as_ref().map(Placer::every),
             placer: placer.map(Mutex::new),
+            live: Mutex::new(None),
         }
     }
 
@@ -115,6 +118,15 @@ impl Shared {
 
     pub(super) fn report_every(&self) -> Option<Nanos> {
         self.report_every
+    }
+
+    /// Takes the latest view of the lab.
+    pub(crate) fn live(&self) -> Option<Live> {
+        lock(&self.live).take()
+    }
+
+    pub(super) fn show(&self, live: Live) {
+        *lock(&self.live) = Some(live);
     }
 
     pub(crate) fn add_arrived(&self, pair: usize, bytes: u64) {
