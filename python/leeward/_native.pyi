@@ -8,6 +8,7 @@ from leeward._arrow import Table
 
 __all__ = [
     "Cluster",
+    "LabNetwork",
     "PacketRun",
     "PacketScenario",
     "Run",
@@ -616,6 +617,39 @@ def run_lab(
     progress: Callable[[float], object] | None = None,
 ) -> tuple[PacketRun, dict[str, Any]]:
     """Runs a scenario in a lab of this process; returns the records and the timing. See `leeward.lab.run`."""
+
+@final
+class LabNetwork:
+    """The network of a cluster file that this process brought up. See `leeward.lab.up`."""
+
+    def __new__(
+        cls,
+        cluster: Cluster,
+        name: str | None,
+        scale: int,
+        queue: int | None,
+        burst: int | None,
+        disk_size: int | None,
+    ) -> LabNetwork:
+        """Brings up the network; sizes are in bytes."""
+
+    def values(self) -> dict[str, Any]:
+        """Name of the lab, its machines and its notes."""
+
+    def limit(self, link: str, rate_bps: int, queue: int | None, burst: int | None) -> None:
+        """Changes the rate of one direction of a link; sizes are in bytes."""
+
+    def keep(self) -> None:
+        """Leaves the lab up when this process ends."""
+
+    def down(self) -> None:
+        """Removes the lab."""
+
+def lab_machines(name: str) -> list[dict[str, Any]]:
+    """Machines of a lab that is up. See `leeward.lab.machines`."""
+
+def lab_prefix(name: str, machine: str) -> list[str]:
+    """Program and arguments that run what follows at a machine. See `leeward.lab.command_prefix`."""
 
 def labs() -> list[dict[str, Any]]:
     """Labs with a state file. See `leeward.lab.labs`."""

@@ -78,7 +78,7 @@ mod _native {
     #[pymodule_export]
     use crate::fluid::simulate_flows;
     #[pymodule_export]
-    use crate::lab::{labs, remove_lab, run_lab};
+    use crate::lab::{LabNetwork, lab_machines, lab_prefix, labs, remove_lab, run_lab};
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]
