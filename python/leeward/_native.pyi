@@ -8,6 +8,7 @@ from leeward._arrow import Table
 
 __all__ = [
     "Cluster",
+    "LabNetwork",
     "PacketRun",
     "PacketScenario",
     "Run",
@@ -620,6 +621,51 @@ def run_lab(
 
     `parts` is the folder of the lab's parts in C. See `leeward.lab.run`.
     """
+
+@final
+class LabNetwork:
+    """The network of a cluster file that this process brought up. See `leeward.lab.up`."""
+
+    def __new__(
+        cls,
+        cluster: Cluster,
+        name: str | None,
+        scale: int,
+        queue: int | None,
+        burst: int | None,
+        disk_size: int | None,
+    ) -> LabNetwork:
+        """Brings up the network; sizes are in bytes."""
+
+    def values(self) -> dict[str, Any]:
+        """Name of the lab, its machines and its notes."""
+
+    def limit(self, link: str, rate_bps: int, queue: int | None, burst: int | None) -> None:
+        """Changes the rate of one direction of a link; sizes are in bytes."""
+
+    def keep(self) -> None:
+        """Leaves the lab up when this process ends."""
+
+    def down(self) -> None:
+        """Removes the lab."""
+
+def stand_lab(
+    scenario: PacketScenario,
+    name: str,
+    dilation: int,
+    parts: str,
+    ready: Callable[[dict[str, Any]], object],
+) -> None:
+    """Keeps a lab of a scenario up in this process until a signal raises. See `leeward.lab.stand`."""
+
+def lab_view(name: str) -> str | None:
+    """Latest view of a lab with circuits, as JSON. See `leeward.lab.view`."""
+
+def lab_machines(name: str) -> list[dict[str, Any]]:
+    """Machines of a lab that is up. See `leeward.lab.machines`."""
+
+def lab_prefix(name: str, machine: str) -> list[str]:
+    """Program and arguments that run what follows at a machine. See `leeward.lab.command_prefix`."""
 
 def labs() -> list[dict[str, Any]]:
     """Labs with a state file. See `leeward.lab.labs`."""

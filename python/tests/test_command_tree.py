@@ -92,7 +92,7 @@ WITHOUT_FORMAT = {
     "cluster import": "prints a cluster file",
     "telemetry map": "prints a map file",
     "telemetry cache clear": "deletes files",
-    "lab down": "removes what killed labs left",
+    "lab exec": "becomes another program",
     "token new": "prints a token",
     "data get": "fetches files",
     "data path": "prints a path",

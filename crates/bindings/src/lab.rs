@@ -1,15 +1,20 @@
 //! `leeward.lab`: runs scenarios of the packet simulator on kernels of this machine.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_lab::{KernelParts, LabError, LabName, Options, Run, State};
+use leeward_fabric::{Bandwidth, Bytes};
+use leeward_lab::{
+    KernelParts, LabError, LabName, Machine, Network, NetworkOptions, Options, Run, Standing, State,
+};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTimeoutError};
 use pyo3::prelude::*;
 use serde_json::json;
 
+use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::packets::{PacketRun, PacketScenario};
 use crate::simulation::as_python;
@@ -45,6 +50,8 @@ fn lab_error(error: LabError) -> PyErr {
         LabError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         LabError::Copies(error) => PyInputError(error).into(),
         LabError::Name(_) => PyInputError(InputError::new("name", error)).into(),
+        LabError::NoMachine { .. } => PyInputError(InputError::new("host", error)).into(),
+        LabError::NoLink(_) => PyInputError(InputError::new("link", error)).into(),
         LabError::Settings(_) | LabError::Unsupported { .. } | LabError::Simulator(_) => {
             PyInputError(InputError::new("scenario", error)).into()
         }
@@ -83,7 +90,45 @@ pub fn run_lab(
     Ok((scenario.finished(run.outcome), values))
 }
 
-/// Labs with a state file, as values of JSON: name, process that owns it, whether it is up, and the problem of a state file
+/// Keeps a lab of a scenario up in this process until a signal of Python raises. Calls `ready` with the environment of
+/// programs and the notes of the lab, as values of JSON.
+#[pyfunction]
+pub fn stand_lab(
+    py: Python<'_>,
+    scenario: &PacketScenario,
+    name: &str,
+    dilation: u32,
+    parts: PathBuf,
+    ready: Py<PyAny>,
+) -> PyResult<()> {
+    let name: LabName = name.parse().map_err(lab_error)?;
+    let options = Options { name, dilation, bound: None, parts: KernelParts::new(Some(parts)) };
+    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+    let fail = |error: PyErr| *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    let on_ready = |standing: &Standing| {
+        let called = Python::attach(|py| {
+            let values = json!({ "environment": standing.environment, "notes": standing.notes });
+            ready.call1(py, (as_python(py, &values)?,)).map(drop)
+        });
+        let _ = called.map_err(fail);
+    };
+    let (result, error) = scenario.with_progress(py, None, |scenario, on_progress| {
+        let goes_on = || raised.lock().unwrap_or_else(PoisonError::into_inner).is_none() && on_progress(0.0);
+        leeward_lab::stand(scenario, &options, &on_ready, &goes_on)
+    });
+    match raised.into_inner().unwrap_or_else(PoisonError::into_inner).or(error) {
+        Some(error) => Err(error),
+        None => result.map_err(lab_error),
+    }
+}
+
+/// Latest view of a lab with circuits, as JSON; `None` if no such lab stands.
+#[pyfunction]
+pub fn lab_view(name: &str) -> PyResult<Option<String>> {
+    name.parse().and_then(|name| leeward_lab::view_of(&name)).map_err(lab_error)
+}
+
+/// Labs with a state file, as values of JSON: name, process that owns it, whether it is up and stands, and the problem of a state file
 /// that cannot be read.
 #[pyfunction]
 pub fn labs(py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -100,6 +145,8 @@ pub fn labs(py: Python<'_>) -> PyResult<Py<PyAny>> {
             "name": name.as_str(),
             "process": state.as_ref().and_then(|state| state.owner).map(|owner| owner.pid),
             "up": state.as_ref().is_some_and(State::is_up),
+            "hosts": state.as_ref().map(|state| state.machines.iter().filter(|machine| machine.is_host).count()),
+            "stands": state.as_ref().is_some_and(State::stands),
             "since_s": since.map(|since| since.as_secs_f64()),
             "problem": problem,
         }));
@@ -111,4 +158,139 @@ pub fn labs(py: Python<'_>) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 pub fn remove_lab(py: Python<'_>, name: &str) -> PyResult<()> {
     py.detach(|| State::down(&name.parse()?)).map_err(lab_error)
+}
+
+/// Machine of a lab, as values of JSON.
+fn machine_values(machine: &Machine) -> serde_json::Value {
+    json!({
+        "name": machine.name,
+        "place": machine.place,
+        "address": machine.address.to_string(),
+        "namespace": machine.namespace,
+        "disks": machine.disks,
+        "is_host": machine.is_host,
+        "prefix": machine.prefix(),
+    })
+}
+
+/// Machines of a lab that is up, by its name.
+#[pyfunction]
+pub fn lab_machines(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+    let read = || {
+        let name: LabName = name.parse()?;
+        match State::read(&name)? {
+            Some(state) if state.is_up() => Ok(state),
+            _ => Err(LabError::NotUp(name.to_string())),
+        }
+    };
+    let state = read().map_err(lab_error)?;
+    as_python(py, &state.machines.iter().map(machine_values).collect::<Vec<_>>())
+}
+
+/// Program and arguments that run what follows them at a machine of a lab that is up.
+#[pyfunction]
+pub fn lab_prefix(name: &str, machine: &str) -> PyResult<Vec<String>> {
+    let read = || {
+        let name: LabName = name.parse()?;
+        let state =
+            State::read(&name)?.filter(State::is_up).ok_or_else(|| LabError::NotUp(name.to_string()))?;
+        Ok(Machine::find(&state.machines, machine)?.prefix())
+    };
+    read().map_err(lab_error)
+}
+
+/// The network of a cluster file that this process brought up.
+#[pyclass(frozen, module = "leeward._native")]
+pub struct LabNetwork {
+    /// `None` after it was released or removed.
+    network: Mutex<Option<Network>>,
+}
+
+impl LabNetwork {
+    fn with<T>(&self, work: impl FnOnce(&Network) -> Result<T, LabError>) -> PyResult<T> {
+        let network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+        let network =
+            network.as_ref().ok_or_else(|| PyOSError::new_err("the lab does not belong to this process"))?;
+        work(network).map_err(lab_error)
+    }
+
+    fn take(&self) -> Option<Network> {
+        self.network.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl LabNetwork {
+    /// Brings up the network of a cluster; stops for a signal of Python.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        cluster: &Cluster,
+        name: Option<&str>,
+        scale: u32,
+        queue: Option<u64>,
+        burst: Option<u64>,
+        disk_size: Option<u64>,
+    ) -> PyResult<LabNetwork> {
+        let name = name.map_or_else(|| Ok(LabName::of_process()), str::parse).map_err(lab_error)?;
+        let standard = NetworkOptions::default();
+        let options = NetworkOptions {
+            scale,
+            queue: queue.map_or(standard.queue, Bytes),
+            burst: burst.map(Bytes),
+            disk_size: disk_size.map_or(standard.disk_size, Bytes),
+        };
+        let interrupt = Mutex::new(None);
+        let go_on = || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => true,
+            Err(error) => {
+                *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                false
+            }
+        };
+        let network = py.detach(|| Network::up(&name, &cluster.inner, options, &go_on));
+        if let Some(error) = interrupt.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let network = network.map_err(|error| match error {
+            LabError::Unsupported { .. } => PyInputError(InputError::new("cluster", error)).into(),
+            other => lab_error(other),
+        })?;
+        Ok(LabNetwork { network: Mutex::new(Some(network)) })
+    }
+
+    /// Name of the lab, its machines and its notes, as values of JSON.
+    fn values(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let values = self.with(|network| {
+            Ok(json!({
+                "name": network.name(),
+                "machines": network.machines().iter().map(machine_values).collect::<Vec<_>>(),
+                "notes": network.notes(),
+            }))
+        })?;
+        as_python(py, &values)
+    }
+
+    /// Changes the rate of one direction of a link; sizes are in bytes.
+    fn limit(
+        &self,
+        py: Python<'_>,
+        link: &str,
+        rate_bps: u64,
+        queue: Option<u64>,
+        burst: Option<u64>,
+    ) -> PyResult<()> {
+        let (rate, queue, burst) = (Bandwidth(rate_bps), queue.map(Bytes), burst.map(Bytes));
+        py.detach(|| self.with(|network| network.limit(link, rate, queue, burst)))
+    }
+
+    /// Leaves the lab up when this process ends.
+    fn keep(&self) -> PyResult<()> {
+        self.take().map_or(Ok(()), |network| network.release().map(drop)).map_err(lab_error)
+    }
+
+    /// Removes the lab.
+    fn down(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.take().map_or(Ok(()), Network::down)).map_err(lab_error)
+    }
 }

@@ -78,7 +78,7 @@ mod _native {
     #[pymodule_export]
     use crate::fluid::simulate_flows;
     #[pymodule_export]
-    use crate::lab::{labs, remove_lab, run_lab};
+    use crate::lab::{LabNetwork, lab_machines, lab_prefix, lab_view, labs, remove_lab, run_lab, stand_lab};
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]

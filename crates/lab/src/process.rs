@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// Time that programs have to end by themselves.
 const GRACE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
+/// Time that the process of a lab has to remove it.
+const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+
 /// A process, identified beyond its end: process ids are used again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Process {
@@ -30,6 +33,16 @@ impl Process {
     /// Returns true if the process runs.
     pub fn is_alive(&self) -> bool {
         start_of(self.pid) == Some(self.started)
+    }
+
+    /// Asks the process to end, by SIGTERM; returns whether it has ended in time.
+    pub(crate) fn end(&self) -> bool {
+        let open = || pidfd_open(Pid::from_raw(self.pid as i32)?, PidfdFlags::empty()).ok();
+        // Its id may belong to another process now.
+        let Some(process) = open().filter(|_| self.is_alive()) else { return true };
+        let mut ended = [PollFd::new(&process, PollFlags::IN)];
+        pidfd_send_signal(&process, Signal::TERM).is_err()
+            || poll(&mut ended, Some(&PATIENCE)).unwrap_or(0) > 0
     }
 }
 

@@ -173,12 +173,18 @@ impl State {
         fs::metadata(State::path(name.as_str())).and_then(|file| file.modified()).ok()
     }
 
+    /// Returns true if the lab has circuits and stands for programs: its owner is there for its switch only.
+    pub fn stands(&self) -> bool {
+        let view = Path::new(FOLDER).join(&self.name).join(VIEW);
+        self.parts.contains(&Part::File(view))
+    }
+
     /// Returns true if the lab has no owner, or its owner runs.
     pub fn is_up(&self) -> bool {
         self.owner.is_none_or(|owner| owner.is_alive())
     }
 
-    /// Removes a lab that no process owns, or whose process has ended. If its state file is broken, removes everything
+    /// Removes a lab that no process owns, or whose process has ended, or that stands: its process is ended then. If its state file is broken, removes everything
     /// that has the name of the lab.
     ///
     /// # Errors
@@ -195,7 +201,13 @@ impl State {
             Err(error) => return Err(error),
         };
         if let Some(owner) = state.owner.filter(Process::is_alive) {
-            return Err(LabError::Owned { name: state.name, pid: owner.pid });
+            let owned = LabError::Owned { name: state.name.clone(), pid: owner.pid };
+            if !state.stands() {
+                return Err(owned);
+            }
+            // The process removes the lab itself.
+            drop(lock);
+            return if owner.end() { Ok(()) } else { Err(owned) };
         }
         let state = state.claim()?;
         drop(lock);

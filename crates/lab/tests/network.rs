@@ -74,11 +74,11 @@ fn tcp_gets_the_rates_of_links_and_a_change_of_a_rate_takes_effect() {
     };
     assert!(is_near("r0h0", "r0h1", 100e6), "within a rack");
     assert!(is_near("r0h0", "r1h0", 50e6), "between racks");
-    network.limit("r0h0:egress", Bandwidth(20_000_000), None).expect("a link");
+    network.limit("r0h0:egress", Bandwidth(20_000_000), None, None).expect("a link");
     assert!(is_near("r0h0", "r1h0", 20e6), "a slower host");
-    network.limit("r0:uplink", Bandwidth(1_000_000_000_000), None).expect("a link");
-    network.limit("r0h0:egress", Bandwidth(80_000_000), None).expect("a link");
-    network.limit("r1:downlink", Bandwidth(60_000_000), None).expect("a link");
+    network.limit("r0:uplink", Bandwidth(1_000_000_000_000), None, None).expect("a link");
+    network.limit("r0h0:egress", Bandwidth(80_000_000), None, None).expect("a link");
+    network.limit("r1:downlink", Bandwidth(60_000_000), None, None).expect("a link");
     assert!(is_near("r0h0", "r1h0", 60e6), "a downlink");
 }
 

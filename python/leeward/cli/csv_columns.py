@@ -54,11 +54,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "lab check": ("dilation", "day_s", "day_deviation_s", "late_p99_s", "rate_bps", "kept_up"),
     "lab compare": ("figure", "unit", "simulator", "lab", "difference"),
+    "lab down": ("name",),
+    "lab list": ("name", "process", "up", "hosts", "since_s", "problem"),
     "lab run": (
         *("flows", "finished", "ended_s", "throughput_bps", "data_packets", "sent_packets", "sent_bytes"),
         *("dropped_packets", "dropped_bytes", "packet_packets", "packet_bytes", "circuit_packets"),
         *("circuit_bytes", "local_packets", "local_bytes", "uplink_bytes", "held_bytes", "hops_packets"),
     ),
+    "lab up": ("name", "place", "address", "disks"),
     "matrix capture": ("t_s", "src", "dst", "bytes", "packets", "samples", "stderr"),
     "matrix predict": ("from", "to", "bytes"),
     "matrix score": (

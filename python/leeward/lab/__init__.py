@@ -15,11 +15,25 @@ datacenter.
 >>> result.run.utilization(0, 1), result.timing["packets"]["p99_s"]  # doctest: +SKIP
 (0.41, 1.3e-06)
 
+A lab without circuits has the network of any cluster file, in real time:
+
+>>> cluster = {"racks": 4, "hosts_per_rack": 3, "nic": "100Mbps", "oversubscription": 3}
+>>> with lab.up(cluster) as network:                          # doctest: +SKIP
+...     network.run("r0h1", ["ping", "-c", "1", "r3h1"])
+
+A lab with circuits stands for programs, which see virtual time:
+
+>>> with lab.stand_up(scenario) as circuits:                  # doctest: +SKIP
+...     circuits.run("r0h0", ["ping", "-c", "1", "r2h0"])
+
 The lab requires root, TUN devices and iproute2. It removes everything that it made when it ends; `remove`
 removes what a killed lab left.
 """
 
+from leeward.lab.machines import Machine, Machines, command_prefix, machines
+from leeward.lab.network import Network, up
 from leeward.lab.runs import BOUND, Comparison, LabRun, compare, default_dilation, run
+from leeward.lab.standing import StandingLab, stand, stand_up, view
 from leeward.lab.state import Lab, labs, remove
 from leeward.lab.timing import Trial, check
 
@@ -28,11 +42,21 @@ __all__ = [
     "Comparison",
     "Lab",
     "LabRun",
+    "Machine",
+    "Machines",
+    "Network",
+    "StandingLab",
     "Trial",
     "check",
+    "command_prefix",
     "compare",
     "default_dilation",
     "labs",
+    "machines",
     "remove",
     "run",
+    "stand",
+    "stand_up",
+    "up",
+    "view",
 ]

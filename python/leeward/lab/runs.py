@@ -73,6 +73,17 @@ def default_dilation(scenario: Scenario) -> int:
     return max(_LEAST_DILATION, _DILATION_OF_RACK * read(scenario).racks)
 
 
+def check_dilation(dilation: int) -> int:
+    """Returns a valid dilation.
+
+    Raises:
+        InputError: It is too small or too large.
+    """
+    if not 1 <= dilation <= _MOST_DILATION:
+        raise InputError.about("dilation", f"{dilation}: must be 1 to {_MOST_DILATION}")
+    return dilation
+
+
 def run(
     scenario: Scenario,
     *,
@@ -95,9 +106,7 @@ def run(
         OSError: No root, no TUN devices, or a program of iproute2 failed.
     """
     scenario = read(scenario)
-    dilation = default_dilation(scenario) if dilation is None else dilation
-    if not 1 <= dilation <= _MOST_DILATION:
-        raise InputError.about("dilation", f"{dilation}: must be 1 to {_MOST_DILATION}")
+    dilation = default_dilation(scenario) if dilation is None else check_dilation(dilation)
     within = read_seconds("bound", bound or BOUND)
     records, timing = _native.run_lab(scenario, dilation, within, kernel_parts.folder(), progress)
     counters, notes = timing.pop("counters"), timing.pop("notes")

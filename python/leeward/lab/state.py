@@ -13,6 +13,8 @@ class Lab:
         name: Name of the lab.
         process: Id of the process that owns it; None if it has none, or its state file cannot be read.
         up: Whether it has no owner, or its owner runs. A lab whose owner was killed can be removed.
+        stands: Whether it has circuits for programs. Its process keeps only its switch, and ends with it.
+        hosts: Number of its hosts; None if its state file cannot be read.
         since_s: Unix time at which it was up, in seconds.
         problem: Error of its state file; None if the file can be read.
     """
@@ -20,6 +22,8 @@ class Lab:
     name: str
     process: int | None
     up: bool
+    stands: bool
+    hosts: int | None
     since_s: float
     problem: str | None
 

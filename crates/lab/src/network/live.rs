@@ -170,14 +170,21 @@ impl Network {
     }
 
     /// Changes the rate of one direction of a link, by its name in the cluster: `r3h1:egress`, `r3:uplink`. The options'
-    /// scale divides the rate. Rates of single paths stay. The default of `burst` is that of the options.
+    /// scale divides the rate. Rates of single paths stay. The defaults of `queue` and `burst` are those of the options.
     ///
     /// # Errors
     /// Returns an error if there is no such link, or if `tc` fails.
-    pub fn limit(&self, link: &str, rate: Bandwidth, burst: Option<Bytes>) -> Result<(), LabError> {
+    pub fn limit(
+        &self,
+        link: &str,
+        rate: Bandwidth,
+        queue: Option<Bytes>,
+        burst: Option<Bytes>,
+    ) -> Result<(), LabError> {
         let end = self.plan.links.get(link).ok_or_else(|| LabError::NoLink(link.to_owned()))?;
         let namespace = &self.plan.machines[end.machine].namespace;
-        batch("tc", &["-n", namespace, "-batch", "-"], &self.plan.replace(end, rate.0, burst)).map(drop)
+        let commands = self.plan.replace(end, rate.0, queue, burst);
+        batch("tc", &["-n", namespace, "-batch", "-"], &commands).map(drop)
     }
 
     /// What the user should know of the network, one line each.

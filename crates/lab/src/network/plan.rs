@@ -265,9 +265,12 @@ impl Plan {
     }
 
     /// Batch of `tc` that changes the rate of one direction of a link.
-    pub fn replace(&self, link: &Link, rate: u64, burst: Option<Bytes>) -> String {
-        let sizes = self.sizes();
-        let sizes = Sizes { burst: burst.map(|burst| burst.0).or(sizes.burst), ..sizes };
+    pub fn replace(&self, link: &Link, rate: u64, queue: Option<Bytes>, burst: Option<Bytes>) -> String {
+        let standard = self.sizes();
+        let sizes = Sizes {
+            queue: queue.map_or(standard.queue, |queue| queue.0),
+            burst: burst.map(|burst| burst.0).or(standard.burst),
+        };
         let limits = Limits { rate: real(rate, self.options.scale), ..link.limits.clone() };
         // The queue may be of another kind than before.
         format!("qdisc replace dev {0} root bfifo\nqdisc del dev {0} root\n", link.device)

@@ -1,24 +1,36 @@
-"""`leeward lab`: scenarios of the packet simulator on real kernels. One file for each command."""
+"""`leeward lab`: networks of real kernels on this machine. One file for each command."""
 
-from leeward.cli.groups import group
-from leeward.cli.lab import check, compare, down, run
+from leeward.cli.groups import add, group
+from leeward.cli.lab import check, compare, down, execute, labs, run, top, up
 
 EXAMPLES = """\b
 Examples:
+  sudo leeward lab up examples/lab/four-racks.yaml
+  sudo leeward lab exec --host r0h1 -- ping -c 1 r3h1
+  leeward lab top
   sudo leeward lab check
   sudo leeward lab run examples/circuits/strobe.yaml --dilation 40 --out results
   sudo leeward lab compare examples/circuits/strobe.yaml --dilation 40
   sudo leeward lab down
 """
 
-app = group(check, run, compare, down)
+app = group(up)
+# The names of these two commands are those of functions of Python.
+app.command("exec", epilog=execute.EXAMPLES, context_settings={"allow_interspersed_args": False})(
+    execute.execute
+)
+app.command("list", epilog=labs.EXAMPLES)(labs.labs)
+for _module in (top, down, check, run, compare):
+    add(app, _module)
 
 
 @app.callback(epilog=EXAMPLES)
 def lab() -> None:
-    """Run a reconfigurable datacenter of real kernels on this machine.
+    """Run networks of real kernels on this machine.
 
-    Hosts are network namespaces with the kernel's TCP, and a switch in user space carries their packets in
-    real time. Virtual time runs slower than real time by the dilation. The lab requires root, and removes
-    everything that it made when it ends. `lab down` removes what a killed lab left.
+    Hosts are network namespaces with the kernel's TCP. `lab up` brings up a network for programs: that
+    of a cluster file, in real time, or a reconfigurable datacenter. `lab run` runs a scenario of the packet
+    simulator. With circuits, a switch in user space carries all packets, and virtual time runs slower than
+    real time by the dilation. The lab requires root. `lab down` removes labs,
+    and what killed labs left.
     """

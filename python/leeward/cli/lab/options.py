@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from leeward.cli.options import whole_number
+from leeward.errors import InputError
 
 DilationOption = Annotated[
     int | None,
@@ -24,3 +25,37 @@ BoundOption = Annotated[
         show_default=False,
     ),
 ]
+DEFAULT_NAME = "lab"
+"""Name of a lab without a name."""
+NewNameOption = Annotated[
+    str,
+    typer.Option("--name", metavar="NAME", help="Name of the lab: lowercase letters, digits and hyphens."),
+]
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="Name of the lab. [default: the only one that is up]",
+        show_default=False,
+    ),
+]
+
+
+def name_of_lab(name: str | None) -> str:
+    """Name of a lab, or of the only lab that is up.
+
+    Raises:
+        InputError: No name, and several labs are up.
+        OSError: No name, and no lab is up.
+    """
+    from leeward import lab
+
+    if name is not None:
+        return name
+    names = [each.name for each in lab.labs() if each.up]
+    if not names:
+        raise OSError("no lab is up: bring one up with `leeward lab up`")
+    if len(names) > 1:
+        raise InputError.about("name", f"labs {', '.join(names)} are up: name one")
+    return names[0]

@@ -1,0 +1,135 @@
+"""`leeward lab up`: a lab for programs, from a cluster file or from a scenario with circuits."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward._quantities import some
+from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.lab.options import DEFAULT_NAME, DilationOption, NewNameOption
+from leeward.cli.notes import print_note, print_warning
+from leeward.cli.options import whole_number
+from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.lab import Network, StandingLab
+
+EXAMPLES = """\b
+Examples:
+  sudo leeward lab up examples/lab/four-racks.yaml
+  sudo leeward lab up examples/lab/eight-racks.yaml --dilation 240
+  sudo leeward lab up examples/clusters/hose.yaml --name hose --scale 100
+  sudo leeward lab up cluster.yaml --disk-size 4GiB -o json
+"""
+
+
+def up(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="Cluster file, or scenario with circuits.", show_default=False),
+    ],
+    name: NewNameOption = DEFAULT_NAME,
+    scale: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(1, 1_000_000),
+            help="Number that divides the rates of all links and disks.",
+        ),
+    ] = 1,
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Bytes that may wait for a link. [default: 1514kB]", show_default=False
+        ),
+    ] = None,
+    burst: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Bytes that may cross a link at once. [default: 16KiB, and more above 600 Mbps]",
+            show_default=False,
+        ),
+    ] = None,
+    disk_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Largest size of a disk, which takes space as it is written. [default: 1GiB]",
+            show_default=False,
+        ),
+    ] = None,
+    dilation: DilationOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Bring up a lab for programs, until `leeward lab down`.
+
+    With a scenario of `leeward circuits simulate`, a switch of packets and circuits connects the hosts, and
+    programs see virtual time, which is slower by the dilation. The workload of the file does not run.
+
+    With a cluster file, each host, rack and pod is a network namespace, and `tc` limits each link to its
+    rate. A host whose entry has devices has a folder for each, throttled to its rates; programs find the
+    first one in LEEWARD_DISK and all in LEEWARD_DISKS.
+
+    Nothing outside the namespaces of the lab changes.
+    """
+    from leeward import lab
+
+    if _has_circuits(file):
+        for flag, given in (
+            ("scale", scale != 1),
+            ("queue", queue),
+            ("burst", burst),
+            ("disk-size", disk_size),
+        ):
+            if given:
+                raise InputError.about(f"--{flag}", "is for cluster files; this file is a scenario")
+        circuits = lab.stand_up(file, name=name, dilation=dilation)
+        _print_lab(circuits, output, {"dilation": circuits.dilation}, f"dilation {circuits.dilation}")
+        return
+    if dilation is not None:
+        raise InputError.about("--dilation", "is for scenarios; this file is a cluster file")
+    with lab.up(file, name=name, scale=scale, queue=queue, burst=burst, disk_size=disk_size) as network:
+        network.keep()
+    rates = f"all rates are divided by {scale}" if scale > 1 else ""
+    _print_lab(network, output, {"scale": scale}, rates)
+
+
+def _has_circuits(file: str) -> bool:
+    """Whether a file is a scenario: it has a field `network`, which a cluster file has not."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        # The reader of cluster files says what is wrong.
+        return False
+    return re.search(r"^network\s*:|\"network\"\s*:", text, re.MULTILINE) is not None
+
+
+def _print_lab(
+    network: "Network | StandingLab", output: Format, settings: dict[str, int], remark: str
+) -> None:
+    """Prints the hosts of a lab that is up."""
+    name, notes, hosts = network.name, network.notes, network.hosts
+    rows = [
+        {"name": host.name, "place": host.place, "address": host.address, "disks": host.disks}
+        for host in hosts
+    ]
+    for note in notes:
+        print_warning(note)
+    document = {"name": name} | settings | {"hosts": rows, "notes": notes}
+    if print_data(output, document, "hosts", COLUMNS["lab up"]):
+        return
+    has_disks = any(host.disks for host in hosts)
+    print_table(
+        ("HOST", "PLACE", "ADDRESS", "DISKS") if has_disks else ("HOST", "PLACE", "ADDRESS"),
+        "<<<<" if has_disks else "<<<",
+        [
+            (host.name, host.place, host.address, *([some(host.disks) or "-"] if has_disks else []))
+            for host in hosts
+        ],
+    )
+    print_note(f"\nlab {name} is up{remark and '; '}{remark}")
+    print_note(f"hint: leeward lab exec --name {name} --host {hosts[0].name} -- ip addr")

@@ -1,0 +1,47 @@
+"""Process of a lab with circuits: `python -m leeward.lab.process`.
+
+It reads an order from standard input, brings up the lab, writes one line of JSON when it is ready or has
+failed, closes its standard output, and keeps the lab until SIGTERM.
+"""
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from leeward.errors import InputError
+from leeward.lab.standing import stand
+
+
+def main() -> int:
+    """Runs the process; returns its exit status."""
+    signal.signal(signal.SIGTERM, _end)
+    order = json.load(sys.stdin)
+    is_ready = False
+
+    def answer(values: dict[str, Any]) -> None:
+        nonlocal is_ready
+        is_ready = True
+        sys.stdout.write(json.dumps(values) + "\n")
+        sys.stdout.flush()
+        # Whoever waits for the end of the output goes on.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+    try:
+        stand(order["scenario"], name=order["name"], dilation=order["dilation"], ready=answer)
+    except (InputError, OSError) as error:
+        if not is_ready:
+            answer({"error": str(error), "is_input": isinstance(error, InputError)})
+        return 1
+    return 0
+
+
+def _end(_signal: int, _frame: object) -> None:
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
