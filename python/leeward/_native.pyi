@@ -31,6 +31,8 @@ __all__ = [
     "draw_workloads",
     "evaluate_circuits",
     "file_text",
+    "lab_machines",
+    "lab_prefix",
     "labs",
     "migrate",
     "new_token",
@@ -635,10 +637,10 @@ class LabNetwork:
         burst: int | None,
         disk_size: int | None,
     ) -> LabNetwork:
-        """Brings up the network; sizes are in bytes."""
+        """Brings up the network of a cluster; stops for a signal of Python."""
 
     def values(self) -> dict[str, Any]:
-        """Name of the lab, its machines and its notes."""
+        """Name of the lab, its machines and its notes, as values of JSON."""
 
     def limit(self, link: str, rate_bps: int, queue: int | None, burst: int | None) -> None:
         """Changes the rate of one direction of a link; sizes are in bytes."""

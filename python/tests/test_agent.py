@@ -1,7 +1,6 @@
 """The agent: a real controller, a real agent, and traffic between network namespaces."""
 
 import json
-import os
 import signal
 import statistics
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from support.parts import lack, require, require_root
+from support.labs import ADDRESSES, DEVICE, two_hosts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Serve = Callable[..., AbstractContextManager[str]]
@@ -42,32 +41,14 @@ print(sent * 8 / passed)
 ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())"
 
 
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
-
-
 @pytest.fixture
 def namespaces() -> Iterator[tuple[str, str]]:
-    """Two namespaces joined by a veth pair: 10.77.0.1 is in the first, 10.77.0.2 in the second."""
-    require_root()
-    require("ip", package="iproute2")
-    names = [f"lwagent-{os.getpid()}-{end}" for end in "ab"]
-    try:
-        for name in names:
-            ip("netns", "add", name)
-            ip("-n", name, "link", "set", "lo", "up")
-        peer = ["peer", "name", "eth0", "netns", names[1]]
-        ip("-n", names[0], "link", "add", "eth0", "type", "veth", *peer)
-        for number, name in enumerate(names, 1):
-            ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "eth0")
-            ip("-n", name, "link", "set", "eth0", "up")
-    except (OSError, subprocess.CalledProcessError) as error:
-        for name in names:
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
-        lack(f"namespaces: {getattr(error, 'stderr', error)}")
-    yield names[0], names[1]
-    for name in names:
-        ip("netns", "del", name)
+    """Namespaces of two hosts of a lab."""
+    with two_hosts() as names:
+        # Nobody receives the packets of these tests; an answer to each would be traffic too.
+        limit = ("sysctl", "-qw", "net.ipv4.icmp_ratelimit=1000")
+        subprocess.run(inside(names[1], *limit), check=True)
+        yield names
 
 
 def inside(namespace: str, *command: str) -> list[str]:
@@ -116,12 +97,12 @@ def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
 ) -> None:
     here, _ = namespaces
     controller = Controller(here, tmp_path)
-    options = ["--controller", "http://127.0.0.1:7600", "--host", "r0h1", "--interface", "eth0"]
+    options = ["--controller", "http://127.0.0.1:7600", "--host", "r0h1", "--interface", DEVICE]
     command = inside(here, LEEWARD, "agent", *options, "--interval", "200ms")
     agent = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         wait_for_line(agent, "reports accepted")
-        send = inside(here, sys.executable, "-c", SEND, "10.77.0.2", "40e6", str(SECONDS))
+        send = inside(here, sys.executable, "-c", SEND, ADDRESSES[1], "40e6", str(SECONDS))
         with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sending:
             time.sleep(1.5)
             # A window of 200 ms on a busy machine may show any rate.

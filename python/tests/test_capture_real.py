@@ -1,6 +1,5 @@
 """Captures of real programs: tcpdump on a veth pair, and exports of softflowd."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from leeward.matrix import capture
-from support.parts import lack, require, require_root
+from support.labs import ADDRESSES, DEVICE, two_hosts
+from support.parts import require, require_root
 
 SENDER = """
 import socket, sys
@@ -23,7 +23,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.sendto(bytes(size), (to, 5000))
 """
 HEADERS = 14 + 20 + 8
-SENT = {("10.77.0.1", "10.77.0.2"): (200, 1000), ("10.77.0.2", "10.77.0.1"): (50, 300)}
+SENT = {ADDRESSES: (200, 1000), ADDRESSES[::-1]: (50, 300)}
 """Number of packets in each direction, and bytes of payload in each packet."""
 
 
@@ -32,45 +32,14 @@ def need(program: str) -> None:
     require_root()
     require("ip", package="iproute2")
     require(program)
-    attempt = subprocess.run(
-        ["ip", "netns", "add", f"leeward-try-{os.getpid()}"], capture_output=True, check=False
-    )
-    if attempt.returncode:
-        lack(f"no network namespace can be created: {attempt.stderr.decode().strip()}")
-    subprocess.run(["ip", "netns", "delete", f"leeward-try-{os.getpid()}"], check=True)
 
 
 @pytest.fixture(scope="module")
 def ends() -> Iterator[tuple[str, str]]:
-    """Two namespaces joined by a veth pair."""
+    """Namespaces of two hosts of a lab."""
     need("tcpdump")
-    names = tuple(f"leeward-{os.getpid()}-{end}" for end in "ab")
-    try:
-        for name in names:
-            run("ip", "netns", "add", name)
-        run(
-            "ip",
-            "link",
-            "add",
-            "cable",
-            "netns",
-            names[0],
-            "type",
-            "veth",
-            "peer",
-            "cable",
-            "netns",
-            names[1],
-        )
-        for number, name in enumerate(names, 1):
-            within = ("ip", "-n", name)
-            run(*within, "addr", "add", f"10.77.0.{number}/24", "dev", "cable")
-            run(*within, "link", "set", "cable", "up")
-            run(*within, "link", "set", "lo", "up")
-        yield names[0], names[1]
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+    with two_hosts() as names:
+        yield names
 
 
 def run(*command: str) -> None:
@@ -122,14 +91,14 @@ def settle(path: Path, least: int = 24, seconds: float = 2, most: float = 30) ->
 @pytest.fixture(scope="module")
 def tcpdump_file(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture of packets in both directions."""
-    path = tmp_path_factory.mktemp("dumped") / "cable.pcap"
-    with run_tcpdump(ends[0], "cable", path, "-s", "64", "udp port 5000"):
+    path = tmp_path_factory.mktemp("dumped") / "two.pcap"
+    with run_tcpdump(ends[0], DEVICE, path, "-s", "64", "udp port 5000"):
         for namespace, ((_, to), (count, size)) in zip(ends, SENT.items(), strict=True):
             run("ip", "netns", "exec", namespace, sys.executable, "-c", SENDER, to, str(count), str(size))
     return path
 
 
-def test_a_tcpdump_of_a_veth_pair_gives_the_sent_packets_and_bytes(tcpdump_file: Path) -> None:
+def test_a_tcpdump_between_hosts_gives_the_sent_packets_and_bytes(tcpdump_file: Path) -> None:
     result = capture(tcpdump_file, interval="12h")
     rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in result.total().to_pylist()}
     assert rows == {pair: (count, count * (size + HEADERS)) for pair, (count, size) in SENT.items()}

@@ -19,6 +19,7 @@ from typing import Any, ParamSpec
 
 import pytest
 
+from support.labs import two_hosts
 from support.parts import lack, require, require_root
 
 KERNEL = Path(__file__).parents[2] / "kernel"
@@ -279,34 +280,17 @@ def test_java_waits_in_virtual_time(parts: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[tuple[str, str]]:
-    """Two namespaces joined by a veth pair: 10.78.0.1 and 10.78.0.2."""
-    require_root()
-    require("ip", "tc", package="iproute2")
-    names = tuple(f"leeward-kernel-{OWN}-{end}" for end in "ab")
-    attempt = subprocess.run(["ip", "netns", "add", names[0]], capture_output=True, text=True, check=False)
-    if attempt.returncode:
-        lack(f"no network namespace can be created: {attempt.stderr.strip()}")
-    try:
-        run("ip", "netns", "add", names[1])
-        run(*f"ip link add cable netns {names[0]} mtu 1500 type veth peer cable netns {names[1]}".split())
-        for number, name in enumerate(names, 1):
-            run(*f"ip -n {name} addr add 10.78.0.{number}/24 dev cable".split())
-            run(*f"ip -n {name} link set cable up".split())
-            run(*f"ip -n {name} link set lo up".split())
+    """Namespaces of two hosts of a lab."""
+    with two_hosts() as names:
+        for name in names:
             # A client that a busy machine delays for longer than its timeout keeps its window.
             settings = ["net.ipv4.tcp_ecn=0", "net.ipv4.tcp_slow_start_after_idle=0"]
             # The kernel lets a socket queue more in its host, so that windows fill queues and cause losses.
             settings += ["net.ipv4.tcp_pacing_ss_ratio=1000", "net.ipv4.tcp_pacing_ca_ratio=1000"]
             run("ip", "netns", "exec", name, "sysctl", "-qw", *settings)
-        yield names[0], names[1]
-    finally:
-        for name in names:
-            # A namespace without a name remains as long as it has processes.
-            left = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False)
-            for process in left.stdout.split():
-                with suppress(ProcessLookupError):
-                    os.kill(int(process), signal.SIGKILL)
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+            # A queue splits large packets and drops some of the parts, which TCP then repairs as losses.
+            run(*f"ip -n {name} link set eth0 gso_max_segs 65535".split())
+        yield names
 
 
 def within(namespace: str, *command: str | Path) -> list[str]:
@@ -316,11 +300,11 @@ def within(namespace: str, *command: str | Path) -> list[str]:
 @contextmanager
 def limited(hosts: tuple[str, str], limit: str) -> Iterator[None]:
     """Limits the rate of the first host."""
-    run(*f"tc -n {hosts[0]} qdisc add dev cable root tbf {limit}".split())
+    run(*f"tc -n {hosts[0]} qdisc add dev eth0 root tbf {limit}".split())
     try:
         yield
     finally:
-        run(*f"tc -n {hosts[0]} qdisc del dev cable root".split())
+        run(*f"tc -n {hosts[0]} qdisc del dev eth0 root".split())
 
 
 FRAGMENTS = "rate 1mbit burst 1600 limit 40kb"
@@ -358,7 +342,7 @@ def iperf3(hosts: tuple[str, str], seconds: float, env: Environment | None = Non
     with server(*within(hosts[1], "iperf3", "-s", "-1", "--forceflush"), ready="listening", env=env):
         time.sleep(0.2)
         output = run(
-            *within(hosts[0], "iperf3", "-J", "-c", "10.78.0.2", "-t", str(seconds)), timeout=200, env=env
+            *within(hosts[0], "iperf3", "-J", "-c", "10.0.1.2", "-t", str(seconds)), timeout=200, env=env
         )
     return float(json.loads(output)["end"]["sum_received"]["bits_per_second"])
 
@@ -379,7 +363,7 @@ def test_iperf3_reads_the_virtual_rate(parts: Path, hosts: tuple[str, str]) -> N
 def round_trip(hosts: tuple[str, str], interval: str, env: Environment | None = None) -> float:
     """The shortest round trip of ping, in ms."""
     require("ping", package="iputils-ping")
-    output = run(*within(hosts[0], "ping", "-c", "8", "-i", interval, "-s", "10000", "10.78.0.2"), env=env)
+    output = run(*within(hosts[0], "ping", "-c", "8", "-i", interval, "-s", "10000", "10.0.1.2"), env=env)
     match = re.search(r"= ([\d.]+)/", output)
     assert match, output
     return float(match[1])
@@ -399,7 +383,7 @@ def test_ping_reads_the_virtual_round_trip(parts: Path, hosts: tuple[str, str]) 
 def latency(hosts: tuple[str, str], env: Environment | None = None) -> float:
     """The median latency of sockperf's messages of 1400 bytes, in us: half of a round trip."""
     require("sockperf")
-    options = ("-i", "10.78.0.2", "-p", "7001")
+    options = ("-i", "10.0.1.2", "-p", "7001")
     with server(*within(hosts[1], "sockperf", "sr", *options), ready="to block on socket", env=env):
         output = run(*within(hosts[0], "sockperf", "pp", *options, "-m", "1400", "-t", "1"), env=env)
     match = re.search(r"percentile 50\.000 = +([\d.]+)", output)
@@ -552,7 +536,7 @@ PAIR = """
 import json, os, socket, struct, subprocess, sys
 import time
 
-end = socket.create_connection(("10.78.0.2", 7000))
+end = socket.create_connection(("10.0.1.2", 7000))
 def info():
     values = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
     numbers = struct.unpack("8B24I", values)
@@ -567,13 +551,13 @@ def exchange(count, pause=0.002):
 def echo(on):
     kind = "add" if on else "del"
     filter = "bpf da obj ECHO sec tc" if on else ""
-    subprocess.run(f"tc -n PEER filter {kind} dev cable egress pref 1 {filter}".split(), check=True)
+    subprocess.run(f"tc -n PEER filter {kind} dev eth0 egress pref 1 {filter}".split(), check=True)
 """
 """A client that exchanges bytes with a server, and sets and clears the echo bit of packets that arrive."""
 
 SERVER = """
 import socket, threading
-listener = socket.create_server(("10.78.0.2", 7000))
+listener = socket.create_server(("10.0.1.2", 7000))
 print("listening", flush=True)
 end, _ = listener.accept()
 # A run of n bytes is answered by one.
@@ -593,7 +577,7 @@ def classifier(tmp_path_factory: pytest.TempPathFactory, loader: Path) -> Path:
 
 def converse(hosts: tuple[str, str], cgroup: Path, classifier: Path, control: str | None, script: str) -> Any:
     """Runs a script of a client in the cgroup, and returns what it prints in JSON."""
-    run(*f"tc -n {hosts[1]} qdisc add dev cable clsact".split())
+    run(*f"tc -n {hosts[1]} qdisc add dev eth0 clsact".split())
     try:
         with server(*inside(cgroup, *within(hosts[1], sys.executable, "-c", SERVER)), ready="listening"):
             code = PAIR.replace("PEER", hosts[1]).replace("ECHO", str(classifier))
@@ -602,7 +586,7 @@ def converse(hosts: tuple[str, str], cgroup: Path, classifier: Path, control: st
                 run(*within(hosts[0], "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={control}"))
             output = run(*inside(cgroup, *within(hosts[0], sys.executable, "-c", code + script)))
     finally:
-        run(*f"tc -n {hosts[1]} qdisc del dev cable clsact".split())
+        run(*f"tc -n {hosts[1]} qdisc del dev eth0 clsact".split())
         run(*within(hosts[0], "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"))
     return json.loads(output)
 

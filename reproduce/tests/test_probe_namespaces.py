@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from leeward import Cluster, place_tasks
-from leeward_reproduce.choreo.namespaces import COMMAND, Network, UnableError, address, network
+from leeward_reproduce.choreo.namespaces import (
+    COMMAND,
+    Network,
+    Place,
+    UnableError,
+    address,
+    host_name,
+    network,
+    output_of,
+)
 from leeward_reproduce.choreo.simulated import SIMULATED
 from leeward_reproduce.perform import reproduce
 from support.parts import lack
@@ -20,10 +29,10 @@ NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only f
 
 
 @contextmanager
-def built_namespaces(*pods: tuple[int, ...]) -> Iterator[Network]:
+def built_namespaces(*pods: tuple[int, ...], paths: dict[Place, float] | None = None) -> Iterator[Network]:
     """A network of namespaces; skips the test on a machine without them."""
     try:
-        with network(*pods) as built:
+        with network(*pods, paths=paths) as built:
             yield built
     except UnableError as error:
         # Other errors are failures of the test.
@@ -63,9 +72,8 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
 
 
 def test_per_path_limits_are_classified_as_pipe() -> None:
-    with built_namespaces((2, 2)) as built:
-        for host in built.hosts:
-            built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
+    hosts = [(rack, host) for rack in range(2) for host in range(2)]
+    with built_namespaces((2, 2), paths=dict.fromkeys(hosts, 30e6)) as built:
         answer = built.probe("bottlenecks", "--hosts", built.host_list(), "--pairs", "1", "--for", "1500ms")
     assert answer["kind"] == "pipe", answer
 
@@ -87,12 +95,12 @@ def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> N
     Path(files["secret"]).write_text("ours\n")
     token = (*COMMAND, "token", "new", "--name", "all", "--role", "admin", "--tokens", files["tokens"])
     Path(files["token"]).write_text(subprocess.run(token, check=True, capture_output=True, text=True).stdout)
-    url = "http://10.254.0.1:7600"
+    url = "http://172.31.0.1:7600"
     through = ("--controller", url, "--token-file", files["token"])
     with built_namespaces((2, 2)) as built, ExitStack() as running:
 
         def run(place: str, *command: str) -> list[str]:
-            return started(running, "ip", "netns", "exec", f"{built.prefix}-{place}", *COMMAND, *command)
+            return started(running, *built.lab.command(place, (*COMMAND, *command)))
 
         store = ("--store", "memory", "--listen", url.removeprefix("http://"))
         serve = ("serve", "--cluster", files["cluster.yaml"], "--config", files["service.yaml"], *store)
@@ -101,7 +109,7 @@ def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> N
             built.limit((rack, host), 30e6)
             listen = ("--probe-listen", f"{address((rack, host))}:7602", "--secret", files["secret"])
             agent = ("agent", "--host", f"r{rack}h{host}", "--interface", "eth0", *through, *listen)
-            assert run(f"h{rack}-{host}", *agent) == ["reports", "accepted"]
+            assert run(host_name((rack, host)), *agent) == ["reports", "accepted"]
         paths = built.probe("path", "r0h0", "r1h1", *through)
         hosts = ",".join(f"r{rack}h{host}" for rack, host in built.hosts)
         answer = built.probe("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
@@ -130,4 +138,4 @@ def test_a_path_with_failed_trains_gives_no_stability(monkeypatch: pytest.Monkey
     failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=message)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(UnableError, match=r"^2 of 120 trains could not be measured$"):
-        Network("none", []).probe("steady")
+        output_of(["leeward", "probe", "steady"])

@@ -28,6 +28,7 @@ mod clock;
 mod error;
 mod frame;
 mod frames;
+mod groups;
 mod hosts;
 mod inside;
 mod kernel;

@@ -16,6 +16,8 @@ use crate::programs::batch;
 pub(crate) const NAMESPACES: &str = "/run/netns";
 /// Folder with a folder of mounted disks for each lab.
 pub(crate) const MOUNTS: &str = "/run/leeward-labs";
+/// Folder of the files in which disks are stored. It is on a disk of the machine, unlike `/run`.
+pub(crate) const IMAGES: &str = "/var/tmp/leeward-labs";
 /// Attempts to remove a part that is in use for a moment, and the pause between them.
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);

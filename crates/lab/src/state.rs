@@ -14,10 +14,10 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::groups::Groups;
 use crate::machine::Machine;
 use crate::names::LabName;
-use crate::network::{Groups, IMAGES};
-use crate::part::{MOUNTS, NAMESPACES, Part, remove_all};
+use crate::part::{IMAGES, MOUNTS, NAMESPACES, Part, remove_all};
 use crate::process::Process;
 
 /// Folder of the state files of labs.

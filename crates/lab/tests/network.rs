@@ -174,7 +174,7 @@ fn sixty_four_hosts_are_up_in_seconds() {
 
 #[test]
 fn a_disk_reads_and_writes_at_its_rates_and_goes_with_the_lab() {
-    let text = "racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\n\
+    let text = "racks: 1\nhosts_per_rack: 2\nnic: 100Mbps\nrack_link: 100Mbps\n\
         devices: [{name: ssd, read: 40MB/s, write: 20MB/s, capacity: 200MiB}, {read: 10MB/s, write: 10MB/s}]\n";
     let Some((name, network)) = up(text) else { return };
     assert_eq!(network.notes(), [""; 0]);

@@ -1,4 +1,4 @@
-//! Comparison of the sender with Linux's sender over the same bottleneck: a token bucket filter in network namespaces
+//! Comparison of the sender with Linux's sender over the same bottleneck: a token bucket filter in a lab
 //! for Linux, the toy link for this crate.
 //!
 //! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test is skipped; under CI it fails.
@@ -10,10 +10,11 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use leeward_fabric::Nanos;
+use leeward_fabric::{Bandwidth, Bytes, Cluster, Nanos};
+use leeward_lab::{LabError, LabName, Network, NetworkOptions};
 use leeward_tcp::control::Control;
 use leeward_tcp::{Ack, Segment, Settings};
 use leeward_testing::require;
@@ -30,58 +31,41 @@ const MSS: u64 = 1448;
 /// Attempts with the kernel; one of them must be close.
 const ATTEMPTS: usize = 3;
 
-/// Three namespaces in a row, `s` to `r` to `d`; deleted on drop.
-struct Row(Vec<String>);
-
-impl Drop for Row {
-    fn drop(&mut self) {
-        for name in &self.0 {
-            let _ = run(&format!("ip netns del {name}"));
-        }
-    }
+/// Two hosts of a rack, `r0h0` and `r0h1`, with the bottleneck in the rack.
+fn network(control: &str) -> Result<Network, String> {
+    let text = "racks: 1\nhosts_per_rack: 2\nnic: 1Tbps\nrack_link: 1Tbps\n";
+    let cluster = Cluster::from_text("kernel", text).map_err(|error| error.to_string())?;
+    let options = NetworkOptions {
+        queue: Bytes(QUEUE * FRAME),
+        burst: Some(Bytes(2 * FRAME)),
+        ..NetworkOptions::default()
+    };
+    let up = || {
+        let network = Network::up(&LabName::of_process(), &cluster, options, &|| true)?;
+        network.limit("r0h1:ingress", Bandwidth(20_000_000), None, None)?;
+        Ok::<_, LabError>(network)
+    };
+    let network = up().map_err(|error| error.to_string())?;
+    run(&network, "r0h0", &["ip", "route", "change", "default", "via", "10.0.0.1", "congctl", control])?;
+    Ok(network)
 }
 
-fn run(command: &str) -> Result<String, String> {
-    let mut words = command.split_whitespace();
-    let program = words.next().unwrap_or_default();
-    let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
+/// Output of a program at a host.
+fn run(network: &Network, host: &str, words: &[&str]) -> Result<String, String> {
+    let mut command = network.command(host, words[0]).map_err(|error| error.to_string())?;
+    let output = command.args(&words[1..]).output().map_err(|error| error.to_string())?;
     if !output.status.success() {
-        return Err(format!("`{command}`: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        return Err(format!("{words:?}: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn row(control: &str) -> Result<Row, String> {
-    let mut row = Row(Vec::new());
-    for end in ["s", "r", "d"] {
-        let name = format!("leeward-{control}-{}-{end}", std::process::id());
-        run(&format!("ip netns add {name}"))?;
-        row.0.push(name);
-    }
-    let [s, r, d] = [&row.0[0], &row.0[1], &row.0[2]];
-    run(&format!("ip link add s0 netns {s} type veth peer name rs netns {r}"))?;
-    run(&format!("ip link add d0 netns {d} type veth peer name rd netns {r}"))?;
-    // Segmentation offload is off, so packets have the size that they have on a wire.
-    for (name, device, address) in
-        [(s, "s0", "10.9.1.1"), (r, "rs", "10.9.1.2"), (r, "rd", "10.9.2.2"), (d, "d0", "10.9.2.1")]
-    {
-        run(&format!("ip -n {name} addr add {address}/24 dev {device}"))?;
-        run(&format!("ip -n {name} link set {device} gso_max_segs 1 up"))?;
-    }
-    run(&format!("ip -n {s} route add default via 10.9.1.2 congctl {control}"))?;
-    run(&format!("ip -n {d} route add default via 10.9.2.2"))?;
-    run(&format!("ip netns exec {r} sysctl -qw net.ipv4.ip_forward=1"))?;
-    let [burst, limit] = [2 * FRAME, QUEUE * FRAME];
-    run(&format!("ip netns exec {r} tc qdisc add dev rd root tbf rate 20mbit burst {burst} limit {limit}"))?;
-    Ok(row)
-}
-
-/// Starts this program again, in a namespace, as one end of a connection.
-fn end(namespace: &str, name: &str) -> Result<Child, String> {
+/// Starts this program again, at a host, as one end of a connection.
+fn end(network: &Network, host: &str, name: &str) -> Result<Child, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    Command::new("ip")
-        .args(["netns", "exec", namespace])
-        .arg(program)
+    let mut command =
+        network.command(host, &program.display().to_string()).map_err(|error| error.to_string())?;
+    command
         .args(["--exact", name, "--ignored"])
         .stdout(Stdio::null())
         .spawn()
@@ -91,7 +75,7 @@ fn end(namespace: &str, name: &str) -> Result<Child, String> {
 #[test]
 #[ignore = "one end of a connection, started by another test"]
 fn receives() {
-    let (mut connection, _) = TcpListener::bind("10.9.2.1:5001").unwrap().accept().unwrap();
+    let (mut connection, _) = TcpListener::bind("10.0.1.2:5001").unwrap().accept().unwrap();
     let mut buffer = vec![0; 1 << 16];
     while connection.read(&mut buffer).is_ok_and(|count| count > 0) {}
 }
@@ -100,7 +84,7 @@ fn receives() {
 #[ignore = "other end of a connection, started by another test"]
 fn sends() {
     for _ in 0..100 {
-        if let Ok(mut connection) = TcpStream::connect("10.9.2.1:5001") {
+        if let Ok(mut connection) = TcpStream::connect("10.0.1.2:5001") {
             let buffer = vec![0; 1 << 16];
             while connection.write_all(&buffer).is_ok() {}
             return;
@@ -130,12 +114,12 @@ fn sample(text: &str, control: &str) -> Option<[f64; 2]> {
 }
 
 fn kernel(control: &str) -> Result<Steady, String> {
-    let row = row(control)?;
-    let mut ends = [end(&row.0[2], "receives")?, end(&row.0[0], "sends")?];
+    let network = network(control)?;
+    let mut ends = [end(&network, "r0h1", "receives")?, end(&network, "r0h0", "sends")?];
     std::thread::sleep(Duration::from_millis(2500));
     let mut samples = Vec::new();
     for _ in 0..200 {
-        let text = run(&format!("ip netns exec {} ss -tinH dst 10.9.2.1", row.0[0]))?;
+        let text = run(&network, "r0h0", &["ss", "-tinH", "dst", "10.0.1.2"])?;
         samples.extend(sample(&text, control));
         std::thread::sleep(Duration::from_millis(15));
     }

@@ -114,8 +114,8 @@ def protocol() -> dict[str, InterferenceResult]:
     with network((3, 3)) as testbed:
         _hose(testbed)
         result["hose"] = _recognise(testbed)
-        for host, rate in _rates(testbed.hosts).items():
-            testbed.limit_paths(host, {other: rate for other in testbed.hosts if other != host})
+        rates = _rates(testbed.hosts)
+    with network((3, 3), paths=rates) as testbed:
         result["pipes"] = _recognise(testbed)
     return result
 

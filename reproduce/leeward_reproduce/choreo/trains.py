@@ -157,7 +157,7 @@ def calibrate() -> dict[str, Calibration]:
     with network((3,)) as testbed:
         for name, cloud in CLOUDS.items():
             for host in testbed.hosts:
-                testbed.limit(host, REAL_RATE, f"{cloud.bucket}b")
+                testbed.limit(host, REAL_RATE, f"{cloud.bucket}B")
             grid = ("--bursts", _comma_list(BURSTS), "--packets", _comma_list(REAL_PACKETS))
             options = ("--hosts", testbed.host_list(), *grid, "--paths", str(REAL_PATHS), "--for", "5s")
             output = testbed.probe("calibrate", *options)

@@ -17,12 +17,12 @@
 mod disks;
 mod layout;
 mod live;
+mod options;
 mod plan;
 mod queue;
 
-pub(crate) use disks::{Groups, IMAGES};
 pub use live::Network;
-pub use plan::NetworkOptions;
+pub use options::NetworkOptions;
 
 #[cfg(test)]
 mod tests;

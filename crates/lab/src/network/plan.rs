@@ -9,6 +9,7 @@ use leeward_packets::workload::Place;
 
 use super::disks::{self, Disk};
 use super::layout::Layout;
+use super::options::NetworkOptions;
 use super::queue::{By, Limits, PathRate, Sizes, real};
 use crate::error::LabError;
 use crate::machine::Machine;
@@ -21,29 +22,6 @@ const HOST_DEVICE: &str = "eth0";
 const UP_DEVICE: &str = "up0";
 /// Address of the core.
 const CORE: Ipv4Addr = Ipv4Addr::new(172, 31, 0, 1);
-/// Bytes that may wait for a link: a thousand frames, as at an interface.
-const QUEUE: Bytes = Bytes(1_514_000);
-/// Largest size of a disk. Its file is sparse.
-const DISK_SIZE: Bytes = Bytes(1 << 30);
-
-/// Options of a network.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NetworkOptions {
-    /// Number by which all rates are divided.
-    pub scale: u32,
-    /// Bytes that may wait for a link.
-    pub queue: Bytes,
-    /// Bytes that may cross a link at once. By default 16 KiB, and more for rates above 600 Mb/s.
-    pub burst: Option<Bytes>,
-    /// Largest size of a disk; a device with a smaller capacity has that.
-    pub disk_size: Bytes,
-}
-
-impl Default for NetworkOptions {
-    fn default() -> NetworkOptions {
-        NetworkOptions { scale: 1, queue: QUEUE, burst: None, disk_size: DISK_SIZE }
-    }
-}
 
 /// One direction of a link.
 #[derive(Clone, PartialEq, Eq, Debug)]

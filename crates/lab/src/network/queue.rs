@@ -36,7 +36,7 @@ impl Sizes {
     }
 }
 
-/// End of the paths that a link's queue tells apart.
+/// End of the paths that a link's queue distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum By {
     Source,
@@ -59,7 +59,7 @@ pub(super) struct PathRate {
 pub(super) struct Limits {
     /// Rate in bits per second; `None` without a limit.
     pub rate: Option<u64>,
-    /// End by which paths are told apart.
+    /// End that distinguishes paths.
     pub by: By,
     /// Paths with a rate of their own.
     pub paths: Vec<PathRate>,

@@ -6,7 +6,8 @@ use leeward_fabric::{Cluster, Endpoint, HostId};
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
-use super::plan::{NetworkOptions, Plan};
+use super::options::NetworkOptions;
+use super::plan::Plan;
 use crate::names::LabName;
 
 const CLOUD: &str = "shape: hose

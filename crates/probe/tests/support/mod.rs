@@ -1,63 +1,37 @@
-//! Networks of namespaces on this machine, with link rates limited by `tc`.
-//!
-//! ```text
-//! hosts of rack 0 -- tor0 --\           each a namespace with its own interfaces;
-//!                            core       tor and core forward packets, so that each is a hop
-//! hosts of rack 1 -- tor1 --/
-//! ```
+//! Networks of racks in a lab, with a listener on each host.
 
-use std::fs::File;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use leeward_fabric::{Bandwidth, Bytes};
+use leeward_lab::{LabName, NetworkOptions};
 use leeward_probe::control::{Listener, Order, Outcome, Place, Secret, Stop, order};
 use leeward_probe::{Estimate, Limits, Train, Transfer, TransferReport};
+use leeward_testing::clusters::cluster;
 
-/// Distinct names for the networks of one process.
-static NEXT: AtomicU32 = AtomicU32::new(0);
 /// Only one network at a time, because simultaneous trains of two tests would measure this machine.
 static ALONE: Mutex<()> = Mutex::new(());
 const PORT: u16 = 7601;
+/// Rate of links without a limit: no machine carries it.
+const UNLIMITED: &str = "1Tbps";
+/// Bytes that may cross a limited link at once.
+const BURST: Bytes = Bytes(16_000);
+/// Time that a full queue takes to send, in milliseconds: short, so that connections soon share a link evenly.
+const QUEUE_MS: u64 = 20;
 
 /// Hosts in racks under a core.
 pub struct Network {
-    /// Common prefix of the names of all its namespaces.
-    prefix: String,
-    namespaces: Vec<String>,
+    lab: leeward_lab::Network,
     racks: Vec<usize>,
     listeners: Vec<(Stop, thread::JoinHandle<()>)>,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Checks if networks can be created here; returns the reason if not. The result is determined once for all tests of a
-/// process.
-pub fn available() -> Result<(), String> {
-    static AVAILABLE: OnceLock<Result<(), String>> = OnceLock::new();
-    AVAILABLE.get_or_init(try_namespace).clone()
-}
-
-fn try_namespace() -> Result<(), String> {
-    if !nix::unistd::geteuid().is_root() {
-        return Err("root is needed".to_owned());
-    }
-    // The name has the process id, because another process may try at the same time.
-    let name = format!("lwprobe-{}-try", std::process::id());
-    let result = run("ip", &["netns", "add", &name])
-        .and_then(|()| run("ip", &["-n", &name, "link", "set", "lo", "up"]))
-        .and_then(|()| {
-            run(
-                "tc",
-                &[
-                    "-n", &name, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1mbit", "burst",
-                    "16kb", "latency", "1s",
-                ],
-            )
-        });
-    let _ = run("ip", &["netns", "del", &name]);
-    result
+/// Checks if networks can be created here; returns the reason if not.
+pub fn available() -> Result<(), &'static str> {
+    if nix::unistd::geteuid().is_root() { Ok(()) } else { Err("root is needed") }
 }
 
 /// Checks if a program is installed.
@@ -66,129 +40,48 @@ pub fn installed(program: &str) -> Result<(), &'static str> {
     run.map(drop).map_err(|_| "it is not installed")
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|error| format!("{program} cannot be run: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{program} {arguments:?}: {}", text.trim())) }
+/// Name of a host in the lab.
+fn name((rack, host): (usize, usize)) -> String {
+    format!("r{rack}h{host}")
 }
 
 impl Network {
     /// Creates a network without limits, with the given number of hosts in each rack.
     pub fn racks(racks: &[usize]) -> Network {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let prefix = format!("lwprobe-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut network = Network {
-            prefix,
-            namespaces: Vec::new(),
-            racks: racks.to_vec(),
-            listeners: Vec::new(),
-            _alone: alone,
-        };
-        network.add("core");
-        for (rack, &hosts) in racks.iter().enumerate() {
-            let tor = format!("tor{rack}");
-            network.add(&tor);
-            network.cable(
-                &tor,
-                "up0",
-                &format!("10.255.{rack}.2"),
-                "core",
-                &format!("down{rack}"),
-                &format!("10.255.{rack}.1"),
-            );
-            network.ip(&tor, &["route", "add", "default", "via", &format!("10.255.{rack}.1")]);
-            network.ip(
-                "core",
-                &["route", "add", &format!("10.{rack}.0.0/16"), "via", &format!("10.255.{rack}.2")],
-            );
-            for host in 0..hosts {
-                let name = format!("h{rack}-{host}");
-                network.add(&name);
-                network.cable(
-                    &name,
-                    "eth0",
-                    &format!("10.{rack}.{host}.2"),
-                    &tor,
-                    &format!("h{host}"),
-                    &format!("10.{rack}.{host}.1"),
-                );
-                network.ip(&name, &["route", "add", "default", "via", &format!("10.{rack}.{host}.1")]);
-            }
-        }
-        network
-    }
-
-    fn full(&self, name: &str) -> String {
-        format!("{}-{name}", self.prefix)
-    }
-
-    fn ip(&self, namespace: &str, arguments: &[&str]) {
-        run("ip", &[&["-n", &self.full(namespace)], arguments].concat()).unwrap();
-    }
-
-    fn add(&mut self, name: &str) {
-        run("ip", &["netns", "add", &self.full(name)]).unwrap();
-        self.namespaces.push(self.full(name));
-        self.ip(name, &["link", "set", "lo", "up"]);
-        self.inside(name, || {
-            std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        let list: Vec<String> = racks.iter().map(|hosts| format!("{{hosts: {hosts}}}")).collect();
+        let file = format!("racks: [{}]\nnic: {UNLIMITED}\nrack_link: {UNLIMITED}\n", list.join(", "));
+        let options = NetworkOptions { burst: Some(BURST), ..NetworkOptions::default() };
+        let lab =
+            leeward_lab::Network::up(&LabName::of_process(), &cluster(&file), options, &|| true).unwrap();
+        for machine in lab.machines() {
             // Cubic takes longer than a test to share a link evenly.
-            let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
-            // Routers that limit ICMP replies would hide hops.
-            let _ = std::fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0");
-        });
-    }
-
-    fn cable(&self, a: &str, a_end: &str, a_address: &str, b: &str, b_end: &str, b_address: &str) {
-        let (a_full, b_full) = (self.full(a), self.full(b));
-        let ends = [
-            &["link", "add", a_end, "netns", &a_full, "type", "veth", "peer", "name"][..],
-            &[b_end, "netns", &b_full],
-        ];
-        run("ip", &ends.concat()).unwrap();
-        for (namespace, end, address) in [(a, a_end, a_address), (b, b_end, b_address)] {
-            self.ip(namespace, &["addr", "add", &format!("{address}/30"), "dev", end]);
-            // Segmentation offload is off: a queue drops all or none of a large packet that the interface splits, so
-            // connections would not share a link evenly.
-            self.ip(namespace, &["link", "set", end, "gso_max_segs", "1", "up"]);
+            let reno = || std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
+            let _ = lab.at(&machine.place, reno).unwrap();
         }
+        Network { lab, racks: racks.to_vec(), listeners: Vec::new(), _alone: alone }
     }
 
-    /// Limits the rate of an interface in the sending direction.
-    fn limit(&self, namespace: &str, end: &str, mbit: u32) {
-        let (full, rate) = (self.full(namespace), format!("{mbit}mbit"));
-        let queue = ["rate", &rate, "burst", "16kb", "latency", "20ms"];
-        run("tc", &[&["-n", &full, "qdisc", "replace", "dev", end, "root", "tbf"][..], &queue].concat())
-            .unwrap();
+    /// Limits the rate of a link in one direction.
+    fn limit(&self, link: &str, mbit: u32) {
+        let rate = u64::from(mbit) * 1_000_000;
+        let queue = Bytes(rate / 8 * QUEUE_MS / 1000 + BURST.0);
+        self.lab.limit(link, Bandwidth(rate), Some(queue), None).unwrap();
     }
 
     /// Limits a host's sending rate.
     pub fn limit_host(&self, host: (usize, usize), mbit: u32) {
-        self.limit(&format!("h{}-{}", host.0, host.1), "eth0", mbit);
+        self.limit(&format!("{}:egress", name(host)), mbit);
     }
 
     /// Limits the rate out of a rack.
     pub fn limit_rack(&self, rack: usize, mbit: u32) {
-        self.limit(&format!("tor{rack}"), "up0", mbit);
-    }
-
-    /// Runs a function in a namespace; sockets opened there stay there.
-    pub fn inside<T: Send>(&self, name: &str, work: impl FnOnce() -> T + Send) -> T {
-        let path = format!("/run/netns/{}", self.full(name));
-        thread::scope(|scope| {
-            let inside = scope.spawn(move || {
-                let namespace = File::open(&path).unwrap();
-                nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
-                work()
-            });
-            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        self.limit(&format!("r{rack}:uplink"), mbit);
     }
 
     /// Runs a function at a host.
     pub fn at<T: Send>(&self, host: (usize, usize), work: impl FnOnce() -> T + Send) -> T {
-        self.inside(&format!("h{}-{}", host.0, host.1), work)
+        self.lab.at(&name(host), work).unwrap()
     }
 
     /// Address of a host.
@@ -278,9 +171,6 @@ impl Drop for Network {
         }
         for (_, runs) in self.listeners.drain(..) {
             let _ = runs.join();
-        }
-        for name in &self.namespaces {
-            let _ = run("ip", &["netns", "del", name]);
         }
     }
 }

@@ -13,7 +13,7 @@ EXAMPLES = """\b
 Examples:
   sudo leeward lab exec --host r0h1 -- iperf3 -c r3h1
   sudo leeward lab exec --name hose --host core -- ip route
-  sudo leeward lab exec --host r0h1 -- sh -c 'dd if=/dev/zero of=$LEEWARD_DISK/file bs=1M count=99'
+  sudo leeward lab exec --host r0h1 -- sh -c 'ls $LEEWARD_DISK'
 """
 
 
