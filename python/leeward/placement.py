@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,15 +12,16 @@ from typing import Any
 
 from leeward import _native
 from leeward._age import MAX_AGE, now_and_max_age
-from leeward._quantities import read_bytes, read_seconds
+from leeward._quantities import read_move_cost
 from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, label_values, names, whole_number
 from leeward.simulation import name_policy
 
 ALL = 65_535
 """Keeps every candidate."""
-LONGEST_PAUSE_S = 1e6
-"""Longest pause of an app that moves."""
+MOST_BYTES = 2.0**62
+"""Most bytes of a transfer."""
+_CELLS = re.compile(r"\s*[,;\s]\s*")
 POLICY_KINDS = ("replicas", "tasks", "moves", "coflows", "admission")
 """Kinds of plug-ins that are policies."""
 
@@ -277,7 +279,7 @@ def reevaluate(
     if not 0 <= margin <= 1:
         raise InputError.about("margin", f"{margin}: expected a share from 0 to 1")
     network = _native.Cluster(cluster)
-    pause_s, state = _move_cost(move_cost)
+    pause_s, state = (0.0, None) if move_cost is None else read_move_cost(move_cost)
     hosts = _current_hosts(where)
     wall_clock = now_and_max_age(max_age)
     square = _csv_path(remaining)
@@ -305,27 +307,6 @@ def reevaluate(
     return Reevaluation(**answer)
 
 
-def _move_cost(cost: str | float | None) -> tuple[float, int | None]:
-    """Pause in seconds, and bytes of state of each task; None for its memory."""
-    if cost is None:
-        return 0.0, None
-    if isinstance(cost, str):
-        try:
-            return 0.0, read_bytes("move_cost", cost)
-        except InputError:
-            pass
-        try:
-            seconds = read_seconds("move_cost", cost)
-        except InputError:
-            message = f"`{cost}`: expected a size, such as 2GiB, or a time, such as 30s"
-            raise InputError.about("move_cost", message) from None
-    else:
-        seconds = float(cost)
-    if not 0 <= seconds <= LONGEST_PAUSE_S:
-        raise InputError.about("move_cost", f"{seconds:g} s: expected 0 to {LONGEST_PAUSE_S:g} s")
-    return seconds, 0
-
-
 def _current_hosts(where: Mapping[str, Any] | str | PathLike[str]) -> dict[str, str]:
     """Host of each task, from a mapping, an answer of `place_tasks`, or a JSON file of either."""
     name, value = "where", where
@@ -350,6 +331,39 @@ def _current_hosts(where: Mapping[str, Any] | str | PathLike[str]) -> dict[str, 
     if len(hosts) < len(pairs):
         raise InputError.about(name, "expected the name of a task and its host in each entry")
     return hosts
+
+
+def read_remaining(matrix: str, tasks: Sequence[str]) -> list[dict[str, str]]:
+    """Transfers of a traffic matrix in a file: `from`, `to` (names of tasks) and `bytes`.
+
+    Args:
+        matrix: Path of a CSV or NumPy file.
+        tasks: Names of the tasks, in the order of the rows.
+
+    Raises:
+        InputError: The file is invalid, or has another number of rows.
+    """
+    if _csv_path(matrix) is None:
+        rows = _rows(matrix)
+    else:
+        try:
+            lines = Path(matrix).read_text(encoding="utf-8").splitlines()
+            rows = [[float(cell) for cell in _CELLS.split(line.strip())] for line in lines if line.strip()]
+        except OSError as error:
+            raise InputError.about(matrix, error.strerror or str(error)) from None
+        except ValueError:
+            raise InputError.about(matrix, "expected a square of numbers") from None
+    if any(len(row) != len(tasks) for row in rows) or len(rows) != len(tasks):
+        message = f"{len(rows)} rows, but there are {len(tasks)} tasks: expected a square"
+        raise InputError.about(matrix, message)
+    if not all(0 <= value <= MOST_BYTES for row in rows for value in row):
+        raise InputError.about(matrix, "expected numbers of bytes, not negative")
+    return [
+        {"from": start, "to": end, "bytes": f"{value:.0f}B"}
+        for start, row in zip(tasks, rows, strict=True)
+        for end, value in zip(tasks, row, strict=True)
+        if start != end and value >= 0.5
+    ]
 
 
 def _csv_path(matrix: Any) -> str | None:

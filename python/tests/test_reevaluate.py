@@ -3,13 +3,15 @@
 import json
 import subprocess
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 import leeward
-from leeward import InputError
+from leeward import Client, InputError, RefusedError
 
+Serve = Callable[..., AbstractContextManager[str]]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -141,3 +143,35 @@ def test_the_command_reads_the_answer_of_place_tasks(run: Run, app: Path, tmp_pa
     assert stays.stdout.startswith("stay: ")
     wrong = run("reevaluate", *here, "--placed", "app.yaml")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+
+
+def test_a_service_moves_a_running_app_and_explains_it(run: Run, serve: Serve, tmp_path: Path) -> None:
+    tasks = [{"name": "a", "cpus": 1}, {"name": "b", "cpus": 2}]
+    app = {"tasks": tasks, "transfers": [{"from": "a", "to": "b", "bytes": "1GB"}]}
+    with serve(tmp_path, CLUSTER) as url:
+        client = Client(url)
+        placed = client.commit(["slow", "sink"], tasks={"app": app})["id"]
+        ahead = client.reevaluate(placed, dry_run=True)
+        assert ahead["hosts"] == ["slow", "sink"]
+        assert ahead["reevaluation"]["moves"] == [{"task": "a", "from": "slow", "to": "fast"}]
+        left = [{"from": "a", "to": "b", "bytes": "100MB"}]
+        costly = client.reevaluate(placed, remaining=left, move_cost="10s")
+        assert (costly["hosts"], costly["reevaluation"]["worth_it"]) == (["slow", "sink"], False)
+        assert client.decision(placed)["reevaluation"] == costly["reevaluation"]
+        client.set_modes(tasks="shadow")
+        shadow = client.reevaluate(placed)
+        assert (shadow["hosts"], shadow["reevaluation"]["worth_it"]) == (["slow", "sink"], False)
+        client.set_modes(tasks="on")
+        (tmp_path / "left.csv").write_text("0,1e9\n0,0\n")
+        here = ("reevaluate", "--decision", placed, "--controller", url)
+        moved = run(*here, "--remaining", "left.csv", "--move-cost", "1s")
+        assert moved.returncode == 0, moved.stderr
+        assert moved.stdout.splitlines()[-1].startswith("move: 1 move: transfers end after 11.0 s")
+        assert client.decision(placed)["hosts"] == ["fast", "sink"]
+        assert (client.host("fast")["tasks"], client.host("slow")["tasks"]) == (1, 0)
+        assert client.reevaluate(placed)["reevaluation"]["reason"] == "the policy finds no better hosts"
+        explained = run("explain", placed, "--controller", url)
+        assert "stay: the policy finds no better hosts" in explained.stdout
+        client.release(placed)
+        with pytest.raises(RefusedError, match="has ended"):
+            client.reevaluate(placed)

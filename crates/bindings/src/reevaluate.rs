@@ -7,8 +7,8 @@ use leeward_engine::{Engine, GivenTerms, Policies};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
 use leeward_ledger::{LedgerSettings, read_loads};
-use leeward_placement::tasks::{self, Alternative, App, Worth};
-use leeward_placement::{Constraints, Explain, Refusal};
+use leeward_placement::tasks::{self, App, ReevaluationRecord, Worth};
+use leeward_placement::{Constraints, Explain};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::place::to_clock;
 use crate::simulation::as_python;
-use crate::tasks::{invalid, ledger, read_app, set_cross_traffic, spec, with_task_names};
+use crate::tasks::{invalid, ledger, read_app, set_cross_traffic, spec};
 
 /// Places the rest of a running app again, and says if the moves are worth their cost. `hosts` are the current hosts
 /// by task. `remaining` or the file `square` replaces the transfers of the app. `pause_s` is the pause of the app after
@@ -84,7 +84,11 @@ pub fn reevaluate(
             app.set_matrix_file(square, &files)?;
         }
         let alternative = engine.consider_again(now, &app.request, &worth);
-        Ok(describe(fabric, &spec.label, &app, &current, alternative, margin))
+        let alternative = alternative.map(|alternative| alternative.expect("the app was committed above"));
+        let names = app.names.iter().map(String::as_str);
+        let mut record = json!(ReevaluationRecord::of(fabric, names, &current, &alternative, margin));
+        (record["app"], record["policy"]) = (json!(app.name), json!(spec.label));
+        Ok(record)
     };
     as_python(py, &py.detach(decide).map_err(PyInputError)?)
 }
@@ -105,42 +109,4 @@ fn current_hosts(
         fabric.host(name).ok_or_else(unknown)
     };
     app.names.iter().map(host).collect()
-}
-
-fn describe(
-    fabric: &Fabric,
-    policy: &str,
-    app: &App,
-    current: &[HostId],
-    alternative: Result<Option<Alternative>, Refusal>,
-    margin: f64,
-) -> Value {
-    let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
-    let alternative = match alternative {
-        Ok(alternative) => alternative.expect("the app was committed above"),
-        Err(refusal) => {
-            let reason = format!("the policy finds no hosts: {}", with_task_names(&refusal, &app.names));
-            return json!({
-                "app": app.name, "policy": policy, "moves": [], "before_s": null, "after_s": null,
-                "gain_s": null, "cost_s": null, "worth_it": false, "reason": reason,
-            });
-        }
-    };
-    let worth_it = alternative.is_worth(margin);
-    let pairs = current.iter().zip(&alternative.decision.choice).zip(&app.names);
-    let moves = pairs.filter(|((from, to), _)| worth_it && from != to).map(|((&from, &to), task)| {
-        json!({ "task": task, "from": fabric.host_name(from), "to": fabric.host_name(to) })
-    });
-    let (before, after) = (alternative.stays, alternative.cost + alternative.moves);
-    json!({
-        "app": app.name,
-        "policy": policy,
-        "moves": moves.collect::<Vec<_>>(),
-        "before_s": finite(before),
-        "after_s": finite(after),
-        "gain_s": finite(before - after),
-        "cost_s": finite(alternative.cost),
-        "worth_it": worth_it,
-        "reason": alternative.reason(margin),
-    })
 }

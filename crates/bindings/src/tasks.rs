@@ -314,7 +314,7 @@ fn describe(
                 hosts.extend(decision.choice);
                 basis = basis.or(Some(decision.basis));
             }
-            Err(refusal) => refused.push(with_task_names(&refusal, &app.names[first..])),
+            Err(refusal) => refused.push(refusal.with_task_names(&app.names[first..])),
         }
         first += count;
     }
@@ -341,17 +341,6 @@ fn describe(
         "oldest_telemetry_s": basis.and_then(|basis| basis.oldest).map(Nanos::as_secs_f64),
         "why": why,
     })
-}
-
-/// A rejection with the names of tasks instead of their positions.
-pub(crate) fn with_task_names(refusal: &Refusal, names: &[String]) -> String {
-    match refusal {
-        Refusal::NoHost { task, .. } => {
-            let (number, name) = (format!("task {task} "), format!("task {} ", names[*task as usize]));
-            refusal.to_string().replacen(&number, &name, 1)
-        }
-        other => other.to_string(),
-    }
 }
 
 fn describe_moves(fabric: &Fabric, policy: &str, fleet: &Fleet, moves: &Moves, hot: Vec<Value>) -> Value {

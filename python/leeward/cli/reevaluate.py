@@ -1,7 +1,8 @@
 """`leeward reevaluate`: whether the tasks of a running app should move to other hosts."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +19,14 @@ from leeward.cli.app_options import (
     TelemetryOption,
 )
 from leeward.cli.cluster import read
+from leeward.cli.controller import (
+    CONTROLLER,
+    CaOption,
+    ControllerOption,
+    TokenFileOption,
+    client,
+    controller_errors,
+)
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.options import LabelOption, name_flags, read_labels
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
@@ -31,24 +40,40 @@ Examples:
       --placed placed.json
   leeward reevaluate --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml \\
       --placed placed.json --move-cost 30s --margin 20% -o json
+  leeward reevaluate --decision 42 --dry-run
 """
+PATIENCE_S = 1.0
+"""Time during which a request to an unavailable controller is retried."""
 
 
 def reevaluate(
-    cluster: Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)],
+    cluster: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)
+    ] = None,
     app: Annotated[
-        str,
+        str | None,
         typer.Option(metavar="FILE", help="App file: tasks and their traffic matrix.", show_default=False),
-    ],
+    ] = None,
     placed: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="FILE",
             help="Current hosts of the tasks, as JSON: the output of `leeward place tasks -o json`, or an"
             " object with the host of each task.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    decision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Decision of a controller that placed the app, instead of --cluster, --app and --placed.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --decision: decide, and move nothing.")
+    ] = False,
     remaining: Annotated[
         str | None,
         typer.Option(
@@ -82,14 +107,40 @@ def reevaluate(
     apart: ApartOption = None,
     policy: PolicyOption = "leeward",
     seed: SeedOption = 1,
+    controller: ControllerOption = CONTROLLER,
+    token_file: TokenFileOption = None,
+    ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Decide if the tasks of a running app should move.
 
-    Shows the moves, or the reason why the app stays. The command moves nothing.
+    Shows the moves, or the reason why the app stays. With files, the command moves nothing. With --decision,
+    the controller moves the app in its ledger, and the scheduler of the app has to move the tasks.
     """
+    from leeward.placement import read_remaining
     from leeward.placement import reevaluate as decide
 
+    if decision is not None:
+        if cluster or app or placed:
+            message = "expected --decision, or --cluster, --app and --placed"
+            raise typer.BadParameter(message, param_hint="--decision")
+        with name_flags(move_cost="--move-cost", margin="--margin"), controller_errors():
+            service = client(controller, token_file, ca, PATIENCE_S)
+            left = None
+            if remaining is not None:
+                tasks = [task["name"] for task in service.decision(decision)["request"].get("tasks", [])]
+                left = read_remaining(remaining, tasks)
+            share = read_share("margin", margin, 0, 1)
+            record = service.reevaluate(
+                decision, remaining=left, move_cost=move_cost, margin=share, dry_run=dry_run
+            )
+        _print(record["reevaluation"], output)
+        return
+    if cluster is None or app is None or placed is None:
+        message = "expected --cluster, --app and --placed, or --decision"
+        raise typer.BadParameter(message, param_hint="--cluster, --app, --placed")
+    if dry_run:
+        raise typer.BadParameter("files are never changed; use it with --decision", param_hint="--dry-run")
     network = read(cluster)
     with (
         slow_notice("deciding"),
@@ -122,13 +173,17 @@ def reevaluate(
             apart=None if apart is None else apart.value,
             seed=seed,
         )
-    if print_data(output, asdict(answer), "moves", COLUMNS["reevaluate"]):
+    _print(asdict(answer), output)
+
+
+def _print(answer: Mapping[str, Any], output: Format) -> None:
+    if print_data(output, answer, "moves", COLUMNS["reevaluate"]):
         return
-    if answer.moves:
+    if answer["moves"]:
         print_table(
             ("MOVE", "FROM", "TO"),
             "<<<",
-            [(move["task"], move["from"], move["to"]) for move in answer.moves],
+            [(move["task"], move["from"], move["to"]) for move in answer["moves"]],
         )
         print_text("")
-    print_text(f"{'move' if answer.worth_it else 'stay'}: {answer.reason}")
+    print_text(f"{'move' if answer['worth_it'] else 'stay'}: {answer['reason']}")

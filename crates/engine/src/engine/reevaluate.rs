@@ -1,11 +1,11 @@
 //! Re-placement of running apps (Choreo section 2.4).
 
 use leeward_fabric::{HostId, Nanos};
-use leeward_placement::tasks::{self, Alternative, AppRequest, TaskId, Worth};
-use leeward_placement::{Context, Refusal, Request};
+use leeward_placement::tasks::{self, Alternative, AppRequest, Assignment, Task, TaskId, Worth};
+use leeward_placement::{Context, Decision, Refusal, Request};
 
 use super::Engine;
-use crate::message::Reevaluation;
+use crate::message::{CommittedDecision, Output, Reevaluation};
 
 impl Engine {
     /// Places the remaining transfers of an app again, and returns the placement without a commit. `None` if the app
@@ -38,6 +38,36 @@ impl Engine {
             self.pool.occupy(host, remaining.job, task.cpus, task.memory);
         }
         alternative.map(Some)
+    }
+
+    /// Moves a running app to hosts that were chosen on a snapshot ([`crate::EngineSnapshot::consider_again`]). The app
+    /// then holds only its remaining transfers. `None`, without a change, if a host can no longer take its task. Appends
+    /// the outputs of batches that are due.
+    pub fn commit_again(
+        &mut self,
+        now: Nanos,
+        remaining: &AppRequest,
+        mut decision: Decision<Assignment>,
+        out: &mut Vec<Output>,
+    ) -> Option<CommittedDecision<Assignment>> {
+        let now = self.advance(now);
+        let tasks =
+            || (0..).zip(&remaining.tasks).map(|(index, task)| (TaskId { app: remaining.id, index }, task));
+        let current: Option<Vec<(HostId, Task)>> =
+            tasks().map(|(id, task)| Some((self.host_of(id)?, *task))).collect();
+        let current = current?;
+        for (host, Task { cpus, memory, .. }) in &current {
+            self.pool.vacate(*host, remaining.job, *cpus, *memory);
+        }
+        let fits = tasks::still_fits(&self.pool, remaining, &decision.choice);
+        for (host, Task { cpus, memory, .. }) in &current {
+            self.pool.occupy(*host, remaining.job, *cpus, *memory);
+        }
+        let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
+        starts.for_each(|starts| *starts = starts.map(|_| now));
+        let placed = fits.then(|| self.commit_placement(remaining, None, decision));
+        self.finish(out);
+        placed
     }
 
     /// Moves a running app to the placement of a re-evaluation, if the gain is worth the cost.

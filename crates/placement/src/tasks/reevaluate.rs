@@ -13,8 +13,10 @@
 //! not too large, every other task stays too, unless its move makes the rest end earlier. So each migration shortens
 //! the prediction by at least `margin`, costs included: two placements of similar quality do not alternate.
 
-use leeward_fabric::{Bytes, HostId, Nanos};
+use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::capacity_check::CapacityCheck;
 use super::{AppRequest, Assignment, Transfer, completion, transaction};
@@ -78,6 +80,82 @@ impl Alternative {
             format!("{moves} would save less than {:.0} %: {instead}", 100.0 * margin)
         } else {
             format!("{moves} would save no time: {instead}")
+        }
+    }
+}
+
+/// Result of a re-evaluation by name. Times are forecasts in seconds from the re-evaluation; null if a link carries
+/// nothing.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Reevaluation")]
+pub struct ReevaluationRecord {
+    /// Tasks to move; empty if the app should stay.
+    pub moves: Vec<TaskMove>,
+    /// End of the remaining transfers on the current hosts.
+    pub before_s: Option<f64>,
+    /// End of the remaining transfers on the new hosts, with the cost of the moves.
+    pub after_s: Option<f64>,
+    /// `before_s` without `after_s`.
+    pub gain_s: Option<f64>,
+    /// Duration of the moves.
+    pub cost_s: Option<f64>,
+    /// True if the app should move.
+    pub worth_it: bool,
+    /// Reason for which the app should move or stay.
+    pub reason: String,
+}
+
+/// Move of a task.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TaskMove {
+    /// Name of the task.
+    pub task: String,
+    /// Host that it leaves.
+    pub from: String,
+    /// Its new host.
+    pub to: String,
+}
+
+impl ReevaluationRecord {
+    /// Record of an app that runs on `hosts`; its tasks have `names`. A refusal of the policy is a reason to stay.
+    pub fn of<'a>(
+        fabric: &Fabric,
+        names: impl Iterator<Item = &'a str>,
+        hosts: &[HostId],
+        result: &Result<Alternative, Refusal>,
+        margin: f64,
+    ) -> ReevaluationRecord {
+        let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
+        let alternative = match result {
+            Ok(alternative) => alternative,
+            Err(refusal) => {
+                let names: Vec<&str> = names.collect();
+                return ReevaluationRecord {
+                    moves: Vec::new(),
+                    before_s: None,
+                    after_s: None,
+                    gain_s: None,
+                    cost_s: None,
+                    worth_it: false,
+                    reason: format!("the policy finds no hosts: {}", refusal.with_task_names(&names)),
+                };
+            }
+        };
+        let worth_it = alternative.is_worth(margin);
+        let pairs = hosts.iter().zip(&alternative.decision.choice).zip(names);
+        let moves = pairs.filter(|((from, to), _)| worth_it && from != to).map(|((&from, &to), task)| {
+            let [from, to] = [from, to].map(|host| fabric.host_name(host).to_owned());
+            TaskMove { task: task.to_owned(), from, to }
+        });
+        let (before, after) = (alternative.stays, alternative.cost + alternative.moves);
+        ReevaluationRecord {
+            moves: moves.collect(),
+            before_s: finite(before),
+            after_s: finite(after),
+            gain_s: finite(before - after),
+            cost_s: finite(alternative.cost),
+            worth_it,
+            reason: alternative.reason(margin),
         }
     }
 }
