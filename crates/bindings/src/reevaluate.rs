@@ -58,7 +58,9 @@ pub fn reevaluate(
         let files = Files { base: PathBuf::new(), data };
         let fabric = &cluster.fabric;
         let mut app = read_app(&app, files.data.clone())?;
+        let apart_groups = std::mem::take(&mut app.request.constraints.apart_groups);
         app.request.constraints = Constraints::named(fabric, &exclude, &tags)?;
+        app.request.constraints.apart_groups = apart_groups;
         app.request.constraints.require_labels(fabric, &labels)?;
         app.request.constraints.apart = apart;
         let current = current_hosts(fabric, &app, &hosts)?;

@@ -85,7 +85,9 @@ pub fn place_tasks(
         } else if let Some(square) = &square {
             app.set_matrix_file(square, &files)?;
         }
+        let apart_groups = std::mem::take(&mut app.request.constraints.apart_groups);
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
+        app.request.constraints.apart_groups = apart_groups;
         app.request.constraints.require_labels(&cluster.fabric, &labels)?;
         app.request.constraints.apart = apart;
         let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
@@ -221,6 +223,11 @@ fn reject_traffic(file: Option<String>, matrix: bool, app: &App) -> Result<(), I
     };
     if matrix {
         return invalid("request".into(), "matrix");
+    }
+    if !app.request.constraints.apart_groups.is_empty() {
+        let message =
+            "a job's tasks are placed one by one, without groups: use --apart, or --app (or together)";
+        return Err(InputError::new(file.unwrap_or_default(), message).in_field("apart"));
     }
     if app.request.transfers.is_empty() { Ok(()) } else { invalid(file.unwrap_or_default(), "transfers") }
 }

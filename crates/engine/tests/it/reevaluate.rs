@@ -63,14 +63,15 @@ fn an_app_that_is_not_running_is_not_moved() {
 
 #[test]
 fn an_app_stays_if_a_host_closed_after_the_re_evaluation() {
-    let mut engine = engine("choreo");
+    let mut engine = engine("leeward");
     let request = app(1, &[(0, 1, 1000), (0, 2, 1000)]);
     let hosts = place(&mut engine, 1, request.clone()).expect("enough room");
     let link = engine.ledger().fabric().egress(hosts[0]).expect("a hose");
     engine.handle(Nanos(2), Input::SetCapacity(link, Load(1_000_000)), &mut Vec::new());
     let again = engine.consider_again(Nanos(2), &request, &WORTH).expect("enough room").expect("it runs");
     assert!(again.is_worth(WORTH.margin), "{again:?}");
-    let next = again.decision.choice[0];
+    let moved = again.decision.choice.iter().zip(&hosts).find(|(next, current)| next != current);
+    let (&next, _) = moved.expect("a task leaves its host");
     engine.handle(Nanos(3), Input::Drain(next, true), &mut Vec::new());
     let before = cpus_and_flows(&engine, 3);
     assert_eq!(engine.commit_again(Nanos(3), &request, again.decision, &mut Vec::new()), None);
