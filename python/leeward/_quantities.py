@@ -11,6 +11,7 @@ that are read back have this form. `leeward.export.rules` formats durations of P
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from math import inf, isfinite, nan
 
 from leeward import _native
@@ -23,6 +24,8 @@ __all__ = ["bytes_literal", "rate_literal"]
 NONE = "-"
 MOST_BPS = 10**15
 """Greatest rate of a link in bits per second, in cluster files and in telemetry."""
+LONGEST_PAUSE_S = 1e6
+"""Longest pause of an app that moves."""
 HOUR_MS = 3_600_000
 _PORTS = re.compile(r"\s*(\d{1,4})\s*[x*]\s*(.+)", re.ASCII)
 _BYTE_UNITS = (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
@@ -99,6 +102,30 @@ def read_milliseconds(argument: str, text: str, most: int | None = None) -> int:
         bounds = "1ms or more" if most is None else f"from 1ms to {most // HOUR_MS}h"
         raise InputError.about(argument, f"`{text}`: expected {bounds}")
     return value
+
+
+def read_move_cost(cost: str | float) -> tuple[float, int]:
+    """Cost of a move: pause of the app in seconds, and bytes that each task carries.
+
+    Args:
+        cost: A size such as `2GiB`, for the bytes; or a time such as `30s`, or a number of seconds.
+
+    Raises:
+        InputError: The cost is neither, or out of bounds; the error names `move_cost`.
+    """
+    if isinstance(cost, str):
+        with suppress(InputError):
+            return 0.0, read_bytes("move_cost", cost)
+        try:
+            seconds = read_seconds("move_cost", cost)
+        except InputError:
+            message = f"`{cost}`: expected a size, such as 2GiB, or a time, such as 30s"
+            raise InputError.about("move_cost", message) from None
+    else:
+        seconds = float(cost)
+    if not 0 <= seconds <= LONGEST_PAUSE_S:
+        raise InputError.about("move_cost", f"{seconds:g} s: expected 0 to {LONGEST_PAUSE_S:g} s")
+    return seconds, 0
 
 
 def read_share(argument: str, text: str, least: float = -inf, most: float = inf) -> float:

@@ -83,6 +83,7 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: next(client.hotspots(), None),
     lambda client: client.summary(),
     lambda client: next(client.decisions(ref="blk_1", host="r0h0", fallback=False), None),
+    lambda client: client.reevaluate("1", remaining=[], move_cost="30s", dry_run=True),
     lambda client: next(client.migrations("advised"), None),
     lambda client: client.answer_migration("0", "refused", "no"),
     lambda client: client.set_job("web", down=1),

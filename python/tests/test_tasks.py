@@ -481,3 +481,38 @@ def test_apps_that_need_no_measurements_are_named(
     assert json.loads(run(*options, "-o", "json").stdout)["gain"]["measurements"] == measurements
     table = run(*options)
     assert (table.returncode, hint in table.stderr, "hint" in table.stderr) == (0, True, bool(hint))
+
+
+def test_groups_of_tasks_stay_apart() -> None:
+    cluster = leeward.Cluster(str(EXAMPLES / "clusters/racks.yaml"))
+    for policy in ("choreo", "leeward", "random", "round-robin", "minimum-machines"):
+        placed = leeward.place_tasks(cluster, EXAMPLES / "apps/quorum.yaml", policy=policy)
+        hosts = {task["task"]: task["host"] for task in placed["tasks"]}
+        racks = {hosts[f"log{copy}"].split("h")[0] for copy in range(3)}
+        assert len(racks) == 3, policy
+        assert hosts["writer0"] != hosts["writer1"], policy
+    few = {"racks": 2, "hosts_per_rack": 4, "nic": "1Gbps", "oversubscription": 1, "cpus": 8}
+    refused = leeward.place_tasks(few, EXAMPLES / "apps/quorum.yaml", policy="choreo")["refused"]
+    assert "a task from which it must stay apart is there" in refused[0]
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ("{tasks: [a]}", "one task"),
+        ("{tasks: [a, z]}", "`z`: no task has this name"),
+        ("{tasks: [a, b], level: pod}", "level"),
+    ],
+)
+def test_an_invalid_group_is_rejected(tenant: Path, group: str, message: str) -> None:
+    app = tenant.with_name("app.yaml")
+    app.write_text(APP + f"apart:\n  - {group}\n")
+    with pytest.raises(InputError, match=message):
+        leeward.place_tasks(tenant, app)
+
+
+def test_a_job_with_groups_is_rejected(tenant: Path) -> None:
+    job = tenant.with_name("job.yaml")
+    job.write_text("tasks: [{name: t, count: 2, cpus: 1}]\napart: [{tasks: [t]}]\n")
+    with pytest.raises(InputError, match="without groups"):
+        leeward.place_tasks(tenant, job, together=False)

@@ -85,16 +85,13 @@ pub fn place_tasks(
         } else if let Some(square) = &square {
             app.set_matrix_file(square, &files)?;
         }
+        let apart_groups = std::mem::take(&mut app.request.constraints.apart_groups);
         app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
+        app.request.constraints.apart_groups = apart_groups;
         app.request.constraints.require_labels(&cluster.fabric, &labels)?;
         app.request.constraints.apart = apart;
         let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
-        if let Some(path) = &cross_traffic {
-            let text = Files::default().open(&path.to_string_lossy())?;
-            for (link, connections) in read_cross_traffic(text, &cluster.fabric)? {
-                ledger.set_cross_traffic(link, connections, now);
-            }
-        }
+        set_cross_traffic(&mut ledger, cross_traffic.as_deref(), now)?;
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now, seed });
@@ -159,11 +156,11 @@ pub fn migrate(
     as_python(py, &py.detach(decide).map_err(PyInputError)?)
 }
 
-fn invalid(field: &str, message: String) -> PyInputError {
+pub(crate) fn invalid(field: &str, message: String) -> PyInputError {
     PyInputError(InputError::new("request", message).in_field(field))
 }
 
-fn spec(policy: &str) -> Result<PolicySpec, PyInputError> {
+pub(crate) fn spec(policy: &str) -> Result<PolicySpec, PyInputError> {
     policy.parse().map_err(|message| invalid("policy", message))
 }
 
@@ -177,13 +174,13 @@ fn equal_task(cpus: Option<String>, memory: Option<String>) -> Result<Task, Inpu
     Ok(Task { cpus, memory, ..Task::default() })
 }
 
-fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
+pub(crate) fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
     let base = path.parent().map(Path::to_owned).unwrap_or_default();
     App::read(&path.to_string_lossy(), &Files { base, data })
 }
 
 /// A ledger with the data of a telemetry file, and the time at which the data ends.
-fn ledger(
+pub(crate) fn ledger(
     cluster: &leeward_fabric::Cluster,
     telemetry: Option<&Path>,
     clock: Option<(f64, f64)>,
@@ -202,6 +199,21 @@ fn ledger(
     Ok((ledger, until))
 }
 
+/// Replaces the numbers of connections of others on links by those of a file.
+pub(crate) fn set_cross_traffic(
+    ledger: &mut Ledger,
+    path: Option<&Path>,
+    now: Nanos,
+) -> Result<(), InputError> {
+    let Some(path) = path else { return Ok(()) };
+    let text = Files::default().open(&path.to_string_lossy())?;
+    let fabric = ledger.fabric().clone();
+    for (link, connections) in read_cross_traffic(text, &fabric)? {
+        ledger.set_cross_traffic(link, connections, now);
+    }
+    Ok(())
+}
+
 /// Rejects traffic between tasks if they are placed one by one.
 fn reject_traffic(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
     let invalid = |name: String, field: &str| {
@@ -211,6 +223,11 @@ fn reject_traffic(file: Option<String>, matrix: bool, app: &App) -> Result<(), I
     };
     if matrix {
         return invalid("request".into(), "matrix");
+    }
+    if !app.request.constraints.apart_groups.is_empty() {
+        let message =
+            "a job's tasks are placed one by one, without groups: use --apart, or --app (or together)";
+        return Err(InputError::new(file.unwrap_or_default(), message).in_field("apart"));
     }
     if app.request.transfers.is_empty() { Ok(()) } else { invalid(file.unwrap_or_default(), "transfers") }
 }
@@ -304,7 +321,7 @@ fn describe(
                 hosts.extend(decision.choice);
                 basis = basis.or(Some(decision.basis));
             }
-            Err(refusal) => refused.push(with_task_names(&refusal, &app.names[first..])),
+            Err(refusal) => refused.push(refusal.with_task_names(&app.names[first..])),
         }
         first += count;
     }
@@ -331,17 +348,6 @@ fn describe(
         "oldest_telemetry_s": basis.and_then(|basis| basis.oldest).map(Nanos::as_secs_f64),
         "why": why,
     })
-}
-
-/// A rejection with the names of tasks instead of their positions.
-fn with_task_names(refusal: &Refusal, names: &[String]) -> String {
-    match refusal {
-        Refusal::NoHost { task, .. } => {
-            let (number, name) = (format!("task {task} "), format!("task {} ", names[*task as usize]));
-            refusal.to_string().replacen(&number, &name, 1)
-        }
-        other => other.to_string(),
-    }
 }
 
 fn describe_moves(fabric: &Fabric, policy: &str, fleet: &Fleet, moves: &Moves, hot: Vec<Value>) -> Value {

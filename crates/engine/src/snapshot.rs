@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
 use leeward_ledger::{Entry, Epoch, Owner, Scratch, Snapshot};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
-use leeward_placement::tasks::{self, AppRequest, Assignment, HostRating, Peer};
+use leeward_placement::tasks::{self, Alternative, AppRequest, Assignment, HostRating, Peer, Worth};
 use leeward_placement::{Context, Decision, Explain, JobId, PathLoad, Policy, Pool, Refusal, Request};
 
 use crate::Engine;
@@ -158,6 +158,35 @@ impl EngineSnapshot {
             pool.vacate(host, request.job, task.cpus, task.memory);
         }
         self.decide(policy, request, &pool)
+    }
+
+    /// Places the remaining transfers of an app that runs on `hosts` again, as [`Engine::consider_again`] does.
+    ///
+    /// # Errors
+    /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks.
+    pub fn consider_again(
+        &self,
+        remaining: &AppRequest,
+        hosts: &[HostId],
+        worth: &Worth,
+    ) -> Result<Alternative, Refusal> {
+        let Some(policy) = &self.tasks.own else {
+            return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
+        };
+        let mut pool = Pool::clone(&self.pool);
+        for (task, &host) in remaining.tasks.iter().zip(hosts) {
+            pool.vacate(host, remaining.job, task.cpus, task.memory);
+        }
+        let mut scratch = Scratch::default();
+        let view = &mut self.ledger.view(&mut scratch);
+        let (pool, seed, explain) = (&pool, self.seed, self.explain);
+        tasks::reevaluate(
+            policy.as_ref(),
+            remaining,
+            hosts,
+            worth,
+            &mut Context { view, pool, seed, explain },
+        )
     }
 
     /// Scores hosts for the single task of a request, by the engine's policy for tasks. `None` without a policy, or if

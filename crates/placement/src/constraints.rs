@@ -36,12 +36,33 @@ pub struct Constraints {
     pub labels: Vec<u64>,
     /// Level at which the tasks of the request are apart; `None` if they may share hosts and racks.
     pub apart: Option<Apart>,
+    /// Groups of tasks that stay apart from each other; at most [`MOST_GROUPED`] tasks in all.
+    pub apart_groups: Vec<ApartGroup>,
     /// Hosts with tasks from which the request stays apart; sorted by id if more than 64.
     pub occupied_hosts: Vec<HostId>,
     /// Racks with such tasks; sorted by id if more than 64.
     pub occupied_racks: Vec<DomainId>,
     /// True if the request stays apart from the tasks of other jobs, whether any of them runs or not.
     pub avoids_jobs: bool,
+}
+
+/// Most tasks in all groups of a request that stay apart; the checks of each host take time in proportion.
+pub const MOST_GROUPED: usize = 1_000;
+
+/// Tasks of a request of which no two share a host, or a rack.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ApartGroup {
+    /// Positions of the tasks in the request, in ascending order.
+    pub tasks: Vec<u32>,
+    /// Level at which they are apart.
+    pub level: Apart,
+}
+
+impl ApartGroup {
+    /// True if the group has this task.
+    pub(crate) fn has(&self, task: u32) -> bool {
+        self.tasks.binary_search(&task).is_ok()
+    }
 }
 
 /// Accepted values of labels, by key.
@@ -55,6 +76,16 @@ pub enum Apart {
     Host,
     /// No two tasks are in one rack.
     Rack,
+}
+
+impl Apart {
+    /// True if two hosts are in one place of this level.
+    pub(crate) fn is_same(self, fabric: &Fabric, one: HostId, other: HostId) -> bool {
+        match self {
+            Apart::Host => one == other,
+            Apart::Rack => fabric.rack_of(one) == fabric.rack_of(other),
+        }
+    }
 }
 
 impl Constraints {
@@ -143,12 +174,15 @@ impl Constraints {
     }
 
     /// True if two tasks of the request must not be on these two hosts.
-    pub(crate) fn are_too_close(&self, fabric: &Fabric, one: HostId, other: HostId) -> bool {
-        match self.apart {
-            None => false,
-            Some(Apart::Host) => one == other,
-            Some(Apart::Rack) => fabric.rack_of(one) == fabric.rack_of(other),
-        }
+    pub(crate) fn are_too_close(
+        &self,
+        fabric: &Fabric,
+        (task, host): (u32, HostId),
+        (other, other_host): (u32, HostId),
+    ) -> bool {
+        let groups = self.apart_groups.iter().filter(|group| group.has(task) && group.has(other));
+        let levels = groups.map(|group| group.level).chain(self.apart);
+        { levels }.any(|level| level.is_same(fabric, host, other_host))
     }
 
     /// True if a host has a device of the required type of storage.

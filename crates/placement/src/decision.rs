@@ -229,6 +229,19 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// The refusal as text, with the names of tasks instead of their positions.
+    pub fn with_task_names(&self, names: &[impl AsRef<str>]) -> String {
+        match self {
+            Refusal::NoHost { task, .. } => {
+                let name = names[*task as usize].as_ref();
+                self.to_string().replacen(&format!("task {task} "), &format!("task {name} "), 1)
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -25,7 +25,7 @@ pub mod replicas;
 pub mod tasks;
 mod ties;
 
-pub use constraints::{Apart, Constraint, Constraints, LabelValues};
+pub use constraints::{Apart, ApartGroup, Constraint, Constraints, LabelValues};
 pub use decision::{
     Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };

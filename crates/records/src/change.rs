@@ -37,7 +37,7 @@ pub enum Change {
     Period(Arc<Period>),
     /// Names of the links of a version of the cluster, in order of ids.
     LinkNames(ClusterVersion, Arc<[String]>),
-    /// A comparison of a decision is known.
+    /// A comparison or a re-evaluation of a decision is known.
     Compared(Arc<DecisionRecord>),
     /// A reserved decision was confirmed.
     Confirmed(Arc<DecisionRecord>),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use leeward_engine::Comparison;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{EntryId, Epoch};
+use leeward_placement::tasks::ReevaluationRecord;
 use leeward_placement::{Decision, Note, PathLoad, Reason, Verdict};
 use leeward_slo::online::{Grant, GrantedStage};
 use schemars::JsonSchema;
@@ -105,6 +106,9 @@ pub struct DecisionDetails {
     /// Time at which the decision ends unless it is confirmed; `None` if it needs no confirmation, or has it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "plain")]
     pub reserved_until: Option<Nanos>,
+    /// Last re-evaluation of the hosts; `None` before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reevaluation: Option<ReevaluationRecord>,
     /// Digest of the request if it had a client or a key. `None` also in decisions of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
@@ -309,6 +313,7 @@ impl DecisionDetails {
             note: None,
             why: Vec::new(),
             promise: None,
+            reevaluation: None,
             reserved_until: None,
             digest: None,
         }
@@ -347,6 +352,7 @@ impl DecisionDetails {
             note: decision.basis.note.map(|note| Note::text(note).to_owned()),
             why: decision.why.iter().map(|considered| Reason::of(fabric, considered)).collect(),
             promise: None,
+            reevaluation: None,
             reserved_until: None,
             digest: None,
         }

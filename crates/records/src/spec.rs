@@ -6,7 +6,7 @@ use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
 pub use leeward_placement::replicas::ReplicasSpec;
 use leeward_placement::tasks::{App, AppRequest, Class, Task, Traffic, Transfer};
-use leeward_placement::{Apart, Constraints, JobId, LabelValues};
+use leeward_placement::{Apart, ApartGroup, Constraints, JobId, LabelValues};
 use leeward_slo::online;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -187,6 +187,9 @@ pub struct TasksSpec {
     /// Level at which the tasks of the job are apart; null if they may share hosts and racks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Apart>,
+    /// Groups of tasks that stay apart from each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart_groups: Vec<ApartGroup>,
     /// Level at which the tasks are apart from those of other jobs, by job.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub apart_from: BTreeMap<String, Apart>,
@@ -288,6 +291,7 @@ impl TasksSpec {
             tasks: app.names.iter().zip(&app.request.tasks).map(task).collect(),
             transfers: app.request.transfers.iter().map(transfer).collect(),
             tags,
+            apart_groups: app.request.constraints.apart_groups.clone(),
             ..TasksSpec::default()
         }
     }
@@ -322,6 +326,7 @@ impl TasksSpec {
             excluded_hosts,
             excluded_domains,
             apart,
+            apart_groups: self.apart_groups.clone(),
             avoids_jobs,
             ..Constraints::default()
         };

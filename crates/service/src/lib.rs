@@ -19,7 +19,8 @@ pub use self::actor::{
     Access, AnswerDryRun, AnswerMigration, Changed, Channels, Closed, CommitmentDryRun, Confirm,
     ConfirmDryRun, DryRun, GetDecision, GetHolding, GetHotLinks, GetModes, GetRack, GetWorkload, Handle,
     HistoryBuckets, LeaderState, ListWorkloads, Maker, Method, NewCluster, OpenError, Operation, ReadError,
-    Release, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch, StoreLookup, VersionConflict, WhatIf,
+    ReevaluateDryRun, Release, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch, StoreLookup,
+    VersionConflict, WhatIf,
 };
 pub use self::background::in_background;
 pub use self::core::{
@@ -29,7 +30,7 @@ pub use self::core::{
     InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, KnownReading, Limits, LinkState,
     MigrationAnswer, MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo,
     Placed, Placement, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reading,
-    ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests, Reservation,
+    Reevaluate, ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests, Reservation,
     ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState,
     TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };

@@ -162,6 +162,7 @@ def _invalid_field(document: Any) -> str | None:
         "request": (dict, NoneType),
         "limit": (dict, NoneType),
         "promise": (dict, NoneType),
+        "reevaluation": (dict, NoneType),
         "telemetry_age_s": (int, float, NoneType),
     }
     for field, kind in kinds.items():
@@ -212,6 +213,8 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
         age = decision["telemetry_age_s"]
         text = "none was used" if age is None else f"{time_text(age)} old at the decision"
         lines.append(("telemetry", text))
+    if again := decision.get("reevaluation"):
+        lines.append(("again", f"{'move' if again['worth_it'] else 'stay'}: {again['reason']}"))
     if decision.get("released"):
         lines.append(("released", decision["released"]))
     elif decision.get("expires"):

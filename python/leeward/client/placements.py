@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack, cast
 
+from leeward._quantities import read_move_cost
 from leeward.client.alone import ALONE, Request
 from leeward.client.base import ClientBase
 from leeward.client.http import dry_run_query, part, time_text
@@ -306,6 +307,42 @@ class PlacementMethods(ClientBase):
         """
         path = f"/v1/decisions/{part(decision)}/confirm"
         return cast(Decision, self._http.ask("POST", path, dry_run_query(dry_run)).body)
+
+    def reevaluate(
+        self,
+        decision: str,
+        *,
+        remaining: Sequence[Mapping[str, Any]] | None = None,
+        move_cost: str | float | None = None,
+        margin: float = 0.1,
+        dry_run: bool = False,
+    ) -> Decision:
+        """Decides if the tasks of a running app should move, and moves them if this is worth the cost.
+
+        Args:
+            decision: Id of the decision that placed the app.
+            remaining: Transfers that are left, each with `from`, `to` (names of tasks) and `bytes` (a size
+                with its unit); by default all transfers of the app.
+            move_cost: A size: the state that each task which moves carries. Or a time, or a number of
+                seconds: the app stands still for it. By default each task carries its memory.
+            margin: Share of the remaining time that the moves must save, their cost included: 0 to 1.
+            dry_run: True to decide without a move.
+
+        Returns:
+            The decision; its `reevaluation` has the moves, the forecasts and the reason.
+
+        Raises:
+            RefusedError: The decision has ended.
+            ProblemError: The service refuses.
+        """
+        body: dict[str, Any] = {"margin": margin}
+        if remaining is not None:
+            body["remaining"] = [dict(transfer) for transfer in remaining]
+        if move_cost is not None:
+            pause_s, state = read_move_cost(move_cost)
+            body |= {"pause": f"{pause_s:f}s", "state": f"{state}B"}
+        path = f"/v1/decisions/{part(decision)}/reevaluate"
+        return cast(Decision, self._http.ask("POST", path, dry_run_query(dry_run), body).body)
 
     def release(self, decision: str, *, dry_run: bool = False) -> Decision:
         """Ends the work of a decision, which stops counting. A second release changes nothing.

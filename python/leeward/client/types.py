@@ -57,6 +57,21 @@ class Alone(TypedDict):
     snapshot_age_s: float | None
 
 
+TaskMove = TypedDict("TaskMove", {"task": str, "from": str, "to": str})
+
+
+class Reevaluation(TypedDict):
+    """Last re-evaluation of the hosts of a running app. Times are forecasts in seconds; None if never."""
+
+    moves: list[TaskMove]
+    before_s: float | None
+    after_s: float | None
+    gain_s: float | None
+    cost_s: float | None
+    worth_it: bool
+    reason: str
+
+
 class Decision(TypedDict):
     """Placement of work, with reasons. Only an outage decision has `fallback`, and its `racks` are empty."""
 
@@ -75,6 +90,7 @@ class Decision(TypedDict):
     telemetry_age_s: float | None
     note: str | None
     why: list[Reason]
+    reevaluation: NotRequired[Reevaluation]
     promise: NotRequired[dict[str, Any]]
     client: str | None
     sequence: int | None

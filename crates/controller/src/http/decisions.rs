@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use leeward_ledger::Epoch;
 use leeward_placement::Reason;
+use leeward_placement::tasks::ReevaluationRecord;
 use leeward_records::schema::{Id, Name, Reference, Time};
 use leeward_records::{Beside, Caller, Clock, DecisionId, DecisionRecord, Limit, Mode, PlacementSpec};
 use leeward_service::{Confirm, ConfirmDryRun, DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
@@ -19,7 +20,7 @@ use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Kind;
-use super::state::{ApiResult, NamePath, Params, SharedState};
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A decision.
 #[derive(Serialize, JsonSchema)]
@@ -59,6 +60,9 @@ pub struct Decision<'a> {
     note: Option<Cow<'a, str>>,
     /// Candidates level by level, each with its verdict.
     why: &'a [Reason],
+    /// Last re-evaluation of the hosts of an app; only after one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reevaluation: Option<&'a ReevaluationRecord>,
     /// Current guarantee of the workload; only in decisions about workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     promise: Option<&'a Grant>,
@@ -115,6 +119,7 @@ impl<'a> Decision<'a> {
             telemetry_age_s: record.age().map(|age| age.as_secs_f64()),
             note: details.note.as_deref().map(Cow::Borrowed),
             why: &details.why,
+            reevaluation: details.reevaluation.as_ref(),
             promise: details.promise.as_ref(),
             client,
             sequence,
@@ -127,6 +132,11 @@ impl<'a> Decision<'a> {
             beside: details.beside.as_ref(),
             dry_run: false,
         }
+    }
+
+    /// Response with a decision, or with what a dry run would make of it.
+    pub fn answer(record: &DecisionRecord, app: &AppState, DryRunQuery { dry_run }: DryRunQuery) -> Response {
+        Json(Decision { dry_run, ..Decision::of(record, &app.clock) }).into_response()
     }
 
     /// The decision as the answer to a dry run.
@@ -150,7 +160,7 @@ pub async fn what_if(
     Body(body): Body<WhatIfBody>,
 ) -> ApiResult {
     let query = WhatIf { id: number(&id)?, policy: body.policy };
-    let WhatIfResult { record, refusal } = app.call(|_| Ok(query.clone())).await?;
+    let WhatIfResult { record, refusal, .. } = app.call(|_| Ok(query.clone())).await?;
     let mut decision = Decision::of(&record, &app.clock);
     if let Some(refusal) = refusal {
         decision.note = Some(refusal_text(&refusal, &app.clock).into());
@@ -175,12 +185,11 @@ pub async fn release(
     Params(Query(query)): Params<Query<DryRunQuery>>,
 ) -> ApiResult {
     let id = number(&id)?;
-    if query.dry_run {
-        let record = app.call(|_| Ok(GetDecision(id))).await?;
-        return Ok(Json(Decision::of(&record, &app.clock).in_dry_run()).into_response());
-    }
-    let record = app.call(|_| Ok(Release(id))).await?;
-    Ok(Json(Decision::of(&record, &app.clock)).into_response())
+    let record = match query.dry_run {
+        true => app.call(|_| Ok(GetDecision(id))).await?,
+        false => app.call(|_| Ok(Release(id))).await?,
+    };
+    Ok(Decision::answer(&record, &app, query))
 }
 
 /// Confirms a reserved decision.
@@ -190,12 +199,11 @@ pub async fn confirm(
     Params(Query(query)): Params<Query<DryRunQuery>>,
 ) -> ApiResult {
     let id = number(&id)?;
-    if query.dry_run {
-        let record = app.call(|_| Ok(ConfirmDryRun(id))).await?;
-        return Ok(Json(Decision::of(&record, &app.clock).in_dry_run()).into_response());
-    }
-    let record = app.call(|_| Ok(Confirm(id))).await?;
-    Ok(Json(Decision::of(&record, &app.clock)).into_response())
+    let record = match query.dry_run {
+        true => app.call(|_| Ok(ConfirmDryRun(id))).await?,
+        false => app.call(|_| Ok(Confirm(id))).await?,
+    };
+    Ok(Decision::answer(&record, &app, query))
 }
 
 /// Filter and page of a list of decisions.

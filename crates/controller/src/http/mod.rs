@@ -29,6 +29,7 @@ mod place;
 mod policies;
 mod probes;
 mod problem;
+mod reevaluations;
 mod reload;
 mod reports;
 mod score;

@@ -414,7 +414,7 @@ fn inside(field: &str, error: InputError) -> Problem {
 /// # Errors
 /// [`Problem`] for an invalid or rejected request.
 pub(super) async fn dry_run(app: &AppState, placement: &Placement) -> Result<Arc<DecisionRecord>, Problem> {
-    let WhatIfResult { record, refusal } = app.call(|_| Ok(DryRun(placement.clone()))).await?;
+    let WhatIfResult { record, refusal, .. } = app.call(|_| Ok(DryRun(placement.clone()))).await?;
     let rejected = match refusal {
         Some(refusal) => PlaceError::Rejected(refusal),
         None if record.details.hosts.is_empty() => {

@@ -1,14 +1,15 @@
 //! Re-placement of apps by the engine: ledger and pool are as if the app had been on its new hosts from the start.
 
-use leeward_engine::{Engine, Input, Policies, Reevaluation, Ruling};
+use leeward_engine::{Engine, Input, Policies, Reevaluation, Ruling, SnapshotScope};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::Scratch;
+use leeward_ledger::{Owner, OwnerKind, Scratch};
 use leeward_placement::tasks::{AppRequest, Task, Transfer, Worth};
 use leeward_placement::{Explain, JobId, Refusal, tasks};
 use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 
-const WORTH: Worth = Worth { pause: Nanos(1_000_000_000), margin: 0.1 };
+const APP: Owner = Owner { kind: OwnerKind::App, id: 1 };
+const WORTH: Worth = Worth { pause: Nanos(1_000_000_000), state: None, margin: 0.1 };
 
 /// Policies that random runs leave out. The proactive policies refuse apps on a mesh, which has no links of racks. The
 /// exact policy solves a program for each decision.
@@ -60,6 +61,23 @@ fn an_app_that_is_not_running_is_not_moved() {
     assert_eq!(stays.placed, None);
 }
 
+#[test]
+fn an_app_stays_if_a_host_closed_after_the_re_evaluation() {
+    let mut engine = engine("leeward");
+    let request = app(1, &[(0, 1, 1000), (0, 2, 1000)]);
+    let hosts = place(&mut engine, 1, request.clone()).expect("enough room");
+    let link = engine.ledger().fabric().egress(hosts[0]).expect("a hose");
+    engine.handle(Nanos(2), Input::SetCapacity(link, Load(1_000_000)), &mut Vec::new());
+    let again = engine.consider_again(Nanos(2), &request, &WORTH).expect("enough room").expect("it runs");
+    assert!(again.is_worth(WORTH.margin), "{again:?}");
+    let moved = again.decision.choice.iter().zip(&hosts).find(|(next, current)| next != current);
+    let (&next, _) = moved.expect("a task leaves its host");
+    engine.handle(Nanos(3), Input::Drain(next, true), &mut Vec::new());
+    let before = cpus_and_flows(&engine, 3);
+    assert_eq!(engine.commit_again(Nanos(3), &request, again.decision, &mut Vec::new()), None);
+    assert_eq!(cpus_and_flows(&engine, 3), before);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -69,7 +87,8 @@ proptest! {
         policy in prop::sample::select(
             tasks::REGISTRY.names().filter(|name| !EXCLUDED.contains(name)).collect::<Vec<_>>()
         ),
-        changes in prop::collection::vec((0_u32..6, 0_i64..800), 1..8), other in any::<bool>(),
+        changes in prop::collection::vec((0_u32..6, 0_i64..800), 1..8),
+        other in any::<bool>(), by_snapshot in any::<bool>(),
     ) {
         let mut engine = engine(policy);
         let empty = cpus_and_flows(&engine, 0);
@@ -83,12 +102,26 @@ proptest! {
             let link = engine.ledger().fabric().egress(HostId(host)).expect("a hose");
             engine.handle(Nanos(at), Input::SetCapacity(link, Load(mbps * 1_000_000)), &mut Vec::new());
             let before = cpus_and_flows(&engine, at);
-            let reevaluation = reevaluate(&mut engine, at, request.clone()).expect("its own hosts have room");
-            match reevaluation.placed {
+            let considered = engine.consider_again(Nanos(at), &request, &WORTH).expect("its own hosts have room");
+            let considered = considered.expect("the app runs");
+            prop_assert_eq!(&cpus_and_flows(&engine, at), &before);
+            let scope = SnapshotScope { job: Some(JobId(1)), without: Some(APP) };
+            let on_snapshot = engine.snapshot(scope).consider_again(&request, &hosts, &WORTH).expect("a placement");
+            prop_assert_eq!(&on_snapshot, &considered);
+            let placed = if by_snapshot {
+                let decision = on_snapshot.decision;
+                considered.is_worth(WORTH.margin).then(|| {
+                    let placed = engine.commit_again(Nanos(at), &request, decision, &mut Vec::new());
+                    placed.expect("the hosts have room")
+                })
+            } else {
+                reevaluate(&mut engine, at, request.clone()).expect("its own hosts have room").placed
+            };
+            match placed {
                 None => prop_assert_eq!(cpus_and_flows(&engine, at), before),
                 Some(placed) => {
-                    let Reevaluation { stays, moves, cost, .. } = reevaluation;
-                    prop_assert!(cost + moves < (1.0 - WORTH.margin) * stays);
+                    prop_assert!(considered.cost + considered.moves < (1.0 - WORTH.margin) * considered.stays);
+                    prop_assert_eq!(&placed.decision.choice, &considered.decision.choice);
                     hosts = placed.decision.choice;
                     for (index, &host) in (0..).zip(&hosts) {
                         let task = leeward_placement::tasks::TaskId { app: 1, index };

@@ -16,6 +16,6 @@ pub struct App {
     pub name: String,
     /// Names of its tasks, in the order of the request.
     pub names: Vec<String>,
-    /// The request, with id and job 0 and without constraints.
+    /// The request, with id and job 0; its only constraints are groups of tasks that stay apart.
     pub request: AppRequest,
 }

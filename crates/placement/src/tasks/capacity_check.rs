@@ -80,6 +80,9 @@ impl<'a> CapacityCheck<'a> {
         {
             return Some(Constraint::Apart);
         }
+        if self.has_close_peer(host, tasks) {
+            return Some(Constraint::Apart);
+        }
         let (mut cpus, mut memory) = self.taken(host);
         for task in tasks.iter().map(|&task| self.task(task)) {
             cpus.0 = cpus.0.saturating_add(task.cpus.0);
@@ -106,8 +109,20 @@ impl<'a> CapacityCheck<'a> {
     }
 
     /// True if two tasks of the request must not be on these two hosts.
-    pub fn are_too_close(&self, one: HostId, other: HostId) -> bool {
+    pub fn are_too_close(&self, one: (u32, HostId), other: (u32, HostId)) -> bool {
         self.request.constraints.are_too_close(self.pool.fabric(), one, other)
+    }
+
+    /// True if a group keeps one of these tasks apart from another of them, or from a placed task near the host.
+    fn has_close_peer(&self, host: HostId, tasks: &[u32]) -> bool {
+        let fabric = self.pool.fabric();
+        self.request.constraints.apart_groups.iter().any(|group| {
+            let near = |peer: &u32| {
+                self.placed[*peer as usize].is_some_and(|at| group.level.is_same(fabric, at, host))
+            };
+            let members = tasks.iter().filter(|&&task| group.has(task)).count();
+            members > 1 || members == 1 && group.tasks.iter().any(|peer| !tasks.contains(peer) && near(peer))
+        })
     }
 
     /// Host or rack that has at most one task of the request; `None` if its tasks need not be apart.

@@ -202,7 +202,7 @@ impl Search<'_, '_> {
             if best.is_some_and(|(most, _)| bound <= most) {
                 continue;
             }
-            let too_close = |receiver| self.capacity.are_too_close(sender, receiver);
+            let too_close = |receiver| self.capacity.are_too_close((from, sender), (to, receiver));
             for &receiver in receivers.iter().filter(|&&to| to != sender && !too_close(to)) {
                 let rate = self.rates.between(sender, receiver);
                 if best.is_none_or(|(most, _)| rate > most) {

@@ -263,9 +263,18 @@ impl Model {
         }
     }
 
-    /// Constrains every host, or every rack, to one task, if the tasks are apart.
+    /// Constrains every host, or every rack, to one of the tasks that are apart.
     fn keep_apart(&mut self, request: &AppRequest, context: &Context<'_, '_>) {
-        let Some(apart) = request.constraints.apart else { return };
+        if let Some(apart) = request.constraints.apart {
+            let all: Vec<u32> = (0..request.tasks.len() as u32).collect();
+            self.keep_group_apart(&all, apart, context);
+        }
+        for group in &request.constraints.apart_groups {
+            self.keep_group_apart(&group.tasks, group.level, context);
+        }
+    }
+
+    fn keep_group_apart(&mut self, tasks: &[u32], apart: Apart, context: &Context<'_, '_>) {
         let fabric = context.pool.fabric();
         let mut places = BTreeMap::<u32, Vec<usize>>::new();
         for (index, &host) in self.hosts.iter().enumerate() {
@@ -276,7 +285,8 @@ impl Model {
             places.entry(place).or_default().push(index);
         }
         for indices in places.into_values() {
-            let on = self.on.iter().flat_map(|places| indices.iter().map(move |&index| (places[index], 1.0)));
+            let on = tasks.iter().map(|&task| &self.on[task as usize]);
+            let on = on.flat_map(|places| indices.iter().map(move |&index| (places[index], 1.0)));
             let terms: Vec<_> = on.collect();
             self.program.constrain(f64::NEG_INFINITY..=1.0, &terms);
         }

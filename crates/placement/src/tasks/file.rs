@@ -1,6 +1,6 @@
 //! App files: tasks and their traffic matrix. `read` returns a request and the names of its tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt, one_line, read_json, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Bytes, Cpus};
@@ -9,6 +9,8 @@ use serde::Deserialize;
 
 use super::app::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Class, Task, Traffic, Transfer, matrix};
+use crate::constraints::MOST_GROUPED;
+use crate::{Apart, ApartGroup, Constraints};
 
 /// An app: tasks, and the traffic between them.
 #[derive(Deserialize, JsonSchema)]
@@ -24,8 +26,28 @@ pub struct AppFile {
     #[serde(default)]
     #[schemars(with = "Vec<TransferFile>")]
     pub transfers: Vec<Spanned<TransferFile>>,
+    /// Groups of tasks that stay apart.
+    #[serde(default)]
+    #[schemars(with = "Vec<ApartFile>")]
+    pub apart: Vec<Spanned<ApartFile>>,
     /// CSV file with a square matrix of bytes, without a header: a row and a column for each task, in their order.
     pub matrix: Option<String>,
+}
+
+/// Tasks of which no two share a host, or a rack.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApartFile {
+    /// Names of the tasks; a name with a `count` means each of its tasks.
+    #[schemars(length(min = 1))]
+    pub tasks: Vec<String>,
+    /// `host` or `rack`. Default `host`.
+    #[serde(default = "host")]
+    pub level: Apart,
+}
+
+fn host() -> Apart {
+    Apart::Host
 }
 
 /// A task, or `count` identical tasks.
@@ -153,8 +175,9 @@ impl<'a> Reader<'a> {
             Some(matrix) => matrix::read(matrix, files, Some(self.tasks.len()))?.1,
             None => self.transfers(&file.transfers)?,
         };
+        let constraints = Constraints { apart_groups: self.apart(&file.apart)?, ..Constraints::default() };
         let name = file.name.unwrap_or_else(|| "app".into());
-        let request = AppRequest { tasks: self.tasks, transfers, ..AppRequest::default() };
+        let request = AppRequest { tasks: self.tasks, transfers, constraints, ..AppRequest::default() };
         Ok(App { name, names: self.names, request })
     }
 
@@ -190,6 +213,30 @@ impl<'a> Reader<'a> {
             }
         }
         Ok(())
+    }
+
+    fn apart(&self, items: &[Spanned<ApartFile>]) -> Result<Vec<ApartGroup>, InputError> {
+        let (mut groups, mut grouped) = (Vec::new(), 0);
+        for (at, item) in items.iter().enumerate() {
+            let invalid = |message: String| {
+                let error = InputError::new(self.path, message).in_field(format!("apart[{at}].tasks"));
+                error.at(item)
+            };
+            let mut tasks = BTreeSet::new();
+            for name in &item.value.tasks {
+                let unknown = || invalid(format!("`{}`: no task has this name", excerpt(name)));
+                tasks.extend(self.groups.get(name).ok_or_else(unknown)?.clone());
+            }
+            grouped += tasks.len();
+            if tasks.len() < 2 {
+                return Err(invalid("one task: expected at least two".into()));
+            }
+            if grouped > MOST_GROUPED {
+                return Err(invalid(format!("expected at most {MOST_GROUPED} tasks in all groups")));
+            }
+            groups.push(ApartGroup { tasks: tasks.into_iter().collect(), level: item.value.level });
+        }
+        Ok(groups)
     }
 
     fn transfers(&self, items: &[Spanned<TransferFile>]) -> Result<Vec<Transfer>, InputError> {

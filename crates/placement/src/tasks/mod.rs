@@ -42,7 +42,7 @@ pub use gain::{Gain, Use};
 pub use given::{given, objections};
 pub use leeward::{Leeward, LeewardSettings};
 pub use policy::{HostRating, Peer, TaskPolicy};
-pub use reevaluate::{Alternative, Worth, reevaluate};
+pub use reevaluate::{Alternative, ReevaluationRecord, TaskMove, Worth, reevaluate};
 pub use score::Balance;
 pub(crate) use score::rack_links;
 pub(crate) use transaction::streams;

@@ -212,9 +212,10 @@ impl<'a, 'l> Search<'a, 'l> {
     /// True if a host has room for a task after the task `leaving` has left the host, and the task is apart from others.
     fn fits(&self, task: u32, host: HostId, leaving: Option<u32>) -> bool {
         let constraints = &self.request.constraints;
-        if constraints.apart.is_some() {
-            let others = (0..).zip(&self.hosts).filter(|&(other, _)| other != task && Some(other) != leaving);
-            if { others }.any(|(_, &other)| constraints.are_too_close(self.fabric, other, host)) {
+        if constraints.apart.is_some() || constraints.apart_groups.iter().any(|group| group.has(task)) {
+            let others = (0..).zip(self.hosts.iter().copied());
+            let others = others.filter(|&(other, _)| other != task && Some(other) != leaving);
+            if { others }.any(|other| constraints.are_too_close(self.fabric, (task, host), other)) {
                 return false;
             }
         }

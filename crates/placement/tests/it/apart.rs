@@ -7,7 +7,7 @@ use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
 use leeward_ledger::Scratch;
 use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Transfer};
 use leeward_placement::{
-    Apart, Constraint, Constraints, Context, Explain, JobId, LabelValues, Pool, Refusal,
+    Apart, ApartGroup, Constraint, Constraints, Context, Explain, JobId, LabelValues, Pool, Refusal,
 };
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
@@ -64,6 +64,76 @@ proptest! {
                 Err(refusal) => {
                     prop_assert!(racks && count > 4, "{}: {}", registration.name, refusal);
                 }
+            }
+        }
+    }
+}
+
+/// True if the hosts have room for these tasks of a processor, and the groups of the request are apart.
+fn obeys(world: &World, request: &AppRequest, hosts: &[HostId]) -> bool {
+    let tasks_on = |host: HostId| hosts.iter().filter(|&&at| at == host).count();
+    let has_room = hosts.iter().all(|&host| tasks_on(host) <= 2);
+    let is_apart = |group: &ApartGroup| {
+        let place = |&task: &u32| {
+            let host = hosts[task as usize];
+            if group.level == Apart::Rack { world.fabric.rack_of(host).0 } else { host.0 }
+        };
+        group.tasks.iter().map(place).collect::<BTreeSet<u32>>().len() == group.tasks.len()
+    };
+    has_room && request.constraints.apart_groups.iter().all(is_apart)
+}
+
+/// Least completion time of all placements that obey the constraints; `None` if there is none.
+fn best_seconds(world: &World, request: &AppRequest) -> Option<f64> {
+    let (count, hosts) = (request.tasks.len() as u32, world.fabric.host_count());
+    let mut scratch = Scratch::default();
+    let view = &world.ledger.view(NOW, &mut scratch);
+    let placement = |number: usize| -> Assignment {
+        (0..count).map(|task| HostId((number / hosts.pow(task) % hosts) as u32)).collect()
+    };
+    let all = (0..hosts.pow(count)).map(placement).filter(|hosts| obeys(world, request, hosts));
+    let seconds = |hosts: Assignment| {
+        tasks::completion(view, &request.transfers, &hosts, tasks::Estimate::default()).seconds
+    };
+    all.map(seconds).min_by(f64::total_cmp)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Every policy keeps groups apart, and the exact policy finds the best placement that does.
+    #[test]
+    fn groups_are_apart_under_every_policy(
+        count in 2_usize..5,
+        transfers in prop::collection::btree_map((0_u32..4, 0_u32..4), 1_u64..100, 0..5),
+        groups in prop::collection::vec((prop::collection::btree_set(0_u32..4, 2..4), any::<bool>()), 1..3),
+    ) {
+        let mut world = World::new("{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2, cpus: 2}");
+        world.report(|_| 0.1);
+        let is_task = |&task: &u32| (task as usize) < count;
+        let group = |(tasks, racks): (BTreeSet<u32>, bool)| ApartGroup {
+            tasks: tasks.into_iter().filter(is_task).collect(),
+            level: if racks { Apart::Rack } else { Apart::Host },
+        };
+        let apart_groups = groups.into_iter().map(group).collect();
+        let mut request = app(count, false, Constraints { apart_groups, ..Constraints::default() });
+        let pairs = transfers.into_iter().filter(|((from, to), _)| from != to && is_task(from) && is_task(to));
+        request.transfers =
+            pairs.map(|((from, to), mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) }).collect();
+        let best = best_seconds(&world, &request);
+        for registration in tasks::REGISTRY {
+            let placed = place(&world, registration.name, &request);
+            if let Ok(hosts) = &placed {
+                prop_assert!(obeys(&world, &request, hosts), "{}: {hosts:?}", registration.name);
+            }
+            if registration.name == "choreo-exact" {
+                prop_assert_eq!(placed.is_ok(), best.is_some(), "{:?}", placed);
+                let mut scratch = Scratch::default();
+                let view = &world.ledger.view(NOW, &mut scratch);
+                let estimate = tasks::Estimate::default();
+                let seconds = placed.map(|hosts| tasks::completion(view, &request.transfers, &hosts, estimate).seconds);
+                let (found, least) = (seconds.unwrap_or(0.0), best.unwrap_or(0.0));
+                prop_assert!((found - least).abs() <= 1e-6 * least, "{found} s, but {least} s is possible");
             }
         }
     }

@@ -3,13 +3,13 @@
 //! its effects with its declaration.
 
 use leeward_engine::{Availability, Engine, Policies};
-use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
+use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::LedgerSettings;
-use leeward_placement::tasks::{AppRequest, Task};
+use leeward_placement::tasks::{AppRequest, Class, Task, Traffic, Worth};
 use leeward_placement::{Explain, replicas, tasks};
 use leeward_records::{
-    Caller, Change, DecisionId, Migration, MigrationState, Mode, Modes, PlacementSpec, ReplicasSpec,
-    WorkloadSpec,
+    Caller, Change, Classes, DecisionId, Migration, MigrationState, Mode, Modes, PlacementSpec, ReplicasSpec,
+    TaskSpec, TasksSpec, WorkloadSpec,
 };
 use leeward_testing::clusters::{cluster, ledger};
 use serde_json::json;
@@ -18,13 +18,13 @@ use tokio::sync::oneshot;
 use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
     AnswerDryRun, AnswerMigration, CommitmentDryRun, Confirm, ConfirmDryRun, DryRun, GetDecision, GetHolding,
-    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch,
-    WhatIf,
+    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, ReevaluateDryRun, Release, SetFileModes,
+    SetJob, SetOffSwitch, WhatIf,
 };
 use crate::core::{
-    AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery,
-    Limits, MigrationAnswer, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Report,
-    Reservation, Score,
+    AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery, Job,
+    Limits, MigrationAnswer, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Reevaluate,
+    Report, Reservation, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -48,6 +48,8 @@ fn row<O: Operation>(coordinator: &mut Coordinator<Channels>, operation: O) -> R
     let fabric = coordinator.fabric().clone();
     let mut turn = Turn { now: NOW, coordinator, pending: &mut pending, is_leader: true };
     (Call::new(operation, fabric, to).run)(Ok(&mut turn));
+    let jobs: Vec<Job> = turn.coordinator.jobs().collect();
+    jobs.into_iter().for_each(|job| turn.coordinator.finish_job(NOW, job.run()));
     turn.complete();
     drop(reply);
     let (name, changes) = (std::any::type_name::<O>(), coordinator.changes().count() > 0);
@@ -92,7 +94,7 @@ fn workload() -> Placement {
     Placement { spec, caller: Some(Caller::Key("key".into())), lasts: None, reference: None, digest: None }
 }
 
-/// A coordinator with the decisions of a block (0) and of a workload (1), and an advised move (0).
+/// A coordinator with the decisions of a block (0), of a workload (1) and of a task (2), and an advised move (0).
 fn coordinator() -> Coordinator<Channels> {
     let ledger = ledger(&cluster(CLUSTER));
     let policies = Policies {
@@ -123,12 +125,21 @@ fn coordinator() -> Coordinator<Channels> {
     };
     coordinator.follow(NOW, Change::Migration(advised)).expect("the coordinator follows");
     row(&mut coordinator, block());
-    row(&mut coordinator, workload());
-    let job = coordinator.jobs().next().expect("the admission is a job");
-    coordinator.finish_job(NOW, job.run());
-    assert!(coordinator.changes().count() > 0, "the workload is admitted");
-    coordinator.completions().for_each(drop);
+    assert!(row(&mut coordinator, workload()).changes, "the workload is admitted");
+    row(&mut coordinator, task());
     coordinator
+}
+
+fn task() -> Commitment {
+    let classes = Classes::from([Traffic::default(); Class::COUNT]);
+    let (name, cpus, memory) = ("t".to_owned(), Cpus(1000), Bytes(0));
+    let task = TaskSpec { name, cpus, memory, egress: classes, ingress: classes, tolerant: false };
+    let spec = PlacementSpec::Tasks(TasksSpec { tasks: vec![task], ..TasksSpec::default() });
+    Commitment { placement: Placement { spec, ..block() }, hosts: vec!["r0h0".to_owned()], chosen: None }
+}
+
+fn reevaluation() -> Reevaluate {
+    Reevaluate { id: DecisionId(2), remaining: None, worth: Worth::default() }
 }
 
 fn mode_change() -> ModeChange {
@@ -160,12 +171,12 @@ fn rows() -> Vec<Row> {
         row(coordinator, ReadTelemetry { first: 0, most: 9 }),
         row(coordinator, block()),
         row(coordinator, reservation()),
-        row(coordinator, Confirm(DecisionId(3))),
+        row(coordinator, Confirm(DecisionId(4))),
         row(coordinator, ConfirmDryRun(DecisionId(0))),
         row(coordinator, commitment()),
         row(coordinator, CommitmentDryRun(commitment())),
         row(coordinator, DryRun(block())),
-        row(coordinator, Release(DecisionId(2))),
+        row(coordinator, Release(DecisionId(3))),
         row(coordinator, GetDecision(DecisionId(0))),
         row(coordinator, DecisionQuery { limit: 9, ..DecisionQuery::default() }),
         row(coordinator, GetHolding { link: ResourceId(0), limit: 9 }),
@@ -179,6 +190,8 @@ fn rows() -> Vec<Row> {
         row(coordinator, ChooseRead { copies: vec![HostId(0)], reader: None, request: 1 }),
         row(coordinator, ChooseDelete { copies: vec![HostId(0)], count: 1, request: 1 }),
         row(coordinator, WhatIf { id: DecisionId(0), policy: "sinbad".to_owned() }),
+        row(coordinator, reevaluation()),
+        row(coordinator, ReevaluateDryRun(reevaluation())),
         row(coordinator, GetModes),
         row(coordinator, mode_change()),
         row(coordinator, SetFileModes(Modes::all(Mode::Shadow))),
@@ -232,6 +245,8 @@ fn the_accesses_are_those_of_the_table() {
         ("ChooseRead", Compute),
         ("ChooseDelete", Compute),
         ("WhatIf", Compute),
+        ("Reevaluate", Write),
+        ("ReevaluateDryRun", Compute),
         ("GetModes", Read),
         ("ModeChange", Write),
         ("SetFileModes", Write),

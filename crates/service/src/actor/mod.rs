@@ -39,8 +39,8 @@ use self::operation::Call;
 pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLookup};
 pub use self::operations::{
     AnswerDryRun, AnswerMigration, CommitmentDryRun, Confirm, ConfirmDryRun, DryRun, GetDecision, GetHolding,
-    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, Release, SetFileModes, SetJob, SetOffSwitch,
-    WhatIf,
+    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, ReevaluateDryRun, Release, SetFileModes,
+    SetJob, SetOffSwitch, WhatIf,
 };
 pub use self::reading::ReadError;
 use self::reading::ReaderThread;

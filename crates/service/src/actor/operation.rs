@@ -109,6 +109,9 @@ impl Turn<'_> {
                 Completion::Place(to, Ok(DecisionLookup::InMemory(reply))) if self.is_leader => {
                     self.pending.push(Box::new(Persisted { to, reply }));
                 }
+                Completion::WhatIf(to, Ok(reply)) if self.is_leader && reply.is_stored => {
+                    self.pending.push(Box::new(Persisted { to, reply }));
+                }
                 Completion::Place(to, Ok(DecisionLookup::InMemory(reply))) => drop(to.send(Ok(reply))),
                 Completion::Place(to, Ok(DecisionLookup::Evicted(id))) => {
                     self.pending.push(Box::new(EvictedLookup {

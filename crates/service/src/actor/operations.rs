@@ -13,8 +13,8 @@ use crate::core::{
     AnswerError, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError, Coordinator,
     DecisionError, DecisionQuery, HotLinkCause, InvalidReport, MigrationAnswer, MigrationQuery, ModeChange,
     ModesView, NoWorkload, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry,
-    ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs,
-    WhatIfError, WhatIfResult, WorkloadState,
+    Reevaluate, ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece,
+    TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
 };
 
 impl Operation for Report {
@@ -295,6 +295,28 @@ impl Operation for WhatIf {
     const METHOD: Method<Self> = Method::Completed(|coordinator, now, WhatIf { id, policy }, to| {
         coordinator.what_if(now, id, &policy, to)
     });
+}
+
+impl Operation for Reevaluate {
+    type Reply = WhatIfResult;
+    type Error = WhatIfError;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> =
+        Method::Completed(|coordinator, now, query, to| coordinator.reevaluate(now, query, false, to));
+}
+
+/// A re-evaluation that changes nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReevaluateDryRun(pub Reevaluate);
+
+impl Operation for ReevaluateDryRun {
+    type Reply = WhatIfResult;
+    type Error = WhatIfError;
+
+    const ACCESS: Access = Access::Compute;
+    const METHOD: Method<Self> =
+        Method::Completed(|coordinator, now, query, to| coordinator.reevaluate(now, query.0, true, to));
 }
 
 /// Shows the modes.

@@ -10,14 +10,14 @@ use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Epoch, Transaction};
 use leeward_placement::{Pool, Reason};
 use leeward_records::{
-    Beside, Change, DecisionDetails, DecisionId, DecisionRecord, Limit, PlacementSpec, StoredEntry,
+    Beside, Change, DecisionDetails, DecisionId, DecisionRecord, Limit, PlacementSpec, RequestState,
+    StoredEntry,
 };
 use leeward_registry::PolicySpec;
 use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
 
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};
-use super::idempotency::RequestState;
 use super::job::{AdmissionInput, JobKind};
 use super::job_queue::JobQueue;
 use super::{Addresses, Coordinator, Waiting};

@@ -100,6 +100,8 @@ pub enum WhatIfError {
     NotInMemory(DecisionId),
     /// A field of the request is invalid: its name, and the reason.
     Invalid(Option<String>, String),
+    /// The decision has ended; a re-evaluation needs a running app.
+    Ended(DecisionId),
     /// In a dry run: a workload of this name already has a guarantee, by this decision.
     NameTaken(String, DecisionId),
     /// The limit on waiting queries is reached.

@@ -3,9 +3,8 @@
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::CommitError;
-use leeward_records::{Change, DecisionRecord, PlacementSpec, StoredEntry};
+use leeward_records::{Change, DecisionRecord, PlacementSpec, RequestState, StoredEntry};
 
-use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {

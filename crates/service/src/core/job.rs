@@ -8,12 +8,13 @@ use leeward_engine::{Comparison, Decider, EngineSnapshot, Ruling};
 use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_ledger::Epoch;
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
-use leeward_placement::tasks::{self, AppRequest, Assignment};
+use leeward_placement::tasks::{self, AppRequest, Assignment, Worth};
 use leeward_placement::{Decision, PathLoad, Refusal};
 use leeward_records::{DecisionId, DecisionRecord};
 use leeward_registry::{PolicySpec, RegistryError};
 use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
 
+use super::reevaluations::AgainOutput;
 use super::reply::Rated;
 use super::request::Score;
 
@@ -78,6 +79,8 @@ pub(super) enum WhatIfJob {
     Replicas(EngineSnapshot, PolicySpec, ReplicaRequest, WhatIfHosts),
     /// Tasks.
     Tasks(EngineSnapshot, PolicySpec, AppRequest, WhatIfHosts),
+    /// Remaining transfers of tasks that run on these hosts.
+    Again(EngineSnapshot, AppRequest, Vec<HostId>, Worth),
     /// A workload.
     Promise(AdmissionInput),
 }
@@ -158,6 +161,7 @@ pub(super) enum JobOutput {
 pub(super) enum WhatIfOutput {
     Replicas(Result<Decision<Chain>, Refusal>, WhatIfLoads),
     Tasks(Result<Decision<Assignment>, Refusal>, WhatIfLoads),
+    Again(Box<AgainOutput>),
     Promise(Result<Agreement, Rejected>),
     /// The policy's settings are invalid.
     Policy(RegistryError),
@@ -247,6 +251,10 @@ impl WhatIfJob {
                     }
                     Err(error) => WhatIfOutput::Policy(error),
                 }
+            }
+            WhatIfJob::Again(snapshot, request, hosts, worth) => {
+                let result = snapshot.consider_again(&request, &hosts, &worth);
+                WhatIfOutput::Again(Box::new(AgainOutput { request, hosts, result }))
             }
             WhatIfJob::Promise(input) => WhatIfOutput::Promise(input.run()),
         }

@@ -21,7 +21,6 @@ mod evicted;
 mod follow;
 mod hosts;
 mod hot_links;
-mod idempotency;
 mod job;
 mod job_names;
 mod job_queue;
@@ -33,6 +32,7 @@ mod policies;
 mod queries;
 mod readings;
 mod records;
+mod reevaluations;
 mod reply;
 mod report;
 mod request;
@@ -50,7 +50,9 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Input, Output, Ruling};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Epoch, Scratch};
-use leeward_records::{Change, ClusterVersion, DecisionId, Mode, Modes, ModesState};
+use leeward_records::{
+    Change, ClusterVersion, DecisionId, IdempotencyCache, Mode, Modes, ModesState, RequestState,
+};
 
 pub use self::admission::AdmissionPolicies;
 use self::admission::Promises;
@@ -67,7 +69,6 @@ pub use self::error::{
 use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
 use self::hosts::Hosts;
 pub use self::hot_links::{HeavyWork, HotLinkCause};
-use self::idempotency::{IdempotencyCache, RequestState};
 pub use self::job::{Job, JobResult, Queue};
 use self::job_names::JobNames;
 use self::job_queue::{JobQueue, Jobs};
@@ -80,6 +81,7 @@ pub use self::policies::{Configuration, PolicyLabels};
 use self::readings::Readings;
 pub use self::readings::{KnownReading, Reading, Requests};
 use self::records::Records;
+pub use self::reevaluations::Reevaluate;
 pub use self::reply::{
     DecisionLookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState,
     UNKNOWN, WhatIfResult, WorkloadState,

@@ -9,12 +9,13 @@ use leeward_ledger::EntryId;
 use leeward_placement::Refusal;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::AppRequest;
-use leeward_records::{Beside, Caller, Change, DecisionDetails, DecisionId, DecisionRecord, PlacementSpec};
+use leeward_records::{
+    Beside, Caller, Change, DecisionDetails, DecisionId, DecisionRecord, Lookup, PlacementSpec, RequestState,
+};
 
 use super::completion::{Completion, PlaceTo};
 use super::error::{CallError, PlaceError, ReleaseError};
 use super::evicted::ExpiredEntries;
-use super::idempotency::{Lookup, RequestState};
 use super::other_choices::choices;
 use super::reply::{DecisionLookup, Placed};
 use super::request::{Placement, Reservation};

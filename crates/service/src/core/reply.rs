@@ -71,6 +71,8 @@ pub struct WhatIfResult {
     pub record: Arc<DecisionRecord>,
     /// Reason why the policy would refuse the request.
     pub refusal: Option<Refusal>,
+    /// True if the query changed the decision: a re-evaluation that is not a dry run.
+    pub is_stored: bool,
 }
 
 /// Workload with an SLO, and its last reported latency in seconds.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
 use leeward_records::{
-    Caller, Change, ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, State,
-    StoredEntry,
+    Caller, Change, ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, RequestState,
+    State, StoredEntry,
 };
 
-use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use leeward_engine::{Decider, Ruling, SnapshotScope};
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Epoch, Owner, OwnerKind};
+use leeward_placement::tasks::AppRequest;
 use leeward_placement::{Decision, JobId, Refusal, replicas, tasks};
 use leeward_records::{Beside, DecisionDetails, DecisionId, DecisionRecord, LinkLoad, PlacementSpec};
 use leeward_registry::PolicySpec;
@@ -15,6 +16,7 @@ use super::completion::{Completion, ScoreTo, WhatIfTo};
 use super::error::{CallError, ScoreError, WhatIfError};
 use super::job::{JobKind, JobScores, Panicked, WhatIfHosts, WhatIfJob, WhatIfLoads, WhatIfOutput};
 use super::job_names::job_of;
+use super::reevaluations::Again;
 use super::reply::{Rated, Scores, WhatIfResult};
 use super::request::{Placement, Score};
 use super::{Addresses, Coordinator};
@@ -30,11 +32,13 @@ const MAX_COST: u64 = 1_000_000_000;
 /// A what-if query that waits or runs.
 pub(super) struct WhatIf<A: Addresses> {
     /// The decision; in a dry run, the request with its mode and without hosts.
-    record: Arc<DecisionRecord>,
+    pub record: Arc<DecisionRecord>,
     /// True for a dry run: no decision has this id yet.
     is_dry_run: bool,
     policy: PolicySpec,
     epoch: Epoch,
+    /// Set if the query is a re-evaluation.
+    again: Option<Again>,
     /// Address for the reply.
     pub to: WhatIfTo<A>,
 }
@@ -69,7 +73,7 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.push(Completion::Score(to, scores.map_err(CallError::Failed)));
     }
 
-    fn reply_to_what_if(&mut self, to: WhatIfTo<A>, result: Result<WhatIfResult, WhatIfError>) {
+    pub(super) fn reply_to_what_if(&mut self, to: WhatIfTo<A>, result: Result<WhatIfResult, WhatIfError>) {
         self.completions.push(Completion::WhatIf(to, result.map_err(CallError::Failed)));
     }
 
@@ -115,12 +119,21 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         match self.check_what_if(id, policy) {
             Err(error) => self.reply_to_what_if(to, Err(error)),
-            Ok((record, policy)) => {
-                let epoch = Epoch::default();
-                self.what_ifs.push(WhatIf { record, is_dry_run: false, policy, epoch, to });
-                self.start_next_what_if();
-            }
+            Ok((record, policy)) => self.queue_what_if(record, policy, None, to),
         }
+    }
+
+    /// Queues a query about a decision.
+    pub(super) fn queue_what_if(
+        &mut self,
+        record: Arc<DecisionRecord>,
+        policy: PolicySpec,
+        again: Option<Again>,
+        to: WhatIfTo<A>,
+    ) {
+        let epoch = Epoch::default();
+        self.what_ifs.push(WhatIf { record, is_dry_run: false, policy, epoch, again, to });
+        self.start_next_what_if();
     }
 
     /// Decides a request as it would be decided now, and commits nothing: no id, key or sequence number is used. The
@@ -134,7 +147,8 @@ impl<A: Addresses> Coordinator<A> {
         match self.dry_run_query(placement) {
             Err(error) => self.reply_to_what_if(to, Err(error)),
             Ok((record, policy)) => {
-                self.what_ifs.push(WhatIf { record, is_dry_run: true, policy, epoch: Epoch::default(), to });
+                let (epoch, again) = (Epoch::default(), None);
+                self.what_ifs.push(WhatIf { record, is_dry_run: true, policy, epoch, again, to });
                 self.start_next_what_if();
             }
         }
@@ -183,7 +197,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Returns the decision of an id and the parsed policy, if the query is valid and the queue has room for it.
-    fn check_what_if(
+    pub(super) fn check_what_if(
         &mut self,
         id: DecisionId,
         policy: &str,
@@ -243,7 +257,14 @@ impl<A: Addresses> Coordinator<A> {
                 let request = self.tasks_request(tasks, id, job, &hosts.load);
                 let own = Owner { kind: OwnerKind::App, id: id.0 };
                 let snapshot = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
-                WhatIfJob::Tasks(snapshot, policy, request, hosts)
+                match &what_if.again {
+                    None => WhatIfJob::Tasks(snapshot, policy, request, hosts),
+                    Some(_) if hosts.load.is_empty() => return Err(WhatIfError::Ended(id)),
+                    Some(Again { transfers, worth, .. }) => {
+                        let request = AppRequest { transfers: transfers.clone(), ..request };
+                        WhatIfJob::Again(snapshot, request, hosts.load, *worth)
+                    }
+                }
             }
             spec @ (PlacementSpec::Workload(_) | PlacementSpec::Volumes(_)) => {
                 WhatIfJob::Promise(self.admission_input(spec, id, by, policy))
@@ -253,7 +274,13 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Replies to a what-if query.
     pub(super) fn finish_what_if(&mut self, what_if: WhatIf<A>, output: Result<WhatIfOutput, Panicked>) {
-        let WhatIf { record, is_dry_run, policy, epoch, to } = what_if;
+        let output = match (output, what_if.again.clone()) {
+            (Ok(WhatIfOutput::Again(output)), Some(again)) => {
+                return self.finish_reevaluation(what_if, &again, *output);
+            }
+            (output, _) => output,
+        };
+        let WhatIf { record, is_dry_run, policy, epoch, to, .. } = what_if;
         let policy: Arc<str> = policy.label.as_str().into();
         let spec = &record.details.spec;
         let fabric = self.engine.ledger().fabric().clone();
@@ -287,7 +314,7 @@ impl<A: Addresses> Coordinator<A> {
                 let invalid = WhatIfError::Invalid(Some("policy".to_owned()), error.to_string());
                 return self.reply_to_what_if(to, Err(invalid));
             }
-            Err(Panicked) => {
+            Ok(WhatIfOutput::Again(_)) | Err(Panicked) => {
                 return self.reply_to_what_if(to, Err(WhatIfError::Panicked));
             }
         };
@@ -317,7 +344,7 @@ impl<A: Addresses> Coordinator<A> {
         let (caller, expires) =
             if is_dry_run { (record.caller.clone(), record.expires) } else { (None, None) };
         let record = DecisionRecord { id, at, caller, details, entries, expires, released: None };
-        self.reply_to_what_if(to, Ok(WhatIfResult { record: Arc::new(record), refusal }));
+        self.reply_to_what_if(to, Ok(WhatIfResult { record: Arc::new(record), refusal, is_stored: false }));
     }
 
     /// Details of a decision, or the refusal.

@@ -213,7 +213,7 @@ fn a_workload_that_breaks_another_slo_is_rejected_without_effect() {
             _ => panic!("no reply"),
         }
     };
-    let Ok(WhatIfResult { record, refusal: None }) = what_if(&mut coordinator, "compactor") else {
+    let Ok(WhatIfResult { record, refusal: None, .. }) = what_if(&mut coordinator, "compactor") else {
         panic!("a placement")
     };
     assert_eq!(record.details.hosts, packed.details.hosts, "the query leaves out the decision's own load");

@@ -8,7 +8,8 @@ use crate::http::pages::Page;
 use crate::http::table::Content::{self, Json};
 use crate::http::table::{Operation, Subject, of, path, query};
 use crate::http::{
-    batch, commitments, copies, decisions, pages, place, policies, reports, score, search, workloads,
+    batch, commitments, copies, decisions, pages, place, policies, reevaluations, reports, score, search,
+    workloads,
 };
 use leeward_access::Role;
 
@@ -185,6 +186,16 @@ pub(super) const SUBJECT: Subject = Subject {
             body: Some(of::<decisions::WhatIfBody>),
             answers: &[(200, "The hypothetical decision.", Json(of::<decisions::Decision>))],
             handler: || post(decisions::what_if),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/decisions/{id}/reevaluate",
+            role: Some(Role::Place),
+            summary: "Decide if the tasks of a running app should move, and move them if this is worth the cost.",
+            parameters: &[ID, DRY_RUN],
+            body: Some(of::<reevaluations::ReevaluationBody>),
+            answers: &[(200, "The decision with its re-evaluation.", Json(of::<decisions::Decision>))],
+            handler: || post(reevaluations::reevaluate),
         },
         Operation {
             method: Method::POST,

@@ -171,6 +171,9 @@ impl IntoProblem for WhatIfError {
             ),
             WhatIfError::Invalid(field, detail) => invalid(field, detail),
             WhatIfError::NameTaken(name, by) => PlaceError::NameTaken(name, by).problem(clock),
+            WhatIfError::Ended(id) => {
+                Problem::new(REFUSED, format!("decision {id} has ended, so its tasks cannot move"))
+            }
             WhatIfError::Busy => busy(),
             WhatIfError::Panicked => panicked(),
         }

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use leeward_records::{Caller, DecisionId};
+use crate::{Caller, DecisionId};
 
 /// The most recent clients and keys.
 #[derive(Debug)]
-pub(crate) struct IdempotencyCache {
+pub struct IdempotencyCache {
     by_name: BTreeMap<Arc<str>, Client>,
     /// Names of clients by last use.
     by_use: BTreeMap<u64, Arc<str>>,
@@ -32,7 +32,7 @@ struct Client {
 
 /// State of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RequestState {
+pub enum RequestState {
     /// The request waits for its decision, under this id.
     Waits(DecisionId),
     /// The request was decided, under this id.
@@ -43,7 +43,7 @@ pub(crate) enum RequestState {
 
 /// Relation of a request to earlier ones of its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Lookup {
+pub enum Lookup {
     /// A new request.
     New,
     /// The last request of the client, or one with a known key.
