@@ -21,6 +21,7 @@ Examples:
   leeward reproduce sinbad --figure 8,10             two figures
   leeward reproduce sinbad --figure 12 -o json
   leeward reproduce choreo                           placements of apps; as root, also measurements
+  leeward reproduce choreo --lab                     apps that send real bytes, as root
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
@@ -82,6 +83,14 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    lab: Annotated[
+        bool,
+        typer.Option(
+            "--lab",
+            help="Run the figures between kernels of this machine, as root, instead of in the simulator: 10a"
+            " and 10b of choreo.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -102,12 +111,12 @@ def reproduce(
     from leeward_reproduce import perform, results_folder, table
 
     figures = split_list(figure)
-    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
-    folder = out or Path(f"reproduce-{paper}")
+    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", "lab")}
+    folder = out or Path(f"reproduce-{paper}{'-lab' if lab else ''}")
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
-        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon)
+        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, lab)
         print_note(inputs.summary)
-        count = max(perform.runs(paper, figures, seeds), 1)
+        count = max(perform.runs(paper, figures, seeds, lab), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
             report = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
@@ -117,6 +126,7 @@ def reproduce(
                 jobs=jobs,
                 out=folder,
                 horizon=horizon,
+                lab=lab,
                 progress=lambda share: report(0, share),
             )
     records = [asdict(row) for row in rows]

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from leeward.errors import InputError, names, whole_number
 from leeward.simulation import runs_at_once
 from leeward_reproduce import results_folder
+from leeward_reproduce.choreo import lab_figures as choreo_lab
 from leeward_reproduce.choreo import perform as choreo
 from leeward_reproduce.etalon import perform as etalon
 from leeward_reproduce.hotspots import perform as hotspots
@@ -38,6 +39,8 @@ PAPERS: dict[str, Any] = {
     "etalon": etalon,
 }
 """Papers that can be reproduced."""
+LABS: dict[str, Any] = {"choreo": choreo_lab}
+"""Papers with figures that run in a lab on this machine."""
 
 
 def reproduce(
@@ -48,6 +51,7 @@ def reproduce(
     jobs: int | None = None,
     out: str | PathLike[str] | None = None,
     horizon: str | None = None,
+    lab: bool = False,
     progress: Callable[[float], object] | None = None,
 ) -> list[Row]:
     """Measures figures that a paper reports.
@@ -62,20 +66,23 @@ def reproduce(
             same seeds and horizon adds its figures.
         horizon: Length of every run, such as `5min`, for a first look; the notes of rows then say so. By
             default, runs are as long as the paper's.
+        lab: True to run figures between real kernels on this machine, as root, instead of in the simulator.
+            The papers in `LABS` have such figures.
         progress: Called with the completed share of all runs, from several threads.
 
     Raises:
         InputError: The paper, a figure or an argument is invalid; another reproduction writes to `out`; or
             `out` holds other files, or figures with other inputs. Nothing has run in these cases.
     """
-    inputs = check(paper, figures, seeds, jobs, out, horizon)
-    selection = _select(paper, figures)
+    inputs = check(paper, figures, seeds, jobs, out, horizon, lab)
+    module = _module(paper, lab)
+    selection = _select(paper, figures, lab)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         place = Path(folder)
-        rows: list[Row] = PAPERS[paper].make(selection, inputs, jobs, place, out is not None, progress)
+        rows: list[Row] = module.make(selection, inputs, jobs, place, out is not None, progress)
         if out is not None:
             results_folder.write(
-                place, inputs, {name: figure.title for name, figure in PAPERS[paper].FIGURES.items()}, rows
+                place, inputs, {name: figure.title for name, figure in module.FIGURES.items()}, rows
             )
     return rows
 
@@ -87,56 +94,64 @@ def check(
     jobs: int | None,
     out: str | PathLike[str] | None,
     horizon: str | None,
+    lab: bool = False,
 ) -> results_folder.Inputs:
     """Checks the arguments of `reproduce`, and returns the inputs of its rows.
 
     Raises:
         InputError: An argument is invalid.
     """
-    _select(paper, figures)
+    _select(paper, figures, lab)
     whole_number("seeds", seeds, 1)
     runs_at_once(jobs)
     if horizon is not None:
-        PAPERS[paper].check_horizon(horizon)
-    inputs = results_folder.current_inputs(paper, seeds, horizon)
+        _module(paper, lab).check_horizon(horizon)
+    inputs = results_folder.current_inputs(paper, seeds, horizon, lab)
     if out is not None:
         results_folder.read_rows(Path(out), inputs)
     return inputs
 
 
-def runs(paper: str, figures: Sequence[str] | str | None, seeds: int) -> int:
+def runs(paper: str, figures: Sequence[str] | str | None, seeds: int, lab: bool = False) -> int:
     """Number of runs of the figures.
 
     Raises:
         InputError: The paper or a figure is unknown.
     """
-    selection = _select(paper, figures)
-    return int(PAPERS[paper].runs(selection, seeds))
+    selection = _select(paper, figures, lab)
+    return int(_module(paper, lab).runs(selection, seeds))
 
 
-def figure_names(paper: str) -> list[str]:
-    """All names of figures of a paper."""
-    return [*PAPERS[paper].FIGURES, *_aliases(paper)]
+def figure_names(paper: str, lab: bool = False) -> list[str]:
+    """All names of figures of a paper, or of those that run in a lab."""
+    return [*_module(paper, lab).FIGURES, *_aliases(paper, lab)]
 
 
-def _aliases(paper: str) -> Mapping[str, Sequence[str]]:
+def _module(paper: str, lab: bool) -> Any:
+    return LABS[paper] if lab else PAPERS[paper]
+
+
+def _aliases(paper: str, lab: bool) -> Mapping[str, Sequence[str]]:
     """Figures without runs of their own, each with the figures that show it."""
-    return getattr(PAPERS[paper], "ALIASES", {})
+    return getattr(_module(paper, lab), "ALIASES", {})
 
 
-def _select(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, HasTitle]:
+def _select(paper: str, figures: Sequence[str] | str | None, lab: bool = False) -> Mapping[str, HasTitle]:
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
         raise InputError.about("paper", message)
-    by_name: Mapping[str, HasTitle] = PAPERS[paper].FIGURES
+    if lab and paper not in LABS:
+        message = f"`{paper}` has no figures that run in a lab; these papers have: {', '.join(LABS)}"
+        raise InputError.about("lab", message)
+    by_name: Mapping[str, HasTitle] = _module(paper, lab).FIGURES
     needed = None if figures is None else names(figures)
     if needed == []:
         raise InputError.about("figures", "expected at least one")
-    aliases = _aliases(paper)
+    aliases = _aliases(paper, lab)
     if needed is not None:
         for name in needed:
             if name not in by_name and name not in aliases:
-                message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper))}"
+                message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper, lab))}"
                 raise InputError.about("figures", message)
         needed = [figure for name in needed for figure in aliases.get(name, (name,))]
     return {name: by_name[name] for name in by_name if needed is None or name in needed}
