@@ -1,9 +1,10 @@
 """Leeward places work on the sheltered side of the network.
 
 A `Cluster` holds the hosts, racks, pods, links and devices of a cluster file. `simulate` runs policies on a
-scenario. `place_replicas` decides for one block, `place_tasks` for an app, and `migrate` chooses tasks that
-should leave hot racks. `leeward.fluid` simulates flows. A `Client` talks to a controller. Tables are Arrow
-tables. Invalid input raises `InputError`, which names the place and the expected value.
+scenario. `place_replicas` decides for one block, `place_tasks` for an app; `reevaluate` says if a running app
+should move, and `migrate` chooses tasks that should leave hot racks. `leeward.fluid` simulates flows. A
+`Client` talks to a controller. Tables are Arrow tables. Invalid input raises `InputError`, which names the
+place and the expected value.
 
     >>> import leeward
     >>> cluster = leeward.Cluster({"racks": 2, "hosts_per_rack": 4, "nic": "1Gbps", "oversubscription": 4})
@@ -15,7 +16,7 @@ from leeward import fluid
 from leeward._native import Cluster, Run, Scenario, __version__
 from leeward.client import Client, Fallback, ProblemError, RefusedError, UnreachableError
 from leeward.errors import InputError
-from leeward.placement import migrate, place_replicas, place_tasks, policies
+from leeward.placement import migrate, place_replicas, place_tasks, policies, reevaluate
 from leeward.simulation import read_scenario, simulate
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "place_tasks",
     "policies",
     "read_scenario",
+    "reevaluate",
     "simulate",
 ]

@@ -1,19 +1,25 @@
 """Single decisions: hosts for the copies of a block, or for the tasks of an app."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from leeward import _native
 from leeward._age import MAX_AGE, now_and_max_age
+from leeward._quantities import read_bytes, read_seconds
 from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, label_values, names, whole_number
 from leeward.simulation import name_policy
 
 ALL = 65_535
 """Keeps every candidate."""
+LONGEST_PAUSE_S = 1e6
+"""Longest pause of an app that moves."""
 POLICY_KINDS = ("replicas", "tasks", "moves", "coflows", "admission")
 """Kinds of plug-ins that are policies."""
 
@@ -170,9 +176,7 @@ def place_tasks(
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
-    square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
-    if square is not None and square.endswith(".npy"):
-        square = None
+    square = _csv_path(matrix)
     with _errors_name_argument(), _errors_name_file(matrix), name_policy("policy"), hint_fetch():
         return _native.place_tasks(
             network,
@@ -194,6 +198,164 @@ def place_tasks(
             explain=min(explain, ALL),
             clock=wall_clock,
         )
+
+
+@dataclass(frozen=True)
+class Reevaluation:
+    """Answer of `reevaluate`. Times are forecasts in seconds from now; None if a link carries nothing."""
+
+    moves: list[dict[str, str]]
+    """Tasks to move, each with `task`, `from` and `to` (hosts); empty if the app should stay."""
+    before_s: float | None
+    """End of the remaining transfers on the current hosts."""
+    after_s: float | None
+    """End of the remaining transfers on the new hosts, the cost of the moves included."""
+    gain_s: float | None
+    """`before_s` without `after_s`; negative if the moves cost more than they save."""
+    cost_s: float | None
+    """Duration of the moves."""
+    worth_it: bool
+    """True if the app should move."""
+    reason: str
+    """Reason for which the app should move or stay."""
+    app: str
+    """Name of the app."""
+    policy: str
+    """Policy, as given."""
+
+
+def reevaluate(
+    app: str | PathLike[str],
+    cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
+    where: Mapping[str, Any] | str | PathLike[str],
+    *,
+    remaining: str | PathLike[str] | Sequence[Sequence[float]] | Any | None = None,
+    move_cost: str | float | None = None,
+    margin: float = 0.1,
+    policy: str = "leeward",
+    telemetry: str | PathLike[str] | None = None,
+    cross_traffic: str | PathLike[str] | None = None,
+    max_age: str = MAX_AGE,
+    exclude: Sequence[str] | str = (),
+    tags: Sequence[str] | str = (),
+    labels: Mapping[str, str | Sequence[str]] | None = None,
+    apart: str | None = None,
+    seed: int = 1,
+) -> Reevaluation:
+    """Decides if the tasks of a running app should move to other hosts (Choreo, section 2.4).
+
+    The policy places the remaining transfers again, as if the app were absent. The app should move if the
+    moves and the rest of the transfers take less time than the rest on the current hosts, by `margin`.
+
+    Args:
+        app: An app file: tasks and the transfers between them.
+        cluster: A `Cluster`, or anything that `Cluster(...)` takes.
+        where: Current host of each task by its name; or an answer of `place_tasks`; or the path of a file
+            with either, as JSON.
+        remaining: Bytes that each task still has to send to each, as `matrix` of `place_tasks`; by default
+            all bytes of the app.
+        move_cost: A size (`2GiB`): the state that each task which moves carries over the network. Or a time
+            (`30s`, or a number of seconds): the app stands still for it, and tasks carry nothing. By default
+            each task carries its memory.
+        margin: Share of the remaining time that the moves must save, their cost included: 0 to 1.
+        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
+        telemetry: A CSV file with the columns `link` and `load_bps`: loads of links, with the traffic of the
+            app. Links without a line have an unknown load.
+        cross_traffic: A CSV file with the columns `link` and `connections`: the number of connections of
+            others that share a link, without those of the app. They replace those of the cluster.
+        max_age: As in `place_tasks`.
+        exclude: As in `place_tasks`.
+        tags: As in `place_tasks`.
+        labels: As in `place_tasks`.
+        apart: As in `place_tasks`.
+        seed: Seed of tie-breaking.
+
+    Raises:
+        InputError: The cluster, the app, a file or an argument is invalid, or a task has no known host.
+    """
+    whole_number("seed", seed, 0, MOST_SEED)
+    if not 0 <= margin <= 1:
+        raise InputError.about("margin", f"{margin}: expected a share from 0 to 1")
+    network = _native.Cluster(cluster)
+    pause_s, state = _move_cost(move_cost)
+    hosts = _current_hosts(where)
+    wall_clock = now_and_max_age(max_age)
+    square = _csv_path(remaining)
+    with _errors_name_argument(), _errors_name_file(remaining), name_policy("policy"), hint_fetch():
+        answer = _native.reevaluate(
+            network,
+            policy,
+            app,
+            hosts,
+            remaining=None if remaining is None or square is not None else _rows(remaining),
+            square=square,
+            data=data_folder(),
+            pause_s=pause_s,
+            state=state,
+            margin=margin,
+            telemetry=telemetry,
+            cross_traffic=cross_traffic,
+            exclude=names(exclude),
+            tags=names(tags),
+            labels=label_values(labels),
+            apart=apart,
+            seed=seed,
+            clock=wall_clock,
+        )
+    return Reevaluation(**answer)
+
+
+def _move_cost(cost: str | float | None) -> tuple[float, int | None]:
+    """Pause in seconds, and bytes of state of each task; None for its memory."""
+    if cost is None:
+        return 0.0, None
+    if isinstance(cost, str):
+        try:
+            return 0.0, read_bytes("move_cost", cost)
+        except InputError:
+            pass
+        try:
+            seconds = read_seconds("move_cost", cost)
+        except InputError:
+            message = f"`{cost}`: expected a size, such as 2GiB, or a time, such as 30s"
+            raise InputError.about("move_cost", message) from None
+    else:
+        seconds = float(cost)
+    if not 0 <= seconds <= LONGEST_PAUSE_S:
+        raise InputError.about("move_cost", f"{seconds:g} s: expected 0 to {LONGEST_PAUSE_S:g} s")
+    return seconds, 0
+
+
+def _current_hosts(where: Mapping[str, Any] | str | PathLike[str]) -> dict[str, str]:
+    """Host of each task, from a mapping, an answer of `place_tasks`, or a JSON file of either."""
+    name, value = "where", where
+    if isinstance(where, str | PathLike):
+        name = os.fspath(where)
+        try:
+            value = json.loads(Path(where).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError.about(name, error.strerror or str(error)) from None
+        except ValueError:
+            message = "expected JSON, as `leeward place tasks -o json` writes it"
+            raise InputError.about(name, message) from None
+    if not isinstance(value, Mapping):
+        raise InputError.about(name, "expected an object with the host of each task")
+    tasks = value.get("tasks")
+    if isinstance(tasks, list):
+        entries = [one if isinstance(one, Mapping) else {} for one in tasks]
+        pairs = [(entry.get("task"), entry.get("host")) for entry in entries]
+    else:
+        pairs = list(value.items())
+    hosts = {task: host for task, host in pairs if isinstance(task, str) and isinstance(host, str)}
+    if len(hosts) < len(pairs):
+        raise InputError.about(name, "expected the name of a task and its host in each entry")
+    return hosts
+
+
+def _csv_path(matrix: Any) -> str | None:
+    """Path of a traffic matrix in a CSV file; None for any other matrix."""
+    square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
+    return None if square is None or square.endswith(".npy") else square
 
 
 def migrate(

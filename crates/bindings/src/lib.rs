@@ -34,6 +34,7 @@ mod place;
 mod probe;
 mod probe_evaluation;
 mod records;
+mod reevaluate;
 mod registries;
 mod scheduler;
 mod schema;
@@ -90,6 +91,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::probe_evaluation::{probe_earlier, probe_questions, probe_recognised, probe_stability};
+    #[pymodule_export]
+    use crate::reevaluate::reevaluate;
     #[pymodule_export]
     use crate::registries::plug_ins;
     #[pymodule_export]

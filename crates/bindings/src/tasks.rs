@@ -106,12 +106,7 @@ pub fn place_tasks(
         app.request.constraints.require_labels(&cluster.fabric, &labels)?;
         app.request.constraints.apart = apart;
         let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
-        if let Some(path) = &cross_traffic {
-            let text = Files::default().open(&path.to_string_lossy())?;
-            for (link, connections) in read_cross_traffic(text, &cluster.fabric)? {
-                ledger.set_cross_traffic(link, connections, now);
-            }
-        }
+        set_cross_traffic(&mut ledger, cross_traffic.as_deref(), now)?;
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now, seed });
@@ -176,11 +171,11 @@ pub fn migrate(
     as_python(py, &py.detach(decide).map_err(PyInputError)?)
 }
 
-fn invalid(field: &str, message: String) -> PyInputError {
+pub(crate) fn invalid(field: &str, message: String) -> PyInputError {
     PyInputError(InputError::new("request", message).in_field(field))
 }
 
-fn spec(policy: &str) -> Result<PolicySpec, PyInputError> {
+pub(crate) fn spec(policy: &str) -> Result<PolicySpec, PyInputError> {
     policy.parse().map_err(|message| invalid("policy", message))
 }
 
@@ -194,13 +189,13 @@ fn equal_task(cpus: Option<String>, memory: Option<String>) -> Result<Task, Inpu
     Ok(Task { cpus, memory, ..Task::default() })
 }
 
-fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
+pub(crate) fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
     let base = path.parent().map(Path::to_owned).unwrap_or_default();
     App::read(&path.to_string_lossy(), &Files { base, data })
 }
 
 /// A ledger with the data of a telemetry file, and the time at which the data ends.
-fn ledger(
+pub(crate) fn ledger(
     cluster: &leeward_fabric::Cluster,
     telemetry: Option<&Path>,
     clock: Option<(f64, f64)>,
@@ -217,6 +212,21 @@ fn ledger(
     let (samples, until) = read_loads(text, &cluster.fabric, interval, clock.map(to_clock))?;
     ledger.report(&samples, until);
     Ok((ledger, until))
+}
+
+/// Replaces the numbers of connections of others on links by those of a file.
+pub(crate) fn set_cross_traffic(
+    ledger: &mut Ledger,
+    path: Option<&Path>,
+    now: Nanos,
+) -> Result<(), InputError> {
+    let Some(path) = path else { return Ok(()) };
+    let text = Files::default().open(&path.to_string_lossy())?;
+    let fabric = ledger.fabric().clone();
+    for (link, connections) in read_cross_traffic(text, &fabric)? {
+        ledger.set_cross_traffic(link, connections, now);
+    }
+    Ok(())
 }
 
 /// Rejects traffic between tasks if they are placed one by one.
@@ -351,7 +361,7 @@ fn describe(
 }
 
 /// A rejection with the names of tasks instead of their positions.
-fn with_task_names(refusal: &Refusal, names: &[String]) -> String {
+pub(crate) fn with_task_names(refusal: &Refusal, names: &[String]) -> String {
     match refusal {
         Refusal::NoHost { task, .. } => {
             let (number, name) = (format!("task {task} "), format!("task {} ", names[*task as usize]));

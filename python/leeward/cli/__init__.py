@@ -34,6 +34,7 @@ from leeward.cli import (
     plugins,
     policies,
     probe,
+    reevaluate,
     report,
     schema,
     serve,
@@ -54,7 +55,7 @@ from leeward.errors import InputError
 SECTIONS = (
     ("See the network", (hotspots, impact, plan, export, top)),
     ("Measure it", (probe, agent, matrix, device)),
-    ("Place work", (place, migrate, tenant, serve, mode, report, decisions, explain, token)),
+    ("Place work", (place, reevaluate, migrate, tenant, serve, mode, report, decisions, explain, token)),
     ("Keep promises", (slo, circuits)),
     ("Try a change first", (demo, simulate, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),

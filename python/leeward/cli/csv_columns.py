@@ -67,6 +67,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "migrate": ("task", "from", "to", "link"),
     "mode": ("kind", "mode", "set", "settings"),
+    "reevaluate": ("task", "from", "to"),
     "report": (
         *("kind", "decided", "by_default", "fallback", "blind", "refused", "better", "same", "worse"),
         *("unknown", "one_refused"),

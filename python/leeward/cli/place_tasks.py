@@ -1,16 +1,25 @@
 """`leeward place tasks`: hosts for the tasks of an app or a job, with reasons."""
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from leeward._age import MAX_AGE
 from leeward._quantities import bytes_text, percent_text, time_text
+from leeward.cli.app_options import (
+    ApartOption,
+    CrossTrafficOption,
+    ExcludeOption,
+    MaxAgeOption,
+    PolicyOption,
+    SeedOption,
+    TagOption,
+    TelemetryOption,
+)
 from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import LabelOption, choice, name_flags, parse_seed, read_labels
+from leeward.cli.options import LabelOption, name_flags, read_labels
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import slow_notice
 
@@ -31,13 +40,6 @@ MOST_CANDIDATES = 8
 """Greatest number of candidates of each task in an explanation."""
 MOST_RANGES = 4
 """Greatest number of ranges of task names in a line."""
-
-
-class Level(StrEnum):
-    """Level at which tasks are apart."""
-
-    host = "host"
-    rack = "rack"
 
 
 def tasks(
@@ -71,48 +73,15 @@ def tasks(
             metavar="SIZE", help="Memory of each task of a --matrix without --app; by default none."
         ),
     ] = None,
-    telemetry: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Loads of links, as CSV; by default, all loads are unknown."),
-    ] = None,
-    cross_traffic: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Connections of others on links, as CSV with the columns link,connections; by default those"
-            " of the cluster file.",
-            show_default=False,
-        ),
-    ] = None,
-    max_age: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION",
-            help="Greatest age of a link's latest load, if telemetry has times (column t_s).",
-        ),
-    ] = MAX_AGE,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME,...", help="Hosts, racks or pods that must have no task."),
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG,...", help="Tags that hosts must have.")
-    ] = None,
+    telemetry: TelemetryOption = None,
+    cross_traffic: CrossTrafficOption = None,
+    max_age: MaxAgeOption = MAX_AGE,
+    exclude: ExcludeOption = None,
+    tag: TagOption = None,
     label: LabelOption = None,
-    apart: Annotated[
-        Level | None,
-        typer.Option(
-            metavar="host|rack",
-            parser=choice(Level),
-            help="Level at which the tasks are apart: no two share a host, or a rack.",
-        ),
-    ] = None,
-    policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="Policy; settings follow colons: leeward:effort=1.")
-    ] = "leeward",
-    seed: Annotated[
-        int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
-    ] = 1,
+    apart: ApartOption = None,
+    policy: PolicyOption = "leeward",
+    seed: SeedOption = 1,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show the limit of each transfer, or the candidates of each task."),

@@ -103,7 +103,7 @@ impl Engine {
         out: &mut Vec<Output>,
     ) -> Result<Reevaluation, Refusal> {
         self.advance(now);
-        let reevaluation = self.place_again(app, worth);
+        let reevaluation = self.place_again(app, &worth);
         self.finish(out);
         reevaluation
     }

@@ -8,7 +8,7 @@ use leeward_placement::{Explain, JobId, Refusal, tasks};
 use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 
-const WORTH: Worth = Worth { pause: Nanos(1_000_000_000), margin: 0.1 };
+const WORTH: Worth = Worth { pause: Nanos(1_000_000_000), state: None, margin: 0.1 };
 
 /// Policies that random runs leave out. The proactive policies refuse apps on a mesh, which has no links of racks. The
 /// exact policy solves a program for each decision.

@@ -5,7 +5,7 @@
 //! The paper re-evaluates apps every T minutes and does not count the cost of a migration; here:
 //!
 //! ```text
-//! cost  = pause + time to carry the memory of every task that moves, all at once, from its host to its next
+//! cost  = pause + time to carry the state of every task that moves, all at once, from its host to its next
 //! moves if  cost + (the rest, on the new hosts)  <  (1 - margin) * (the rest, on the current hosts)
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! not too large, every other task stays too, unless its move makes the rest end earlier. So each migration shortens
 //! the prediction by at least `margin`, costs included: two placements of similar quality do not alternate.
 
-use leeward_fabric::{HostId, Nanos};
+use leeward_fabric::{Bytes, HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
 
 use super::capacity_check::CapacityCheck;
@@ -25,10 +25,12 @@ const MOST_TASKS: usize = 256;
 const MOST_TRANSFERS: usize = 20_000;
 
 /// Costs of a migration beyond the transfer of memory, and the gain it must bring.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Worth {
-    /// Pause of the app after the transfer of its memory.
+    /// Pause of the app after the transfer of its state.
     pub pause: Nanos,
+    /// State that each task carries to its next host; `None` if it is the task's memory.
+    pub state: Option<Bytes>,
     /// Share of the remaining time that a migration must save at least, all costs included; 0 to 1.
     pub margin: f64,
 }
@@ -53,6 +55,31 @@ impl Alternative {
     pub fn is_worth(&self, margin: f64) -> bool {
         self.moved > 0 && self.cost + self.moves < (1.0 - margin) * self.stays
     }
+
+    /// Reason for which the app should migrate or stay, as text.
+    pub fn reason(&self, margin: f64) -> String {
+        let moves = if self.moved == 1 { "1 move".into() } else { format!("{} moves", self.moved) };
+        let after = self.cost + self.moves;
+        if self.moved == 0 {
+            return "the policy finds no better hosts".into();
+        }
+        if !after.is_finite() {
+            return format!("{moves} would never end: a link on the way carries nothing");
+        }
+        let instead = format!(
+            "transfers end {} instead of {}, the cost of {} included",
+            end_text(after),
+            end_text(self.stays),
+            seconds_text(self.cost)
+        );
+        if self.is_worth(margin) {
+            format!("{moves}: {instead}")
+        } else if after < self.stays {
+            format!("{moves} would save less than {:.0} %: {instead}", 100.0 * margin)
+        } else {
+            format!("{moves} would save no time: {instead}")
+        }
+    }
 }
 
 /// Places an app again that runs on `hosts`; the request has its remaining transfers. The context's pool
@@ -64,7 +91,7 @@ pub fn reevaluate(
     policy: &dyn Policy<AppRequest>,
     remaining: &AppRequest,
     hosts: &[HostId],
-    pause: Nanos,
+    worth: &Worth,
     context: &mut Context<'_, '_>,
 ) -> Result<Alternative, Refusal> {
     context.view.without(&Owner { kind: OwnerKind::App, id: remaining.id });
@@ -79,11 +106,11 @@ pub fn reevaluate(
     // A moving task is one endpoint on its current host, and another on its new host.
     let tasks = remaining.tasks.len() as u32;
     let moving = (0..tasks).filter(|&task| hosts[task as usize] != next[task as usize]);
-    let memory = |task: u32| remaining.tasks[task as usize].memory;
-    let memory_transfers: Vec<Transfer> =
-        moving.map(|task| Transfer { from: task, to: tasks + task, bytes: memory(task) }).collect();
-    let memory_seconds =
-        completion(context.view, &memory_transfers, &[hosts, &next].concat(), estimate).seconds;
+    let state = |task: u32| worth.state.unwrap_or(remaining.tasks[task as usize].memory);
+    let state_transfers: Vec<Transfer> =
+        moving.map(|task| Transfer { from: task, to: tasks + task, bytes: state(task) }).collect();
+    let state_seconds =
+        completion(context.view, &state_transfers, &[hosts, &next].concat(), estimate).seconds;
     let (stays, moves) = (completion_on(hosts), completion_on(&next));
     let decision = if next == decision.choice {
         decision
@@ -95,10 +122,21 @@ pub fn reevaluate(
     Ok(Alternative {
         stays,
         moves,
-        cost: pause.as_secs_f64() + memory_seconds,
-        moved: memory_transfers.len() as u32,
+        cost: worth.pause.as_secs_f64() + state_seconds,
+        moved: state_transfers.len() as u32,
         decision,
     })
+}
+
+/// A finite time in seconds as text, with three digits.
+fn seconds_text(seconds: f64) -> String {
+    let digits = if seconds < 10.0 { 2 } else { usize::from(seconds < 100.0) };
+    format!("{seconds:.digits$} s")
+}
+
+/// End of transfers as text.
+fn end_text(seconds: f64) -> String {
+    if seconds.is_finite() { format!("after {}", seconds_text(seconds)) } else { "never".into() }
 }
 
 /// Returns `next`, except that tasks with nothing left to send or receive stay on `hosts` if the active tasks leave

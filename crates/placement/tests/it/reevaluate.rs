@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::support::{NOW, World};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Scratch, Sign, Transaction};
-use leeward_placement::tasks::{self, Alternative, AppRequest, Task, Transfer, reevaluate};
+use leeward_placement::tasks::{self, Alternative, AppRequest, Task, Transfer, Worth, reevaluate};
 use leeward_placement::{Context, Explain, JobId, Refusal};
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn decide(
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
-    reevaluate(policy.as_ref(), left, hosts, pause, &mut context)
+    reevaluate(policy.as_ref(), left, hosts, &Worth { pause, ..Worth::default() }, &mut context)
 }
 
 fn hose(cpus: u64) -> World {
@@ -71,7 +71,8 @@ fn reevaluation_uses_the_model_of_the_policy() {
         let mut scratch = Scratch::default();
         let view = &mut world.ledger.view(NOW, &mut scratch);
         let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
-        let alternative = reevaluate(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
+        let alternative =
+            reevaluate(policy.as_ref(), &left, &[HostId(0), HostId(1)], &Worth::default(), &mut context);
         assert!((alternative.expect("enough room").stays - seconds).abs() < 1e-6, "{settings}");
     }
 }

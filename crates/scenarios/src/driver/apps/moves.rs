@@ -15,7 +15,7 @@ impl Driver<'_> {
     /// Re-evaluates the placement of all sending apps, in order of arrival.
     pub(super) fn reevaluate_apps(&mut self, now: f64) -> Result<(), RunError> {
         let Some(migration) = &self.scenario.migration else { return Ok(()) };
-        let worth = Worth { pause: migration.pause, margin: migration.margin.get() };
+        let worth = Worth { pause: migration.pause, state: None, margin: migration.margin.get() };
         let apps: Vec<u32> = self.running.keys().copied().collect();
         for app in apps {
             let Some(remaining) = self.remaining_request(now, app) else { continue };

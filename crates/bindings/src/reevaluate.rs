@@ -1,0 +1,146 @@
+//! `reevaluate`: whether the tasks of a running app should move to other hosts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use leeward_engine::{Engine, GivenTerms, Policies};
+use leeward_fabric::input::{Files, InputError, excerpt};
+use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
+use leeward_ledger::{LedgerSettings, read_loads};
+use leeward_placement::tasks::{self, Alternative, App, Worth};
+use leeward_placement::{Constraints, Explain, Refusal};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::apart;
+use crate::cluster::Cluster;
+use crate::errors::PyInputError;
+use crate::place::to_clock;
+use crate::simulation::as_python;
+use crate::tasks::{invalid, ledger, read_app, set_cross_traffic, spec, with_task_names};
+
+/// Places the rest of a running app again, and says if the moves are worth their cost. `hosts` are the current hosts
+/// by task. `remaining` or the file `square` replaces the transfers of the app. `pause_s` is the pause of the app after
+/// a move; `state` is the state of each task in bytes, by default its memory.
+#[pyfunction]
+#[pyo3(signature = (cluster, policy, app, hosts, remaining = None, square = None, data = None, pause_s = 0.0,
+    state = None, margin = 0.1, telemetry = None, cross_traffic = None, exclude = vec![], tags = vec![],
+    labels = BTreeMap::new(), apart = None, seed = 1, clock = None))]
+#[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
+pub fn reevaluate(
+    py: Python<'_>,
+    cluster: &Bound<'_, Cluster>,
+    policy: &str,
+    app: PathBuf,
+    hosts: BTreeMap<String, String>,
+    remaining: Option<Vec<Vec<f64>>>,
+    square: Option<String>,
+    data: Option<PathBuf>,
+    pause_s: f64,
+    state: Option<u64>,
+    margin: f64,
+    telemetry: Option<PathBuf>,
+    cross_traffic: Option<PathBuf>,
+    exclude: Vec<String>,
+    tags: Vec<String>,
+    labels: BTreeMap<String, Vec<String>>,
+    apart: Option<&str>,
+    seed: u64,
+    clock: Option<(f64, f64)>,
+) -> PyResult<Py<PyAny>> {
+    let cluster = &cluster.get().inner;
+    let spec = spec(policy)?;
+    let policy =
+        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let apart = apart::level(apart).map_err(PyInputError)?;
+    let worth = Worth { pause: Nanos::from_secs_f64(pause_s), state: state.map(Bytes), margin };
+    let decide = move || -> Result<Value, InputError> {
+        let files = Files { base: PathBuf::new(), data };
+        let fabric = &cluster.fabric;
+        let mut app = read_app(&app, files.data.clone())?;
+        app.request.constraints = Constraints::named(fabric, &exclude, &tags)?;
+        app.request.constraints.require_labels(fabric, &labels)?;
+        app.request.constraints.apart = apart;
+        let current = current_hosts(fabric, &app, &hosts)?;
+        let (mut ledger, start) = ledger(cluster, None, None, None)?;
+        set_cross_traffic(&mut ledger, cross_traffic.as_deref(), start)?;
+        let policies = Policies { tasks: Some(policy), ..Policies::default() };
+        let mut engine = Engine::new(ledger, policies, seed, Explain::Off);
+        let terms = GivenTerms { started: start, seen: false, compare: false };
+        let given = engine.check_given_app(start, &app.request, &current, terms);
+        engine.commit_given_app(&app.request, given.decision);
+        // The app runs already, so the loads of the file include its traffic.
+        let mut now = start;
+        if let Some(path) = &telemetry {
+            let text = Files::default().open(&path.to_string_lossy())?;
+            let interval = LedgerSettings::default().interval;
+            let (samples, until) = read_loads(text, fabric, interval, clock.map(to_clock))?;
+            engine.report(until, &samples, &mut Vec::new());
+            now = until;
+        }
+        if let Some(rows) = &remaining {
+            app.set_matrix(rows)?;
+        } else if let Some(square) = &square {
+            app.set_matrix_file(square, &files)?;
+        }
+        let alternative = engine.consider_again(now, &app.request, &worth);
+        Ok(describe(fabric, &spec.label, &app, &current, alternative, margin))
+    };
+    as_python(py, &py.detach(decide).map_err(PyInputError)?)
+}
+
+/// Current host of each task.
+fn current_hosts(
+    fabric: &Fabric,
+    app: &App,
+    hosts: &BTreeMap<String, String>,
+) -> Result<Vec<HostId>, InputError> {
+    let invalid = |message: String| InputError::new("request", message).in_field("where");
+    if let Some(unknown) = hosts.keys().find(|name| !app.names.contains(name)) {
+        return Err(invalid(format!("the app has no task `{}`", excerpt(unknown))));
+    }
+    let host = |task: &String| {
+        let name = hosts.get(task).ok_or_else(|| invalid(format!("no host for the task `{task}`")))?;
+        let unknown = || invalid(format!("task `{task}`: no host is named `{}`", excerpt(name)));
+        fabric.host(name).ok_or_else(unknown)
+    };
+    app.names.iter().map(host).collect()
+}
+
+fn describe(
+    fabric: &Fabric,
+    policy: &str,
+    app: &App,
+    current: &[HostId],
+    alternative: Result<Option<Alternative>, Refusal>,
+    margin: f64,
+) -> Value {
+    let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
+    let alternative = match alternative {
+        Ok(alternative) => alternative.expect("the app was committed above"),
+        Err(refusal) => {
+            let reason = format!("the policy finds no hosts: {}", with_task_names(&refusal, &app.names));
+            return json!({
+                "app": app.name, "policy": policy, "moves": [], "before_s": null, "after_s": null,
+                "gain_s": null, "cost_s": null, "worth_it": false, "reason": reason,
+            });
+        }
+    };
+    let worth_it = alternative.is_worth(margin);
+    let pairs = current.iter().zip(&alternative.decision.choice).zip(&app.names);
+    let moves = pairs.filter(|((from, to), _)| worth_it && from != to).map(|((&from, &to), task)| {
+        json!({ "task": task, "from": fabric.host_name(from), "to": fabric.host_name(to) })
+    });
+    let (before, after) = (alternative.stays, alternative.cost + alternative.moves);
+    json!({
+        "app": app.name,
+        "policy": policy,
+        "moves": moves.collect::<Vec<_>>(),
+        "before_s": finite(before),
+        "after_s": finite(after),
+        "gain_s": finite(before - after),
+        "cost_s": finite(alternative.cost),
+        "worth_it": worth_it,
+        "reason": alternative.reason(margin),
+    })
+}
