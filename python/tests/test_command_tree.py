@@ -24,7 +24,7 @@ METAVARS = {
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
-    *("MODE", "TEXT", "TYPE", "KEY=VALUE"),
+    *("MODE", "TEXT", "TYPE", "KEY=VALUE", "sflow:PORT"),
 }
 """Metavars of options. A list adds `,...`; a choice has its values, separated by `|`."""
 SEVERAL_KINDS = {

@@ -1,13 +1,17 @@
 """`leeward tenant`: bytes of transfers are conserved, hosts are read, and nothing is left when a run ends."""
 
 import json
+import math
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from leeward import InputError, tenant
+from leeward.placement import Reevaluation
 from leeward.tenant.execution import Execution
 from leeward.tenant.fleet import Event, Fleet
+from leeward.tenant.profile import matrix_of
 from leeward.tenant.transfers import Transfers
+from leeward.tenant.watch import Watch, worth_measuring
+from test_capture_exports import sflow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 LEEWARD = str(Path(sys.executable).with_name("leeward"))
@@ -112,6 +120,69 @@ def test_a_moved_task_takes_its_state_along_and_sends_the_rest_from_there() -> N
     assert run.ended_s == 5.0
     assert [(move.began_s, move.ended_s) for move in run.moves] == [(2.0, 3.0)]
     assert run.transfers.all[0].hosts == [("x", "y"), ("z", "y")]
+
+
+@pytest.mark.parametrize(
+    ("observed_s", "forecast_s", "measured", "reason"),
+    [
+        (30.0, 30.0, False, "transfers end as the forecast says"),
+        (20.0, 30.0, False, "transfers end as the forecast says"),
+        (34.0, 30.0, False, "at most 4 s can be saved; a measurement takes 5 s"),
+        (36.0, 30.0, True, "transfers end 6 s later than the forecast says"),
+        (math.inf, 30.0, True, "a transfer makes no progress"),
+        (36.0, None, True, "a transfer makes no progress"),
+    ],
+)
+def test_a_measurement_must_cost_less_than_it_may_save(
+    observed_s: float, forecast_s: float | None, measured: bool, reason: str
+) -> None:
+    assert worth_measuring(observed_s, forecast_s, 5.0) == (measured, reason)
+
+
+def test_a_watch_pauses_a_late_run_measures_and_moves() -> None:
+    fleet = Orders(tenant.listed(["x=1.1.1.1", "y=1.1.1.2", "z=1.1.1.3"]))
+    app = {
+        "tasks": [{"task": task, "command": None} for task in "ab"],
+        "transfers": [{"from": "a", "to": "b", "bytes": 1000}],
+    }
+    now = 0.0
+    run = Execution(fleet, app, {"a": "x", "b": "y"}, clock=lambda: now)
+    judged: list[tuple[str, float]] = []
+
+    def judge(network: dict[str, Any], transfers: Transfers) -> Reevaluation:
+        left = transfers.all[0].left
+        judged.append((network["name"], left))
+        moves = [{"task": "a", "from": "x", "to": "z"}] if network["name"] == "new" else []
+        slow = 10 if network["name"] == "new" else 1
+        return Reevaluation(moves, left / 100 * slow, left / 100, 1.0, 0.0, bool(moves), "why", "", "")
+
+    survey = tenant.Survey({"name": "new"}, None, 0.5, 77)
+    watch = Watch(
+        fleet, run, every_s=2.0, survey_s=1.0, believed={"name": "old"}, judge=judge, measure=lambda: survey
+    )
+    run.begin()
+    watch.step()
+    assert len(fleet.orders) == 1
+    now = 2.0
+    watch.step()
+    watch.step()
+    assert [do for _, do, *_ in fleet.orders[1:]] == ["progress"] * 3
+    for host, received in (("x", {}), ("y", {"1": 100}), ("z", {})):
+        event = {"event": "progress", "host": host, "bytes": received}
+        run.handle(event)
+        watch.note(event)
+    # 900 bytes at 50 a second take 18 s; the forecast says 9.
+    assert judged == [("old", 900)]
+    assert (watch.looks[0]["observed_s"], watch.looks[0]["forecast_s"]) == (18.0, 9.0)
+    assert fleet.orders[4:] == [("x", "stop", 1, 0)]
+    watch.step()
+    assert len(judged) == 1
+    run.handle(sent(1, 120))
+    watch.step()
+    assert judged[1:] == [("new", 880)]
+    assert fleet.orders[5:] == [("z>y", "send", 2, 880)]
+    look = watch.looks[0]
+    assert (look["bytes"], look["before_s"], look["after_s"]) == (77, 88.0, 8.8)
 
 
 def test_a_hosts_file_has_defaults_for_all_hosts(tmp_path: Path) -> None:
@@ -221,6 +292,52 @@ def test_a_command_that_fails_ends_the_others(tmp_path: Path) -> None:
         tenant.run(app_file(tmp_path, text), here("", ""), port=0)
 
 
+def frame(source: str, target: str) -> bytes:
+    """First bytes of a frame with an IP packet of 1,500 bytes."""
+    header = struct.pack(">BBHHHBBH", 69, 0, 1500, 0, 0, 64, 6, 0)
+    ends = IPv4Address(source).packed + IPv4Address(target).packed
+    return bytes(12) + b"\x08\x00" + header + ends + bytes(94)
+
+
+def test_sflow_datagrams_become_the_matrix_of_tasks() -> None:
+    hosts = {host.name: host for host in tenant.listed(["x=192.0.2.1", "y=192.0.2.2", "z=192.0.2.3"])}
+    one = sflow([(1, 2, frame("192.0.2.1", "192.0.2.2"), 1514)] * 2)
+    other = sflow(
+        [(1, 2, frame("192.0.2.3", "192.0.2.1"), 1514), (1, 2, frame("8.8.8.8", "192.0.2.1"), 1514)]
+    )
+    datagrams = [(1e9, "192.0.2.9", one), (1e9 + 90_000, "192.0.2.9", other)]
+    rows = matrix_of(datagrams, ["a", "b", "c"], {"a": "x", "b": "y", "c": "z"}, hosts)
+    # Each sample stands for 100 packets.
+    assert rows == [[0, 302_800, 0], [0, 0, 0], [151_400, 0, 0]]
+    with pytest.raises(InputError, match="no traffic between the hosts in 1 sFlow datagrams"):
+        matrix_of(datagrams[1:], ["a", "b"], {"a": "y", "b": "z"}, hosts)
+
+
+def test_an_app_of_commands_is_profiled_before_it_is_placed(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # In place of an agent, the command itself reports its traffic.
+    datagram = sflow([(1, 2, frame("127.0.0.2", "127.0.0.3"), 1514)])
+    (tmp_path / "datagram").write_bytes(datagram)
+    (tmp_path / "send.py").write_text(
+        f"import pathlib, socket\ndata = pathlib.Path('{tmp_path}/datagram').read_bytes()\n"
+        f"socket.socket(type=socket.SOCK_DGRAM).sendto(data, ('127.0.0.1', {port}))\n"
+    )
+    text = (
+        f"tasks:\n  - {{name: a, cpus: 1, command: '{sys.executable} {tmp_path}/send.py'}}\n"
+        "  - {name: b, cpus: 1, command: 'true'}\n"
+    )
+    hosts = tenant.listed(["h0=127.0.0.2", "h1=127.0.0.3"], "", LEEWARD, cpus="1")
+    result = tenant.run(app_file(tmp_path, text), hosts, port=0, profile=f"sflow:{port}")
+    assert result["matrix"] == [[0, 151_400], [0, 0]]
+    assert result["runs"][0]["forecast_s"] > 0
+    with pytest.raises(InputError, match="profile: expected tasks with commands"):
+        tenant.run(app_file(tmp_path), hosts, port=0, profile="sflow:6343")
+    with pytest.raises(InputError, match="profile: `pcap:eth0`: expected sflow:PORT"):
+        tenant.run(app_file(tmp_path, text), hosts, port=0, profile="pcap:eth0")
+
+
 def test_tasks_without_commands_beside_commands_are_an_error(tmp_path: Path) -> None:
     text = "tasks: [{name: a, command: 'true'}, {name: b}]\n"
     with pytest.raises(InputError, match="task `b` has no command"):
@@ -288,8 +405,6 @@ def test_a_stopped_transfer_has_exactly_the_bytes_that_arrived() -> None:
 
 
 def test_strangers_cannot_send_to_a_host() -> None:
-    import socket
-
     with Fleet(here("", ""), port=0) as fleet:
         with socket.create_connection(("127.0.0.1", fleet.ports["h1"]), 10) as stranger:
             stranger.sendall(b"0" * 48)
@@ -322,6 +437,8 @@ def test_the_command_prints_the_comparison(run: Run, tmp_path: Path) -> None:
         (("--hosts", "a=b,c=d", "--policy", "no"), "--policy"),
         (("--hosts", "a=b,c=d", "--assume", "fast"), "--assume"),
         (("--hosts", "a=b,c=d", "--state", "much"), "--state"),
+        (("--hosts", "a=b,c=d", "--again", "often"), "--again"),
+        (("--hosts", "a=b,c=d", "--again", "0s"), "--again"),
     ],
 )
 def test_invalid_arguments_are_named(

@@ -101,6 +101,11 @@ class Execution:
         """True if nothing is being sent."""
         return not self._copies and all(one.piece is None for one in self.transfers.all)
 
+    @property
+    def moving(self) -> bool:
+        """True if the state of a task is on its way."""
+        return bool(self._copies)
+
     def handle(self, event: Event) -> bool:
         """Takes an event of the fleet; False if it concerns another run.
 

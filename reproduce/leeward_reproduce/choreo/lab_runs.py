@@ -120,7 +120,7 @@ def _experiment(
     real: Times = {}
     for at in random.permutation(len(POLICIES)):
         policy = POLICIES[at]
-        ran = _run(built, policy, scaled, seed)
+        ran = run_apps(built, policy, scaled, seed)
         real[policy] = sum(seconds for seconds, _ in ran)
         outcome.apps += len(ran)
         pairs = zip(ran, simulated[policy], strict=True)
@@ -144,7 +144,7 @@ def _scaled(arrivals: Arrivals, factor: float) -> Arrivals:
     ]
 
 
-def _run(built: Lab, policy: str, arrivals: Arrivals, seed: int) -> list[tuple[float, list[str]]]:
+def run_apps(built: Lab, policy: str, arrivals: Arrivals, seed: int) -> list[tuple[float, list[str]]]:
     """Runs apps as they arrive; returns the running time and the hosts of each.
 
     The scheduler knows the measured network and the apps that run. An app that fits nowhere waits, and its

@@ -10,7 +10,7 @@ from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import choice_option, name_flags, parse_seed, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
-from leeward.cli.probe.options import SecretOption, secret_of
+from leeward.cli.probe.options import SecretOption, Shape, secret_of
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -18,6 +18,7 @@ Examples:
   leeward tenant run examples/apps/wordcount.yaml --hosts vm0=10.0.0.2,vm1=10.0.0.3,vm2=10.0.0.4 --host-cpus 4
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --policy choreo,random,round-robin
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --cluster measured.yaml -o json
+  leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --again 60s --state 2GiB
   leeward tenant run examples/apps/wordcount.yaml --lab mylab --host-cpus 4
 
 Leeward sends the transfers of the app over TCP. If its tasks have a `command`, Leeward starts these instead,
@@ -85,6 +86,18 @@ def run(
             show_default=False,
         ),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="sflow:PORT",
+            help="Run the commands of the app once before, and place them by the bytes that sFlow datagrams"
+            " to this port report.",
+            show_default=False,
+        ),
+    ] = None,
+    profile_for: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="Longest time of the run of --profile.")
+    ] = "60s",
     measure: Annotated[
         Measure,
         choice_option(
@@ -103,6 +116,22 @@ def run(
             help="Search for shared bottlenecks too, so that the cluster file has shared links.",
         ),
     ] = False,
+    shape: Annotated[
+        Shape,
+        choice_option(
+            Shape,
+            description="Shape of the measured network without --bottlenecks: each host has a limit for all"
+            " its paths (hose), or none (pipe).",
+        ),
+    ] = Shape.hose,
+    again: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Look at the placement again at this interval, measure if that may pay, and move tasks.",
+            show_default=False,
+        ),
+    ] = None,
     state: Annotated[
         str, typer.Option(metavar="SIZE", help="State that a task takes along when it moves.")
     ] = "0B",
@@ -133,6 +162,9 @@ def run(
         "policies": "--policy",
         "policy": "--policy",
         "nic": "--assume",
+        "again": "--again",
+        "profile": "--profile",
+        "profile_for": "--for",
     }
     flags |= {"state": "--state", "cluster": "--cluster", "app": app, "cpus": "--host-cpus"}
     with name_flags(**flags):
@@ -142,9 +174,13 @@ def run(
             chosen,
             policies=split_list(policy) or [],
             cluster=cluster,
+            profile=profile,
+            profile_for=profile_for,
             measure=measure.value,
             nic=assume,
+            shape=shape.value,
             bottlenecks=bottlenecks,
+            again=again,
             state=state,
             secret=secret_of(secret),
             port=port,
@@ -235,3 +271,25 @@ def _print_run(one: dict[str, Any]) -> None:
             for transfer in one["transfers"]
         ],
     )
+    if not one["looks"]:
+        return
+    print_text()
+    print_table(
+        ("LOOK AFTER", "REST WOULD TAKE", "FORECAST", "MEASURED IN", "DECISION"),
+        ">>>><",
+        [
+            (
+                time_text(look["t_s"]),
+                time_text(look["observed_s"]),
+                time_text(look["forecast_s"]),
+                time_text(look.get("seconds")),
+                look.get("because", look["reason"]),
+            )
+            for look in one["looks"]
+        ],
+    )
+    for look in one["looks"]:
+        if look.get("moves"):
+            names = ", ".join(f"{move['task']} from {move['from']} to {move['to']}" for move in look["moves"])
+            forecast, seen = time_text(look["gain_s"]), time_text(look["seen_s"])
+            print_text(f"moved {names}: forecast to save {forecast}, saved {seen}")
