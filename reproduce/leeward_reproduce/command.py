@@ -87,8 +87,8 @@ def reproduce(
         bool,
         typer.Option(
             "--lab",
-            help="Run the figures between kernels of this machine, as root, instead of in the simulator: 10a"
-            " and 10b of choreo.",
+            help="Run the figures between kernels of this machine, as root, instead of in the simulator: 10a,"
+            " 10b and even of choreo.",
         ),
     ] = False,
     out: Annotated[

@@ -14,8 +14,8 @@ from leeward_reproduce.choreo.namespaces import COMMAND, Network
 from leeward_reproduce.perform import reproduce
 from support.parts import require_root
 
-LIMITS = (30e6, 60e6, 60e6, 60e6, 60e6, 60e6)
-"""Rates of six hosts in bits per second."""
+LIMITS = (30e6, 50e6, 50e6, 90e6, 50e6, 50e6)
+"""Rates of six hosts in bits per second: the fourth is the fastest by far."""
 
 
 def hosts_of(built: Network) -> list[tenant.Host]:
@@ -42,8 +42,8 @@ def test_an_app_runs_as_forecast_and_leaves_a_host_that_becomes_slow(tmp_path: P
         settings: dict[str, Any] = {"measure": "always", "policies": "choreo"}
         small = tenant.run(app_file(tmp_path, "15MB"), hosts, **settings)
         (one,) = small["runs"]
-        # The slow host is the first, which does not send the large transfer.
-        assert one["transfers"][0]["from_host"] != "h0-0"
+        # The fastest host sends the large transfer.
+        assert one["transfers"][0]["from_host"] == "h1-0"
         assert one["wall_s"] == pytest.approx(one["forecast_s"], rel=0.25)
         assert small["network"]["bytes"] > 30 * 10 * 200 * 1472
 
@@ -60,13 +60,13 @@ def test_an_app_runs_as_forecast_and_leaves_a_host_that_becomes_slow(tmp_path: P
             source = one["transfers"][0]["from_host"]
             _, _, number = source.partition("h")
             rack, host = (int(part) for part in number.split("-"))
-            built.limit((rack, host), 4e6)
+            built.limit((rack, host), 15e6)
             slowed.append(source)
 
         thread = threading.Thread(target=when_begun)
         thread.start()
         result = tenant.run(
-            app_file(tmp_path, "40MB"), hosts, again="2s", state="1MB", on_step=slow, **settings
+            app_file(tmp_path, "80MB"), hosts, again="2s", state="1MB", on_step=slow, **settings
         )
         thread.join()
     (run,) = result["runs"]
@@ -75,8 +75,8 @@ def test_an_app_runs_as_forecast_and_leaves_a_host_that_becomes_slow(tmp_path: P
     moved = {move["task"]: move for move in run["moves"]}
     assert moved["a"]["from"] == slowed[0]
     assert moved["a"]["state_bytes"] == 1_000_000
-    # At 4 Mbit/s, the transfer alone would take 80 s.
-    assert run["wall_s"] < 40
+    # At 15 Mbit/s, the transfer alone would take 43 s.
+    assert run["wall_s"] < 38
     looks = [look for look in run["looks"] if look.get("moves")]
     assert looks[0]["gain_s"] > 5
     assert looks[0]["seen_s"] > 5
