@@ -370,6 +370,7 @@ def place_replicas(
     explain: int = 0,
     clock: tuple[float, float] | None = None,
 ) -> dict[str, Any]: ...
+def app_file(path: str | PathLike[str], data: str | PathLike[str] | None) -> dict[str, Any]: ...
 def place_tasks(
     cluster: Cluster,
     policy: str,

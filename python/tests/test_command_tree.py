@@ -24,14 +24,16 @@ METAVARS = {
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
-    *("MODE", "TEXT", "TYPE", "KEY=VALUE"),
+    *("MODE", "TEXT", "TYPE", "KEY=VALUE", "sflow:PORT"),
 }
 """Metavars of options. A list adds `,...`; a choice has its values, separated by `|`."""
 SEVERAL_KINDS = {
+    "--again": "slo pack packs all volumes again, tenant run has an interval for looking again",
     "--out": "a file or a folder, by what the command writes",
     "--days": "circuits schedule writes a file of days, trial simulates a number of days",
     "--by": "names of fields or a level of places: both group rows",
     "--job": "place tasks reads the file of an app, decisions has the name of a job",
+    "--lab": "tenant run has the name of a lab, reproduce runs in one of its own",
     "--output": "slo pack also writes YAML",
 }
 """Options whose metavar differs between commands, and the reason."""
@@ -64,6 +66,7 @@ ONE_MEANING = {
     "--report": "HTML page",
     "--secret": "file of the secret of measurements",
     "--seed": "seed of random numbers",
+    "--shape": "shape of a measured network",
     "--since": "start of a range of time",
     "--seeds": "number of seeds",
     "--telemetry": "loads of links",
@@ -76,7 +79,7 @@ ONE_MEANING = {
 """Meanings of options whose help texts differ between commands."""
 TWO_MEANINGS = {
     "--explain": "hotspots explains words, place explains a decision",
-    **dict.fromkeys(("--by", "--days", "--job", "--out"), "see SEVERAL_KINDS"),
+    **dict.fromkeys(("--again", "--by", "--days", "--job", "--lab", "--out"), "see SEVERAL_KINDS"),
 }
 """Options with two meanings, and the reason."""
 WITHOUT_FORMAT = {
@@ -93,6 +96,7 @@ WITHOUT_FORMAT = {
     "telemetry map": "prints a map file",
     "telemetry cache clear": "deletes files",
     "lab exec": "becomes another program",
+    "tenant worker": "prints events, each a JSON object on a line",
     "token new": "prints a token",
     "data get": "fetches files",
     "data path": "prints a path",
@@ -193,7 +197,7 @@ def test_every_command_that_ends_can_be_quiet() -> None:
         for name, command in LEAVES.items()
         if not any("-q" in option.opts for option in options(command))
     }
-    assert loud == {"agent", "serve", "probe listen", "top"}
+    assert loud == {"agent", "serve", "probe listen", "tenant worker", "top"}
 
 
 def test_every_command_has_examples() -> None:

@@ -21,10 +21,11 @@ Examples:
   leeward reproduce sinbad --figure 8,10             two figures
   leeward reproduce sinbad --figure 12 -o json
   leeward reproduce choreo                           placements of apps; as root, also measurements
+  leeward reproduce choreo --lab                     apps that send real bytes, as root
+  leeward reproduce etalon --lab                     the kernel's TCP beside the simulator, as root
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
-  sudo leeward reproduce etalon --lab                the same on real kernels, beside the simulator
   leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
 """
 
@@ -61,19 +62,12 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
-    lab: Annotated[
-        bool,
-        typer.Option(
-            "--lab",
-            help="Measure on real kernels of this machine, beside the simulator; for etalon, as root.",
-        ),
-    ] = False,
     seeds: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             parser=whole_number(1, 100_000),
-            help="Number of seeds; they are numbered from 1. By default 10; the lab has one.",
+            help="Number of seeds; they are numbered from 1. [default: 10; 1 for etalon --lab]",
             show_default=False,
         ),
     ] = None,
@@ -93,13 +87,21 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    lab: Annotated[
+        bool,
+        typer.Option(
+            "--lab",
+            help="Run the figures between kernels of this machine, as root, instead of in the simulator: 10a,"
+            " 10b and even of choreo.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             parser=parse_path,
             help="Folder for rows, pictures and runs; a stopped reproduction continues from it. The default"
-            " is reproduce-PAPER, and with --lab reproduce-PAPER-lab.",
+            " is reproduce-PAPER.",
             show_default=False,
         ),
     ] = None,
@@ -113,19 +115,19 @@ def reproduce(
     from leeward_reproduce import perform, results_folder, table
 
     figures = split_list(figure)
-    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
-    folder = out or Path(f"reproduce-{paper}-lab" if lab else f"reproduce-{paper}")
-    count_of_seeds = seeds or (1 if lab else results_folder.SEEDS)
+    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", "lab")}
+    folder = out or Path(f"reproduce-{paper}{'-lab' if lab else ''}")
+    seeds = seeds or perform.default_seeds(paper, lab)
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
-        inputs = perform.check(paper, figures, count_of_seeds, jobs, folder, horizon, lab)
+        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, lab)
         print_note(inputs.summary)
-        count = max(perform.runs(paper, figures, count_of_seeds, lab), 1)
+        count = max(perform.runs(paper, figures, seeds, lab), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
             report = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
                 paper,
                 figures,
-                seeds=count_of_seeds,
+                seeds=seeds,
                 jobs=jobs,
                 out=folder,
                 horizon=horizon,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from leeward.errors import InputError, names, whole_number
 from leeward.simulation import runs_at_once
 from leeward_reproduce import results_folder
+from leeward_reproduce.choreo import lab_figures as choreo_lab
 from leeward_reproduce.choreo import perform as choreo
 from leeward_reproduce.etalon import perform as etalon
 from leeward_reproduce.etalon.kernels import perform as etalon_lab
@@ -39,8 +40,8 @@ PAPERS: dict[str, Any] = {
     "etalon": etalon,
 }
 """Papers that can be reproduced."""
-LAB = {"etalon": etalon_lab}
-"""Papers that can be reproduced on real kernels."""
+LABS: dict[str, Any] = {"choreo": choreo_lab, "etalon": etalon_lab}
+"""Papers with figures that run in a lab on this machine."""
 
 
 def reproduce(
@@ -66,8 +67,8 @@ def reproduce(
             same seeds and horizon adds its figures.
         horizon: Length of every run, such as `5min`, for a first look; the notes of rows then say so. By
             default, runs are as long as the paper's.
-        lab: Measures on real kernels of this machine, beside the simulator. Needs root and one seed, and a
-            paper of `LAB`.
+        lab: True to run figures between real kernels on this machine, as root, instead of in the simulator.
+            The papers in `LABS` have such figures.
         progress: Called with the completed share of all runs, from several threads.
 
     Raises:
@@ -76,8 +77,8 @@ def reproduce(
         OSError: The lab cannot run on this machine.
     """
     inputs = check(paper, figures, seeds, jobs, out, horizon, lab)
-    selection = _select(paper, figures, lab)
     module = _module(paper, lab)
+    selection = _select(paper, figures, lab)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         place = Path(folder)
         rows: list[Row] = module.make(selection, inputs, jobs, place, out is not None, progress)
@@ -107,7 +108,7 @@ def check(
     runs_at_once(jobs)
     if horizon is not None:
         _module(paper, lab).check_horizon(horizon)
-    inputs = results_folder.current_inputs(f"{paper} in the lab" if lab else paper, seeds, horizon)
+    inputs = results_folder.current_inputs(paper, seeds, horizon, lab)
     if out is not None:
         results_folder.read_rows(Path(out), inputs)
     return inputs
@@ -123,13 +124,19 @@ def runs(paper: str, figures: Sequence[str] | str | None, seeds: int, lab: bool 
     return int(_module(paper, lab).runs(selection, seeds))
 
 
+def default_seeds(paper: str, lab: bool = False) -> int:
+    """Number of seeds of a full reproduction."""
+    module = (LABS if lab else PAPERS).get(paper)
+    return int(getattr(module, "SEEDS", results_folder.SEEDS))
+
+
 def figure_names(paper: str, lab: bool = False) -> list[str]:
-    """All names of figures of a paper."""
+    """All names of figures of a paper, or of those that run in a lab."""
     return [*_module(paper, lab).FIGURES, *_aliases(paper, lab)]
 
 
 def _module(paper: str, lab: bool) -> Any:
-    return (LAB if lab else PAPERS)[paper]
+    return LABS[paper] if lab else PAPERS[paper]
 
 
 def _aliases(paper: str, lab: bool) -> Mapping[str, Sequence[str]]:
@@ -141,9 +148,9 @@ def _select(paper: str, figures: Sequence[str] | str | None, lab: bool = False) 
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
         raise InputError.about("paper", message)
-    if lab and paper not in LAB:
-        message = f"`{paper}` has no figures in the lab; there are those of: {', '.join(LAB)}"
-        raise InputError.about("paper", message)
+    if lab and paper not in LABS:
+        message = f"`{paper}` has no figures that run in a lab; these papers have: {', '.join(LABS)}"
+        raise InputError.about("lab", message)
     by_name: Mapping[str, HasTitle] = _module(paper, lab).FIGURES
     needed = None if figures is None else names(figures)
     if needed == []:

@@ -38,6 +38,8 @@ class Inputs:
     """Number of seeds; they are numbered from 1."""
     horizon: str | None
     """Length of runs; None for the paper's."""
+    lab: bool = False
+    """True for runs in a lab on this machine instead of simulations."""
 
     @property
     def summary(self) -> str:
@@ -45,7 +47,8 @@ class Inputs:
         seeds = "seed 1" if self.seeds == 1 else f"seeds 1 to {self.seeds}"
         runs = "runs as long as the paper's" if self.horizon is None else f"runs of {self.horizon}"
         look = " (a first look, and not the reproduction)" if self.look else ""
-        return f"{self.paper} by Leeward {self.leeward}, {seeds}, {runs}{look}"
+        lab = " in a lab" if self.lab else ""
+        return f"{self.paper}{lab} by Leeward {self.leeward}, {seeds}, {runs}{look}"
 
     @property
     def look(self) -> str:
@@ -55,9 +58,9 @@ class Inputs:
         return " and ".join(few + short)
 
 
-def current_inputs(paper: str, seeds: int, horizon: str | None) -> Inputs:
+def current_inputs(paper: str, seeds: int, horizon: str | None, lab: bool = False) -> Inputs:
     """Inputs with this version."""
-    return Inputs(paper, __version__, seeds, None if horizon is None else horizon.strip())
+    return Inputs(paper, __version__, seeds, None if horizon is None else horizon.strip(), lab)
 
 
 def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:

@@ -114,7 +114,7 @@ mod _native {
     #[pymodule_export]
     use crate::slo_pack::{file_text, pack_slo};
     #[pymodule_export]
-    use crate::tasks::{migrate, place_tasks, simulate_apps};
+    use crate::tasks::{app_file, migrate, place_tasks, simulate_apps};
     #[pymodule_export]
     use crate::traces::{Trace, byte_count, check_device};
 

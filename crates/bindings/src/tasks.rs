@@ -1,4 +1,5 @@
-//! `place_tasks`, `migrate` and `simulate_apps`: task decisions on a telemetry file and on a simulated network.
+//! `place_tasks`, `migrate` and `simulate_apps`: task decisions on a telemetry file and on a simulated network; and
+//! `app_file`, the content of an app file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,22 @@ use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::place::to_clock;
 use crate::simulation::as_python;
+
+/// Reads an app file: its tasks, with `cpus` and the `command` of each, and its transfers.
+#[pyfunction]
+pub fn app_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> PyResult<Py<PyAny>> {
+    let app = read_app(&path, data).map_err(PyInputError)?;
+    let tasks = app.names.iter().zip(&app.commands).zip(&app.request.tasks);
+    let tasks = tasks.map(|((name, command), task)| {
+        json!({ "task": name, "command": command, "cpus": task.cpus.0 as f64 / 1000.0, "memory": task.memory.0 })
+    });
+    let name = |task: u32| &app.names[task as usize];
+    let transfers = app.request.transfers.iter().map(
+        |transfer| json!({ "from": name(transfer.from), "to": name(transfer.to), "bytes": transfer.bytes.0 }),
+    );
+    let (tasks, transfers) = (tasks.collect::<Vec<_>>(), transfers.collect::<Vec<_>>());
+    as_python(py, &json!({ "name": app.name, "tasks": tasks, "transfers": transfers }))
+}
 
 /// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. Numbers
 /// of connections in a file of cross traffic replace those of the cluster. A

@@ -41,6 +41,7 @@ from leeward.cli import (
     simulate,
     slo,
     telemetry,
+    tenant,
     token,
     top,
     trial,
@@ -54,7 +55,7 @@ from leeward.errors import InputError
 SECTIONS = (
     ("See the network", (hotspots, impact, plan, export, top)),
     ("Measure it", (probe, agent, matrix, device)),
-    ("Place work", (place, reevaluate, migrate, serve, mode, report, decisions, explain, token)),
+    ("Place work", (place, reevaluate, migrate, tenant, serve, mode, report, decisions, explain, token)),
     ("Keep promises", (slo, circuits)),
     ("Try a change first", (demo, simulate, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),

@@ -4,7 +4,7 @@ The relative speed-up of an app is its time under a baseline less its time under
 time under the baseline (section 6.2). It is negative for a slower app.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -19,32 +19,36 @@ _SAME = 0.01
 """Speed-ups and slow-downs below this share count as no change."""
 
 
+AT_ONCE: Mapping[str, Range | float] = {
+    "improved": paper.IMPROVED_AT_ONCE,
+    "mean": paper.MEAN_AT_ONCE,
+    "median": paper.MEDIAN_AT_ONCE,
+    "gainers_mean": paper.GAINERS_MEAN_AT_ONCE,
+    "gainers_median": paper.GAINERS_MEDIAN_AT_ONCE,
+    "best": paper.BEST_AT_ONCE,
+    "losers_median": paper.LOSERS_AT_ONCE,
+}
+"""The paper's values of figure 10a, by quantity."""
+IN_SEQUENCE: Mapping[str, Range | float] = {
+    "improved": paper.IMPROVED_IN_SEQUENCE,
+    "mean": paper.MEAN_IN_SEQUENCE,
+    "median": paper.MEDIAN_IN_SEQUENCE,
+    "gainers_mean": paper.GAINERS_MEAN_IN_SEQUENCE,
+    "gainers_median": paper.GAINERS_MEDIAN_IN_SEQUENCE,
+    "best": paper.BEST_IN_SEQUENCE,
+    "losers_median": paper.LOSERS_IN_SEQUENCE,
+}
+"""The paper's values of figure 10b, by quantity."""
+
+
 def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 10a."""
-    paper_values: dict[str, Range | float] = {
-        "improved": paper.IMPROVED_AT_ONCE,
-        "mean": paper.MEAN_AT_ONCE,
-        "median": paper.MEDIAN_AT_ONCE,
-        "gainers_mean": paper.GAINERS_MEAN_AT_ONCE,
-        "gainers_median": paper.GAINERS_MEDIAN_AT_ONCE,
-        "best": paper.BEST_AT_ONCE,
-        "losers_median": paper.LOSERS_AT_ONCE,
-    }
-    return _rows("10a", outcomes, paper_values)
+    return rows_of("10a", outcomes, AT_ONCE)
 
 
 def rows_in_sequence(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 10b."""
-    paper_values: dict[str, Range | float] = {
-        "improved": paper.IMPROVED_IN_SEQUENCE,
-        "mean": paper.MEAN_IN_SEQUENCE,
-        "median": paper.MEDIAN_IN_SEQUENCE,
-        "gainers_mean": paper.GAINERS_MEAN_IN_SEQUENCE,
-        "gainers_median": paper.GAINERS_MEDIAN_IN_SEQUENCE,
-        "best": paper.BEST_IN_SEQUENCE,
-        "losers_median": paper.LOSERS_IN_SEQUENCE,
-    }
-    return _rows("10b", outcomes, paper_values)
+    return rows_of("10b", outcomes, IN_SEQUENCE)
 
 
 _QUANTITIES: dict[str, tuple[str, Callable[[Floats], float]]] = {
@@ -72,10 +76,25 @@ def _of(mask: Any, values: Floats, reduce: Callable[[Floats], Any]) -> float:
     return 100 * float(reduce(values[mask])) if mask.any() else float("nan")
 
 
-def _rows(figure: str, outcomes: Sequence[Outcome], paper_values: dict[str, Range | float]) -> list[Row]:
+def rows_of(
+    figure: str,
+    outcomes: Sequence[Outcome],
+    paper_values: Mapping[str, Range | float],
+    policies: Sequence[str] = OURS,
+    prefix: str = "",
+) -> list[Row]:
+    """Rows of a figure: each quantity of each of our policies against each baseline.
+
+    Args:
+        figure: Name of the figure.
+        outcomes: Experiments under all seeds.
+        paper_values: Values of the paper for `choreo`, by quantity.
+        policies: Our policies.
+        prefix: Beginning of the label of each row.
+    """
     redrawn = sum(outcome.redrawn for outcome in outcomes)
     result: list[Row] = []
-    for ours in OURS:
+    for ours in policies:
         for key, (words, quantity) in _QUANTITIES.items():
             for baseline in BASELINES:
                 values = [quantity(gains(outcome, ours, baseline)) for outcome in outcomes]
@@ -90,7 +109,9 @@ def _rows(figure: str, outcomes: Sequence[Outcome], paper_values: dict[str, Rang
                     note = f"apps are generated; {redrawn} were drawn again since they did not fit everywhere"
                 value = reported if isinstance(reported, float) else None
                 result.append(
-                    measured_row(figure, f"{words}: {ours} against {baseline}", "%", values, value, note)
+                    measured_row(
+                        figure, f"{prefix}{words}: {ours} against {baseline}", "%", values, value, note
+                    )
                 )
     return result
 

@@ -13,6 +13,8 @@ from leeward import Cluster
 
 MACHINES = 10
 CORES = 4
+SPREAD = 1.5
+"""A wide spread of sizes: the largest transfer of an app often has most of the app's bytes."""
 Tasks = list[tuple[float, int]]
 Transfers = list[tuple[int, int, int]]
 
@@ -47,13 +49,17 @@ def hose(rates: list[float]) -> Cluster:
     return Cluster({"shape": "hose", "cpus": CORES, "hosts": hosts})
 
 
-def app(random: numpy.random.Generator) -> App:
-    """An app of three to six tasks of 0.5 to 4 cores (section 6.1), and a matrix of one of five shapes."""
+def app(random: numpy.random.Generator, spread: float = SPREAD) -> App:
+    """An app of three to six tasks of 0.5 to 4 cores (section 6.1), and a matrix of one of five shapes.
+
+    Args:
+        random: Source of random numbers.
+        spread: Standard deviation of the logarithm of the transfers' sizes; 0 for equal sizes.
+    """
     count = int(random.integers(3, 7))
     tasks = [(float(cores), 0) for cores in random.integers(1, 9, count) / 2]
     pairs = _SHAPES[int(random.integers(len(_SHAPES)))](count)
-    # Lognormal with a wide spread: the largest transfer of an app often has most of the app's bytes.
-    sizes = random.lognormal(numpy.log(1e9), 1.5, len(pairs))
+    sizes = random.lognormal(numpy.log(1e9), spread, len(pairs))
     return App(tasks, [(a, b, int(size)) for (a, b), size in zip(pairs, sizes, strict=True)])
 
 

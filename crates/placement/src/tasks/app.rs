@@ -16,6 +16,8 @@ pub struct App {
     pub name: String,
     /// Names of its tasks, in the order of the request.
     pub names: Vec<String>,
+    /// Command line of the program of each task; `None` for a task that only transfers.
+    pub commands: Vec<Option<String>>,
     /// The request, with id and job 0; its only constraints are groups of tasks that stay apart.
     pub request: AppRequest,
 }

@@ -75,6 +75,10 @@ pub struct TaskFile {
     /// True if the task may be moved. Default false.
     #[serde(default)]
     pub tolerant: bool,
+    /// Command line of its program, for `leeward tenant run`; placements do not read it. By default the task only
+    /// transfers.
+    #[serde(default, deserialize_with = "one_line")]
+    pub command: Option<String>,
 }
 
 /// Rates in one direction: in the class `non_critical`, or by class.
@@ -152,11 +156,12 @@ struct Reader<'a> {
     groups: BTreeMap<String, std::ops::Range<u32>>,
     names: Vec<String>,
     tasks: Vec<Task>,
+    commands: Vec<Option<String>>,
 }
 
 impl<'a> Reader<'a> {
     fn new(path: &'a str) -> Reader<'a> {
-        Reader { path, groups: BTreeMap::new(), names: Vec::new(), tasks: Vec::new() }
+        Reader { path, groups: BTreeMap::new(), names: Vec::new(), tasks: Vec::new(), commands: Vec::new() }
     }
 
     fn read(mut self, file: AppFile, files: &Files) -> Result<App, InputError> {
@@ -178,7 +183,7 @@ impl<'a> Reader<'a> {
         let constraints = Constraints { apart_groups: self.apart(&file.apart)?, ..Constraints::default() };
         let name = file.name.unwrap_or_else(|| "app".into());
         let request = AppRequest { tasks: self.tasks, transfers, constraints, ..AppRequest::default() };
-        Ok(App { name, names: self.names, request })
+        Ok(App { name, names: self.names, commands: self.commands, request })
     }
 
     fn task(&mut self, at: usize, item: &Spanned<TaskFile>) -> Result<(), InputError> {
@@ -203,6 +208,7 @@ impl<'a> Reader<'a> {
             let numbered = file.count.map(|_| number.to_string()).unwrap_or_default();
             self.names.push(format!("{}{numbered}", file.name));
             self.tasks.push(task);
+            self.commands.push(file.command.clone());
         }
         let names = self.names[first as usize..].to_vec();
         let single = (0..).zip(&names).map(|(i, name)| (name.clone(), first + i..first + i + 1));

@@ -111,6 +111,7 @@ impl App {
         App {
             name: stem.to_owned(),
             names: (0..tasks).map(|at| format!("task{at}")).collect(),
+            commands: vec![None; tasks],
             request: AppRequest { tasks: vec![task; tasks], ..AppRequest::default() },
         }
     }

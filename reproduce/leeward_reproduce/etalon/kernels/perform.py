@@ -14,7 +14,7 @@ from leeward_reproduce.etalon.kernels.bench import Bench
 from leeward_reproduce.etalon.kernels.pictures import bars
 from leeward_reproduce.rows import Row
 
-__all__ = ["ALIASES", "FIGURES", "Figure", "check_horizon", "make", "runs"]
+__all__ = ["ALIASES", "FIGURES", "SEEDS", "Figure", "check_horizon", "make", "runs"]
 
 PAIR_HORIZON, RINGS_HORIZON, FILE_SIZE = "400ms", "500ms", "100MiB"
 """Virtual length of runs of sections 4 and 5, and size of the files of section 6. They are less than the
@@ -62,6 +62,8 @@ ALIASES = {
     **{name: ["19"] for name in ("20", "21", "22")},
 }
 check_horizon = simulated.check_horizon
+SEEDS = 1
+"""Number of seeds: real kernels repeat no run."""
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:
