@@ -61,40 +61,4 @@ static inline __u32 echo_of(struct sock *sk)
 	return echo ? *echo : 0;
 }
 
-/* Counts of window changes and of corrections by mend(). The loader prints the sums. */
-__u64 ups, downs, mended;
-
-static inline void count(__u32 up)
-{
-	__sync_fetch_and_add(up ? &ups : &downs, 1);
-}
-
-/* Reno's threshold after a loss: half of the window. */
-static inline __u32 halved(__u32 window)
-{
-	return window / 2 > 2 ? window / 2 : 2;
-}
-
-/* On Linux 6.18 the kernel rarely does not run the programs of a congestion control at the start of a recovery, and
- * takes a threshold from uninitialized memory, often about 2^31. The window follows the threshold in recovery, and the
- * whole send buffer would leave at once. So each program that runs before the next transmission gives both the values that
- * the start of a recovery should have given. In the states CWR and Recovery nothing else changes the threshold. */
-static inline void mend(struct sock *sk, __u32 repair)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	__u32 threshold = halved(tp->prior_cwnd);
-	int wrong = tp->snd_ssthresh > INFINITE || tp->snd_cwnd > INFINITE;
-	if (repair == CA_CWR || repair == CA_RECOVERY)
-		wrong |= tp->snd_ssthresh != threshold;
-	if (!wrong)
-		return;
-	tp->snd_ssthresh = threshold;
-	if (tp->snd_cwnd > tp->prior_cwnd)
-		tp->snd_cwnd = threshold;
-	__sync_fetch_and_add(&mended, 1);
-}
-
-/* The default of net.ipv4.tcp_min_tso_segs. */
-#define MIN_TSO_SEGS 2
-
 #endif
