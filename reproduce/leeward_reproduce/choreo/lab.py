@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from leeward import tenant
-from leeward_reproduce.choreo.namespaces import COMMAND, Network, UnableError, network
+from leeward_reproduce.choreo.lab_network import COMMAND, Network, UnableError, network
 from leeward_reproduce.choreo.workload import CORES, MACHINES
 
 SCALE = 0.1

@@ -39,36 +39,6 @@ class Network:
         """Limits the sending rate of a host, in bits per second; packets of a bucket pass at once."""
         self.lab.limit(f"{host_name(host)}:egress", f"{round(rate)}bps", burst=bucket)
 
-    def limit_from(self, host: Place, rates: Mapping[Place, float]) -> None:
-        """Limits the rates from other hosts to a host, each separately, behind the limits of these hosts."""
-        on = ("tc", "-n", f"{self.prefix}-tor{host[0]}")
-        to = ("dev", f"h{host[1]}", "parent", "1:")
-        # Class 0 does not exist: other traffic passes at once.
-        _run(*on, "qdisc", "replace", *to[:2], "root", "handle", "1:", "htb", "default", "0")
-        for number, (other, rate) in enumerate(rates.items(), 1):
-            kind = f"1:{number}"
-            _run(*on, "class", "add", *to, "classid", kind, "htb", "rate", _bps(rate), "quantum", "1514")
-            _run(*on, "qdisc", "add", *to[:2], "parent", kind, "bfifo", "limit", str(_QUEUE))
-            match = ("u32", "match", "ip", "src", f"{address(other)}/32", "flowid", kind)
-            _run(*on, "filter", "add", *to, "protocol", "ip", "prio", "1", *match)
-
-    def join(self, one: Place, other: Place, rate: float) -> None:
-        """Connects two hosts directly, like virtual machines on one machine; in bits per second each way."""
-        ends = ((one, other), (other, one))
-        names = [f"m{host[0]}-{host[1]}" for _, host in ends]
-        (first, second) = (self._name(host) for host, _ in ends)
-        _run(
-            *("ip", "link", "add", names[0], "netns", first, "type", "veth"),
-            *("peer", "name", names[1], "netns", second),
-        )
-        shape = ("tbf", "rate", _bps(rate), "burst", "64kb", "limit", str(_QUEUE))
-        for (host, _), name in zip(ends, names, strict=True):
-            _run("ip", "-n", self._name(host), "link", "set", name, "gso_max_segs", "1", "up")
-            _run("tc", "-n", self._name(host), "qdisc", "replace", "dev", name, "root", *shape)
-        for (host, far), name in zip(ends, names, strict=True):
-            source = ("dev", name, "src", address(host))
-            _run("ip", "-n", self._name(host), "route", "add", f"{address(far)}/32", *source)
-
     def host_list(self, hosts: Sequence[Place] | None = None) -> str:
         """Hosts in the form of `--hosts`."""
         return ",".join(f"{host_name(host)}={address(host)}" for host in hosts or self.hosts)
