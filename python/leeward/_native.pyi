@@ -19,6 +19,7 @@ __all__ = [
     "Trace",
     "VolumeExperiment",
     "__version__",
+    "app_file",
     "byte_count",
     "bytes_text",
     "check_demand",
@@ -33,6 +34,7 @@ __all__ = [
     "file_text",
     "lab_machines",
     "lab_prefix",
+    "lab_view",
     "labs",
     "migrate",
     "new_token",
@@ -70,6 +72,7 @@ __all__ = [
     "simulate_apps",
     "simulate_contention",
     "simulate_flows",
+    "stand_lab",
 ]
 __version__: str
 

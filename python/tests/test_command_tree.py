@@ -57,6 +57,7 @@ ONE_MEANING = {
     "--margin": "share added to the work of requests",
     "--method": "method of bounds",
     "--name": "name of the result",
+    "--once": "hottest links, or an interval of a lab",
     "--only-tasks": "names of the tasks of a matrix, in order",
     "--packets": "packets of a burst",
     "--percentile": "percentile to look at",

@@ -296,6 +296,7 @@ def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tup
         "leeward": leeward.__version__,
         "seeds": 2,
         "horizon": "2min",
+        "lab": False,
     }
     assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
 

@@ -12,8 +12,8 @@ from test_probe_namespaces import NOT_HERE
 
 from leeward import tenant
 from leeward_reproduce.choreo import lab, lab_runs, workload
-from leeward_reproduce.choreo.lab_network import COMMAND, Network, network
-from leeward_reproduce.choreo.namespaces import UnableError
+from leeward_reproduce.choreo.lab_network import Network, network
+from leeward_reproduce.choreo.namespaces import COMMAND, UnableError
 from leeward_reproduce.perform import reproduce
 from support.parts import lack, require_root
 

@@ -13,6 +13,9 @@ const READY: &str = "ready";
 /// Counters of one program, by name.
 pub type Counters = Vec<(String, u64)>;
 
+/// What programs did until they were detached: the counters of each, and remarks of the loader.
+pub(crate) type Finished = (Vec<(String, Counters)>, Vec<String>);
+
 /// BPF programs that are attached. Dropping the value detaches them.
 #[derive(Debug)]
 pub(crate) struct Bpf {
@@ -49,7 +52,7 @@ impl Bpf {
     ///
     /// # Errors
     /// Returns an error if the loader failed, or the kernel rejected a setting of a connection.
-    pub(crate) fn finish(mut self) -> Result<(Vec<(String, Counters)>, Vec<String>), LabError> {
+    pub(crate) fn finish(mut self) -> Result<Finished, LabError> {
         let failed = |problem: String| LabError::Program { program: "leeward-bpf".to_owned(), problem };
         drop(self.child.stdin.take());
         let mut text = String::new();

@@ -61,6 +61,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("dropped_packets", "dropped_bytes", "packet_packets", "packet_bytes", "circuit_packets"),
         *("circuit_bytes", "local_packets", "local_bytes", "uplink_bytes", "held_bytes", "hops_packets"),
     ),
+    "lab top": ("at_s", "rack", "queued_packets", "capacity_packets", "packet_bps", "circuit_bps"),
     "lab up": ("name", "place", "address", "disks"),
     "matrix capture": ("t_s", "src", "dst", "bytes", "packets", "samples", "stderr"),
     "matrix predict": ("from", "to", "bytes"),

@@ -13,7 +13,8 @@ from typing import Any
 import numpy
 
 from leeward import tenant
-from leeward_reproduce.choreo.lab_network import COMMAND, Network, UnableError, network
+from leeward_reproduce.choreo.lab_network import Network, network
+from leeward_reproduce.choreo.namespaces import COMMAND, UnableError
 from leeward_reproduce.choreo.workload import CORES, MACHINES
 
 SCALE = 0.1

@@ -16,8 +16,8 @@ from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.choreo import comparison, lab_runs
 from leeward_reproduce.choreo.comparison import gains
 from leeward_reproduce.choreo.experiments import BASELINES
-from leeward_reproduce.choreo.lab_network import UnableError
 from leeward_reproduce.choreo.lab_runs import LabOutcome
+from leeward_reproduce.choreo.namespaces import UnableError
 from leeward_reproduce.choreo.perform import check_horizon
 from leeward_reproduce.rows import Row, measured_row, missing_row
 

@@ -8,15 +8,31 @@ use leeward_engine::{Comparison, Decider, EngineSnapshot, Ruling};
 use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_ledger::Epoch;
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
-use leeward_placement::tasks::{self, AppRequest, Assignment, Worth};
+use leeward_placement::tasks::{self, Alternative, AppRequest, Assignment, Transfer, Worth};
 use leeward_placement::{Decision, PathLoad, Refusal};
 use leeward_records::{DecisionId, DecisionRecord};
 use leeward_registry::{PolicySpec, RegistryError};
 use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
 
-use super::reevaluations::AgainOutput;
 use super::reply::Rated;
 use super::request::Score;
+
+/// A re-evaluation that waits or runs.
+#[derive(Clone, Debug)]
+pub(super) struct Again {
+    pub transfers: Vec<Transfer>,
+    pub worth: Worth,
+    /// False for a dry run, which changes nothing.
+    pub commits: bool,
+}
+
+/// Result of a re-evaluation's job, with its request and the hosts of the tasks at its start.
+#[derive(Debug)]
+pub(super) struct AgainOutput {
+    pub request: AppRequest,
+    pub hosts: Vec<HostId>,
+    pub result: Result<Alternative, Refusal>,
+}
 
 /// A job that takes too long for the actor's loop.
 #[derive(Debug)]

@@ -3,9 +3,8 @@
 //! holds its remaining transfers there. The decision keeps its last re-evaluation.
 
 use leeward_fabric::input::excerpt;
-use leeward_fabric::{Bytes, HostId, Nanos};
-use leeward_placement::Refusal;
-use leeward_placement::tasks::{Alternative, AppRequest, ReevaluationRecord, Transfer, Worth};
+use leeward_fabric::{Bytes, Nanos};
+use leeward_placement::tasks::{ReevaluationRecord, Transfer, Worth};
 use leeward_records::{
     Change, DecisionDetails, DecisionId, DecisionRecord, MigrationState, Mode, PlacementSpec, TasksSpec,
     TransferSpec,
@@ -13,6 +12,7 @@ use leeward_records::{
 
 use super::completion::WhatIfTo;
 use super::error::WhatIfError;
+use super::job::{Again, AgainOutput};
 use super::reply::WhatIfResult;
 use super::what_if::WhatIf;
 use super::{Addresses, Coordinator};
@@ -26,23 +26,6 @@ pub struct Reevaluate {
     pub remaining: Option<Vec<(String, String, Bytes)>>,
     /// Cost of a move, and the gain that it must bring.
     pub worth: Worth,
-}
-
-/// A re-evaluation that waits or runs.
-#[derive(Clone, Debug)]
-pub(super) struct Again {
-    pub transfers: Vec<Transfer>,
-    pub worth: Worth,
-    /// False for a dry run, which changes nothing.
-    pub commits: bool,
-}
-
-/// Result of a re-evaluation's job, with its request and the hosts of the tasks at its start.
-#[derive(Debug)]
-pub(super) struct AgainOutput {
-    pub request: AppRequest,
-    pub hosts: Vec<HostId>,
-    pub result: Result<Alternative, Refusal>,
 }
 
 impl<A: Addresses> Coordinator<A> {

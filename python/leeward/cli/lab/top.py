@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import rate_text, time_text
+from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import NameOption, name_of_lab
 from leeward.cli.options import name_flags
-from leeward.cli.output import Format, FormatOption, print_json, print_table, print_text
-from leeward.errors import InputError
+from leeward.cli.output import Format, FormatOption, print_csv, print_json, print_table, print_text
 
 EXAMPLES = """\b
 Examples:
@@ -36,13 +36,12 @@ def top(
     from leeward import lab
     from leeward._quantities import read_seconds
 
-    if output is Format.csv:
-        raise InputError.about("--output", "csv: expected table or json")
     with name_flags(every="--every"):
         pause = read_seconds("every", every)
     of_lab = name_of_lab(name)
     before = lab.view(of_lab)
     is_terminal = sys.stdout.isatty() and output is Format.table and not once
+    is_first = True
     try:
         while True:
             time.sleep(pause)
@@ -51,6 +50,9 @@ def top(
             if output is Format.json:
                 document = now | rates
                 print_json(document) if once else print(json.dumps(document, allow_nan=False), flush=True)
+            elif output is Format.csv:
+                print_csv(_rows(now, rates), COLUMNS["lab top"], is_first)
+                is_first = False
             else:
                 if is_terminal:
                     print(CLEAR, end="")
@@ -77,6 +79,26 @@ def _rates(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _rows(now: dict[str, Any], rates: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each rack."""
+    racks = now["racks"]
+
+    def total(key: str, rack: int) -> int:
+        return sum(now[key][rack * racks : (rack + 1) * racks])
+
+    return [
+        {
+            "at_s": now["at_s"],
+            "rack": f"r{rack}",
+            "queued_packets": total("queued_packets", rack),
+            "capacity_packets": total("capacity_packets", rack),
+            "packet_bps": rates["packet_bps"][rack],
+            "circuit_bps": rates["circuit_bps"][rack],
+        }
+        for rack in range(racks)
+    ]
+
+
 def _print_view(name: str, now: dict[str, Any], rates: dict[str, Any]) -> None:
     late = now["late_p99_s"]
     timing = "" if late is None else f", packets late by {time_text(late, 3)} at p99"
@@ -84,20 +106,19 @@ def _print_view(name: str, now: dict[str, Any], rates: dict[str, Any]) -> None:
         f"lab {name}, {time_text(now['at_s'], 4)} of virtual time at dilation {now['dilation']}{timing};"
         f" dropped {rates['dropped_in_interval']} packets"
     )
-    racks = now["racks"]
     print_table(
         ("RACK", "CIRCUIT TO", "QUEUED", "OF", "BY PACKETS", "BY CIRCUITS"),
         "<<>>>>",
         [
             (
-                f"r{rack}",
-                " ".join(f"r{to}" for source, to in now["circuits"] if source == rack) or "-",
-                f"{sum(now['queued_packets'][rack * racks : (rack + 1) * racks])}",
-                f"{sum(now['capacity_packets'][rack * racks : (rack + 1) * racks])}",
-                rate_text(rates["packet_bps"][rack]),
-                rate_text(rates["circuit_bps"][rack]),
+                row["rack"],
+                " ".join(f"r{to}" for source, to in now["circuits"] if f"r{source}" == row["rack"]) or "-",
+                f"{row['queued_packets']}",
+                f"{row['capacity_packets']}",
+                rate_text(row["packet_bps"]),
+                rate_text(row["circuit_bps"]),
             )
-            for rack in range(racks)
+            for row in _rows(now, rates)
         ],
     )
     sys.stdout.flush()
