@@ -44,13 +44,16 @@ pub fn apply_mesh(file: &mut Value, mesh: &report::Mesh) -> Result<(), String> {
     replace_pairs(file, &rates, mesh, shape)
 }
 
-/// True if both hosts are on one machine, by the hops of the mesh.
+/// True if both hosts are on one machine, by the hops of the mesh in either direction.
 fn is_within_machine(mesh: &report::Mesh, from: &str, to: &str) -> bool {
     let hops = |topology: &report::Topology| {
         let at = |name: &str| topology.hosts.iter().position(|host| host == name);
-        *topology.hops.get(at(from)?)?.get(at(to)?)?
+        let (from, to) = (at(from)?, at(to)?);
+        let is_near =
+            |from: usize, to: usize| topology.hops.get(from)?.get(to).copied()?.filter(|&hops| hops == 1);
+        is_near(from, to).or_else(|| is_near(to, from))
     };
-    mesh.topology.as_ref().and_then(hops) == Some(1)
+    mesh.topology.as_ref().and_then(hops).is_some()
 }
 
 /// Replaces the shared links of earlier surveys by those of this one. The links of other hosts stay.

@@ -24,6 +24,15 @@ pub(super) fn build(errors: Errors<'_>, fabric: &Fabric) -> Result<MeshLinks, In
             return Err(errors.at(item.place, format!("pairs[{i}]"), message));
         }
     }
+    for (i, item) in file.pairs.iter().enumerate().filter(|(_, item)| item.value.same_machine) {
+        let (Name(from), Name(to)) = (&item.value.from, &item.value.to);
+        let back = fabric.host(to).zip(fabric.host(from));
+        if back.is_none_or(|back| !same_machine.contains(&back)) {
+            let message =
+                format!("{from} and {to} are on one machine: list {to} > {from} with `same_machine` too");
+            return Err(errors.at(item.place, format!("pairs[{i}].same_machine"), message));
+        }
+    }
     let mut shared = Vec::new();
     let mut names = BTreeSet::new();
     for (i, item) in file.shared_links.iter().enumerate() {

@@ -207,6 +207,8 @@ fn pairs_and_shared_links_that_fit_no_mesh_are_rejected() {
         "racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\n\
          shared_links: [{name: up, rate: 1Gbps, out_of: [r0]}]",
         "shape: pipe\nhosts: 2\npair: 1Gbps\npairs: [{from: h0, to: h1, rate: 1Gbps, same_machine: true}]",
+        "shape: hose\nhosts: 2\nnic: 1Gbps\npairs: [{from: h0, to: h1, rate: 1Gbps, same_machine: true}]",
+        "shape: hose\nhosts: 2\nnic: 1Gbps\npairs: [{from: h0, to: h1, rate: 1Gbps, same_machine: true}, {from: h1, to: h0, rate: 1Gbps}]",
         "shape: hose\nnic: 1Gbps\nracks: [{name: a, hosts: [{name: a}, {name: b}]}, {hosts: 1}]\n\
          shared_links: [{name: up, rate: 1Gbps, out_of: [a]}]",
     ];

@@ -14,9 +14,10 @@ fn mesh(hose: bool, nics: &[(u32, u32)], pairs: &[u32], groups: &[(bool, u32, u3
     }
     text += if hose { "" } else { "pair: 90Mbps\n" };
     text += "pairs:\n  - {from: h0, to: h1, rate: 500Mbps, same_machine: true}\n";
+    text += "  - {from: h1, to: h0, rate: 500Mbps, same_machine: true}\n";
     for (at, rate) in pairs.iter().enumerate().filter(|(_, rate)| **rate > 0) {
         let (from, to) = (at / 6, at % 6);
-        if from != to && (from, to) != (0, 1) {
+        if from != to && from + to > 1 {
             text += &format!("  - {{from: h{from}, to: h{to}, rate: {rate}Mbps}}\n");
         }
     }

@@ -66,9 +66,10 @@ fn mesh(hose: bool, cpus: usize, nics: &[(u32, u32)], pairs: &[u32], groups: &[(
         text += &format!("  - {{name: s{number}, rate: {rate}Mbps, {key}: [{}]}}\n", names.join(", "));
     }
     text += "pairs:\n  - {from: h0, to: h1, rate: 500Mbps, same_machine: true}\n";
+    text += "  - {from: h1, to: h0, rate: 500Mbps, same_machine: true}\n";
     for (at, rate) in pairs.iter().enumerate().filter(|(_, rate)| **rate > 0) {
         let (from, to) = (at / 4, at % 4);
-        if from != to && (from, to) != (0, 1) {
+        if from != to && from + to > 1 {
             text += &format!("  - {{from: h{from}, to: h{to}, rate: {rate}Mbps}}\n");
         }
     }

@@ -93,12 +93,13 @@ pub struct HopMeasurement {
 }
 
 impl HopMeasurement {
-    /// Paths of one hop, between hosts on one machine.
+    /// Paths between hosts on one machine: one hop in either direction.
     pub fn same_machine(&self) -> Vec<(usize, usize)> {
         let rows = self.hops.iter().enumerate();
         let of_row = |(from, row): (usize, &Vec<Option<u8>>)| {
-            let near = row.iter().enumerate().filter(move |&(to, hops)| to != from && *hops == Some(1));
-            near.map(move |(to, _)| (from, to)).collect::<Vec<_>>()
+            let is_near = move |to: usize| row[to] == Some(1) || self.hops[to][from] == Some(1);
+            let near = (0..row.len()).filter(move |&to| to != from && is_near(to));
+            near.map(move |to| (from, to)).collect::<Vec<_>>()
         };
         rows.flat_map(of_row).collect()
     }
