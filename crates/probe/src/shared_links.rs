@@ -16,7 +16,8 @@ use crate::rules::{Level, leaves};
 /// Number of rounds of the fit. Each round sets one capacity after another, so a few rounds settle links that overlap.
 const ROUNDS: usize = 50;
 /// Growth of the root mean square error, relative to the rates alone, up to which a link counts as explained by the
-/// others. The value is a choice of this project; it is above the error of a bulk transfer.
+/// others. Only the experiments count in which several transfers cross the link: others would hide a link that few
+/// experiments cross. The value is a choice of this project; it is above the error of a bulk transfer.
 const EXPLAINED: f64 = 0.02;
 
 /// A group of hosts whose paths out share a link.
@@ -70,7 +71,9 @@ pub fn fit(groups: &[Group], observations: &[Observation], sources_share: bool) 
     for group in order {
         let others: Vec<_> = links.iter().filter(|link| link.group != group).cloned().collect();
         let others = model.settle(others);
-        if model.error(&others) <= model.error(&links) + EXPLAINED {
+        let meet =
+            |flows: &Observation| flows.iter().filter(|flow| leaves(&group.hosts, flow.path)).count() > 1;
+        if model.error(&others, meet) <= model.error(&links, meet) + EXPLAINED {
             links = others;
         }
     }
@@ -132,10 +135,11 @@ impl Model<'_> {
         (weight > 0.0).then(|| sum / weight).filter(|rate| *rate > 0.0)
     }
 
-    /// Root mean square difference of the model's rates from the measured ones, relative to the rates alone.
-    fn error(&self, links: &[SharedLink]) -> f64 {
+    /// Root mean square difference of the model's rates from the measured ones, relative to the rates alone, in the
+    /// experiments that count.
+    fn error(&self, links: &[SharedLink], counts: impl Fn(&Observation) -> bool) -> f64 {
         let (mut squares, mut count) = (0.0, 0.0);
-        for flows in self.observations {
+        for flows in self.observations.iter().filter(|flows| counts(flows)) {
             for (flow, (rate, _)) in flows.iter().zip(self.allocate(links, flows)) {
                 let unit = if flow.alone_bps.is_finite() { flow.alone_bps } else { flow.rate_bps };
                 if rate.is_finite() && unit > 0.0 {
@@ -278,7 +282,22 @@ mod tests {
             let links = fit(&groups, &seen, true);
             // The rates that the fitted links predict are near the true ones, which are what placement needs.
             let model = Model { observations: &seen, sources: source_rates(&seen, true) };
-            prop_assert!(model.error(&links) < 0.1, "{links:?} {}", model.error(&links));
+            let error = model.error(&links, |_| true);
+            prop_assert!(error < 0.1, "{links:?} {error}");
+        }
+
+        #[test]
+        fn a_planted_link_is_found_however_few_experiments_cross_it(
+            rate in 30.0..185.0_f64, elsewhere in 1..100_usize, at in 0..100_usize,
+        ) {
+            let mut pairs = vec![((4, 6), (5, 7)); elsewhere];
+            pairs.insert(at % (elsewhere + 1), ((0, 4), (1, 5)));
+            let groups = [group(Level::Rack, &[0, 1]), group(Level::Rack, &[4, 5])];
+            let seen = experiments(&[(&[0, 1], rate)], &pairs, &[]);
+            let links = fit(&groups, &seen, true);
+            prop_assert_eq!(links.len(), 1, "{:?}", &links);
+            prop_assert_eq!(&links[0].group, &groups[0]);
+            prop_assert!((links[0].rate_bps - rate).abs() < 1e-6, "{:?}", &links);
         }
     }
 }

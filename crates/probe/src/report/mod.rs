@@ -10,7 +10,7 @@ use crate::control::{Place, Secret};
 use crate::error::ProbeError;
 use crate::estimate::Estimate;
 use crate::mesh::{Parts, Shape};
-use crate::survey::{self, HopMeasurement, Host, ProgressObserver};
+use crate::survey::{self, HopMeasurement, Host, ProgressObserver, Sources};
 use crate::train::Train;
 
 pub use bottlenecks::{
@@ -217,8 +217,11 @@ pub fn mesh(
         let (from, to) = path.pair;
         Path::new(&hosts[from].name, &hosts[to].name, path.estimate.as_ref(), path.error.as_deref())
     };
-    let sources_share = found.as_ref().is_some_and(|found| found.sources_share(topology));
-    let shape = options.shape.unwrap_or(if sources_share { Shape::Hose } else { Shape::Pipe });
+    // A pipe has only the measured rates. A hose adds limits of sources, which must have been found.
+    let shape = options.shape.unwrap_or(match found.as_ref().map(|found| found.sources(topology)) {
+        Some(Sources::Shared) => Shape::Hose,
+        Some(Sources::Separate | Sources::Unknown) | None => Shape::Pipe,
+    });
     let parts = Parts {
         racks: topology.map(|topology| topology.racks.clone()),
         same_machine: placed.as_ref().map(HopMeasurement::same_machine).unwrap_or_default(),

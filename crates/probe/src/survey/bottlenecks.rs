@@ -1,5 +1,6 @@
 //! Bottleneck survey: runs transfers on two paths at the same time to find paths that slow each other down.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
@@ -51,6 +52,17 @@ pub struct GroupUplink {
     pub experiment: Experiment,
     /// True if the link is a bottleneck that such paths share.
     pub bottleneck: bool,
+}
+
+/// Relation of the paths out of one source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sources {
+    /// The paths share one rate: most experiments from one source show a fall.
+    Shared,
+    /// Each path has its own rate: most experiments show no fall.
+    Separate,
+    /// No experiment tells, or as many show a fall as do not.
+    Unknown,
 }
 
 /// Bottlenecks of a network.
@@ -217,9 +229,9 @@ fn out_of_groups(topology: &Topology) -> Vec<(Level, usize, PathPair)> {
 }
 
 impl Bottlenecks {
-    /// True if the paths of a source share its rate. Experiments whose two paths share a link of a rack or subtree say
-    /// nothing. Without other experiments, sources are assumed to share, because each host has one interface.
-    pub fn sources_share(&self, topology: Option<&Topology>) -> bool {
+    /// Whether the paths of a source share its rate, by the majority of the experiments from one source. Experiments
+    /// whose two paths share a link of a rack or subtree say nothing.
+    pub fn sources(&self, topology: Option<&Topology>) -> Sources {
         let full = |path: Path| {
             let found = self.uplinks.iter().filter(|uplink| uplink.bottleneck);
             let mut groups = found.filter_map(|uplink| Some(group_of(topology?, uplink).hosts));
@@ -227,7 +239,11 @@ impl Bottlenecks {
         };
         let counted = || self.from_one.iter().filter(|one| !(full(one.pair.0) && full(one.pair.1)));
         let share = counted().filter(|one| one.comparison.shares).count();
-        2 * share >= counted().count()
+        match (2 * share).cmp(&counted().count()) {
+            Ordering::Greater => Sources::Shared,
+            Ordering::Less => Sources::Separate,
+            Ordering::Equal => Sources::Unknown,
+        }
     }
 
     /// Fits the capacities of the links that their experiments show to be bottlenecks.
@@ -245,9 +261,11 @@ impl Bottlenecks {
                 Flow { path: second, alone_bps: second_alone, rate_bps: other_bps },
             ]
         };
-        let observations: Vec<_> =
-            self.between_four.iter().chain(&self.from_one).chain(out).map(observe).collect();
-        fit(&groups, &observations, self.sources_share(Some(topology)))
+        // If it is unknown whether a source limits its paths, their falls say nothing about links.
+        let sources = self.sources(Some(topology));
+        let from_one = self.from_one.iter().filter(|_| sources != Sources::Unknown);
+        let observations: Vec<_> = self.between_four.iter().chain(from_one).chain(out).map(observe).collect();
+        fit(&groups, &observations, sources == Sources::Shared)
     }
 }
 
@@ -291,4 +309,46 @@ pub fn protocol(
         experiments.iter().map(one).collect()
     };
     summarize(&results(between_four), &results(from_one), &results(out_of_groups))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn experiment(pair: PathPair, shares: bool) -> Experiment {
+        let (beside_bps, fall) = if shares { (50.0, 0.5) } else { (100.0, 0.0) };
+        let comparison = Comparison { alone_bps: 100.0, beside_bps, noise_bps: 0.0, fall, shares };
+        Experiment { pair, comparison, sum: beside_bps / 50.0 }
+    }
+
+    proptest! {
+        #[test]
+        fn sources_share_by_a_majority_of_the_experiments_that_tell(
+            falls in prop::collection::vec(any::<bool>(), 0..12), hidden in 0..4_usize,
+        ) {
+            // Hosts 0 and 1 are behind a full link, so their experiments tell nothing about sources.
+            let topology = Topology {
+                racks: vec![vec![0, 1], vec![2, 3], vec![4, 5]],
+                subtrees: vec![(0..6).collect()],
+                misfits: vec![],
+            };
+            let mut from_one: Vec<_> = falls.iter().map(|&fall| experiment(((2, 4), (2, 5)), fall)).collect();
+            from_one.extend(vec![experiment(((0, 2), (0, 4)), true); hidden]);
+            let out = experiment(((0, 2), (1, 4)), true);
+            let uplink = GroupUplink { level: Level::Rack, number: 0, experiment: out, bottleneck: true };
+            let found = Bottlenecks {
+                hosts: vec![], between_four: vec![], protocol: protocol(&[], &from_one, &[]), from_one,
+                uplinks: vec![uplink], shared_links: vec![], errors: vec![],
+            };
+            let fell = falls.iter().filter(|fall| **fall).count();
+            let expected = match (fell, falls.len() - fell) {
+                (yes, no) if yes > no => Sources::Shared,
+                (yes, no) if yes < no => Sources::Separate,
+                _ => Sources::Unknown,
+            };
+            prop_assert_eq!(found.sources(Some(&topology)), expected);
+        }
+    }
 }

@@ -18,8 +18,8 @@ use crate::train::{Limits, Train, Transfer};
 use crate::transfer_report::TransferReport;
 
 pub use bottlenecks::{
-    Bottlenecks, EARLIER_NS, Experiment, GroupUplink, bottleneck_steps, bottlenecks, check_bottlenecks,
-    protocol,
+    Bottlenecks, EARLIER_NS, Experiment, GroupUplink, Sources, bottleneck_steps, bottlenecks,
+    check_bottlenecks, protocol,
 };
 pub use calibration::{Calibration, calibrate};
 pub use mesh::{HopMeasurement, MeshMeasurement, PathMeasurement, mesh, topology};
