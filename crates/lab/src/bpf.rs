@@ -13,7 +13,7 @@ const READY: &str = "ready";
 /// Counters of one program, by name.
 pub type Counters = Vec<(String, u64)>;
 
-/// What programs did until they were detached: the counters of each, and remarks of the loader.
+/// Results of detached programs: the counters of each program, and the loader's remarks.
 pub(crate) type Finished = (Vec<(String, Counters)>, Vec<String>);
 
 /// BPF programs that are attached. Dropping the value detaches them.
@@ -72,7 +72,7 @@ impl Bpf {
         drop(self.child.stdin.take());
         let mut text = String::new();
         if let Some(mut errors) = self.child.stderr.take() {
-            // What cannot be read is missing in a message only.
+            // If the read fails, an error has a shorter message.
             let _ = errors.read_to_string(&mut text);
         }
         text.lines().map(|line| line.trim_start_matches("leeward-bpf: ").to_owned()).collect()

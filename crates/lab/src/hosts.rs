@@ -50,7 +50,8 @@ impl Nics {
     }
 }
 
-/// What programs at the hosts use. The caller makes the group and the files; they go with the hosts.
+/// Control group, environment and files of the programs at the hosts. The caller makes the group and the files; the
+/// removal of the hosts removes them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Programs {
     /// Control group of all programs.

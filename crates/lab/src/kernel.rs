@@ -34,7 +34,7 @@ pub struct KernelSettings {
     pub(crate) route: String,
     /// BPF programs, as arguments of the loader; empty if the kernel's own TCP suffices.
     pub(crate) bpf: Vec<String>,
-    /// What the kernels do not do as the scenario says.
+    /// Settings of the scenario that the kernels do not follow, one sentence each.
     pub(crate) notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a lab shows while it runs.
+//! View of a running lab: its circuits, queues and counters.
 
 use leeward_fabric::Nanos;
 use serde::Serialize;

@@ -50,7 +50,7 @@ pub struct Run {
     pub timing: Timing,
     /// Counters of the kernels' BPF programs.
     pub counters: Vec<(String, Counters)>,
-    /// What the kernels did not do as the scenario says.
+    /// Settings of the scenario that the kernels did not follow, one sentence each.
     pub notes: Vec<String>,
 }
 

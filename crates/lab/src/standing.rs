@@ -24,12 +24,12 @@ use crate::switch::{Shared, SwitchLoop};
 pub(crate) const VIEW: Duration = Duration::from_millis(250);
 const KERNEL_REPORTS: &str = "every_us=1000";
 
-/// What programs in a standing lab get, and what they lack.
+/// Environment of programs in a standing lab, and missing parts of the lab.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Standing {
     /// Variables of their environment.
     pub environment: Vec<(String, String)>,
-    /// What does not work, and why.
+    /// Missing parts of the lab, each with the reason.
     pub notes: Vec<String>,
 }
 
