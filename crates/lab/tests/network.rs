@@ -85,7 +85,7 @@ fn tcp_gets_the_rates_of_links_and_a_change_of_a_rate_takes_effect() {
 #[test]
 fn paths_have_their_own_rates_and_share_that_of_their_source() {
     let text = "shape: hose\nnic: 60Mbps\nracks: [{hosts: [{name: a}, {name: b}, {name: c}]}]\npairs:
-  - {from: a, to: b, rate: 20Mbps}\n  - {from: b, to: a, rate: 90Mbps, same_machine: true}\n";
+  - {from: a, to: b, rate: 20Mbps, same_machine: true}\n  - {from: b, to: a, rate: 90Mbps, same_machine: true}\n";
     let Some((_, network)) = up(text) else { return };
     for (from, to, expected) in [("a", "b", 20e6), ("a", "c", 60e6), ("b", "a", 90e6), ("c", "b", 60e6)] {
         let is_near = || (rate(&network, from, to) / (expected * 1448.0 / 1514.0) - 1.0).abs() < 0.1;

@@ -17,6 +17,7 @@ racks:
   - { name: west, hosts: [{ name: d }, { name: e }] }
 pairs:
   - { from: a, to: b, rate: 4Gbps, same_machine: true }
+  - { from: b, to: a, rate: 4Gbps, same_machine: true }
   - { from: c, to: d, rate: 310Mbps }
 shared_links:
   - { name: out-of-east, rate: 1900Mbps, out_of: [east] }
