@@ -103,8 +103,8 @@ def test_an_exception_of_a_scheduler_stops_the_lab_and_is_raised(clean: None) ->
 
 
 def test_a_late_run_is_refused(clean: None) -> None:
-    with pytest.raises(OSError, match=r"fell behind.*larger dilation than 1,"):
-        lab.run(scenario(), dilation=1, bound="1ns")
+    with pytest.raises(OSError, match=r"fell behind.*larger dilation than 10,"):
+        lab.run(scenario(), dilation=10, bound="1ns")
 
 
 def test_a_stopped_run_removes_everything(clean: None) -> None:
