@@ -29,12 +29,14 @@ fn run_values(run: &Run) -> serde_json::Value {
         let share = |share: f64| of.quantile(share).map(Nanos::as_secs_f64);
         json!({ "count": of.total(), "median_s": share(SHARES[0]), "p99_s": share(SHARES[1]), "max_s": share(SHARES[2]) })
     };
+    let seconds = |times: &[Nanos]| times.iter().map(|time| time.as_secs_f64()).collect::<Vec<_>>();
     json!({
         "dilation": timing.dilation,
         "packets": late(&timing.packets),
         "circuits": late(&timing.circuits),
         "schedules": late(&timing.schedules),
-        "days_s": timing.days.iter().map(|day| day.as_secs_f64()).collect::<Vec<_>>(),
+        "days_s": seconds(&timing.days),
+        "weeks_s": seconds(&timing.weeks),
         "refused_packets": timing.refused,
         "nic_drops_packets": timing.nic_drops,
         "stray_packets": timing.stray,

@@ -1,60 +1,15 @@
 //! Allocation test: the switch allocates nothing after its queues have reached their largest size.
 
-#![allow(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait; this allocator forwards to the system's")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 
 use leeward_circuits::routing;
 use leeward_circuits::switch::{Ecn, Event, Output, Packet, Resize, Settings, Switch};
 use leeward_circuits::{Day, Matching, Network, Schedule};
 use leeward_fabric::Nanos;
-
-thread_local! {
-    /// Number of allocations of this thread. Other threads belong to the test harness.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
+use leeward_testing::allocations::{Counting, allocations};
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-impl Counting {
-    fn count() {
-        // The counter does not allocate and has no destructor, so it lives as long as its thread.
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-    }
-}
-
-// SAFETY: all three functions pass their arguments to `System` unchanged and return its result, so `System` upholds the
-// contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Counting::count();
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract; `block` comes from `System`.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        Counting::count();
-        // SAFETY: the caller upholds the contract; `block` comes from `System`.
-        unsafe { System.realloc(block, layout, bytes) }
-    }
-}
-
-/// Number of allocations that `work` makes.
-fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.with(Cell::get);
-    work();
-    ALLOCATIONS.with(Cell::get) - before
-}
 
 const RACKS: usize = 8;
 const WEEK: u64 = 1_400_000;
@@ -97,12 +52,6 @@ fn drive(
         out.clear();
     }
     seen
-}
-
-#[test]
-fn the_allocation_counter_counts() {
-    assert_eq!(allocations(|| drop(std::hint::black_box(Vec::<u64>::with_capacity(7)))), 1);
-    assert_eq!(allocations(|| assert_eq!(std::hint::black_box(7), 7)), 0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use leeward_fabric::Nanos;
 use leeward_packets::Settings;
 use leeward_tcp::RackUse;
 use leeward_tcp::control::Control;
+use rustix::time::{ClockId, clock_getres};
 
 use crate::error::LabError;
 use crate::kernel_parts::KernelParts;
@@ -20,6 +21,8 @@ const BUFFERS: &str = "4096 4194304 33554432";
 const MOST_TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=120_000;
 /// Longest delay of an acknowledgement that BPF programs may set, in microseconds.
 const MOST_ACK_DELAY_US: u64 = 200_000;
+/// The shortest one, in ticks of the kernel.
+const LEAST_ACK_DELAY_TICKS: u64 = 2;
 
 /// Settings of all hosts' kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,12 +108,12 @@ impl KernelSettings {
         let ack_delay = real(tcp.ack_delay) / 1000;
         match loader {
             Ok(_) => {
-                let most = ack_delay.clamp(1, MOST_ACK_DELAY_US);
-                bpf.extend(["--timers".to_owned(), format!("delack_max_us={most}")]);
-                if most < ack_delay {
+                let near = ack_delay.clamp(least_ack_delay_us(), MOST_ACK_DELAY_US);
+                bpf.extend(["--timers".to_owned(), format!("delack_max_us={near}")]);
+                if near != ack_delay {
                     notes.push(format!(
-                        "tcp.ack_delay: at most {} of virtual time, the kernel's limit under this dilation",
-                        Nanos(1000 * most / u64::from(dilation))
+                        "tcp.ack_delay: {} of virtual time, the kernel's limit under this dilation",
+                        Nanos(1000 * near / u64::from(dilation))
                     ));
                 }
             }
@@ -120,6 +123,12 @@ impl KernelSettings {
         let route = format!("initcwnd {} rto_min {rto_min}ms", tcp.initial_window);
         Ok(KernelSettings { mtu, control, sysctls, route, bpf, notes })
     }
+}
+
+/// Shortest delay of an acknowledgement that BPF programs may set, in microseconds. The kernel's coarse clock advances
+/// with its ticks.
+fn least_ack_delay_us() -> u64 {
+    LEAST_ACK_DELAY_TICKS * clock_getres(ClockId::MonotonicCoarse).tv_nsec as u64 / 1000
 }
 
 /// Receive buffers for a window; the kernel reserves half of a buffer for its own bookkeeping.

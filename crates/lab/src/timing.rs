@@ -27,6 +27,9 @@ pub struct Timing {
     pub stray: u64,
     /// Days of circuits by their real length, as nanoseconds of virtual time.
     pub days: Vec<Nanos>,
+    /// Weeks by their real length, as nanoseconds of virtual time: from the first circuit of a week to that of the next
+    /// week with circuits.
+    pub weeks: Vec<Nanos>,
 }
 
 impl Timing {

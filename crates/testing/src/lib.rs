@@ -9,12 +9,14 @@
 //! * [`clusters`] holds clusters and ledgers that several tests share.
 //! * [`workloads`] has workloads with SLOs.
 //! * [`numbers`] draws pseudorandom numbers, and [`bench`] has the clocks of benchmarks.
+//! * [`allocations`] counts the allocations of a thread.
 //! * [`rows`] checks all rows of a table, and reports every row that fails.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::PathBuf;
 
+pub mod allocations;
 pub mod bench;
 pub mod booted;
 pub mod clusters;

@@ -280,6 +280,12 @@ impl<P: Copy> Switch<P> {
         self.sent_bytes[self.pair(source, destination)][via as usize]
     }
 
+    /// Time at which the current week began; `None` without a schedule.
+    #[inline]
+    pub fn week_began(&self) -> Option<Nanos> {
+        (self.calendar.length > 0).then_some(Nanos(self.week_began))
+    }
+
     /// Returns true if a circuit from one rack to the other is up.
     ///
     /// # Panics

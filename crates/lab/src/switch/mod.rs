@@ -72,6 +72,8 @@ pub struct SwitchLoop<'a> {
     next_sample: u64,
     next_report: u64,
     week_ends: u64,
+    /// Start of the last week with circuits, and the real time of its first circuit.
+    week: Option<(Nanos, u64)>,
     /// By destination: start of the circuit's day, its real start, and the bytes that the pair's circuits had carried.
     days: Vec<(u64, u64, u64)>,
     records: Records,
@@ -115,6 +117,7 @@ impl<'a> SwitchLoop<'a> {
             next_sample: NEVER,
             next_report: NEVER,
             week_ends: 0,
+            week: None,
             days: vec![(0, 0, 0); racks],
             records: Records::default(),
             timing: Timing { dilation: clock.dilation(), ..Timing::default() },
@@ -329,13 +332,21 @@ impl<'a> SwitchLoop<'a> {
         let real = real_now();
         self.timing.circuits.add(self.clock.at(real).since(at));
         let carried = self.switch.sent_bytes(source, destination, Via::Circuit);
+        let since = |began: u64| Nanos((real - began) / u64::from(self.clock.dilation()));
         if up {
             self.days[destination] = (at.0, real, carried);
+            // The switch may be in the next week already, if the loop was late.
+            if let Some(week) = self.switch.week_began().filter(|week| *week <= at)
+                && self.week.is_none_or(|(last, _)| last < week)
+            {
+                self.timing.weeks.extend(self.week.map(|(_, began)| since(began)));
+                self.week = Some((week, real));
+            }
             return;
         }
         let (day_began, real_began, before) = self.days[destination];
         let began = self.began.unwrap_or_default();
-        self.timing.days.push(Nanos((real - real_began) / u64::from(self.clock.dilation())));
+        self.timing.days.push(since(real_began));
         self.records.days.push(DayRecord {
             source,
             destination,

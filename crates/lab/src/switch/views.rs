@@ -30,6 +30,7 @@ impl SwitchLoop<'_> {
             self.records = Records::default();
             self.timing.packets = Histogram::default();
             self.timing.days.clear();
+            self.timing.weeks.clear();
         }
     }
 
