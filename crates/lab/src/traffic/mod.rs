@@ -5,6 +5,8 @@
 //! chosen then.
 
 mod sockets;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -34,8 +34,8 @@ pub(super) struct Sockets<'a> {
     inside: Inside,
     /// Listeners, by host of the workload.
     pub(super) listeners: Vec<TcpListener>,
-    /// Flows that have connected, by the address of the sender.
-    connecting: HashMap<SocketAddr, u32>,
+    /// Flows that have connected, by their ends. A host may use one port for connections to several others.
+    connecting: HashMap<(SocketAddr, SocketAddr), u32>,
 }
 
 impl<'a> Sockets<'a> {
@@ -95,7 +95,7 @@ impl<'a> Sockets<'a> {
         }
         let stream = TcpStream::from(socket);
         let local = stream.local_addr().map_err(LabError::system("connect"))?;
-        self.connecting.insert(local, flow);
+        self.connecting.insert((local, SocketAddr::V4(to)), flow);
         let ip = Address(source).ip();
         let tuple = Tuple { source: (ip, local.port()), destination: (Address(destination).ip(), PORT) };
         Ok((stream, tuple))
@@ -109,7 +109,8 @@ impl<'a> Sockets<'a> {
             Err(error) => return Err(LabError::system("accept")(error)),
         };
         stream.set_nonblocking(true).map_err(LabError::system("accept"))?;
-        let Some(flow) = self.connecting.remove(&from) else { return Ok(None) };
+        let to = stream.local_addr().map_err(LabError::system("accept"))?;
+        let Some(flow) = self.connecting.remove(&(from, to)) else { return Ok(None) };
         sockopt::set_tcp_nodelay(&stream, true).map_err(failed("TCP_NODELAY"))?;
         Ok(Some((flow, stream)))
     }
