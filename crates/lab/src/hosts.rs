@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs::{self, File};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -172,7 +173,7 @@ impl Hosts {
     }
 
     fn connect(&self, nics: &Nics, kernel: &KernelSettings) -> Result<(), LabError> {
-        let KernelSettings { mtu, route, .. } = kernel;
+        let mtu = kernel.mtu;
         for (namespace, &place) in self.namespaces.iter().zip(&self.places) {
             let address = Address(place).ip();
             let script = format!(
@@ -181,19 +182,30 @@ impl Hosts {
                  link set {DEVICE} gso_max_segs 1\n\
                  addr add {address}/32 dev {DEVICE}\n\
                  link set {DEVICE} up\n\
-                 route add 10.0.0.0/8 dev {DEVICE} src {address} {route}\n"
+                 route add {}\n",
+                route(address, kernel)
             );
             batch("ip", &["-n", namespace, "-batch", "-"], &script)?;
             let limit = nics.limits.iter().find(|(limited, ..)| *limited == place);
             let (rate, bucket) =
                 limit.map_or((nics.rate, 0), |&(_, rate, bucket)| (rate.min(nics.rate), bucket));
-            let slack = u64::from(*mtu) + rate / 8 * TIMER_LATENESS_US / 1_000_000;
+            let slack = u64::from(mtu) + rate / 8 * TIMER_LATENESS_US / 1_000_000;
             let queue = format!(
                 "qdisc add dev {DEVICE} root tbf rate {}bit burst {} limit {NIC_QUEUE}\n",
                 rate.max(8),
                 bucket.max(slack)
             );
             batch("tc", &["-n", namespace, "-batch", "-"], &queue)?;
+        }
+        Ok(())
+    }
+
+    /// Gives connections of programs at all hosts the congestion control of the lab. Its BPF program must be loaded.
+    pub(crate) fn use_control(&self, kernel: &KernelSettings) -> Result<(), LabError> {
+        for (namespace, &place) in self.namespaces.iter().zip(&self.places) {
+            let route = route(Address(place).ip(), kernel);
+            let script = format!("route change {route} congctl {}\n", kernel.control);
+            batch("ip", &["-n", namespace, "-batch", "-"], &script)?;
         }
         Ok(())
     }
@@ -227,6 +239,11 @@ impl Hosts {
         }
         Ok(drops)
     }
+}
+
+/// Route of a host to all others, in the words of `ip route`.
+fn route(address: Ipv4Addr, kernel: &KernelSettings) -> String {
+    format!("10.0.0.0/8 dev {DEVICE} src {address} {}", kernel.route)
 }
 
 impl Drop for Hosts {
