@@ -28,6 +28,8 @@ const DEVICE: &str = "eth0";
 /// Frames that a device may hold for the switch. The switch takes frames at once; a queue of this length is lost only
 /// if the switch stands still.
 const DEVICE_QUEUE: u32 = 10_000;
+/// Counters of the kernel's TCP in the namespace of a thread.
+const COUNTERS: &str = "/proc/thread-self/net/netstat";
 /// Bytes that may wait for the NIC: senders that do not slow down are dropped beyond it.
 const NIC_QUEUE: u64 = 64 << 20;
 /// Real time by which a timer of the kernel may be late: the NIC catches up with what it missed in this time.
@@ -219,6 +221,24 @@ impl Hosts {
         self.state.write_files(&text)
     }
 
+    /// Number of times at which the kernel was short of memory for TCP at a host. It then closes the windows of receivers.
+    ///
+    /// # Errors
+    /// Returns an error if the counters of a namespace cannot be read.
+    pub(crate) fn memory_shortages(&self) -> Result<u64, LabError> {
+        let read = || {
+            let inside = Inside::new()?;
+            let mut shortages = 0;
+            for namespace in &self.namespaces {
+                inside.enter(namespace)?;
+                let text = fs::read_to_string(COUNTERS).map_err(LabError::system(COUNTERS))?;
+                shortages += counter(&text, "TCPMemoryPressures").unwrap_or(0);
+            }
+            Ok(shortages)
+        };
+        thread::scope(|scope| scope.spawn(read).join().expect("the thread does not panic"))
+    }
+
     /// Packets that the queues of the hosts' NICs dropped.
     ///
     /// # Errors
@@ -241,6 +261,18 @@ impl Hosts {
     }
 }
 
+/// Counter of a name in the kernel's table: a line of names before each line of values.
+fn counter(table: &str, name: &str) -> Option<u64> {
+    let mut lines = table.lines();
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        let mut pairs = names.split_ascii_whitespace().zip(values.split_ascii_whitespace());
+        if let Some((_, value)) = pairs.find(|(known, _)| *known == name) {
+            return value.parse().ok();
+        }
+    }
+    None
+}
+
 /// Route of a host to all others, in the words of `ip route`.
 fn route(address: Ipv4Addr, kernel: &KernelSettings) -> String {
     format!("10.0.0.0/8 dev {DEVICE} src {address} {}", kernel.route)
@@ -250,5 +282,19 @@ impl Drop for Hosts {
     fn drop(&mut self) {
         self.devices.clear();
         self.state.remove_on_drop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_found_by_its_name() {
+        let table = "TcpExt: SyncookiesSent TCPMemoryPressures\nTcpExt: 3 7\nIpExt: InOctets\nIpExt: 9\n";
+        assert_eq!(counter(table, "TCPMemoryPressures"), Some(7));
+        assert_eq!(counter(table, "InOctets"), Some(9));
+        assert_eq!(counter(table, "OutOctets"), None);
+        assert_eq!(counter("TcpExt: A", "A"), None);
     }
 }
