@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs::{self, File};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -27,6 +28,8 @@ const DEVICE: &str = "eth0";
 /// Frames that a device may hold for the switch. The switch takes frames at once; a queue of this length is lost only
 /// if the switch stands still.
 const DEVICE_QUEUE: u32 = 10_000;
+/// Counters of the kernel's TCP in the namespace of a thread.
+const COUNTERS: &str = "/proc/thread-self/net/netstat";
 /// Bytes that may wait for the NIC: senders that do not slow down are dropped beyond it.
 const NIC_QUEUE: u64 = 64 << 20;
 /// Real time by which a timer of the kernel may be late: the NIC catches up with what it missed in this time.
@@ -172,7 +175,7 @@ impl Hosts {
     }
 
     fn connect(&self, nics: &Nics, kernel: &KernelSettings) -> Result<(), LabError> {
-        let KernelSettings { mtu, route, .. } = kernel;
+        let mtu = kernel.mtu;
         for (namespace, &place) in self.namespaces.iter().zip(&self.places) {
             let address = Address(place).ip();
             let script = format!(
@@ -181,19 +184,30 @@ impl Hosts {
                  link set {DEVICE} gso_max_segs 1\n\
                  addr add {address}/32 dev {DEVICE}\n\
                  link set {DEVICE} up\n\
-                 route add 10.0.0.0/8 dev {DEVICE} src {address} {route}\n"
+                 route add {}\n",
+                route(address, kernel)
             );
             batch("ip", &["-n", namespace, "-batch", "-"], &script)?;
             let limit = nics.limits.iter().find(|(limited, ..)| *limited == place);
             let (rate, bucket) =
                 limit.map_or((nics.rate, 0), |&(_, rate, bucket)| (rate.min(nics.rate), bucket));
-            let slack = u64::from(*mtu) + rate / 8 * TIMER_LATENESS_US / 1_000_000;
+            let slack = u64::from(mtu) + rate / 8 * TIMER_LATENESS_US / 1_000_000;
             let queue = format!(
                 "qdisc add dev {DEVICE} root tbf rate {}bit burst {} limit {NIC_QUEUE}\n",
                 rate.max(8),
                 bucket.max(slack)
             );
             batch("tc", &["-n", namespace, "-batch", "-"], &queue)?;
+        }
+        Ok(())
+    }
+
+    /// Gives connections of programs at all hosts the congestion control of the lab. Its BPF program must be loaded.
+    pub(crate) fn use_control(&self, kernel: &KernelSettings) -> Result<(), LabError> {
+        for (namespace, &place) in self.namespaces.iter().zip(&self.places) {
+            let route = route(Address(place).ip(), kernel);
+            let script = format!("route change {route} congctl {}\n", kernel.control);
+            batch("ip", &["-n", namespace, "-batch", "-"], &script)?;
         }
         Ok(())
     }
@@ -205,6 +219,24 @@ impl Hosts {
             let _ = writeln!(text, "{} {place}", Address(place).ip());
         }
         self.state.write_files(&text)
+    }
+
+    /// Number of times at which the kernel was short of memory for TCP at a host. It then closes the windows of receivers.
+    ///
+    /// # Errors
+    /// Returns an error if the counters of a namespace cannot be read.
+    pub(crate) fn memory_shortages(&self) -> Result<u64, LabError> {
+        let read = || {
+            let inside = Inside::new()?;
+            let mut shortages = 0;
+            for namespace in &self.namespaces {
+                inside.enter(namespace)?;
+                let text = fs::read_to_string(COUNTERS).map_err(LabError::system(COUNTERS))?;
+                shortages += counter(&text, "TCPMemoryPressures").unwrap_or(0);
+            }
+            Ok(shortages)
+        };
+        thread::scope(|scope| scope.spawn(read).join().expect("the thread does not panic"))
     }
 
     /// Packets that the queues of the hosts' NICs dropped.
@@ -229,9 +261,40 @@ impl Hosts {
     }
 }
 
+/// Counter of a name in the kernel's table: a line of names before each line of values.
+fn counter(table: &str, name: &str) -> Option<u64> {
+    let mut lines = table.lines();
+    while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
+        let mut pairs = names.split_ascii_whitespace().zip(values.split_ascii_whitespace());
+        if let Some((_, value)) = pairs.find(|(known, _)| *known == name) {
+            return value.parse().ok();
+        }
+    }
+    None
+}
+
+/// Route of a host to all others, in the words of `ip route`.
+fn route(address: Ipv4Addr, kernel: &KernelSettings) -> String {
+    format!("10.0.0.0/8 dev {DEVICE} src {address} {}", kernel.route)
+}
+
 impl Drop for Hosts {
     fn drop(&mut self) {
         self.devices.clear();
         self.state.remove_on_drop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_found_by_its_name() {
+        let table = "TcpExt: SyncookiesSent TCPMemoryPressures\nTcpExt: 3 7\nIpExt: InOctets\nIpExt: 9\n";
+        assert_eq!(counter(table, "TCPMemoryPressures"), Some(7));
+        assert_eq!(counter(table, "InOctets"), Some(9));
+        assert_eq!(counter(table, "OutOctets"), None);
+        assert_eq!(counter("TcpExt: A", "A"), None);
     }
 }

@@ -17,6 +17,9 @@ const MOST_MTU: u32 = 65_535;
 /// Buffers of sockets, in bytes: smallest, first, largest. Several times the bytes in flight on any circuit, so that the
 /// congestion window is the only limit.
 const BUFFERS: &str = "4096 4194304 33554432";
+/// Send buffers grow with the window. Hundreds of flows that fill their first buffer must not use up the kernel's memory
+/// for TCP, because it then closes the windows of all receivers.
+const SEND_BUFFERS: &str = "4096 1048576 33554432";
 /// Range of the kernel's setting of the largest timeout.
 const MOST_TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=120_000;
 /// Longest delay of an acknowledgement that BPF programs may set, in microseconds.
@@ -90,7 +93,7 @@ impl KernelSettings {
             ("ipv4/icmp_ratelimit", "0".to_owned()),
             ("ipv4/tcp_no_metrics_save", "1".to_owned()),
             ("ipv4/tcp_rmem", buffers(tcp.receive_window)),
-            ("ipv4/tcp_wmem", BUFFERS.to_owned()),
+            ("ipv4/tcp_wmem", SEND_BUFFERS.to_owned()),
             ("ipv4/tcp_slow_start_after_idle", flag(tcp.restart_after_idle)),
             ("ipv4/tcp_recovery", recovery.to_string()),
             ("ipv4/tcp_early_retrans", if tcp.tail_probe { "3" } else { "0" }.to_owned()),

@@ -123,6 +123,9 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     records.blocks = of_traffic.blocks;
     timing.nic_drops = hosts.nic_drops()?;
     let mut notes = std::mem::take(&mut kernel.notes);
+    if hosts.memory_shortages()? > 0 {
+        notes.push("net.ipv4.tcp_mem: the kernel was short of memory for TCP, and closed windows".to_owned());
+    }
     let mut counters = Vec::new();
     if let Some((bpf, _membership)) = programs {
         let (of_programs, remarks) = bpf.finish()?;

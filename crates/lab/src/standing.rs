@@ -92,6 +92,7 @@ pub fn stand(
         }
         _ => None,
     };
+    hosts.use_control(&kernel)?;
     let shared = Shared::new(settings.switch.racks, demand, None);
     let mut switch = SwitchLoop::new(&settings, plan, &shared, clock, &hosts, kernel.mtu)?;
     switch.show_every(VIEW);

@@ -179,7 +179,7 @@ impl<'a> Traffic<'a> {
         for flow in 0..self.flows.len() {
             self.record(flow);
         }
-        Ok((self.records, ended))
+        Ok((std::mem::take(&mut self.records), ended))
     }
 
     fn schedule(&mut self, at: u64, timer: Timer) {
@@ -277,8 +277,8 @@ impl<'a> Traffic<'a> {
         match timer {
             Timer::Piece(piece) => self.write(piece, at),
             Timer::GiveUp(flow) => {
-                let connection = &mut self.flows[flow as usize];
-                if connection.sender.is_some() {
+                if let Some(sender) = &self.flows[flow as usize].sender {
+                    sockets::discard_at_close(sender);
                     self.driver.give_up(flow);
                     self.forget(flow as usize);
                 }
@@ -426,6 +426,12 @@ impl<'a> Traffic<'a> {
         if let Some(mut placer) = self.shared.placer() {
             placer.release_block(now, number);
         }
+    }
+}
+
+impl Drop for Traffic<'_> {
+    fn drop(&mut self) {
+        self.flows.iter().filter_map(|flow| flow.sender.as_ref()).for_each(sockets::discard_at_close);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use leeward_packets::workload::Place;
 use nix::libc;
@@ -140,6 +141,12 @@ pub(super) fn counters(stream: &TcpStream) -> Counters {
         retransmitted: u64::from(info.tcpi_total_retrans),
         acknowledged: info.tcpi_bytes_acked,
     }
+}
+
+/// Makes the close of a connection discard what its socket has not sent. Otherwise the kernel tries for minutes to send
+/// it, also after the host is removed.
+pub(super) fn discard_at_close(stream: &TcpStream) {
+    let _ = sockopt::set_socket_linger(stream, Some(Duration::ZERO));
 }
 
 /// Sends zeros; returns the number of bytes that the socket took, 0 if it is full.

@@ -1,6 +1,8 @@
-//! Sockets of flows between hosts. Without root, the tests are skipped with a printed reason; in CI they fail.
+//! Sockets of flows. Without root, tests between hosts are skipped with a printed reason; in CI they fail.
 
 use std::fs;
+use std::io::{ErrorKind, Read};
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use leeward_packets::Scenario;
 use leeward_packets::workload::Place;
 use leeward_testing::require;
 
-use super::sockets::Sockets;
+use super::sockets::{self, Sockets};
 use crate::{Clock, Hosts, Inside, KernelParts, KernelSettings, LabName, Nics, Programs, Shared, SwitchLoop};
 
 const SCENARIO: &str = "
@@ -56,4 +58,24 @@ fn connect(name: &LabName) -> [u32; 2] {
         });
         accepted.expect("a flow within ten seconds").0
     })
+}
+
+#[test]
+fn a_closed_flow_sends_nothing_more() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let sender = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+    let (mut receiver, _) = listener.accept().expect("a connection");
+    let mut sent = 0;
+    loop {
+        match sockets::send(&sender, &[0; 1 << 16]).expect("a connection") {
+            0 => break,
+            bytes => sent += bytes,
+        }
+    }
+    sockets::discard_at_close(&sender);
+    drop(sender);
+    let mut received = Vec::new();
+    let end = receiver.read_to_end(&mut received).expect_err("a reset");
+    assert_eq!(end.kind(), ErrorKind::ConnectionReset);
+    assert!(received.len() < sent, "{} of {sent} bytes", received.len());
 }
