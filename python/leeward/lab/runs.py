@@ -30,7 +30,8 @@ class LabRun:
         run: Records, as of the simulator: see `leeward.packets.summary` and `leeward.packets.tables`.
         timing: Dilation of the run, and how late the lab was: for `packets`, changes of `circuits` and
             computations of `schedules`, the count and the median, 99th percentile and maximum in virtual
-            seconds; `days_s`, the real length of each day; packets lost outside the switch.
+            seconds; `days_s`, the real length of each day; `lost_packets` outside the switch: those of
+            `nic_drops_packets`, and of `device_drops_packets` or `refused_packets`, whichever are more.
         counters: Counters of the kernels' BPF programs: by program, by name.
         notes: What the kernels did not do as the scenario says.
     """

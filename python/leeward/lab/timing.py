@@ -79,7 +79,6 @@ def _try(racks: int, hosts_per_rack: int, dilation: int, bound_s: float) -> Tria
     records, timing = _native.run_lab(scenario, dilation, None, kernel_parts.folder())
     days = numpy.array(timing["days_s"])
     late = timing["packets"]["p99_s"]
-    lost = timing["refused_packets"] + timing["nic_drops_packets"]
     sent = records.totals()["sent_bytes"]
     return Trial(
         dilation=dilation,
@@ -87,5 +86,5 @@ def _try(racks: int, hosts_per_rack: int, dilation: int, bound_s: float) -> Tria
         day_deviation_s=float(days.std()) if len(days) else math.nan,
         late_p99_s=math.inf if late is None else late,
         rate_bps=8 * sent / _TIME_S,
-        kept_up=late is not None and late <= bound_s and not lost,
+        kept_up=late is not None and late <= bound_s and not timing["lost_packets"],
     )
