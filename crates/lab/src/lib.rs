@@ -25,6 +25,7 @@
 mod bpf;
 mod cgroup;
 mod clock;
+mod drops;
 mod error;
 mod frame;
 mod frames;

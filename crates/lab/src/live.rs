@@ -37,6 +37,8 @@ pub struct Live {
     pub circuit_bytes: Vec<u64>,
     /// Packets that the switch has dropped.
     pub dropped_packets: u64,
+    /// Packets that were lost outside the switch.
+    pub lost_packets: u64,
     /// Bytes that programs have written and the switch has not seen, by source and then destination; empty if no
     /// schedule needs them.
     pub demand_bytes: Vec<u64>,

@@ -30,6 +30,7 @@ The lab requires root, TUN devices and iproute2. It removes everything that it m
 removes what a killed lab left.
 """
 
+from leeward.lab.executables import is_static
 from leeward.lab.machines import Machine, Machines, command_prefix, machines
 from leeward.lab.network import Network, up
 from leeward.lab.runs import BOUND, Comparison, LabRun, compare, default_dilation, run
@@ -51,6 +52,7 @@ __all__ = [
     "command_prefix",
     "compare",
     "default_dilation",
+    "is_static",
     "labs",
     "machines",
     "remove",
