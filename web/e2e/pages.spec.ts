@@ -350,8 +350,14 @@ test(
     expect(await grid.locator('[tabindex="0"]').count()).toBe(1)
     await page.keyboard.press('Control+Home')
     await expect(grid.getByRole('gridcell', { name: 'r0 to itself: no queue' })).toBeFocused()
-    // A lab that makes no views says so.
+    // A lab that makes no views says so and loses its colour, until it makes one.
+    const section = page.getByRole('main').getByRole('region', { name: /^rotor/ })
+    const filter = () => section.evaluate((one) => getComputedStyle(one).filter)
     await expect(page.getByText(/no new view for \d+/)).toBeVisible()
+    expect(await filter()).toContain('grey')
+    await advance(mock, page, 1)
+    await expect(page.getByText(/no new view for \d+/)).toHaveCount(0)
+    expect(await filter()).toBe('none')
   },
 )
 
