@@ -44,6 +44,7 @@ export function lab(racks: number, seed: number, step: number): Lab {
     packet_bytes: bytes(11, 1e9, 9.6e9),
     circuit_bytes: bytes(12, 8e9, 66e9),
     dropped_packets: (step - BEGAN) * 3,
+    lost_packets: 0,
     late_p99_s: 1.8e-6 + 1e-6 * next(),
   }
 }

@@ -114,7 +114,7 @@ mod tests {
             "at_s": 1.5, "dilation": 240, "racks": 2, "circuits": [[0, 1]],
             "queued_packets": [0, 3, 0, 0], "capacity_packets": [0, 16, 16, 0],
             "packet_bytes": [1500, 0], "circuit_bytes": [9000, 0], "dropped_packets": 0,
-            "demand_bytes": [], "late_p99_s": null,
+            "lost_packets": 0, "demand_bytes": [], "late_p99_s": null,
         })
     }
 
@@ -134,6 +134,7 @@ mod tests {
             packet_bytes: vec![u64::MAX; racks],
             circuit_bytes: vec![u64::MAX; racks],
             dropped_packets: u64::MAX,
+            lost_packets: u64::MAX,
             demand_bytes: vec![u64::MAX; racks * racks],
             late_p99_s: Some(f64::MAX),
         };

@@ -455,5 +455,7 @@ export interface Lab {
   packet_bytes: number[]
   circuit_bytes: number[]
   dropped_packets: number
+  /** Packets lost outside the switch: the lab was then too fast for the machine. */
+  lost_packets: number
   late_p99_s: number | null
 }

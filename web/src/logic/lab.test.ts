@@ -14,6 +14,7 @@ function lab(changes: Partial<Lab> = {}): Lab {
     packet_bytes: [1000, 0],
     circuit_bytes: [5000, 0],
     dropped_packets: 3,
+    lost_packets: 0,
     late_p99_s: null,
     ...changes,
   }
