@@ -61,10 +61,15 @@ def running(folder: Path, **fields: Any) -> Iterator[tuple[subprocess.Popen[str]
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.05)
             yield process, prefix
-            _, errors = process.communicate(timeout=60)
-            print(errors)
         finally:
             process.kill()
+
+
+def end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """The output and the errors of a run, at its end."""
+    output, errors = process.communicate(timeout=60)
+    print(errors)
+    return output, errors
 
 
 def within(prefix: str, host: str, *command: str, check: bool = True) -> str:
@@ -93,7 +98,7 @@ def test_a_run_is_refused_that_lost_packets_in_the_queue_of_a_nic(tmp_path: Path
         # No second packet may wait.
         limit = ["rate", "10mbit", "burst", "10000", "limit", "10000"]
         within(prefix, "r0h0", "tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", *limit)
-        output, errors = process.communicate(timeout=60)
+        output, errors = end(process)
     assert (process.returncode, output) == (1, "")
     assert "packets were lost outside the switch" in errors
     assert f"choose a larger dilation than {DILATION}" in errors
@@ -105,7 +110,7 @@ def test_a_run_is_refused_that_lost_packets_in_the_queue_of_a_nic(tmp_path: Path
 def test_a_run_is_refused_that_lost_packets_at_the_device_of_a_host(tmp_path: Path) -> None:
     with running(tmp_path, workload=LONG, horizon="20ms") as (process, prefix):
         lose_in_device(process.pid, prefix, "r0h0")
-        _, errors = process.communicate(timeout=60)
+        _, errors = end(process)
     assert process.returncode == 1
     assert "packets were lost outside the switch, 0 of them in queues of NICs" in errors
 
@@ -131,7 +136,7 @@ def test_a_connection_that_ends_before_its_flow_ends_the_run(tmp_path: Path) -> 
     require("ss", package="iproute2")
     with running(tmp_path, workload=LONG, horizon="10s") as (process, prefix):
         within(prefix, "r0h0", "ss", "-K", "dst", "10.1.0.2")
-        output, errors = process.communicate(timeout=60)
+        output, errors = end(process)
     assert (process.returncode, output) == (1, "")
     assert "flow 0 from r0h0 to r1h0: " in errors or "flow 1 from r0h0 to r1h0: " in errors
     assert "onnection" in errors
@@ -140,6 +145,6 @@ def test_a_connection_that_ends_before_its_flow_ends_the_run(tmp_path: Path) -> 
 def test_connections_of_no_flow_are_closed_and_do_not_disturb_a_run(tmp_path: Path) -> None:
     with running(tmp_path, workload=LONG, horizon="20ms") as (process, prefix):
         within(prefix, "r0h0", sys.executable, "-c", STRANGERS)
-        output, errors = process.communicate(timeout=60)
+        output, errors = end(process)
     assert process.returncode == 0, errors
     assert json.loads(output)["totals"]["data_packets"] > 0
