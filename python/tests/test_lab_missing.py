@@ -68,7 +68,8 @@ def error_of(result: subprocess.CompletedProcess[str]) -> str:
         f"lab.up({CLUSTER!r})",
         f"lab.remove('{OWN}-none')",
         f"lab.stand(packets.read({scenario()!r}), dilation=100, ready=print)",
-    ],    ids=["run", "up", "remove", "stand"],
+    ],
+    ids=["run", "up", "remove", "stand"],
 )
 def test_without_root(call: str) -> None:
     # What the call needs must be imported before the change of the user.
