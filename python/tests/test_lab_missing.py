@@ -72,7 +72,7 @@ def error_of(result: subprocess.CompletedProcess[str]) -> str:
     ids=["run", "up", "remove", "stand"],
 )
 def test_without_root(call: str) -> None:
-    # What the call needs must be imported before the change of the user.
+    # The code imports its modules first, because the other user cannot read their files.
     code = f"{SETUID}\ntry: {call}\nexcept OSError as error: print(error)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == (

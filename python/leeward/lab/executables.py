@@ -10,10 +10,10 @@ _INTERPRETER = 3
 
 
 def is_static(program: str | PathLike[str]) -> bool:
-    """Whether a program is statically linked: it has no dynamic loader, which preloads libraries.
+    """Return True if a program is statically linked.
 
-    Virtual time and reports of what programs write are such libraries. A script is not static, whatever its
-    interpreter is.
+    A dynamic loader preloads the libraries for virtual time and for reports of demand. A static program has
+    no loader, so these libraries do not reach it. A script counts as dynamic, whatever its interpreter is.
 
     Raises:
         OSError: The file cannot be read.
