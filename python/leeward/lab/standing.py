@@ -21,9 +21,10 @@ from leeward.packets import read
 class StandingLab(Machines):
     """A lab with circuits that `stand_up` brought up. A `with` block removes it at its end."""
 
-    def __init__(self, name: str, dilation: int, notes: list[str]) -> None:
-        """Wraps a lab that is up; `stand_up` makes one."""
+    def __init__(self, name: str, dilation: int, notes: list[str], process: "subprocess.Popen[str]") -> None:
+        """Wraps a lab that is up, and the process that keeps it; `stand_up` makes one."""
         super().__init__(name, machines(name))
+        self._process = process
         self.dilation = dilation
         """Real seconds for each virtual second."""
         self.notes = notes
@@ -40,6 +41,7 @@ class StandingLab(Machines):
             OSError: The lab is not up, or a part cannot be removed.
         """
         remove(self.name)
+        self._process.wait()
 
     def __enter__(self) -> "StandingLab":
         return self
@@ -105,7 +107,7 @@ def stand_up(
         if values.get("is_input"):
             raise InputError.about("scenario", values["error"])
         raise OSError(values["error"])
-    return StandingLab(name, wanted, values["notes"])
+    return StandingLab(name, wanted, values["notes"], process)
 
 
 def stand(
