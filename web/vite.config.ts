@@ -12,7 +12,7 @@ function simulatedService(): Plugin {
     name: 'simulated-service',
     apply: 'serve',
     configureServer(server) {
-      const mock = new Mock({ demo: true })
+      const mock = new Mock({ demo: true, lab: 8 })
       const timer = setInterval(() => mock.tick(), 1000)
       server.httpServer?.once('close', () => clearInterval(timer))
       server.middlewares.use((request, response, next) => {

@@ -661,6 +661,7 @@ class LabNetwork:
         queue: int | None,
         burst: int | None,
         disk_size: int | None,
+        progress: Callable[[float], object] | None,
     ) -> LabNetwork:
         """Brings up the network of a cluster; stops for a signal of Python."""
 
@@ -682,6 +683,7 @@ def stand_lab(
     dilation: int,
     parts: str,
     ready: Callable[[dict[str, Any]], object],
+    progress: Callable[[float], object] | None,
 ) -> None:
     """Keeps a lab of a scenario up in this process until a signal raises. See `leeward.lab.stand`."""
 

@@ -93,6 +93,10 @@ SLOW_OR_NOT_ENDING = (
     "leeward data get",
     "leeward reproduce",
     "leeward probe",
+    # These need a lab, hosts or an answer of `leeward place`, and have tests of their own.
+    "leeward lab top",
+    "leeward reevaluate",
+    "leeward tenant run",
     "--seeds 10",
 )
 

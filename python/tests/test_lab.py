@@ -1,7 +1,6 @@
 """The lab: a scenario on kernels of this machine, through the command and the library."""
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -15,49 +14,27 @@ import pytest
 from leeward import lab, packets
 from leeward.errors import InputError
 from support.fixtures import LEEWARD
-from support.parts import lack
+from support.labs import BOUND, DILATION, kept_up, nothing_left, scenario
+from support.parts import require_root
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-DILATION = 200
-"""Dilation at which slow, busy machines keep up."""
-BOUND = "10ms"
-"""Bound for machines on which other tests run: the figures here do not depend on it."""
-
-
-def scenario(**fields: Any) -> dict[str, Any]:
-    """Three racks of one host, two of which send through circuits."""
-    return {
-        "network": {"racks": 3, "hosts_per_rack": 1},
-        "scheduler": {"name": "strobe"},
-        "workload": {"flows": [{"from": [0, 0], "to": [1, 0], "bytes": "8MB"}]},
-        "horizon": "100ms",
-        **fields,
-    }
-
-
-def _need_root() -> None:
-    if os.geteuid() != 0:
-        lack("root, for network namespaces")
 
 
 def namespaces() -> set[str]:
-    """Namespaces of labs on this machine."""
+    """Namespaces of runs on this machine."""
     names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
     return {line.split()[0] for line in names.splitlines() if line.startswith("leeward-run-")}
 
 
 @pytest.fixture
 def clean() -> Iterator[None]:
-    """Requires root, and checks that a test leaves no namespace behind."""
-    _need_root()
-    yield
-    mine = {name for name in namespaces() if f"-{os.getpid()}-" in name}
-    assert not mine
-    assert not [each for each in lab.labs() if each.process == os.getpid()]
+    """Requires root, and checks that a test leaves nothing behind."""
+    with nothing_left():
+        yield
 
 
 def test_flows_on_kernels_deliver_all_bytes_over_circuits(clean: None) -> None:
-    result = lab.run(scenario(), dilation=DILATION, bound=BOUND)
+    result = kept_up(lambda: lab.run(scenario(), dilation=DILATION, bound=BOUND))
     totals = result.run.totals()
     assert totals["finished"] == totals["flows"] == 1
     flow = result.run.flows().to_pylist()[0]
@@ -79,7 +56,7 @@ def test_flows_on_kernels_deliver_all_bytes_over_circuits(clean: None) -> None:
 
 def test_demand_of_applications_gives_circuits_to_the_pairs_that_send(clean: None) -> None:
     weekly = scenario(scheduler={"name": "solstice", "demand": "adu"})
-    result = lab.run(weekly, dilation=DILATION, bound=BOUND)
+    result = kept_up(lambda: lab.run(weekly, dilation=DILATION, bound=BOUND))
     assert result.run.totals()["finished"] == 1
     pairs = {(day["source"], day["destination"]) for day in result.run.days().to_pylist() if day["bytes"]}
     assert (0, 1) in pairs
@@ -88,7 +65,8 @@ def test_demand_of_applications_gives_circuits_to_the_pairs_that_send(clean: Non
 
 def test_a_block_of_a_file_crosses_a_chain_of_hosts(clean: None) -> None:
     files = {"mappers": 1, "bytes": "2MB", "block": "1MB", "replication": 2, "copies": "uniform"}
-    result = lab.run(scenario(workload={"dfsio": files}, horizon="100ms"), dilation=100, bound=BOUND)
+    wanted = scenario(workload={"dfsio": files}, horizon="100ms")
+    result = kept_up(lambda: lab.run(wanted, dilation=100, bound=BOUND))
     copies = result.run.copies().to_pylist()
     assert len(copies) == 2
     assert all(copy["finished_s"] is not None for copy in copies)
@@ -107,8 +85,8 @@ def test_an_exception_of_a_scheduler_stops_the_lab_and_is_raised(clean: None) ->
 
 
 def test_a_late_run_is_refused(clean: None) -> None:
-    with pytest.raises(OSError, match=r"fell behind.*larger dilation than 1,"):
-        lab.run(scenario(), dilation=1, bound="1ns")
+    with pytest.raises(OSError, match=r"fell behind.*larger dilation than 10,"):
+        lab.run(scenario(), dilation=10, bound="1ns")
 
 
 def test_a_stopped_run_removes_everything(clean: None) -> None:
@@ -138,7 +116,7 @@ def test_a_killed_lab_is_removed_by_down(clean: None, run: Run, tmp_path: Path) 
         name = f"run-{process.pid}-0"
         try:
             for _ in range(1200):
-                if len({each for each in namespaces() if each.startswith(f"leeward-{name}-")}) == 3:
+                if len({each for each in namespaces() if each.startswith(f"leeward-{name}-")}) == 2:
                     break
                 threading.Event().wait(0.05)
             result = run("lab", "down", "--name", name)
@@ -168,7 +146,7 @@ def test_a_comparison_has_the_simulator_beside_the_lab(clean: None, run: Run, tm
 
 
 def test_without_root_the_error_says_so() -> None:
-    _need_root()
+    require_root()
     code = (
         "import os; from leeward import lab, packets;"
         "scenario = packets.read({'workload': {'long': {'from': 0, 'to': 1}}, 'horizon': '1ms'});"

@@ -25,8 +25,7 @@ TIMING = {
     "dilation": 40,
     "days_s": [180.5e-6, 179.5e-6],
     "weeks_s": [1400e-6, 1405e-6],
-    "refused_packets": 1,
-    "nic_drops_packets": 2,
+    "lost_packets": 3,
 }
 
 

@@ -1,7 +1,7 @@
 """Labs without circuits: networks of cluster files with real packets, by commands and from Python."""
 
 import json
-import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,13 +14,11 @@ import pytest
 from leeward import lab
 from leeward.errors import InputError
 from support.fixtures import LEEWARD
-from support.parts import require, require_root
+from support.labs import DILATION, OWN, left, nothing_left, scenario
+from support.repeats import ATTEMPTS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FILE = Path(__file__).parents[2] / "examples" / "lab" / "four-racks.yaml"
-OWN = f"t{os.getpid()}"
-"""Beginning of the names of the labs of these tests."""
-ATTEMPTS = 3
 SMALL = {"racks": 2, "hosts_per_rack": 2, "nic": "100Mbps", "oversubscription": 4}
 RECEIVE = """
 import socket, sys, time
@@ -49,28 +47,8 @@ for _ in range(int(sys.argv[2])):
 @pytest.fixture(autouse=True)
 def clean() -> Iterator[None]:
     """Requires root, and checks that a test leaves nothing behind."""
-    require_root()
-    require("ip", "tc", package="iproute2")
-    yield
-    names = [each.name for each in lab.labs() if each.name.startswith(OWN)]
-    for name in names:
-        lab.remove(name)
-    assert not names
-    assert not left(OWN)
-
-
-def left(name: str) -> list[str]:
-    """Everything on this machine that has the name of a lab."""
-    folders = (
-        "/run/netns",
-        "/etc/netns",
-        "/run/leeward-labs",
-        "/var/tmp/leeward-labs",
-        "/sys/fs/cgroup/blkio",
-    )
-    found = [str(path) for folder in folders if Path(folder).exists() for path in Path(folder).iterdir()]
-    mounts = Path("/proc/mounts").read_text().splitlines()
-    return [one for one in (*found, *mounts) if name in one]
+    with nothing_left():
+        yield
 
 
 def rate(network: lab.Network, source: str, destination: str, blocks: int = 100) -> float:
@@ -212,6 +190,23 @@ def test_an_interrupted_up_removes_everything(after_s: float, tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) != 0
     assert not left(name)
+
+
+def test_commands_show_how_much_of_a_lab_is_up(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Work of less than two seconds shows no progress.
+    monkeypatch.setattr("leeward.cli.progress.QUIET_S", 0.0)
+    circuits = scenario(workload={"long": {"from": 0, "to": 1}})
+    for content, options in ((SMALL, []), (circuits, ["--dilation", str(DILATION)])):
+        file = tmp_path / "input.json"
+        file.write_text(json.dumps(content))
+        result = run("lab", "up", str(file), "--name", f"{OWN}-progress", *options)
+        assert result.returncode == 0, result.stderr
+        assert re.search(
+            rf"^bringing up {re.escape(str(file))}: \d+ %, after \d s$", result.stderr, re.MULTILINE
+        )
+        lab.remove(f"{OWN}-progress")
 
 
 def test_what_namespaces_cannot_have_is_named() -> None:

@@ -432,7 +432,7 @@ def test_the_command_prints_the_comparison(run: Run, tmp_path: Path) -> None:
     [
         ((), "--hosts, --hosts-file, --lab: expected exactly one of them"),
         (("--hosts", "a=b,c=d", "--lab", "x"), "expected exactly one of them"),
-        (("--lab", "no-such-lab"), "--lab: `no-such-lab`: no lab of this name is up"),
+        (("--lab", "no-such-lab"), "--lab: lab `no-such-lab`: not up"),
         (("--hosts-file", "x", "--host-cpus", "1"), "--host-cpus: only valid with --hosts or --lab"),
         (("--hosts", "a=b,c=d", "--policy", "no"), "--policy"),
         (("--hosts", "a=b,c=d", "--assume", "fast"), "--assume"),

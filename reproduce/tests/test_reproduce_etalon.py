@@ -56,6 +56,9 @@ def test_improvement_is_measured_at_equal_utilization() -> None:
     assert improvement(static, flow_run(80, 150.0)) == pytest.approx(50.0)
     # Beyond the static queues the nearest one counts.
     assert improvement(static, flow_run(10, 150.0)) == pytest.approx(-50.0)
+    # A larger queue that fills the circuit no more than a smaller one does not count.
+    full = [flow_run(60, 100.0), flow_run(99.4, 200.0), flow_run(99.6, 400.0)]
+    assert improvement(full, flow_run(99.6, 150.0)) == pytest.approx(25.0)
 
 
 @pytest.mark.parametrize("horizon", ["1ms", "soon"])

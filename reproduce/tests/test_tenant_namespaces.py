@@ -1,44 +1,22 @@
 """`leeward tenant run` between namespaces: it measures, places, sends, and moves tasks off a slow host."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
-from test_probe_namespaces import NOT_HERE
 
 from leeward import tenant
+from leeward.lab import up
 from leeward_reproduce.choreo import lab, lab_runs, workload
-from leeward_reproduce.choreo.lab_network import Network, network
-from leeward_reproduce.choreo.namespaces import COMMAND, UnableError
 from leeward_reproduce.perform import reproduce
-from support.parts import lack, require_root
+from support.parts import require_root
 
-LIMITS = (30e6, 50e6, 50e6, 90e6, 50e6, 50e6)
-"""Rates of six hosts in bits per second: the fourth is the fastest by far."""
-
-
-@contextmanager
-def built_namespaces(*pods: tuple[int, ...]) -> Iterator[Network]:
-    """A network of namespaces; skips the test on a machine without them."""
-    try:
-        with network(*pods) as built:
-            yield built
-    except UnableError as error:
-        # Other errors are failures of the test.
-        if any(why in str(error) for why in NOT_HERE):
-            lack(str(error))
-        raise
-
-
-def hosts_of(built: Network) -> list[tenant.Host]:
-    start = f"ip netns exec {built.prefix}-{{name}}"
-    # The listeners of the network have the usual port.
-    hosts = [f"{host}:7603" for host in built.host_list().split(",")]
-    return tenant.listed(hosts, start, COMMAND[0], cpus="1")
+LIMITS = {"a": 30, "b": 50, "c": 50, "d": 90, "e": 50, "f": 50}
+"""Rates of six hosts in Mb/s: the fourth is the fastest by far."""
+HOSTS = [{"name": name, "nic": {"up": f"{rate}Mbps", "down": "1Tbps"}} for name, rate in LIMITS.items()]
+SIX = {"racks": [{"hosts": HOSTS[:3]}, {"hosts": HOSTS[3:]}], "rack_link": "1Tbps"}
 
 
 def app_file(folder: Path, size: str) -> Path:
@@ -51,15 +29,14 @@ def app_file(folder: Path, size: str) -> Path:
 
 
 def test_an_app_runs_as_forecast_and_leaves_a_host_that_becomes_slow(tmp_path: Path) -> None:
-    with built_namespaces((3, 3)) as built:
-        for host, rate in zip(built.hosts, LIMITS, strict=True):
-            built.limit(host, rate)
-        hosts = hosts_of(built)
+    require_root()
+    with up(SIX) as network:
+        hosts = tenant.lab_hosts(network.name, cpus="1")
         settings: dict[str, Any] = {"measure": "always", "policies": "choreo"}
         small = tenant.run(app_file(tmp_path, "15MB"), hosts, **settings)
         (one,) = small["runs"]
         # The fastest host sends the large transfer.
-        assert one["transfers"][0]["from_host"] == "h1-0"
+        assert one["transfers"][0]["from_host"] == "d"
         assert one["wall_s"] == pytest.approx(one["forecast_s"], rel=0.25)
         assert small["network"]["bytes"] > 30 * 10 * 200 * 1472
 
@@ -74,9 +51,7 @@ def test_an_app_runs_as_forecast_and_leaves_a_host_that_becomes_slow(tmp_path: P
         def when_begun() -> None:
             begun.wait(60)
             source = one["transfers"][0]["from_host"]
-            _, _, number = source.partition("h")
-            rack, host = (int(part) for part in number.split("-"))
-            built.limit((rack, host), 15e6)
+            network.limit(f"{source}:egress", "15Mbps")
             slowed.append(source)
 
         thread = threading.Thread(target=when_begun)
@@ -105,11 +80,11 @@ def test_a_lab_has_the_rates_of_its_topology() -> None:
     with lab.lab(topology) as built:
         rates = {(pair["from"], pair["to"]): pair for pair in built.measured["pairs"]}
         ran = lab_runs.run_apps(built, "choreo", [(0.0, workload.App([(4.0, 0)] * 2, [(0, 1, 10**6)]))], 1)
-    assert float(rates["h0-0", "h0-1"]["rate"].removesuffix("bps")) == pytest.approx(40e6, rel=0.15)
-    assert rates["h0-2", "h0-3"]["same_machine"]
+    assert float(rates["h0", "h1"]["rate"].removesuffix("bps")) == pytest.approx(40e6, rel=0.15)
+    assert rates["h2", "h3"]["same_machine"]
     assert float(numpy.median(numpy.abs(built.errors))) < 0.1
     ((seconds, hosts),) = ran
-    assert set(hosts) == {"h0-2", "h0-3"}
+    assert set(hosts) == {"h2", "h3"}
     assert 0 < seconds < 1
 
 

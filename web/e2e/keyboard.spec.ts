@@ -113,9 +113,9 @@ test(
   'the focus outline is complete and has enough contrast on every focusable element',
   BOTH_THEMES,
   async ({ page, open }) => {
-    await open('racks')
+    await open('racks', { lab: 8 })
     await expectLive(page)
-    for (const path of ['racks', 'racks/r12', 'decisions/d-718-1', 'hotspots', 'workloads']) {
+    for (const path of ['racks', 'racks/r12', 'decisions/d-718-1', 'hotspots', 'workloads', 'lab']) {
       await page.evaluate((path) => (location.hash = `#/${path}`), path)
       await expect(page.getByText(/^Loading/)).toHaveCount(0)
       expect(await badOutlines(page), path).toEqual([])

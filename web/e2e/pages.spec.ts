@@ -1,4 +1,7 @@
 import type { Page } from '@playwright/test'
+import { lab } from '../mock/lab.ts'
+import { rate as text } from '../src/logic/format.ts'
+import { ratesBetween } from '../src/logic/lab.ts'
 import { expectAccessible, BOTH_THEMES, expect, expectLive, advance, test } from './fixture.ts'
 
 /** Layout shift entry of the browser. */
@@ -16,6 +19,7 @@ const PAGES: [string, string, string | RegExp][] = [
   ['workloads', 'workloads', 'SLO workloads'],
   ['a search', 'decisions?rack=r3&since=2h', 'Decisions'],
   ['worth it', 'worth', 'Worth it'],
+  ['a lab', 'lab', 'Lab'],
   ['the service', 'service', 'Service'],
 ]
 
@@ -31,7 +35,7 @@ const overflows = (page: Page, tables: boolean) =>
 
 for (const [name, path, heading] of PAGES)
   test(`${name}: has no horizontal scroll and is accessible`, BOTH_THEMES, async ({ page, open }) => {
-    const mock = await open(path, { demo: true })
+    const mock = await open(path, { demo: true, lab: 8 })
     await expectLive(page)
     await advance(mock, page, 2)
     await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
@@ -49,7 +53,7 @@ for (const width of [320, 390, 768, 1024])
     open,
   }) => {
     await page.setViewportSize({ width, height: 800 })
-    const mock = await open('racks', { demo: true })
+    const mock = await open('racks', { demo: true, lab: 8 })
     mock.stalled = 'the disk is full'
     await expectLive(page)
     for (const [, path, heading] of PAGES) {
@@ -308,6 +312,92 @@ test('demo: it is the first page and shows both arms', async ({ page, open }) =>
     await expect(
       page.getByRole('region', { name: arm.name === 'leeward' ? 'Leeward' : 'Default' }),
     ).toContainText(`${arm.hot_racks} of 40 racks hot`)
+})
+
+test(
+  'lab: the matrix follows the lab, and the keyboard leads through it',
+  BOTH_THEMES,
+  async ({ page, open }) => {
+    const mock = await open('lab', { lab: 8 })
+    await expectLive(page)
+    const grid = page.getByRole('grid', { name: 'Queues of lab rotor' })
+    await expect(grid.getByRole('gridcell')).toHaveCount(64)
+    const shown = () => lab(8, 1, mock.step)
+    const expectShown = async () => {
+      const { circuits, queued_packets } = shown()
+      await expect(grid.getByRole('gridcell', { name: /circuit up/ })).toHaveCount(circuits.length)
+      const [from, to] = circuits[0] ?? [0, 1]
+      await expect(
+        grid.getByRole('gridcell', {
+          name: `r${from} to r${to}: ${queued_packets[from * 8 + to]} of 128 packets`,
+        }),
+      ).toBeVisible()
+    }
+    await expectShown()
+    const rates = page.getByRole('region', { name: 'Rates of racks of lab rotor' })
+    await expect(rates.getByRole('row').nth(1)).toContainText('–')
+    await advance(mock, page, 1)
+    await expectShown()
+    const [before, now] = [lab(8, 1, mock.step - 1), shown()]
+    const rate = ratesBetween(before, now)?.[7]
+    await expect(rates.getByRole('row').nth(8)).toHaveText(
+      new RegExp(`r7\\s*${text(rate?.packet_bps)}\\s*${text(rate?.circuit_bps)}`),
+    )
+    // Only the last focused cell is in the tab order.
+    await grid.getByRole('gridcell', { name: /^r0 to r1:/ }).focus()
+    for (const key of ['ArrowDown', 'ArrowRight', 'End', 'ArrowDown']) await page.keyboard.press(key)
+    await expect(grid.getByRole('gridcell', { name: /^r2 to r7:/ })).toBeFocused()
+    expect(await grid.locator('[tabindex="0"]').count()).toBe(1)
+    await page.keyboard.press('Control+Home')
+    await expect(grid.getByRole('gridcell', { name: 'r0 to itself: no queue' })).toBeFocused()
+    // A lab that makes no views says so and loses its colour, until it makes one.
+    const section = page.getByRole('main').getByRole('region', { name: /^rotor/ })
+    const filter = () => section.evaluate((one) => getComputedStyle(one).filter)
+    await expect(page.getByText(/no new view for \d+/)).toBeVisible()
+    expect(await filter()).toContain('grey')
+    await advance(mock, page, 1)
+    await expect(page.getByText(/no new view for \d+/)).toHaveCount(0)
+    expect(await filter()).toBe('none')
+  },
+)
+
+test('lab: 64 racks fit a phone and have no numbers in cells', BOTH_THEMES, async ({ page, open }) => {
+  await page.setViewportSize({ width: 390, height: 844 })
+  const mock = await open('lab', { lab: 64 })
+  await expectLive(page)
+  await advance(mock, page, 1)
+  const grid = page.getByRole('grid', { name: 'Queues of lab rotor' })
+  await expect(grid.getByRole('gridcell')).toHaveCount(4096)
+  await expect(grid).toHaveText(/^[\d\s]*$/)
+  await expect(grid.getByRole('gridcell', { name: /^r63 to r62:/ })).toHaveText('')
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+  expect(over).toBeLessThanOrEqual(0)
+  expect(await overflows(page, true)).toEqual([])
+  const sides = await grid.evaluate((one) => [
+    one.getBoundingClientRect().right,
+    one.querySelector('[data-pair="63"]')?.getBoundingClientRect().right ?? Infinity,
+  ])
+  expect(sides[1]).toBeLessThanOrEqual(sides[0] ?? 0)
+})
+
+test('labs are in the navigation only if there are some', async ({ page, open }) => {
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  const labs = () => asked.filter((path) => path === '/v1/labs').length
+  await open('racks', { lab: 2 })
+  const link = page.getByRole('navigation').getByRole('link', { name: 'Lab', exact: true })
+  await expect(link).toBeVisible()
+  await page.waitForTimeout(3000)
+  expect(labs(), 'other pages ask seldom').toBe(1)
+  await link.click()
+  await expect.poll(labs).toBeGreaterThan(3)
+  await open('racks')
+  await expectLive(page)
+  await page.waitForTimeout(500)
+  await expect(link).toHaveCount(0)
+  await page.evaluate(() => (location.hash = '#/lab'))
+  await expect(page.getByText('No lab with circuits stands on the service’s machine.')).toBeVisible()
+  await expectAccessible(page)
 })
 
 test('without a demo, racks are the first page', async ({ page, open }) => {

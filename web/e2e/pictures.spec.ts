@@ -24,6 +24,7 @@ const BOOK: Picture[] = [
   { name: 'workloads', path: 'workloads', height: 480 },
   { name: 'worth', path: 'worth', height: 860 },
   { name: 'service', path: 'service', height: 900 },
+  { name: 'lab', path: 'lab', height: 800 },
   { name: 'phone', path: 'racks', width: 390, height: 844, racks: 1000 },
 ]
 const VARIANTS: [string, Partial<Picture>][] = [
@@ -48,7 +49,7 @@ for (const { name, path, scheme = 'light', width = 1280, height, racks = 40 } of
   test(`picture of ${name}`, async ({ page, open }) => {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
-    const mock = await open(path, { demo: path === 'demo', racks })
+    const mock = await open(path, { demo: path === 'demo', racks, lab: path === 'lab' ? 8 : 0 })
     await expectLive(page)
     await expect(page.getByText(/^Loading/)).toHaveCount(0)
     if (path.startsWith('decisions')) {
@@ -58,5 +59,7 @@ for (const { name, path, scheme = 'light', width = 1280, height, racks = 40 } of
     // Rates need two statuses at least one interval apart.
     await advance(mock, page, 1)
     await page.waitForTimeout(6000)
+    // A lab makes views all the time.
+    if (path === 'lab') await advance(mock, page, 1).then(() => page.waitForTimeout(2000))
     await page.screenshot({ path: `${FOLDER}/dashboard-${name}.png`, fullPage: EVERY })
   })

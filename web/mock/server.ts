@@ -3,6 +3,7 @@ import type { Decision, History, HotLink, Hotspot, Migration, Page, Policies, St
 import { INTERVAL, LIMIT } from './cluster.ts'
 import { POLICIES as POLICY_OF } from './decisions.ts'
 import { serve } from './files.ts'
+import { lab } from './lab.ts'
 import { MockModes } from './modes.ts'
 import { Snapshots } from './snapshots.ts'
 import { comparisons, summary } from './summary.ts'
@@ -16,6 +17,8 @@ export interface MockOptions {
   token?: string
   /** Cluster without racks, decisions and workloads. */
   empty?: boolean
+  /** Number of racks of a lab on the service's machine; without it, there is none. */
+  lab?: number
 }
 
 /** Number of events that a new connection may resume from. */
@@ -168,6 +171,7 @@ export class Mock {
     if (kind === 'migrations') return page(this.migrations())
     if (kind === 'policies') return OFFERED
     if (kind === 'workloads') return page(this.options.empty ? [] : world.workloads(step))
+    if (kind === 'labs') return page(this.options.lab ? [lab(this.options.lab, 1, step)] : [])
     if (kind === 'demo')
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined
     if (kind === 'decisions' && !name) {

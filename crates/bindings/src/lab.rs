@@ -39,6 +39,8 @@ fn run_values(run: &Run) -> serde_json::Value {
         "weeks_s": seconds(&timing.weeks),
         "refused_packets": timing.refused,
         "nic_drops_packets": timing.nic_drops,
+        "device_drops_packets": timing.device_drops,
+        "lost_packets": timing.lost(),
         "stray_packets": timing.stray,
         "counters": run.counters.iter().map(|(program, counters)| {
             (program.clone(), counters.iter().map(|(name, count)| (name.clone(), json!(count))).collect())
@@ -93,7 +95,7 @@ pub fn run_lab(
 }
 
 /// Keeps a lab of a scenario up in this process until a signal of Python raises. Calls `ready` with the environment of
-/// programs and the notes of the lab, as values of JSON.
+/// programs and the notes of the lab, as values of JSON, and `progress` with the share of the hosts that are up.
 #[pyfunction]
 pub fn stand_lab(
     py: Python<'_>,
@@ -102,6 +104,7 @@ pub fn stand_lab(
     dilation: u32,
     parts: PathBuf,
     ready: Py<PyAny>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let name: LabName = name.parse().map_err(lab_error)?;
     let options = Options { name, dilation, bound: None, parts: KernelParts::new(Some(parts)) };
@@ -114,8 +117,10 @@ pub fn stand_lab(
         });
         let _ = called.map_err(fail);
     };
-    let (result, error) = scenario.with_progress(py, None, |scenario, on_progress| {
-        let goes_on = || raised.lock().unwrap_or_else(PoisonError::into_inner).is_none() && on_progress(0.0);
+    let (result, error) = scenario.with_progress(py, progress, |scenario, on_progress| {
+        let goes_on = |share: f64| {
+            raised.lock().unwrap_or_else(PoisonError::into_inner).is_none() && on_progress(share)
+        };
         leeward_lab::stand(scenario, &options, &on_ready, &goes_on)
     });
     match raised.into_inner().unwrap_or_else(PoisonError::into_inner).or(error) {
@@ -223,8 +228,9 @@ impl LabNetwork {
 
 #[pymethods]
 impl LabNetwork {
-    /// Brings up the network of a cluster; stops for a signal of Python.
+    /// Brings up the network of a cluster; calls `progress` with the completed share, and stops for an exception.
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "these are the arguments of `leeward.lab.up`")]
     fn new(
         py: Python<'_>,
         cluster: &Cluster,
@@ -233,6 +239,7 @@ impl LabNetwork {
         queue: Option<u64>,
         burst: Option<u64>,
         disk_size: Option<u64>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<LabNetwork> {
         let name = name.map_or_else(|| Ok(LabName::of_process()), str::parse).map_err(lab_error)?;
         let standard = NetworkOptions::default();
@@ -243,14 +250,15 @@ impl LabNetwork {
             disk_size: disk_size.map_or(standard.disk_size, Bytes),
         };
         let interrupt = Mutex::new(None);
-        let go_on = || match Python::attach(|py| py.check_signals()) {
-            Ok(()) => true,
-            Err(error) => {
-                *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                false
-            }
+        let on_progress = |share: f64| {
+            let result = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+            });
+            let raised = |error| *interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            result.map_err(raised).is_ok()
         };
-        let network = py.detach(|| Network::up(&name, &cluster.inner, options, &go_on));
+        let network = py.detach(|| Network::up(&name, &cluster.inner, options, &on_progress));
         if let Some(error) = interrupt.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }

@@ -1,9 +1,10 @@
 //! Connections of clients: acceptance, limits and time limits. The routes come from `http`, and `access` decides which
-//! connections are authorized.
+//! connections are authorized. `bodies` limits the memory of the bodies that all connections send.
 //!
 //! Health, metrics and administration stay available when all connections are in use: on a listener of their own, or on
 //! a few reserve connections, which serve nothing else and close after one response.
 
+mod bodies;
 mod files;
 mod shortage;
 
@@ -30,6 +31,7 @@ use tokio::time::timeout;
 use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
 
+pub use self::bodies::{Bodies, BodyBytes};
 pub use self::files::{connections_for, raise_file_limit, warn_of_limits};
 use self::shortage::Shortage;
 use leeward_access::{Connection, Peer, UnauthenticatedConnections};

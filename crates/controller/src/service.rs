@@ -25,13 +25,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;
 
 use crate::configured::Configured;
-use crate::http::{About, AppState, Board, Bodies, admin_routes, description, reserve_routes, routes};
+use crate::http::{About, AppState, Board, admin_routes, description, reserve_routes, routes};
 use crate::off_switch::OffSwitch;
 use crate::polling::PolledReports;
 use crate::reload::{Reload, Reloadable};
 use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
-use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, DEFAULT_CONNECTIONS, MAIN};
+use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, Bodies, DEFAULT_CONNECTIONS, MAIN};
 use leeward_observability::{Events, Metrics, ObservedStore, Reporters, ServiceNotifier, watch, watch_clock};
 use leeward_settings::ProbeSettings;
 use leeward_surveys::Probes;

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::mesh_links::MeshLinks;
 use crate::names::Names;
-use crate::units::{Bytes, Cpus};
+use crate::round_trips::RoundTrips;
+use crate::units::{Bytes, Cost, Cpus};
 use crate::{DomainId, FaultDomainId, HostId, ResourceId};
 
 /// Topology between the hosts.
@@ -135,6 +136,8 @@ pub struct Fabric {
     pub(crate) host_racks: Vec<DomainId>,
     pub(crate) host_tags: Vec<u64>,
     pub(crate) host_compute: Vec<(Option<Cpus>, Option<Bytes>)>,
+    /// Costs of hosts; empty if no host has one.
+    pub(crate) host_costs: Vec<Cost>,
     pub(crate) tag_names: Vec<String>,
     /// Racks first, then pods.
     pub(crate) domains: Vec<Domain>,
@@ -148,6 +151,7 @@ pub struct Fabric {
     pub(crate) first_device: Vec<u32>,
     /// Pairs of a hose and shared links; empty on a tree.
     pub(crate) mesh_links: MeshLinks,
+    pub(crate) round_trips: RoundTrips,
     pub(crate) hosts_by_name: Names,
     pub(crate) domains_by_name: Names,
 }
@@ -251,6 +255,16 @@ impl Fabric {
     /// The memory of a host for tasks; `None` is unlimited.
     pub fn memory(&self, host: HostId) -> Option<Bytes> {
         self.host_compute[host.index()].1
+    }
+
+    /// The cost of a host with tasks, per hour.
+    pub fn cost(&self, host: HostId) -> Cost {
+        self.host_costs.get(host.index()).copied().unwrap_or_default()
+    }
+
+    /// True if a host has a cost.
+    pub fn has_costs(&self) -> bool {
+        !self.host_costs.is_empty()
     }
 
     /// The devices of a host.

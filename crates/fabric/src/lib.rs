@@ -34,6 +34,7 @@ mod mesh_links;
 mod names;
 mod nearest;
 mod path;
+mod round_trips;
 pub mod units;
 
 pub use capacities::Capacities;
@@ -41,4 +42,4 @@ pub use cluster::Cluster;
 pub use fabric::{Device, Discipline, Fabric, RackKind, ResourceKind, Shape, label_tag};
 pub use ids::{DomainId, FaultDomainId, HostId, ResourceId};
 pub use path::{BITS_PER_BYTE, Endpoint, Hop};
-pub use units::{Bandwidth, Bytes, Cpus, Load, Nanos};
+pub use units::{Bandwidth, Bytes, Cost, Cpus, Load, Nanos};

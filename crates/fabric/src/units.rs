@@ -34,6 +34,10 @@ pub struct Load(pub i64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Cpus(pub u64);
 
+/// Cost of a host per hour, in millionths of a unit of money.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Cost(pub u64);
+
 /// A text that is not a valid quantity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}`: {problem}; expected {expected}")]
@@ -186,6 +190,14 @@ const CPUS: Notation = Notation {
     expected: "a number of processors, such as 4, 0.5 or 500m",
 };
 
+const COST: Notation = Notation {
+    units: &[("u", 1), ("", 1_000_000)],
+    prints: &[""],
+    zero: "",
+    sums: false,
+    expected: "a number, such as 0.25",
+};
+
 /// Largest accepted value: a larger one would overflow the signed sums of a ledger.
 const LARGEST: u64 = i64::MAX as u64;
 
@@ -330,6 +342,7 @@ quantity!(Bandwidth, BANDWIDTH, "string", "([kMGT]?(bps|b/s|bit/s)|Kbps|[kMG]?Bp
 quantity!(Nanos, NANOS, "string", r"(ns|us|ms|s|m|min|h|d|w|y)([0-9]+(ns|us|ms|s|m|min|h|d|w|y))*");
 // A number of processors may also be a JSON number, without a unit.
 quantity!(Cpus, CPUS, ["string", "number"], "m?");
+quantity!(Cost, COST, ["string", "number"], "u?");
 
 #[cfg(test)]
 mod tests {
@@ -353,6 +366,7 @@ mod tests {
             prop_assert_eq!(Bandwidth(value).to_string().parse(), Ok(Bandwidth(value)));
             prop_assert_eq!(Nanos(value).to_string().parse(), Ok(Nanos(value)));
             prop_assert_eq!(Cpus(value).to_string().parse(), Ok(Cpus(value)));
+            prop_assert_eq!(Cost(value).to_string().parse(), Ok(Cost(value)));
         }
 
         #[test]

@@ -18,7 +18,10 @@ pub(crate) fn folder(name: &LabName) -> Result<PathBuf, LabError> {
 }
 
 /// Folder at which the cgroup2 file system is mounted.
-fn root() -> Result<PathBuf, LabError> {
+///
+/// # Errors
+/// Returns an error if none is.
+pub(crate) fn root() -> Result<PathBuf, LabError> {
     let mounts = fs::read_to_string("/proc/self/mounts").map_err(LabError::system("/proc/self/mounts"))?;
     let mount = mounts.lines().find_map(|line| {
         let mut words = line.split(' ');

@@ -10,10 +10,15 @@ use leeward_packets::{SettingsError, SimulatorError};
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The process lacks the rights to make namespaces.
-    #[error("network namespaces require root: run the command with sudo")]
+    #[error(
+        "network namespaces require root: run the command with sudo; `leeward circuits simulate` runs scenarios without"
+    )]
     NotRoot,
     /// The kernel has no TUN devices.
-    #[error("/dev/net/tun: {0}: the lab requires TUN devices (modprobe tun)")]
+    #[error(
+        "/dev/net/tun: {0}: labs with circuits require TUN devices (modprobe tun); labs of cluster files, and `leeward \
+         circuits simulate`, work without"
+    )]
     NoTun(io::Error),
     /// A program is missing or failed.
     #[error("{program}: {problem}")]
@@ -116,12 +121,29 @@ pub enum LabError {
         dilation: u32,
     },
     /// The kernel dropped packets that the switch would not have dropped.
-    #[error("{packets} packets were lost outside the switch: choose a larger dilation than {dilation}")]
+    #[error(
+        "{packets} packets were lost outside the switch, {by_nics} of them in queues of NICs and the others at devices \
+         of hosts: choose a larger dilation than {dilation}"
+    )]
     Lost {
         /// Number of packets.
         packets: u64,
+        /// Packets that the queues of NICs dropped.
+        by_nics: u64,
         /// Dilation of the run.
         dilation: u32,
+    },
+    /// A connection of the workload ended before its flow.
+    #[error("flow {flow} from {source_host} to {destination}: {error}")]
+    Connection {
+        /// Number of the flow.
+        flow: u32,
+        /// Host that sends.
+        source_host: String,
+        /// Host that receives.
+        destination: String,
+        /// Error of a socket.
+        error: io::Error,
     },
     /// The caller stopped the run.
     #[error("stopped")]

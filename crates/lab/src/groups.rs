@@ -18,9 +18,7 @@ impl Groups {
     /// Finds the control groups of this machine; `None` if it cannot throttle disks.
     pub fn detect() -> Option<Groups> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        Groups::of(&mounts, |folder| {
-            fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default()
-        })
+        Groups::of(&mounts, controllers_of)
     }
 
     /// Finds the control groups in a list of mounts; `controllers` reads those of a hierarchy of version 2.
@@ -73,22 +71,58 @@ impl Groups {
     /// Makes the control group of a host.
     pub fn make(&self, group: &str) -> Result<(), LabError> {
         if let Groups::Two(root) = self {
-            for controller in ["+io", "+memory"] {
-                // The kernel counts what it writes later only with the controller of memory; some machines have none.
-                let enabled = fs::write(root.join("cgroup.subtree_control"), controller);
-                if controller == "+io" {
-                    enabled.map_err(LabError::system("cgroup.subtree_control"))?;
-                }
-            }
+            let present = controllers_of(root);
+            // The kernel counts what it writes later only with the controller of memory; some machines have none.
+            let has_memory = present.split_whitespace().any(|name| name == "memory");
+            let path = root.join("cgroup.subtree_control");
+            let what = format!("{}, for the rates of `devices`", path.display());
+            fs::write(path, if has_memory { "+io +memory" } else { "+io" })
+                .map_err(LabError::system(what))?;
         }
         let folder = self.folder(group);
         fs::create_dir(&folder).map_err(LabError::system(folder.display().to_string()))
     }
 }
 
+/// Controllers of a hierarchy of version 2.
+fn controllers_of(folder: &Path) -> String {
+    fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_files_of_both_versions_have_the_rates() {
+        let root = std::env::temp_dir().join(format!("leeward-groups-{}", std::process::id()));
+        let read = |file: &str| fs::read_to_string(root.join(file)).expect("it was written");
+        let throttle = |groups: &Groups| {
+            groups.make("host").expect("a folder");
+            for (file, limit) in groups.limits("host", "7:1", 1000, 2000) {
+                fs::write(file, limit).expect("the folder exists");
+            }
+        };
+        for (present, enabled) in [("cpu io memory\n", "+io +memory"), ("io\n", "+io")] {
+            fs::create_dir(&root).expect("a new folder");
+            fs::write(root.join("cgroup.controllers"), present).expect("a file");
+            let two = Groups::Two(root.clone());
+            throttle(&two);
+            assert_eq!(read("cgroup.subtree_control"), enabled);
+            assert_eq!(read("host/io.max"), "7:1 rbps=1000 wbps=2000");
+            assert_eq!(two.write_back(), None);
+            fs::remove_dir_all(&root).expect("it is there");
+        }
+        fs::create_dir(&root).expect("a new folder");
+        let one = Groups::One(root.clone());
+        throttle(&one);
+        assert_eq!(read("host/blkio.throttle.read_bps_device"), "7:1 1000");
+        assert_eq!(read("host/blkio.throttle.write_bps_device"), "7:1 2000");
+        assert_eq!(one.write_back(), Some(root.join("blkio.throttle.write_bps_device")));
+        fs::remove_dir_all(&root).expect("it is there");
+        let error = Groups::Two(root.clone()).make("host").expect_err("no such folder").to_string();
+        assert!(error.contains("cgroup.subtree_control, for the rates of `devices`: "), "{error}");
+    }
 
     #[test]
     fn version_1_comes_first_and_version_2_needs_its_controller() {

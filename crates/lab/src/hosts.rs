@@ -11,6 +11,7 @@ use leeward_packets::Settings;
 use leeward_packets::workload::Place;
 
 use crate::cgroup::PROCESSES;
+use crate::drops::{DropReader, Drops};
 use crate::error::LabError;
 use crate::inside::Inside;
 use crate::kernel::KernelSettings;
@@ -74,10 +75,11 @@ pub struct Hosts {
     namespaces: Vec<String>,
     places: Vec<Place>,
     devices: Vec<File>,
+    drops: Vec<DropReader>,
 }
 
 impl Hosts {
-    /// Makes the namespaces of hosts.
+    /// Makes the namespaces of hosts. `progress` receives the completed share and returns false to stop.
     ///
     /// # Errors
     /// Returns an error without root, without TUN devices, or if a lab of this name is up. Nothing is left behind.
@@ -87,6 +89,7 @@ impl Hosts {
         nics: &Nics,
         kernel: &KernelSettings,
         programs: Programs,
+        progress: &dyn Fn(f64) -> bool,
     ) -> Result<Hosts, LabError> {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);
@@ -123,10 +126,10 @@ impl Hosts {
         parts.extend(programs.group.clone().map(Part::Cgroup));
         parts.extend(programs.files.iter().map(|file| Part::File(file.clone())));
         let state = State::begin(name, parts, machines)?;
-        let mut hosts = Hosts { state, namespaces, places, devices: Vec::new() };
+        let mut hosts = Hosts { state, namespaces, places, devices: Vec::new(), drops: Vec::new() };
         hosts.make_namespaces()?;
         hosts.make_devices(kernel)?;
-        hosts.connect(nics, kernel)?;
+        hosts.connect(nics, kernel, progress)?;
         hosts.name_addresses()?;
         Ok(hosts)
     }
@@ -156,6 +159,7 @@ impl Hosts {
         let make = || {
             let inside = Inside::new()?;
             let mut devices = Vec::with_capacity(namespaces.len());
+            let mut drops = Vec::with_capacity(namespaces.len());
             for namespace in namespaces {
                 inside.enter(namespace)?;
                 // The kernel does not offer settings that are newer than it.
@@ -166,17 +170,27 @@ impl Hosts {
                     }
                 }
                 devices.push(tun::open(DEVICE)?);
+                drops.push(DropReader::open()?);
             }
-            Ok::<_, LabError>(devices)
+            Ok::<_, LabError>((devices, drops))
         };
         // A thread of its own visits the namespaces, so that the caller's thread never leaves its own.
-        self.devices = thread::scope(|scope| scope.spawn(make).join().expect("the thread does not panic"))?;
+        (self.devices, self.drops) =
+            thread::scope(|scope| scope.spawn(make).join().expect("the thread does not panic"))?;
         Ok(())
     }
 
-    fn connect(&self, nics: &Nics, kernel: &KernelSettings) -> Result<(), LabError> {
+    fn connect(
+        &self,
+        nics: &Nics,
+        kernel: &KernelSettings,
+        progress: &dyn Fn(f64) -> bool,
+    ) -> Result<(), LabError> {
         let mtu = kernel.mtu;
-        for (namespace, &place) in self.namespaces.iter().zip(&self.places) {
+        for (number, (namespace, &place)) in self.namespaces.iter().zip(&self.places).enumerate() {
+            if !progress(number as f64 / self.places.len() as f64) {
+                return Err(LabError::Stopped);
+            }
             let address = Address(place).ip();
             let script = format!(
                 "link set lo up\n\
@@ -239,25 +253,9 @@ impl Hosts {
         thread::scope(|scope| scope.spawn(read).join().expect("the thread does not panic"))
     }
 
-    /// Packets that the queues of the hosts' NICs dropped.
-    ///
-    /// # Errors
-    /// Returns an error if `tc` fails.
-    pub(crate) fn nic_drops(&self) -> Result<u64, LabError> {
-        #[derive(serde::Deserialize)]
-        struct Queue {
-            drops: u64,
-        }
-        let mut drops = 0;
-        for namespace in &self.namespaces {
-            let text = batch("tc", &["-n", namespace, "-j", "-s", "qdisc", "show", "dev", DEVICE], "")?;
-            let queues: Vec<Queue> = serde_json::from_str(&text).map_err(|error| LabError::Program {
-                program: "tc".to_owned(),
-                problem: error.to_string(),
-            })?;
-            drops += queues.iter().map(|queue| queue.drops).sum::<u64>();
-        }
-        Ok(drops)
+    /// Frames that the kernels of all hosts have dropped.
+    pub(crate) fn drops(&self) -> Result<Drops, LabError> {
+        self.drops.iter().map(DropReader::read).sum()
     }
 }
 

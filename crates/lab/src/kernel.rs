@@ -14,6 +14,8 @@ use crate::names::congestion_control;
 const HEADERS: u32 = 52;
 /// Largest frame.
 const MOST_MTU: u32 = 65_535;
+/// Smallest segment that the kernel sends.
+const LEAST_MSS: u32 = 88;
 /// Buffers of sockets, in bytes: smallest, first, largest. Several times the bytes in flight on any circuit, so that the
 /// congestion window is the only limit.
 const BUFFERS: &str = "4096 4194304 33554432";
@@ -53,8 +55,20 @@ impl KernelSettings {
         let tcp = &settings.tcp;
         let unsupported = |field, problem: String| Err(LabError::Unsupported { field, problem });
         let mtu = tcp.mss.saturating_add(HEADERS);
-        if mtu > MOST_MTU {
-            return unsupported("tcp.mss", format!("{}: must be at most {}", tcp.mss, MOST_MTU - HEADERS));
+        if !(LEAST_MSS..=MOST_MTU - HEADERS).contains(&tcp.mss) {
+            let problem = format!("{}: must be {LEAST_MSS} to {} in the lab", tcp.mss, MOST_MTU - HEADERS);
+            return unsupported("tcp.mss", problem);
+        }
+        let real = |time: Nanos| Nanos(time.0.saturating_mul(u64::from(dilation)));
+        let least_timeout = real(tcp.min_timeout);
+        let most = Nanos(*MOST_TIMEOUT_MS.end() * 1_000_000);
+        if least_timeout > most {
+            let problem = format!(
+                "{}: a dilation of {dilation} makes this {least_timeout} of real time, and the kernel takes at most {most}; \
+                 choose a smaller dilation",
+                tcp.min_timeout
+            );
+            return unsupported("tcp.min_timeout", problem);
         }
         let mut bpf = Vec::new();
         let control = match (tcp.control, tcp.divisions) {
@@ -81,13 +95,12 @@ impl KernelSettings {
             let field = if tcp.divisions == 1 { "tcp.control" } else { "tcp.divisions" };
             return unsupported(field, format!("{reason}; `reno`, `cubic` and `dctcp` work without"));
         }
-        let real = |time: Nanos| time.0.saturating_mul(u64::from(dilation));
         let recovery = match tcp.rack {
             RackUse::Always => 1,
             RackUse::Never | RackUse::Repairs => 0,
         };
         let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
-        let timeout = real(tcp.max_timeout) / 1_000_000;
+        let most_timeout = real(tcp.max_timeout).0 / 1_000_000;
         let mut sysctls = vec![
             ("ipv6/conf/all/disable_ipv6", "1".to_owned()),
             ("ipv4/icmp_ratelimit", "0".to_owned()),
@@ -98,20 +111,34 @@ impl KernelSettings {
             ("ipv4/tcp_recovery", recovery.to_string()),
             ("ipv4/tcp_early_retrans", if tcp.tail_probe { "3" } else { "0" }.to_owned()),
             ("ipv4/tcp_ecn", flag(tcp.ecn || tcp.control == Control::Dctcp)),
-            ("ipv4/tcp_rto_min_us", (real(tcp.min_timeout) / 1000).to_string()),
+            ("ipv4/tcp_rto_min_us", (least_timeout.0 / 1000).max(1).to_string()),
             (
                 "ipv4/tcp_rto_max_ms",
-                timeout.clamp(*MOST_TIMEOUT_MS.start(), *MOST_TIMEOUT_MS.end()).to_string(),
+                most_timeout.clamp(*MOST_TIMEOUT_MS.start(), *MOST_TIMEOUT_MS.end()).to_string(),
             ),
+            // As in the simulator, no sender gives up.
+            ("ipv4/tcp_retries2", u8::MAX.to_string()),
         ];
         if let Some(limit) = settings.nic_limit {
             sysctls.push(("ipv4/tcp_limit_output_bytes", limit.min(i32::MAX as u64).to_string()));
         }
         let mut notes = Vec::new();
-        let ack_delay = real(tcp.ack_delay) / 1000;
+        if least_timeout < tick() {
+            notes.push(format!(
+                "tcp.min_timeout: {} of virtual time, the kernel's limit under this dilation",
+                Nanos(tick().0 / u64::from(dilation))
+            ));
+        }
+        if most_timeout < *MOST_TIMEOUT_MS.start() {
+            notes.push(format!(
+                "tcp.max_timeout: {} of virtual time, the kernel's limit under this dilation",
+                Nanos(MOST_TIMEOUT_MS.start() * 1_000_000 / u64::from(dilation))
+            ));
+        }
+        let ack_delay = real(tcp.ack_delay).0 / 1000;
         match loader {
             Ok(_) => {
-                let near = ack_delay.clamp(least_ack_delay_us(), MOST_ACK_DELAY_US);
+                let near = ack_delay.clamp(LEAST_ACK_DELAY_TICKS * tick().0 / 1000, MOST_ACK_DELAY_US);
                 bpf.extend(["--timers".to_owned(), format!("delack_max_us={near}")]);
                 if near != ack_delay {
                     notes.push(format!(
@@ -122,16 +149,15 @@ impl KernelSettings {
             }
             Err(reason) => notes.push(format!("tcp.ack_delay: the kernel's own delays apply: {reason}")),
         }
-        let rto_min = (real(tcp.min_timeout) / 1_000_000).max(1);
+        let rto_min = (least_timeout.0 / 1_000_000).max(1);
         let route = format!("initcwnd {} rto_min {rto_min}ms", tcp.initial_window);
         Ok(KernelSettings { mtu, control, sysctls, route, bpf, notes })
     }
 }
 
-/// Shortest delay of an acknowledgement that BPF programs may set, in microseconds. The kernel's coarse clock advances
-/// with its ticks.
-fn least_ack_delay_us() -> u64 {
-    LEAST_ACK_DELAY_TICKS * clock_getres(ClockId::MonotonicCoarse).tv_nsec as u64 / 1000
+/// Tick of the kernel's timers, with which its coarse clock advances.
+fn tick() -> Nanos {
+    Nanos(clock_getres(ClockId::MonotonicCoarse).tv_nsec as u64)
 }
 
 /// Receive buffers for a window; the kernel reserves half of a buffer for its own bookkeeping.
@@ -139,5 +165,71 @@ fn buffers(window: u64) -> String {
     match window.checked_mul(2).and_then(|bytes| i32::try_from(bytes).ok()) {
         Some(bytes) => format!("4096 {bytes} {bytes}"),
         None => BUFFERS.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settings of a lab without parts in C, with the times of TCP in nanoseconds.
+    fn settings(min: u64, max: u64, dilation: u32) -> Result<KernelSettings, LabError> {
+        let mut settings = Settings::etalon(2);
+        (settings.tcp.min_timeout, settings.tcp.max_timeout) = (Nanos(min), Nanos(max));
+        KernelSettings::of(&settings, dilation, &KernelParts::default())
+    }
+
+    #[test]
+    fn timeouts_are_those_of_the_scenario_or_there_is_a_note() {
+        let value = |kernel: &KernelSettings, setting: &str| {
+            kernel.sysctls.iter().find(|(name, _)| *name == setting).map(|(_, value)| value.clone())
+        };
+        let virtual_tick = Nanos(tick().0 / 10);
+        let of_min = format!("tcp.min_timeout: {virtual_tick} of virtual time, the kernel's limit");
+        let of_min = of_min.as_str();
+        let of_max = "tcp.max_timeout: 100ms of virtual time, the kernel's limit";
+        for (min, max, dilation, min_us, max_ms, note) in [
+            (10_000_000, 6_000_000_000, 20, "200000", "120000", ""),
+            (10_000_000, 6_000_000_000, 240, "2400000", "120000", ""),
+            (1_000, 60_000_000_000, 10, "10", "120000", of_min),
+            (1, 60_000_000_000, 10, "1", "120000", of_min),
+            (1_000_000, 50_000_000, 10, "10000", "1000", of_max),
+        ] {
+            let kernel = settings(min, max, dilation).expect("valid settings");
+            assert_eq!(value(&kernel, "ipv4/tcp_rto_min_us").as_deref(), Some(min_us));
+            assert_eq!(value(&kernel, "ipv4/tcp_rto_max_ms").as_deref(), Some(max_ms));
+            let of_timeouts = kernel.notes.iter().filter(|note| note.contains("_timeout: "));
+            let notes: Vec<&String> = of_timeouts.collect();
+            assert!(
+                notes.len() == usize::from(!note.is_empty()) && notes.iter().all(|one| one.contains(note))
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_take_is_an_error() {
+        let error = settings(1_000_000_000, 6_000_000_000, 240).expect_err("240 s").to_string();
+        assert_eq!(
+            error,
+            "tcp.min_timeout: 1s: a dilation of 240 makes this 4min of real time, and the kernel takes at most 2min; \
+             choose a smaller dilation"
+        );
+        for mss in [1, 87, 65_484, u32::MAX] {
+            let mut settings = Settings::etalon(2);
+            settings.tcp.mss = mss;
+            let error = KernelSettings::of(&settings, 1, &KernelParts::default()).expect_err("invalid");
+            assert_eq!(error.to_string(), format!("tcp.mss: {mss}: must be 88 to 65483 in the lab"));
+        }
+    }
+
+    #[test]
+    fn missing_parts_are_named_with_what_works_without() {
+        let mut settings = Settings::etalon(2);
+        let kernel = KernelSettings::of(&settings, 20, &KernelParts::default()).expect("Reno needs none");
+        assert!(kernel.bpf.is_empty() && kernel.notes.iter().any(|note| note.contains("leeward-bpf")));
+        settings.tcp.divisions = 2;
+        let error = KernelSettings::of(&settings, 20, &KernelParts::default()).expect_err("none").to_string();
+        assert!(error.starts_with("tcp.divisions: no "), "{error}");
+        assert!(error.ends_with("`reno`, `cubic` and `dctcp` work without"), "{error}");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cgroup;
+
 /// Type information that the kernel's BPF programs need.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
@@ -25,6 +27,7 @@ impl KernelParts {
         if !Path::new(BTF).exists() {
             return Err(format!("no {BTF}: this kernel loads no BPF programs of congestion controls"));
         }
+        cgroup::root().map_err(|error| error.to_string())?;
         self.find("leeward-bpf", "clang libbpf-dev gcc")
     }
 

@@ -25,6 +25,7 @@
 mod bpf;
 mod cgroup;
 mod clock;
+mod drops;
 mod error;
 mod frame;
 mod frames;
@@ -57,7 +58,7 @@ pub use hosts::{Hosts, Nics, Programs};
 pub use inside::Inside;
 pub use kernel::KernelSettings;
 pub use kernel_parts::KernelParts;
-pub use live::Live;
+pub use live::{Live, StandingLab};
 pub use machine::Machine;
 pub use names::{Address, LabName};
 pub use network::{Network, NetworkOptions};

@@ -46,12 +46,16 @@ impl Process {
     }
 }
 
-/// Start of a process in ticks since the boot; `None` if there is no such process.
+/// Start of a process in ticks since the boot; `None` if there is no such process, or it has ended and nobody has waited
+/// for it.
 fn start_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program, in parentheses, may contain spaces.
     let (_, rest) = text.rsplit_once(')')?;
-    rest.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?;
+    let started = fields.nth(18)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(started)
 }
 
 /// Ends all programs in some namespaces, by SIGTERM and a second later by SIGKILL. This process is never ended.
@@ -94,9 +98,14 @@ mod tests {
     fn a_process_is_alive_until_it_ends() {
         assert!(Process::this().is_alive());
         assert!(!Process { started: 1, ..Process::this() }.is_alive());
-        let mut child = std::process::Command::new("true").spawn().expect("a program");
-        let process =
-            Process { pid: child.id(), started: start_of(child.id()).expect("it is not yet waited for") };
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a program");
+        let process = Process { pid: child.id(), started: start_of(child.id()).expect("it runs") };
+        assert!(process.is_alive());
+        child.kill().expect("it runs");
+        while process.is_alive() {
+            std::thread::yield_now();
+        }
+        assert!(Path::new(&format!("/proc/{}", child.id())).exists(), "nobody has waited for it");
         child.wait().expect("its status");
         assert!(!process.is_alive());
     }

@@ -75,7 +75,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     let loader = options.parts.loader().ok();
     let group = loader.as_ref().map(|_| cgroup::folder(&options.name)).transpose()?;
     let programs = Programs { group: group.clone(), ..Programs::default() };
-    let hosts = Hosts::make(&options.name, places, &nics, &kernel, programs)?;
+    let hosts = Hosts::make(&options.name, places, &nics, &kernel, programs, &|_| progress(0.0))?;
     let programs = match (loader, group) {
         (Some(loader), Some(group)) => {
             let membership = Membership::join(group)?;
@@ -121,7 +121,8 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     let (of_traffic, ended) = carried?;
     records.flows = of_traffic.flows;
     records.blocks = of_traffic.blocks;
-    timing.nic_drops = hosts.nic_drops()?;
+    let drops = hosts.drops()?;
+    (timing.nic_drops, timing.device_drops) = (drops.nic, drops.device);
     let mut notes = std::mem::take(&mut kernel.notes);
     if hosts.memory_shortages()? > 0 {
         notes.push("net.ipv4.tcp_mem: the kernel was short of memory for TCP, and closed windows".to_owned());

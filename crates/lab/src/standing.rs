@@ -10,6 +10,7 @@ use leeward_packets::{Demand, Plan, Scenario};
 use crate::bpf::Bpf;
 use crate::cgroup;
 use crate::clock::Clock;
+use crate::drops::Drops;
 use crate::error::LabError;
 use crate::hosts::{Hosts, Nics, Programs};
 use crate::kernel::KernelSettings;
@@ -19,9 +20,14 @@ use crate::reports;
 use crate::run::{Options, all_places, announce_divisions, raise_open_files, stop_after};
 use crate::state;
 use crate::switch::{Shared, SwitchLoop};
+use crate::timing::Timing;
 
 /// Real time between views of the lab, and between reports of the kernel.
 pub(crate) const VIEW: Duration = Duration::from_millis(250);
+/// Views between readings of the hosts' counters.
+const VIEWS_OF_DROPS: u32 = 4;
+/// Real time between looks for the first view.
+const FIRST_VIEW: Duration = Duration::from_millis(1);
 const KERNEL_REPORTS: &str = "every_us=1000";
 
 /// Environment of programs in a standing lab, and missing parts of the lab.
@@ -33,9 +39,9 @@ pub struct Standing {
     pub notes: Vec<String>,
 }
 
-/// Brings up a lab with all hosts of a scenario, and switches their packets until `goes_on` returns false. `ready` is
-/// called once, when programs may run. A file has the latest view of the lab: see [`view_of`]. Everything that the lab
-/// made is removed.
+/// Brings up a lab with all hosts of a scenario, and switches their packets until `goes_on` returns false. `goes_on`
+/// receives the share of the hosts that are up. `ready` is called once, when programs may run. A file has the latest view
+/// of the lab: see [`view_of`]. Everything that the lab made is removed.
 ///
 /// # Errors
 /// Returns an error without root or TUN devices, for a scenario that kernels cannot run, or if a schedule fails.
@@ -43,7 +49,7 @@ pub fn stand(
     scenario: &Scenario,
     options: &Options,
     ready: &dyn Fn(&Standing),
-    goes_on: &dyn Fn() -> bool,
+    goes_on: &dyn Fn(f64) -> bool,
 ) -> Result<(), LabError> {
     let plan = scenario.plan();
     let demand = match &plan {
@@ -80,7 +86,7 @@ pub fn stand(
         folder: Some(folder),
     };
     let (group, view) = (programs.group.clone(), state::folder_of(&options.name).join(state::VIEW));
-    let hosts = Hosts::make(&options.name, places, &nics, &kernel, programs)?;
+    let hosts = Hosts::make(&options.name, places, &nics, &kernel, programs, goes_on)?;
     let reports = match (&socket, hosts.namespaces().first()) {
         (Some(socket), Some(namespace)) => Some(reports::open(socket, namespace)?),
         _ => None,
@@ -103,22 +109,54 @@ pub fn stand(
         if let Some(socket) = &reports {
             scope.spawn(|| reports::receive(socket, &shared));
         }
-        let mut failed = Ok(());
-        ready(&standing);
+        let mut lost = Lost::default();
+        let mut write =
+            |live: Live| write_view(&view, &Live { lost_packets: lost.of(&live, &hosts)?, ..live });
+        let mut written = Ok(());
+        let mut is_ready = false;
         while !switching.is_finished() {
-            thread::sleep(VIEW);
-            let written = shared.live().map_or(Ok(()), |live| write_view(&view, &live));
-            if written.is_err() || !goes_on() {
-                shared.stop();
-                failed = written;
+            if let Some(live) = shared.live() {
+                written = written.and_then(|()| write(live));
+                if !is_ready && written.is_ok() {
+                    is_ready = true;
+                    ready(&standing);
+                }
             }
+            if written.is_err() || !goes_on(1.0) {
+                shared.stop();
+            }
+            thread::sleep(if is_ready { VIEW } else { FIRST_VIEW });
         }
-        failed.and(switching.join().expect("the switch does not panic"))
+        written.and(switching.join().expect("the switch does not panic"))
     });
     if let Some(bpf) = bpf {
         bpf.finish()?;
     }
     switched.map(drop)
+}
+
+/// Packets that were lost outside the switch. The kernels of many hosts take long to read, so that not every view does.
+#[derive(Default)]
+struct Lost {
+    views: u32,
+    by_hosts: Drops,
+}
+
+impl Lost {
+    /// Lost packets of a view, which has those that devices refused.
+    fn of(&mut self, live: &Live, hosts: &Hosts) -> Result<u64, LabError> {
+        if self.views.is_multiple_of(VIEWS_OF_DROPS) {
+            self.by_hosts = hosts.drops()?;
+        }
+        self.views += 1;
+        let timing = Timing {
+            refused: live.lost_packets,
+            nic_drops: self.by_hosts.nic,
+            device_drops: self.by_hosts.device,
+            ..Timing::default()
+        };
+        Ok(timing.lost())
+    }
 }
 
 /// Writes a view at once, so that no reader sees a part of it.

@@ -23,6 +23,8 @@ pub struct Timing {
     pub refused: u64,
     /// Packets that the queues of NICs dropped.
     pub nic_drops: u64,
+    /// Packets that the devices of hosts dropped.
+    pub device_drops: u64,
     /// Frames that were not for a host of the lab.
     pub stray: u64,
     /// Days of circuits by their real length, as nanoseconds of virtual time.
@@ -42,9 +44,15 @@ impl Timing {
         if let Some(late) = self.packets.quantile(SHARE.0).filter(|late| *late > bound) {
             return Err(LabError::Drift { share: SHARE.1, late, bound, dilation });
         }
-        match self.refused + self.nic_drops {
+        match self.lost() {
             0 => Ok(()),
-            packets => Err(LabError::Lost { packets, dilation }),
+            packets => Err(LabError::Lost { packets, by_nics: self.nic_drops, dilation }),
         }
+    }
+
+    /// Packets that were lost outside the switch.
+    pub fn lost(&self) -> u64 {
+        // A device counts most of the packets that it did not take.
+        self.nic_drops + self.device_drops.max(self.refused)
     }
 }

@@ -58,7 +58,8 @@ fn the_switch_of_a_lab_allocates_nothing_for_a_packet() {
     let settings = scenario.settings();
     let kernel = KernelSettings::of(settings, DILATION, &KernelParts::default()).expect("a transport");
     let (name, nics) = (LabName::of_process(), Nics::of(settings, DILATION));
-    let hosts = Hosts::make(&name, PLACES.to_vec(), &nics, &kernel, Programs::default()).expect("hosts");
+    let hosts = Hosts::make(&name, PLACES.to_vec(), &nics, &kernel, Programs::default(), &|_| true);
+    let hosts = hosts.expect("hosts");
     let shared = Shared::new(PLACES.len(), None, None);
     let clock = Clock::start(DILATION);
     let switch = SwitchLoop::new(settings, scenario.plan(), &shared, clock, &hosts, kernel.mtu);

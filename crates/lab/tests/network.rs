@@ -19,7 +19,7 @@ fn up(text: &str) -> Option<(LabName, Network)> {
     let root = if rustix::process::geteuid().is_root() { Ok(()) } else { Err("root is needed") };
     require("network namespaces", root)?;
     let name = LabName::of_process();
-    let network = Network::up(&name, &cluster(text), NetworkOptions::default(), &|| true);
+    let network = Network::up(&name, &cluster(text), NetworkOptions::default(), &|_| true);
     Some((name, network.expect("a network")))
 }
 
@@ -127,17 +127,20 @@ fn a_stopped_lab_leaves_nothing_and_a_program_in_a_lab_ends_with_it() {
     let Some((name, network)) = up(RACKS) else { return };
     let mut program =
         network.command("r0h0", "sleep").expect("a host").arg("600").spawn().expect("a program");
-    let error = Network::up(&name, &cluster(RACKS), NetworkOptions::default(), &|| true);
+    let error = Network::up(&name, &cluster(RACKS), NetworkOptions::default(), &|_| true);
     assert!(matches!(error, Err(LabError::InUse { .. })), "{error:?}");
     // The lab waits until the program has entered its namespace.
     std::thread::sleep(Duration::from_millis(300));
     drop(network);
     assert!(!program.wait().expect("it has ended").success());
     for steps in 0..12_u32 {
-        let left = std::cell::Cell::new(steps);
-        let go_on = || left.replace(left.get().saturating_sub(1)) > 0;
+        let (left, before) = (std::cell::Cell::new(steps), std::cell::Cell::new(0.0));
+        let progress = |share: f64| {
+            assert!((before.replace(share)..1.0).contains(&share), "{share}");
+            left.replace(left.get().saturating_sub(1)) > 0
+        };
         let name = LabName::of_process();
-        let result = Network::up(&name, &cluster(RACKS), NetworkOptions::default(), &go_on);
+        let result = Network::up(&name, &cluster(RACKS), NetworkOptions::default(), &progress);
         assert!(matches!(result, Ok(_) | Err(LabError::Stopped)), "{result:?}");
         drop(result);
         assert!(namespaces(&name).is_empty() && State::read(&name).expect("no broken file").is_none());

@@ -1,5 +1,6 @@
 //! Mesh of all paths between hosts: the order of measurement and the resulting cluster file.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::bottleneck::FALL;
@@ -57,6 +58,8 @@ pub struct Parts {
     pub same_machine: Vec<(usize, usize)>,
     /// Links out of racks and subtrees that their paths share.
     pub shared_links: Vec<SharedLink>,
+    /// Round-trip times of paths, in nanoseconds.
+    pub rtts_ns: BTreeMap<(usize, usize), u64>,
 }
 
 /// Limit of a source, from the rates of its paths: the median of the rates within 20 % of the greatest. Slower paths are
@@ -65,6 +68,11 @@ pub fn source_rate(rates_bps: &[f64]) -> Option<f64> {
     let greatest = rates_bps.iter().copied().fold(f64::NAN, f64::max);
     let near: Vec<f64> = rates_bps.iter().copied().filter(|rate| *rate >= (1.0 - FALL) * greatest).collect();
     quantile(&near, 0.5)
+}
+
+/// Round-trip time in a cluster file; at least a microsecond.
+pub fn rtt_text(ns: u64) -> String {
+    format!("{}us", ns.div_ceil(1000).max(1))
 }
 
 /// Name of a shared link in a cluster file. It does not depend on the numbers of racks, so a later survey of the same
@@ -77,7 +85,7 @@ pub fn shared_link_name(level: Level, first_host: &str) -> String {
 }
 
 impl Mesh {
-    /// Converts the mesh to a cluster file with the rate of each path. A hose also has, for each host, its limit as a
+    /// Converts the mesh to a cluster file with the rate and the round-trip time of each path. A hose also has, for each host, its limit as a
     /// source; see [`source_rate`]. Receiving limits were not measured. A receiving limit is the sum of the rates from
     /// all other hosts, so that it rarely limits.
     ///
@@ -125,7 +133,11 @@ impl Mesh {
                 let rate = self.rates_bps[i][j].round();
                 let same = machines_count && parts.same_machine.contains(&(i, j));
                 let same = if same { ", same_machine: true" } else { "" };
-                let _ = writeln!(text, "  - {{ from: {from}, to: {to}, rate: {rate}bps{same} }}");
+                let rtt = parts
+                    .rtts_ns
+                    .get(&(i, j))
+                    .map_or(String::new(), |&ns| format!(", rtt: {}", rtt_text(ns)));
+                let _ = writeln!(text, "  - {{ from: {from}, to: {to}, rate: {rate}bps{same}{rtt} }}");
             }
         }
         if !parts.shared_links.is_empty() {

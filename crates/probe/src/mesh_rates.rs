@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::mesh::{shared_link_name, source_rate};
+use crate::mesh::{rtt_text, shared_link_name, source_rate};
 use crate::report;
 use crate::rules::Level;
 
@@ -24,8 +24,8 @@ pub fn mesh_shape(file: &Value) -> Result<&'static str, String> {
     }
 }
 
-/// Puts a measured mesh into a cluster file: measured rates replace the old ones, and everything else stays. A hose gets
-/// the limit of each source, and the rate of each path. Measured shared links replace those of earlier surveys.
+/// Puts a measured mesh into a cluster file: measured rates and round-trip times replace the old ones, and everything else
+/// stays. A hose gets the limit of each source, and the rate of each path. Measured shared links replace those of earlier surveys.
 ///
 /// # Errors
 /// A message for a mesh that does not fit; the file may then be partly changed and must not be used.
@@ -101,11 +101,17 @@ fn replace_pairs(
         rates.get(end("from")).is_some_and(|rates| rates.iter().any(|&(to, _)| to == end("to")))
     };
     pairs.retain(|pair| !is_measured(pair));
+    let ends = |path: &'_ report::Path| (path.from.clone(), path.to.clone());
+    let rtts: BTreeMap<(String, String), f64> =
+        mesh.paths.iter().filter_map(|path| Some((ends(path), path.rtt_s?))).collect();
     for (from, rates) in rates {
         pairs.extend(rates.iter().map(|(to, rate)| {
             let mut pair = json!({ "from": from, "to": to, "rate": bps(*rate) });
             if machines_count && is_within_machine(mesh, from, to) {
                 pair["same_machine"] = json!(true);
+            }
+            if let Some(seconds) = rtts.get(&(from.to_string(), to.to_string())) {
+                pair["rtt"] = json!(rtt_text((seconds * 1e9) as u64));
             }
             pair
         }));

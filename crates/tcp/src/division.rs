@@ -140,12 +140,20 @@ impl Division {
 
     /// Applies reTCP's factors. The authors' module scales only where a window may grow, and not during the repair of
     /// losses. A change during the repair takes effect afterwards.
+    ///
+    /// The threshold of slow start is scaled with the window, as in the program for kernels. If it were not, a window
+    /// that grew linearly would return to slow start whenever a circuit ends, and fill the queues at once.
     fn rescale(&mut self, acked: &Acked) {
         if self.state == State::Recovery || acked.bytes == 0 {
             return;
         }
-        if let Some(factor) = self.control.get().rescale(acked) {
-            self.window.size = ((self.window.size as f64 * factor) as u64).max(self.window.mss);
+        let Some(factor) = self.control.get().rescale(acked) else { return };
+        let mss = self.window.mss;
+        let scale = |bytes: u64| ((bytes as f64 * factor) as u64).max(mss);
+        self.window.size = scale(self.window.size);
+        // The threshold is unlimited until the first loss.
+        if self.window.threshold < u64::MAX {
+            self.window.threshold = scale(self.window.threshold);
         }
     }
 

@@ -41,7 +41,7 @@ fn network(control: &str) -> Result<Network, String> {
         ..NetworkOptions::default()
     };
     let up = || {
-        let network = Network::up(&LabName::of_process(), &cluster, options, &|| true)?;
+        let network = Network::up(&LabName::of_process(), &cluster, options, &|_| true)?;
         network.limit("r0h1:ingress", Bandwidth(20_000_000), None, None)?;
         Ok::<_, LabError>(network)
     };

@@ -31,6 +31,7 @@ removes what a killed lab left.
 """
 
 from leeward.lab.checks import LADDER, Check, LabCheck, Trial, check, check_network, check_programs, climb
+from leeward.lab.executables import is_static
 from leeward.lab.machines import Machine, Machines, command_prefix, machines
 from leeward.lab.network import Network, up
 from leeward.lab.runs import BOUND, Comparison, LabRun, compare, default_dilation, run
@@ -57,6 +58,7 @@ __all__ = [
     "command_prefix",
     "compare",
     "default_dilation",
+    "is_static",
     "labs",
     "machines",
     "remove",

@@ -1,6 +1,6 @@
 """Labs without circuits: the network of a cluster file, as namespaces on this machine."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from types import TracebackType
 from typing import Any
@@ -73,6 +73,7 @@ def up(
     queue: str | None = None,
     burst: str | None = None,
     disk_size: str | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> Network:
     """Brings up the network of a cluster file: hosts, racks and pods as namespaces, with the rates of links.
 
@@ -90,6 +91,7 @@ def up(
         queue: Bytes that may wait for a link; by default 1514 kB.
         burst: Bytes that may cross a link at once; by default 16 KiB, and more above 600 Mb/s.
         disk_size: Largest size of a disk; by default 1 GiB. A disk takes space only as it is written.
+        progress: Called with the completed share.
 
     Raises:
         InputError: The cluster is invalid, or has what namespaces cannot have.
@@ -98,7 +100,7 @@ def up(
     if not 1 <= scale <= MOST_SCALE:
         raise InputError.about("scale", f"{scale}: must be 1 to {MOST_SCALE}")
     sizes = (_bytes("queue", queue), _bytes("burst", burst), _bytes("disk_size", disk_size))
-    return Network(_native.LabNetwork(Cluster(cluster), name, scale, *sizes))
+    return Network(_native.LabNetwork(Cluster(cluster), name, scale, *sizes, progress))
 
 
 def _bytes(argument: str, text: str | None) -> int | None:

@@ -1,7 +1,7 @@
 """Process of a lab with circuits: `python -m leeward.lab.process`.
 
-It reads an order from standard input, brings up the lab, writes one line of JSON when it is ready or has
-failed, closes its standard output, and keeps the lab until SIGTERM.
+It reads an order from standard input, brings up the lab, writes a line of JSON for each share of the hosts,
+and one when the lab is ready or has failed, closes its standard output, and keeps the lab until SIGTERM.
 """
 
 import json
@@ -18,20 +18,36 @@ def main() -> int:
     """Runs the process; returns its exit status."""
     signal.signal(signal.SIGTERM, _end)
     order = json.load(sys.stdin)
+    # The lab is no child of the process that ordered it, which need not wait for its end.
+    if os.fork():
+        os._exit(0)
     is_ready = False
+
+    def write(values: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps(values) + "\n")
+        sys.stdout.flush()
+
+    def report(share: float) -> None:
+        if not is_ready:
+            write({"share": share})
 
     def answer(values: dict[str, Any]) -> None:
         nonlocal is_ready
         is_ready = True
-        sys.stdout.write(json.dumps(values) + "\n")
-        sys.stdout.flush()
+        write(values)
         # Whoever waits for the end of the output goes on.
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
 
     try:
-        stand(order["scenario"], name=order["name"], dilation=order["dilation"], ready=answer)
+        stand(
+            order["scenario"],
+            name=order["name"],
+            dilation=order["dilation"],
+            ready=answer,
+            progress=report,
+        )
     except (InputError, OSError) as error:
         if not is_ready:
             answer({"error": str(error), "is_input": isinstance(error, InputError)})

@@ -31,7 +31,8 @@ class LabRun:
         timing: Dilation of the run, and how late the lab was: for `packets`, changes of `circuits` and
             computations of `schedules`, the count and the median, 99th percentile and maximum in virtual
             seconds; `days_s` and `weeks_s`, the real length of each day of a circuit and of each week with
-            circuits; packets lost outside the switch.
+            circuits; `lost_packets` outside the switch: those of `nic_drops_packets`, and of
+            `device_drops_packets` or `refused_packets`, whichever are more.
         counters: Counters of the kernels' BPF programs: by program, by name.
         notes: What the kernels did not do as the scenario says.
     """

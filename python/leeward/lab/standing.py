@@ -1,9 +1,12 @@
 """Labs with circuits that stand for programs: a process of their own keeps the switch."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
@@ -21,27 +24,28 @@ from leeward.packets import read
 class StandingLab(Machines):
     """A lab with circuits that `stand_up` brought up. A `with` block removes it at its end."""
 
-    def __init__(self, name: str, dilation: int, notes: list[str], process: "subprocess.Popen[str]") -> None:
-        """Wraps a lab that is up, and the process that keeps it; `stand_up` makes one."""
+    def __init__(self, name: str, dilation: int, notes: list[str]) -> None:
+        """Wraps a lab that is up; `stand_up` makes one."""
         super().__init__(name, machines(name))
-        self._process = process
         self.dilation = dilation
         """Real seconds for each virtual second."""
         self.notes = notes
         """What programs lack."""
+        self._is_up = True
 
     def view(self) -> dict[str, Any]:
         """The lab now; see `view`."""
         return view(self.name)
 
     def down(self) -> None:
-        """Ends the programs in the lab, and removes it.
+        """Ends the programs in the lab, and removes it; does nothing if this object has removed it.
 
         Raises:
             OSError: The lab is not up, or a part cannot be removed.
         """
-        remove(self.name)
-        self._process.wait()
+        if self._is_up:
+            remove(self.name)
+            self._is_up = False
 
     def __enter__(self) -> "StandingLab":
         return self
@@ -56,7 +60,11 @@ class StandingLab(Machines):
 
 
 def stand_up(
-    scenario: Mapping[str, Any] | str | PathLike[str], *, name: str = "lab", dilation: int | None = None
+    scenario: Mapping[str, Any] | str | PathLike[str],
+    *,
+    name: str = "lab",
+    dilation: int | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> StandingLab:
     """Brings up the hosts and the switch of a scenario, without its workload, for programs that run in it.
 
@@ -72,6 +80,7 @@ def stand_up(
         scenario: A scenario of the packet simulator: a file, or its content.
         name: Name of the lab.
         dilation: Real seconds for each virtual second. By default `default_dilation`.
+        progress: Called with the share of the hosts that are up.
 
     Raises:
         InputError: The scenario is invalid, or kernels cannot run it.
@@ -81,7 +90,7 @@ def stand_up(
     # An invalid scenario is an error here.
     wanted = default_dilation(scenario) if dilation is None else check_dilation(dilation)
     order = json.dumps({"scenario": document, "name": name, "dilation": wanted})
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "leeward.lab.process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -89,29 +98,38 @@ def stand_up(
         start_new_session=True,
         cwd="/",
         text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(order)
-        process.stdin.close()
-        answer = process.stdout.readline()
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
-    process.stdout.close()
-    values = json.loads(answer or '{"error": "the process of the lab ended without a message"}')
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(order)
+            process.stdin.close()
+            values: dict[str, Any] = {"error": "the process of the lab ended without a message"}
+            for message in map(json.loads, process.stdout):
+                if "share" not in message:
+                    values = message
+                elif progress:
+                    progress(message["share"])
+        except BaseException:
+            # The process of the lab is in the group of its parent, and closes its output at its end.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.stdout.read()
+            raise
+    if values.get("is_input"):
+        raise InputError.about("scenario", values["error"])
     if "error" in values:
-        process.wait()
-        if values.get("is_input"):
-            raise InputError.about("scenario", values["error"])
         raise OSError(values["error"])
-    return StandingLab(name, wanted, values["notes"], process)
+    return StandingLab(name, wanted, values["notes"])
 
 
 def stand(
-    scenario: Scenario, *, name: str = "lab", dilation: int, ready: Callable[[dict[str, Any]], object]
+    scenario: Scenario,
+    *,
+    name: str = "lab",
+    dilation: int,
+    ready: Callable[[dict[str, Any]], object],
+    progress: Callable[[float], object] | None = None,
 ) -> None:
     """Keeps a lab of a scenario up in this process, until a signal raises an exception.
 
@@ -120,12 +138,14 @@ def stand(
         name: Name of the lab.
         dilation: Real seconds for each virtual second.
         ready: Called when programs may run, with their `environment` and the `notes` of the lab.
+        progress: Called with the share of the hosts that are up, now and then as long as the lab stands.
 
     Raises:
         InputError: The scenario is invalid, or kernels cannot run it.
         OSError: No root, no TUN devices, or a lab of this name is up.
     """
-    _native.stand_lab(read(scenario), name, check_dilation(dilation), kernel_parts.folder(), ready)
+    wanted = check_dilation(dilation)
+    _native.stand_lab(read(scenario), name, wanted, kernel_parts.folder(), ready, progress)
 
 
 def view(name: str) -> dict[str, Any]:
@@ -135,7 +155,8 @@ def view(name: str) -> dict[str, Any]:
         `at_s`, the virtual time; `dilation`; `racks`; `circuits` that are up, as pairs of racks; for each
         pair of racks, by source and then destination, `queued_packets`, `capacity_packets` and, if the
         schedule needs it, `demand_bytes`; for each rack, `packet_bytes` and `circuit_bytes` sent to others;
-        `dropped_packets`; `late_p99_s`, the lateness of packets in virtual time, or None without packets.
+        `dropped_packets` of the switch; `lost_packets`, which were lost outside it; `late_p99_s`, the
+        lateness of packets in virtual time, or None without packets.
 
     Raises:
         OSError: No lab of this name stands.

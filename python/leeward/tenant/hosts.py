@@ -11,10 +11,11 @@ A hosts file is YAML. `run`, `leeward`, `cpus` and `memory` at its top are defau
 
 import re
 import shlex
-import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 from leeward.errors import InputError
@@ -111,25 +112,28 @@ def read_hosts(path: str | PathLike[str]) -> list[Host]:
 
 
 def lab_hosts(lab: str, cpus: str | None = None, memory: str | None = None) -> list[Host]:
-    """Hosts of a lab on this machine: its namespaces `leeward-LAB-r0h0`, with the addresses 10.RACK.HOST.2.
+    """Hosts of a lab on this machine, with their names in its cluster file.
+
+    Args:
+        lab: Name of the lab.
+        cpus: Processors of each host for tasks; by default without limit.
+        memory: Memory of each host for tasks; by default without limit.
 
     Raises:
-        InputError: There is no such lab, or namespaces cannot be listed.
+        InputError: No lab of this name is up, or it has only one host.
     """
+    from leeward.lab import machines
+
+    # The command of this Python: `sudo` has another path.
+    leeward = (str(Path(sys.executable).with_name(LEEWARD)),)
     try:
-        names = subprocess.run(
-            ["ip", "netns", "list"], capture_output=True, text=True, check=True
-        ).stdout.splitlines()
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise InputError.about("lab", f"namespaces cannot be listed: {error}") from None
-    found = [
-        re.fullmatch(rf"leeward-{re.escape(lab)}-r(\d+)h(\d+)", line.split()[0]) for line in names if line
+        found = [machine for machine in machines(lab) if machine.is_host]
+    except OSError as error:
+        raise InputError.about("lab", str(error)) from None
+    hosts = [
+        Host(host.name, host.address, PROBE_PORT, tuple(host.prefix), leeward, cpus, memory) for host in found
     ]
-    places = sorted((int(match[1]), int(match[2])) for match in found if match)
-    if not places:
-        raise InputError.about("lab", f"`{lab}`: no lab of this name is up")
-    hosts = [f"r{rack}h{host}=10.{rack}.{host}.2" for rack, host in places]
-    return listed(hosts, f"ip netns exec leeward-{lab}-{{name}}", cpus=cpus, memory=memory)
+    return _checked("lab", hosts)
 
 
 def _host(file: str, name: str, address: str, settings: Mapping[str, Any]) -> Host:

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.util import find_spec
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -124,8 +124,10 @@ def read_address(process: subprocess.Popen[str]) -> str:
 
 
 def _drain(stream: IO[str]) -> None:
-    for _ in stream:
-        pass
+    # The owner may close the stream first.
+    with suppress(ValueError):
+        for _ in stream:
+            pass
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy
 
 from leeward import tenant
-from leeward_reproduce.choreo.lab_network import Network, network
-from leeward_reproduce.choreo.namespaces import COMMAND, UnableError
+from leeward.lab import up
+from leeward_reproduce.choreo.namespaces import UnableError
 from leeward_reproduce.choreo.workload import CORES, MACHINES
 
 SCALE = 0.1
@@ -80,39 +80,44 @@ def lab(topology: Topology) -> Iterator[Lab]:
     Raises:
         UnableError: Namespaces are unavailable, or a host failed.
     """
-    with network((MACHINES,)) as built:
-        _limit(built, topology)
-        prefix = f"ip netns exec {built.prefix}-{{name}}"
-        hosts = tenant.listed(built.host_list().split(","), prefix, COMMAND[0], cpus=str(CORES))
-        try:
+    try:
+        with up(network_of(topology)) as network:
+            hosts = tenant.lab_hosts(network.name, cpus=str(CORES))
             with tenant.Fleet(hosts) as fleet:
-                # Listeners run in the namespaces already, without a secret.
-                survey = tenant.measure(fleet, None, hops=True, shape="hose")
+                survey = tenant.measure(fleet, tenant.start_listeners(fleet), hops=True, shape="hose")
                 true = true_network(survey.cluster, topology)
                 errors = [
                     _bps(found["rate"]) / (1e6 * SCALE * topology.path(*_ends(found))) - 1
                     for found in survey.cluster["pairs"]
                 ]
                 yield Lab(fleet, survey.cluster, true, survey.seconds, survey.sent_bytes, errors)
-        except tenant.HostError as error:
-            raise UnableError(str(error)) from None
+    except OSError as error:
+        raise UnableError(str(error)) from None
 
 
-def _limit(built: Network, topology: Topology) -> None:
-    places = built.hosts
-    for place, rate in zip(places, topology.sources, strict=True):
-        built.limit(place, 1e6 * SCALE * rate)
-    for target, place in enumerate(places):
-        slow = {
-            places[source]: 1e6 * SCALE * rate
-            for (source, to), rate in topology.slow.items()
-            if to == target and rate < topology.sources[source]
-        }
-        if slow:
-            built.limit_from(place, slow)
+def network_of(topology: Topology) -> dict[str, Any]:
+    """The network of a lab with the rates of a topology, in the fields of a cluster file."""
+
+    def literal(rate: float) -> str:
+        return f"{round(1e6 * SCALE * rate)}bps"
+
+    # No machine carries what may arrive.
+    hosts = [
+        {"name": f"h{at}", "nic": {"up": literal(rate), "down": "1Tbps"}}
+        for at, rate in enumerate(topology.sources)
+    ]
+    pairs: list[dict[str, Any]] = [
+        {"from": f"h{source}", "to": f"h{target}", "rate": literal(rate)}
+        for (source, target), rate in topology.slow.items()
+        if rate < topology.sources[source]
+    ]
     if topology.joined:
-        one, other = (places[at] for at in topology.joined)
-        built.join(one, other, 1e6 * SCALE * SAME_MACHINE)
+        one, other = (f"h{at}" for at in topology.joined)
+        pairs += [
+            {"from": source, "to": target, "rate": literal(SAME_MACHINE), "same_machine": True}
+            for source, target in ((one, other), (other, one))
+        ]
+    return {"shape": "hose", "racks": [{"hosts": hosts}], "pairs": pairs}
 
 
 def true_network(measured: Mapping[str, Any], topology: Topology) -> dict[str, Any]:
@@ -140,8 +145,8 @@ def _ends(pair: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _number(name: str) -> int:
-    """Number of a host that is called `h0-3`."""
-    return int(name.rpartition("-")[2])
+    """Number of a host that is called `h3`."""
+    return int(name.removeprefix("h"))
 
 
 def _bps(literal: str) -> float:

@@ -179,14 +179,25 @@ def improvements(seed: int, horizon: str) -> list[Improvement]:
     return result
 
 
+SAME_USED = 0.5
+"""Largest difference of equal utilizations, in percentage points."""
+
+
 def improvement(static: list[LongFlowRun], grown: LongFlowRun) -> float | None:
     """Percent by which `grown` has a lower median latency than static queues of equal utilization.
 
     The median of static queues is interpolated between the six queues of figure 6a, as in the authors'
-    script. Outside the utilizations of these queues, the median of the nearest queue is used.
+    script. Outside the utilizations of these queues, the median of the nearest queue is used. A queue is left
+    out if another one has a lower median and the same utilization or more: where several queues fill the
+    circuit, the last tenth of a percent of their utilizations would decide between their medians.
     """
     points = sorted((one.used, one.medians["all"] or 0.0) for one in static)
-    used, medians = zip(*points, strict=True)
+    best = [
+        (used, median)
+        for used, median in points
+        if not any(other < median and more >= used - SAME_USED for more, other in points)
+    ]
+    used, medians = zip(*best, strict=True)
     median = grown.medians["all"]
     if median is None:
         return None

@@ -77,6 +77,7 @@ export class Client {
   summary = (since: string, signal?: AbortSignal) =>
     this.request('GET /v1/summary', { query: { since }, signal })
   demo = (signal?: AbortSignal) => this.request('GET /v1/demo', { signal })
+  labs = (signal?: AbortSignal) => this.all('GET /v1/labs', signal)
 
   /** Opens the event stream without the loads of racks, which `snapshot` has; the caller reads the returned body. */
   async events(lastId: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {

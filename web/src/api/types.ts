@@ -24,6 +24,7 @@ export interface Responses {
   'PATCH /v1/modes': ModesInForce
   'GET /v1/summary': Summary
   'GET /v1/demo': Demo
+  'GET /v1/labs': Page<Lab>
 }
 
 /** Request body of each operation that has one. */
@@ -436,4 +437,25 @@ export interface Demo {
   speed: number
   arms: DemoArm[]
   history: { step_s: number; arms: { name: string; hot_share: (number | null)[] }[] }
+}
+
+/** A lab with circuits, at the time of its latest view. Lists of pairs are by source and then by destination. */
+export interface Lab {
+  name: string
+  /** Virtual time since the begin. */
+  at_s: number
+  /** Real seconds for each virtual one. */
+  dilation: number
+  racks: number
+  /** Circuits that are up: source and destination. */
+  circuits: [number, number][]
+  queued_packets: number[]
+  capacity_packets: number[]
+  /** Bytes that each rack has sent. */
+  packet_bytes: number[]
+  circuit_bytes: number[]
+  dropped_packets: number
+  /** Packets lost outside the switch: the lab was then too fast for the machine. */
+  lost_packets: number
+  late_p99_s: number | null
 }

@@ -50,6 +50,19 @@ export const WORDS = {
   blind: 'Decisions of Leeward’s policy without any telemetry.',
   fallback:
     'Decisions that Leeward’s policy left to the default policy, such as blocks below the threshold of `sinbad`.',
+  virtualTime:
+    'Time in the lab since its begin. It runs slower than real time by the dilation, so that one machine carries the rates of a datacenter.',
+  dilation: 'Real seconds for each second of virtual time.',
+  lateness:
+    'Lateness of 99 % of the packets since the view before, in virtual time: the time from the moment at which the switch should deliver a packet until the lab did.',
+  droppedPackets:
+    'Packets that the switch has dropped because their queue was full: in all, and since the view before.',
+  circuitsUp:
+    'Circuits between racks at the moment of the view; a schedule changes them many times between two views.',
+  occupancy:
+    'Packets in the queue from one rack to another, as a share of its capacity. A frame, or a dot in a small cell, is a circuit that is up.',
+  labRates:
+    'Rate at which a rack sends to other racks, in virtual time, between the last two views: through the packet switch, and by circuits.',
   promise: 'Upper bound on the latency of a request, from the reserved rates on its path.',
 } as const
 

@@ -58,7 +58,8 @@ impl Calendar {
             calendar.ends.push(end);
             at = end;
         }
-        if let Some(resize) = settings.resize {
+        // Without time to grow before days, a queue never grows (Etalon, section 4.3).
+        if let Some(resize) = settings.resize.filter(|resize| resize.early().0 > 0) {
             for lead in Leads::of(schedule, resize.early()).0 {
                 let (source, destination) = (lead.source as u32, lead.destination as u32);
                 if lead.at_first {

@@ -5,8 +5,8 @@ use leeward_fabric::Nanos;
 use crate::Schedule;
 
 /// resize(s, b, tau): the queue of a pair of racks holds `big` packets from `early` before the pair's day until the end
-/// of that day. At other times it holds `small` packets. A schedule repeats until the next one replaces it, so the
-/// changes for a week's first days begin in the week before.
+/// of that day. At other times, and always if `early` is 0, it holds `small` packets (sections 4.2 and 4.3). A schedule
+/// repeats until the next one replaces it, so the changes for a week's first days begin in the week before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resize {
     small: u32,
@@ -55,7 +55,7 @@ impl Resize {
         self.big
     }
 
-    /// Time by which the big capacity precedes a day.
+    /// Time by which the big capacity precedes a day; 0 means that there is no big capacity.
     pub fn early(&self) -> Nanos {
         self.early
     }

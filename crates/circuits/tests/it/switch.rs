@@ -219,6 +219,18 @@ fn queues_grow_ahead_of_a_day_and_circuits_are_announced() {
 }
 
 #[test]
+fn queues_without_time_to_grow_before_a_day_stay_small() {
+    let resize = Resize::new(16, 128, Nanos(0)).expect("small is at most big");
+    let settings = Settings { resize: Some(resize), ..Settings::etalon(8) };
+    let mut switch = Switch::new(settings).expect("valid settings");
+    step(&mut switch, 0, Event::NewWeek(strobe(8)));
+    for now in (0..2_800_000).step_by(10_000) {
+        step(&mut switch, now, Event::Wake);
+        assert_eq!(switch.capacity(0, 5), 16, "at {now} ns");
+    }
+}
+
+#[test]
 fn packets_are_marked_above_a_queue_length_if_ecn_capable() {
     let mut switch =
         Switch::new(Settings { mark_at: Some(2), ..Settings::etalon(2) }).expect("valid settings");

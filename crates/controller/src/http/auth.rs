@@ -8,7 +8,6 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::bodies::BodyBytes;
 use super::operations;
 use super::place::{Outcome, placement_kind};
 use super::problem::{Problem, Word};
@@ -16,6 +15,7 @@ use super::sites;
 use super::state::{AppState, SharedState};
 use super::table::Operation;
 use leeward_access::{Client, Connection, Denied, Peer, Principal, Role, is_loopback};
+use leeward_connections::BodyBytes;
 
 /// Operation of a request; `None` for an unknown path or method.
 fn operation(request: &Request) -> Option<&'static Operation> {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use axum::body::HttpBody;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
+use leeward_connections::BodyBytes;
 use leeward_fabric::input::excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use super::bodies::BodyBytes;
 use super::problem::Problem;
 use super::state::AppState;
 

@@ -4,7 +4,6 @@
 mod auth;
 mod batch;
 mod board;
-mod bodies;
 mod body;
 mod cluster;
 mod commitments;
@@ -17,6 +16,7 @@ mod dry_run;
 mod events;
 mod history;
 mod hotspots;
+mod labs;
 mod metrics;
 mod migrations;
 mod modes;
@@ -53,7 +53,6 @@ use axum::http::{Method, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 
 pub use self::board::Board;
-pub use self::bodies::Bodies;
 use self::operations::SUBJECTS;
 use self::problem::Problem;
 use self::state::SharedState;

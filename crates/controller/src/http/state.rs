@@ -9,6 +9,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::response::Response;
+use leeward_connections::Bodies;
 use leeward_fabric::{Fabric, Nanos};
 use leeward_frames::Snapshots;
 use leeward_prometheus::Telemetry;
@@ -17,7 +18,6 @@ use leeward_service::{Answer, CallError, Handle, LeaderState, Operation, Unavail
 use tokio::sync::Mutex;
 
 use super::board::Board;
-use super::bodies::Bodies;
 use super::problem::{IntoProblem, Problem};
 use crate::configured::Configured;
 use crate::off_switch::OffSwitch;

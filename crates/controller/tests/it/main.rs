@@ -19,6 +19,7 @@ mod herding;
 mod history;
 mod hotspots;
 mod idempotency;
+mod labs;
 mod metrics;
 mod modes;
 mod openapi;

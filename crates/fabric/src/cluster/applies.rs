@@ -43,6 +43,16 @@ pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
             return Err(errors.at(at, field, format!("has no effect without `{needed}`")));
         }
     }
+    if let Some(rtt) = &file.rtt {
+        let effect = [
+            ("rack", rtt.value.rack.is_some(), file.racks.is_some(), "racks"),
+            ("pod", rtt.value.pod.is_some(), file.pods.is_some(), "pods"),
+        ];
+        for (field, _, _, needed) in effect.into_iter().filter(|&(_, written, has, _)| written && !has) {
+            let message = format!("has no effect without `{needed}`");
+            return Err(errors.at(rtt.place, format!("rtt.{field}"), message));
+        }
+    }
     for (i, pair) in file.pairs.iter().enumerate() {
         if pair.value.same_machine && file.shape == Shape::Pipe && file.shared_links.is_empty() {
             let message = "has no effect with `shape: pipe` and without `shared_links`";

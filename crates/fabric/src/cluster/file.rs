@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::values::{Count, Duplex, Listing, Name, Rate, Ratio};
 use crate::input::{Spanned, one_line};
-use crate::units::{Bandwidth, Bytes, Cpus};
+use crate::units::{Bandwidth, Bytes, Cost, Cpus, Nanos};
 use crate::{RackKind, Shape};
 
 /// A cluster: a tree of racks and optional pods, or a mesh of hosts.
@@ -59,6 +59,11 @@ pub struct ClusterFile {
     pub cpus: Option<Cpus>,
     /// Memory for tasks on each host without its own `memory`; unlimited if absent.
     pub memory: Option<Bytes>,
+    /// Cost of each host with tasks without its own `cost`, per hour, in any unit of money. Default 0.
+    pub cost: Option<Cost>,
+    /// Round-trip times of small messages between hosts; unknown if absent.
+    #[schemars(with = "Option<RoundTripFile>")]
+    pub rtt: Option<Spanned<RoundTripFile>>,
     /// Rate of the ordered pairs of hosts that `pairs` does not list, on a `pipe` mesh.
     #[schemars(with = "Option<Bandwidth>")]
     pub pair: Option<Spanned<Rate>>,
@@ -117,6 +122,8 @@ pub struct RackFile {
     pub cpus: Option<Cpus>,
     /// Memory for tasks on each host of the rack.
     pub memory: Option<Bytes>,
+    /// Cost of each host of the rack with tasks, per hour.
+    pub cost: Option<Cost>,
 }
 
 /// A host in a list.
@@ -140,6 +147,8 @@ pub struct HostFile {
     pub cpus: Option<Cpus>,
     /// Memory of the host for tasks.
     pub memory: Option<Bytes>,
+    /// Cost of the host with tasks, per hour.
+    pub cost: Option<Cost>,
 }
 
 /// A pod in a list.
@@ -174,6 +183,18 @@ pub struct DeviceFile {
     pub storage: Option<Name>,
 }
 
+/// Round-trip times of small messages between hosts. Two hosts have the time of the smallest group that has both.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundTripFile {
+    /// Between hosts of one rack.
+    pub rack: Option<Nanos>,
+    /// Between hosts of one pod.
+    pub pod: Option<Nanos>,
+    /// Between any hosts.
+    pub network: Option<Nanos>,
+}
+
 /// The rate of one ordered pair of hosts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -188,6 +209,8 @@ pub struct PairFile {
     /// True if both hosts are virtual machines on one machine: the path crosses no other link.
     #[serde(default)]
     pub same_machine: bool,
+    /// Round-trip time of small messages between the hosts. The larger one counts in both directions.
+    pub rtt: Option<Nanos>,
 }
 
 /// A link of a mesh that several paths share, with the paths: one of `out_of`, `into` and `paths`.

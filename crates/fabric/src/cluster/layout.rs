@@ -8,12 +8,13 @@ use super::file::ClusterFile;
 use super::mesh_links;
 use super::resolve::{Link, Resolved, resolve};
 use super::values::Duplex;
-use super::{Cluster, cross_traffic};
+use super::{Cluster, cross_traffic, round_trips};
 use crate::fabric::Domain;
 use crate::input::InputError;
 use crate::mesh_links::MeshLinks;
 use crate::names::Names;
-use crate::units::Bandwidth;
+use crate::round_trips::RoundTrips;
+use crate::units::{Bandwidth, Cost};
 use crate::{Capacities, Discipline, DomainId, Fabric, FaultDomainId, Load, ResourceId, Shape};
 
 /// Capacity of a device: 1e9 ns of service per second.
@@ -24,6 +25,7 @@ pub(super) fn build(path: &str, file: &ClusterFile) -> Result<Cluster, InputErro
     let layout = Layout { errors, resolved: resolve(errors)? };
     let mut fabric = layout.fabric()?;
     fabric.mesh_links = mesh_links::build(errors, &fabric)?;
+    fabric.round_trips = round_trips::build(errors, &fabric)?;
     let capacities = layout.capacities(&fabric)?;
     let cross_traffic = cross_traffic::build(errors, &fabric)?;
     Ok(Cluster { fabric: Arc::new(fabric), capacities, cross_traffic })
@@ -41,7 +43,7 @@ impl Layout<'_> {
         let mut fault_domains = BTreeMap::<&str, FaultDomainId>::new();
         let (mut host_names, mut host_racks, mut host_tags) = (Vec::new(), Vec::new(), Vec::new());
         let (mut first_device, mut devices) = (vec![0], Vec::new());
-        let mut host_compute = Vec::new();
+        let (mut host_compute, mut host_costs) = (Vec::new(), Vec::new());
         let mut device_count = 0;
         let mut rack_fault_domains = Vec::new();
         for (i, rack) in racks.iter().enumerate() {
@@ -51,6 +53,7 @@ impl Layout<'_> {
                 host_racks.push(DomainId(i as u32));
                 host_tags.push(host.tags);
                 host_compute.push((host.cpus, host.memory));
+                host_costs.push(host.cost);
                 device_count += host.devices.len() as u32;
                 first_device.push(device_count);
                 devices.push(host.devices.clone());
@@ -79,6 +82,9 @@ impl Layout<'_> {
                 children: first as u32..end as u32,
             });
         }
+        if host_costs.iter().all(|&cost| cost == Cost(0)) {
+            host_costs.clear();
+        }
         let domains_by_name = Names::new(domains.len(), |at| &domains[at as usize].name)
             .map_err(|at| self.errors.duplicate_domain(&domains[at as usize].name))?;
         let hosts_by_name = Names::new(host_names.len(), |at| &host_names[at as usize])
@@ -88,12 +94,14 @@ impl Layout<'_> {
             shape: self.errors.file.shape,
             discipline: self.discipline()?,
             mesh_links: MeshLinks::default(),
+            round_trips: RoundTrips::default(),
             hosts_by_name,
             domains_by_name,
             host_names,
             host_racks,
             host_tags,
             host_compute,
+            host_costs,
             tag_names: tag_names.clone(),
             domains,
             racks: racks.len() as u32,

@@ -10,6 +10,7 @@ mod file;
 mod layout;
 mod mesh_links;
 mod resolve;
+mod round_trips;
 mod tags;
 mod values;
 
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 pub use file::{
     ClusterFile, CrossTrafficFile, DeviceFile, HostFile, PairFile, PathFile, PodFile, RackFile,
-    SharedLinkFile,
+    RoundTripFile, SharedLinkFile,
 };
 pub use values::{Count, Duplex, Listing, Name, Rate, Ratio};
 

@@ -10,7 +10,7 @@ use super::tags::{Labels, TagNames};
 use super::values::{Duplex, Listing, Ratio};
 use crate::fabric::Device;
 use crate::input::{InputError, Place, Spanned};
-use crate::{Bytes, Cpus, RackKind, Shape};
+use crate::{Bytes, Cost, Cpus, RackKind, Shape};
 
 /// Largest number of hosts. A larger count is a typing error and would fill memory.
 const MAX_HOSTS: u64 = 4_000_000;
@@ -48,6 +48,7 @@ pub(super) struct Host {
     pub devices: Arc<[Device]>,
     pub cpus: Option<Cpus>,
     pub memory: Option<Bytes>,
+    pub cost: Cost,
 }
 
 pub(super) struct Pod {
@@ -81,13 +82,14 @@ struct Common {
     devices: Arc<[Device]>,
     cpus: Option<Cpus>,
     memory: Option<Bytes>,
+    cost: Cost,
 }
 
 impl Common {
     fn host(&self, name: String) -> Host {
-        let Common { nic, tags, ref labels, ref devices, cpus, memory } = *self;
+        let Common { nic, tags, ref labels, ref devices, cpus, memory, cost } = *self;
         let tags = labels.values().fold(tags, |all, label| all | label);
-        Host { name, nic, tags, devices: devices.clone(), cpus, memory }
+        Host { name, nic, tags, devices: devices.clone(), cpus, memory, cost }
     }
 }
 
@@ -277,7 +279,8 @@ impl Reader<'_> {
         let labels = self.tag_names.labels(self.errors, &rack.labels, at)?;
         let devices = self.devices_or(&rack.devices, &self.devices)?;
         let (cpus, memory) = (rack.cpus.or(file.cpus), rack.memory.or(file.memory));
-        Ok(Common { nic, tags, labels, devices, cpus, memory })
+        let cost = rack.cost.or(file.cost).unwrap_or_default();
+        Ok(Common { nic, tags, labels, devices, cpus, memory, cost })
     }
 
     fn each_host(&mut self, each: &[Spanned<HostFile>], common: &Common) -> Result<Vec<Host>, InputError> {
@@ -302,6 +305,7 @@ impl Reader<'_> {
             devices,
             cpus: host.cpus.or(common.cpus),
             memory: host.memory.or(common.memory),
+            cost: host.cost.unwrap_or(common.cost),
         })
     }
 

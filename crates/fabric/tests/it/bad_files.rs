@@ -201,6 +201,12 @@ fn pairs_and_shared_links_that_fit_no_mesh_are_rejected() {
         "cross_traffic: [{link: h0:egress, connections: -1}]",
         "cross_traffic: [{link: h0:egress, connections: .inf}]",
         "cross_traffic: [{link: h0:egress, connections: 1}, {link: h0:egress, connections: 2}]",
+        "rtt: {rack: 1ms}",
+        "rtt: {pod: 1ms}",
+        "rtt: {network: 2min}",
+        "pairs: [{from: h0, to: h1, rate: 1Gbps, rtt: 1h}]",
+        "cost: -1",
+        "cost: 1EUR",
     ];
     let others = [
         "racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\npairs: [{from: r0h0, to: r0h1, rate: 1Gbps}]",

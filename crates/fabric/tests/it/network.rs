@@ -1,7 +1,7 @@
 //! Properties of every network: random trees and meshes, checked against the plan they came from.
 
 use crate::support::{Plan, plans};
-use leeward_fabric::{BITS_PER_BYTE, DomainId, Endpoint, Fabric, Hop, HostId, ResourceKind};
+use leeward_fabric::{BITS_PER_BYTE, Cluster, DomainId, Endpoint, Fabric, Hop, HostId, ResourceKind};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -29,6 +29,47 @@ fn route(plan: &Plan, from: usize, to: usize) -> Vec<String> {
     let out = up[..levels].iter().map(|(name, out, _)| format!("{name}:{out}"));
     let into = down[..levels].iter().rev().map(|(name, _, into)| format!("{name}:{into}"));
     out.chain(into).collect()
+}
+
+/// Round-trip times of a tree: the time of the smallest group that has both hosts and states one.
+#[test]
+fn two_hosts_have_the_round_trip_time_of_their_smallest_group() {
+    let text =
+        "racks: 4\npods: 2\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\npod_oversubscription: 1\n";
+    let times = |rtt: &str| {
+        let file = format!("{text}rtt: {rtt}\n");
+        let fabric = Cluster::from_text("c.yaml", &file).expect("a valid file").fabric;
+        assert!(fabric.has_round_trips());
+        [(0, 0), (0, 1), (1, 2), (3, 4)].map(|(one, other)| {
+            let time = fabric.round_trip(HostId(one), HostId(other));
+            assert_eq!(time, fabric.round_trip(HostId(other), HostId(one)));
+            time.map(|time| time.0)
+        })
+    };
+    assert_eq!(
+        times("{rack: 10us, pod: 20us, network: 30us}"),
+        [Some(0), Some(10_000), Some(20_000), Some(30_000)]
+    );
+    assert_eq!(times("{network: 30us}"), [Some(0), Some(30_000), Some(30_000), Some(30_000)]);
+    assert_eq!(times("{rack: 10us}"), [Some(0), Some(10_000), None, None]);
+    let fabric = Cluster::from_text("c.yaml", text).expect("a valid file").fabric;
+    assert!(!fabric.has_round_trips());
+    assert_eq!(fabric.round_trip(HostId(0), HostId(1)), None);
+}
+
+#[test]
+fn a_host_has_its_cost_or_that_of_its_rack_or_of_the_file() {
+    let text = "shape: hose\nnic: 1Gbps\ncost: 0.25\nracks: [{hosts: [{name: a, cost: 3}, {name: b}]}, {cost: 0.000001}, {}]\n";
+    let fabric = Cluster::from_text("c.yaml", text).expect("a valid file").fabric;
+    assert_eq!(
+        fabric.all_hosts().map(|host| fabric.cost(host).0).collect::<Vec<_>>(),
+        [3_000_000, 250_000, 1, 250_000]
+    );
+    let free = Cluster::from_text(
+        "c.yaml",
+        &text.replace(": 0.25", ": 0").replace(": 3", ": 0").replace("0.000001", "0"),
+    );
+    assert!(fabric.has_costs() && !free.expect("a valid file").fabric.has_costs());
 }
 
 fn path(fabric: &Fabric, endpoints: &[Endpoint]) -> Vec<Hop> {

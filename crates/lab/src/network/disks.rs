@@ -111,7 +111,7 @@ fn mount(disk: &Disk) -> Result<(), LabError> {
     batch("mount", &["-o", "loop,noatime,noinit_itable", &image, &folder], "").map(drop)
 }
 
-/// Makes all disks and their limits. On a machine that cannot mount the first one, there are none: returns the reason.
+/// Makes all disks and their limits; calls `proceed` with the number of complete ones. On a machine that cannot mount the first one, there are none: returns the reason.
 ///
 /// # Errors
 /// Returns an error if a part cannot be made.
@@ -119,10 +119,10 @@ pub(crate) fn make(
     state: &mut State,
     disks: &[Disk],
     groups: Option<&Groups>,
-    proceed: &dyn Fn() -> Result<(), LabError>,
+    proceed: &dyn Fn(usize) -> Result<(), LabError>,
 ) -> Result<Option<String>, LabError> {
     for (at, disk) in disks.iter().enumerate() {
-        proceed()?;
+        proceed(at)?;
         match mount(disk) {
             Err(LabError::Program { program, problem }) if at == 0 => {
                 return Ok(Some(format!("{}: {problem}", program.split(' ').next().unwrap_or_default())));

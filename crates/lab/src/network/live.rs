@@ -44,7 +44,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Brings up the network of a cluster. `go_on` is called now and then, and returns false to stop.
+    /// Brings up the network of a cluster. `progress` receives the completed share and returns false to stop.
     ///
     /// # Errors
     /// Returns an error without root or iproute2, for a cluster that namespaces cannot have, or if a lab of this name is
@@ -53,7 +53,7 @@ impl Network {
         name: &LabName,
         cluster: &Cluster,
         options: NetworkOptions,
-        go_on: &dyn Fn() -> bool,
+        progress: &dyn Fn(f64) -> bool,
     ) -> Result<Network, LabError> {
         let mut plan = Plan::of(name, cluster, options)?;
         let groups = Groups::detect().filter(|_| !plan.disks.is_empty());
@@ -71,18 +71,22 @@ impl Network {
         let is_throttled = groups.is_some() || plan.disks.is_empty();
         let disks = if is_throttled { Ok(()) } else { Err(unthrottled.to_owned()) };
         let mut network = Network { state: Some(state), plan, disks };
-        network.make(groups.as_ref(), go_on)?;
+        network.make(groups.as_ref(), progress)?;
         Ok(network)
     }
 
-    fn make(&mut self, groups: Option<&Groups>, go_on: &dyn Fn() -> bool) -> Result<(), LabError> {
-        let proceed = || if go_on() { Ok(()) } else { Err(LabError::Stopped) };
-        proceed()?;
+    fn make(&mut self, groups: Option<&Groups>, progress: &dyn Fn(f64) -> bool) -> Result<(), LabError> {
+        let total = self.plan.machines.len() + self.plan.disks.len();
+        let proceed = |done: usize| match progress(done as f64 / total as f64) {
+            true => Ok(()),
+            false => Err(LabError::Stopped),
+        };
+        proceed(0)?;
         batch("ip", &["-batch", "-"], &self.plan.cables)?;
-        proceed()?;
+        proceed(0)?;
         self.configure()?;
         for (at, (machine, addresses)) in self.plan.machines.iter().zip(&self.plan.addresses).enumerate() {
-            proceed()?;
+            proceed(at)?;
             batch("ip", &["-n", &machine.namespace, "-batch", "-"], addresses)?;
             let queues = self.plan.queues(at);
             if !queues.is_empty() {
@@ -91,6 +95,8 @@ impl Network {
         }
         let Some(state) = &mut self.state else { return Ok(()) };
         state.write_files(&self.plan.names)?;
+        let machines = self.plan.machines.len();
+        let proceed = |disks: usize| proceed(machines + disks);
         if let Some(problem) = disks::make(state, &self.plan.disks, groups, &proceed)? {
             for machine in state.machines.iter_mut().chain(&mut self.plan.machines) {
                 machine.disks.clear();

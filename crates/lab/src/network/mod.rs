@@ -8,6 +8,9 @@
 //!  r1h0 --/                          the link
 //! ```
 //!
+//! On a mesh, a queue at the receiving host's rack has the rates of its paths. A cable of their own connects hosts on one
+//! machine.
+//!
 //! A host whose cluster entry has devices has a folder for each, on a loop device that is throttled to its rates.
 //!
 //! `Plan` is a pure function of the cluster: the names, the addresses, and the batches of `ip` and `tc`. [`Network`]

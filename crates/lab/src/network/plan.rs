@@ -83,6 +83,7 @@ impl Plan {
         plan.add_machines(name, cluster, &layout);
         plan.disks = disks::plan(name, cluster, &plan.machines, options)?;
         plan.add_cables(cluster, &layout);
+        plan.join_machines(cluster);
         plan.add_routes(cluster, &layout);
         plan.add_links(cluster, &layout);
         plan.name_addresses();
@@ -161,6 +162,37 @@ impl Plan {
         let _ = writeln!(self.addresses[below], "route add default via {gateway} src {address}");
     }
 
+    /// Cables between hosts that share a machine, with the rates of their pairs.
+    fn join_machines(&mut self, cluster: &Cluster) {
+        let fabric = &cluster.fabric;
+        let ends = |from: HostId| {
+            fabric
+                .all_hosts()
+                .filter(move |&to| fabric.is_within_machine(from, to))
+                .filter_map(move |to| Some((from, to, fabric.pair(from, to)?)))
+        };
+        for (from, to, pair) in fabric.all_hosts().flat_map(ends) {
+            let [own, other] = [from, to].map(|host| &self.machines[host.index()]);
+            let device = other.place.clone();
+            if from < to {
+                let far = &own.place;
+                let _ = writeln!(
+                    self.cables,
+                    "link add {device} netns {} type veth peer name {far} netns {}",
+                    own.namespace, other.namespace
+                );
+            }
+            let _ = writeln!(
+                self.addresses[from.index()],
+                "link set {device} gso_max_segs 1 up\nroute add {} dev {device} src {}",
+                other.address,
+                own.address
+            );
+            let limits = Limits::link(real(cluster.capacities.get(pair).0 as u64, self.options.scale));
+            self.links.insert(fabric.resource_name(pair), Link { machine: from.index(), device, limits });
+        }
+    }
+
     /// Routes to racks that are not directly below: from each node above a rack, by the node between.
     fn add_routes(&mut self, cluster: &Cluster, layout: &Layout) {
         let hosts = cluster.fabric.host_count();
@@ -212,28 +244,35 @@ impl Plan {
         }
     }
 
-    /// Limits out of a host: its link, and the pairs of a mesh.
+    /// Limits out of a host. On a pipe, its paths have their own rates.
     fn limits_out_of(&self, cluster: &Cluster, from: HostId, rate: Option<u64>) -> Limits {
-        let fabric = &cluster.fabric;
-        let others = fabric.all_hosts().filter(|_| fabric.shape() != Shape::Tree);
-        let path = |to: HostId| {
-            let pair = fabric.pair(from, to)?;
-            Some(PathRate {
-                end: self.machines[to.index()].address,
-                rate: real(cluster.capacities.get(pair).0 as u64, self.options.scale),
-                apart: fabric.is_within_machine(from, to),
-            })
+        let paths = match cluster.fabric.shape() {
+            Shape::Pipe => self.path_rates(cluster, |other| (from, other)),
+            Shape::Tree | Shape::Hose => Vec::new(),
         };
-        Limits { rate, by: By::Destination, paths: others.filter_map(path).collect() }
+        Limits { rate, by: By::Destination, paths }
     }
 
-    /// Limits into a host: its link, which the paths from its own machine do not cross.
+    /// Limits into a host. On a hose, the paths with rates of their own have them here, so that all connections out of
+    /// their source share one queue there.
     fn limits_into(&self, cluster: &Cluster, to: HostId, rate: Option<u64>) -> Limits {
+        let paths = match cluster.fabric.shape() {
+            Shape::Hose => self.path_rates(cluster, |other| (other, to)),
+            Shape::Tree | Shape::Pipe => Vec::new(),
+        };
+        Limits { rate, by: By::Source, paths }
+    }
+
+    /// Rates of the paths between a host and each other one that is not on its machine.
+    fn path_rates(&self, cluster: &Cluster, path: impl Fn(HostId) -> (HostId, HostId)) -> Vec<PathRate> {
         let fabric = &cluster.fabric;
-        let on_machine = fabric.all_hosts().filter(|&from| fabric.is_within_machine(from, to));
-        let path =
-            |from: HostId| PathRate { end: self.machines[from.index()].address, rate: None, apart: true };
-        Limits { rate, by: By::Source, paths: on_machine.map(path).collect() }
+        let of_path = |other: HostId| {
+            let (from, to) = path(other);
+            let pair = fabric.pair(from, to).filter(|_| !fabric.is_within_machine(from, to))?;
+            let rate = real(cluster.capacities.get(pair).0 as u64, self.options.scale)?;
+            Some(PathRate { end: self.machines[other.index()].address, rate })
+        };
+        fabric.all_hosts().filter_map(of_path).collect()
     }
 
     /// Batch of `tc` of a machine.
@@ -260,7 +299,7 @@ impl Plan {
         self.options.scale
     }
 
-    fn sizes(&self) -> Sizes {
+    pub(super) fn sizes(&self) -> Sizes {
         Sizes { queue: self.options.queue.0, burst: self.options.burst.map(|burst| burst.0) }
     }
 

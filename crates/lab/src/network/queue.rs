@@ -48,10 +48,8 @@ pub(super) enum By {
 pub(super) struct PathRate {
     /// Address of the other end.
     pub end: Ipv4Addr,
-    /// Rate in bits per second; `None` if nothing limits the path itself.
-    pub rate: Option<u64>,
-    /// True if the path is not limited by the rate of the link.
-    pub apart: bool,
+    /// Rate in bits per second.
+    pub rate: u64,
 }
 
 /// Rates of one direction of a link.
@@ -74,7 +72,7 @@ impl Limits {
     /// Commands of `tc -batch` for a device that has no queue yet.
     pub fn commands(&self, device: &str, sizes: Sizes) -> String {
         let mut text = String::new();
-        if self.paths.iter().any(|path| path.rate.is_some() || (path.apart && self.rate.is_some())) {
+        if !self.paths.is_empty() {
             self.write_classes(&mut text, device, sizes);
         } else if let Some(rate) = self.rate {
             let (burst, limit) = (sizes.burst(rate), sizes.queue);
@@ -109,15 +107,13 @@ impl Limits {
         }
         let mut filters = String::new();
         for (id, path) in (3..).zip(&self.paths) {
-            let inside = self.rate.filter(|_| !path.apart);
-            let Some(ceil) = path.rate.or(inside).or(path.apart.then_some(UNLIMITED_BPS)) else { continue };
-            match inside {
+            match self.rate {
                 Some(rate) => {
-                    let ceil = ceil.min(rate);
+                    let ceil = path.rate.min(rate);
                     let share = (rate / (self.paths.len() as u64 + 1)).clamp(LEAST_BPS, ceil.max(LEAST_BPS));
                     class("1:1", id, share, ceil, true);
                 }
-                None => class("1:", id, ceil, ceil, true),
+                None => class("1:", id, path.rate, path.rate, true),
             }
             let _ = writeln!(
                 filters,

@@ -75,6 +75,7 @@ fn device(plan: &Plan, machine: usize, to: u32) -> Option<String> {
                     offer(length, device);
                 }
             }
+            ["route", "add", other, "dev", device, "src", _] if address(other) == to => offer(32, device),
             ["route", _, prefix, "via", via, ..] => {
                 let gateway = address(via);
                 let of_gateway =
@@ -121,24 +122,22 @@ fn check_paths(cluster: &Cluster, plan: &Plan) {
             fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut hops);
             let stated: BTreeSet<String> =
                 hops.iter().map(|hop| fabric.resource_name(hop.resource)).collect();
-            let is_apart = fabric.is_within_machine(from, to);
             let mut limits = BTreeSet::new();
             for name in crossed(plan, from.index(), to.index()) {
                 let link = &plan.links[&name];
                 let ends = [to, from].map(|host| plan.machines[host.index()].address);
-                let of_path = link.limits.paths.iter().find(|path| ends.contains(&path.end));
-                if let Some(rate) = of_path.and_then(|path| path.rate) {
+                if let Some(path) = link.limits.paths.iter().find(|path| ends.contains(&path.end)) {
                     let pair = fabric.pair(from, to).expect("it has a rate");
-                    assert_eq!(rate as i64, cluster.capacities.get(pair).0);
+                    assert_eq!(path.rate as i64, cluster.capacities.get(pair).0);
                     limits.insert(fabric.resource_name(pair));
                 }
-                if let Some(rate) = link.limits.rate.filter(|_| !of_path.is_some_and(|path| path.apart)) {
+                if let Some(rate) = link.limits.rate {
                     let resource = fabric.resource(&name).expect("a link of the cluster");
                     assert_eq!(rate as i64, cluster.capacities.get(resource).0, "{name}");
                     limits.insert(name);
                 }
             }
-            assert_eq!(limits, stated, "{from:?} to {to:?}, on one machine: {is_apart}");
+            assert_eq!(limits, stated, "{from:?} to {to:?}");
         }
     }
 }
@@ -227,17 +226,31 @@ fn the_batches_of_a_rack_are_these() {
 }
 
 #[test]
-fn classes_of_paths_share_the_rate_of_their_source() {
+fn paths_of_a_hose_have_their_rates_behind_the_link_of_their_source() {
     let plan = plan(&cluster(CLOUD));
+    assert_eq!(plan.queues(2), "qdisc add dev eth0 root tbf rate 950000000bit burst 25264 limit 1514000\n");
+    let into_d = plan.links["d:ingress"].limits.commands("h0", plan.sizes());
     assert_eq!(
-        plan.queues(2),
-        "qdisc add dev eth0 root handle 1: htb default 2\n\
-         class add dev eth0 parent 1: classid 1:1 htb rate 950000000bit ceil 950000000bit burst 25264 cburst 25264 quantum 1514\n\
-         class add dev eth0 parent 1:1 classid 1:2 htb rate 475000000bit ceil 950000000bit burst 25264 cburst 25264 quantum 1514\n\
-         qdisc add dev eth0 parent 1:2 bfifo limit 1514000\n\
-         class add dev eth0 parent 1:1 classid 1:3 htb rate 310000000bit ceil 310000000bit burst 16384 cburst 16384 quantum 1514\n\
-         qdisc add dev eth0 parent 1:3 bfifo limit 1514000\n\
-         filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.0.2/32 flowid 1:3\n"
+        into_d,
+        "qdisc add dev h0 root handle 1: htb default 2\n\
+         class add dev h0 parent 1: classid 1:1 htb rate 10000000000bit ceil 10000000000bit burst 251514 cburst 251514 quantum 1514\n\
+         class add dev h0 parent 1:1 classid 1:2 htb rate 5000000000bit ceil 10000000000bit burst 251514 cburst 251514 quantum 1514\n\
+         qdisc add dev h0 parent 1:2 bfifo limit 1514000\n\
+         class add dev h0 parent 1:1 classid 1:3 htb rate 310000000bit ceil 310000000bit burst 16384 cburst 16384 quantum 1514\n\
+         qdisc add dev h0 parent 1:3 bfifo limit 1514000\n\
+         filter add dev h0 parent 1: protocol ip prio 1 u32 match ip src 10.0.2.2/32 flowid 1:3\n"
+    );
+}
+
+#[test]
+fn a_cable_connects_hosts_on_one_machine() {
+    let plan = plan(&cluster(CLOUD));
+    assert_eq!(crossed(&plan, 0, 1), ["a>b"]);
+    assert_eq!(crossed(&plan, 1, 0), ["b>a"]);
+    assert_eq!(plan.links["a>b"].limits.rate, Some(4_000_000_000));
+    assert!(
+        plan.addresses[0]
+            .ends_with("link set r0h1 gso_max_segs 1 up\nroute add 10.0.1.2 dev r0h1 src 10.0.0.2\n")
     );
 }
 

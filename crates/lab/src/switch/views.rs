@@ -51,6 +51,7 @@ impl SwitchLoop<'_> {
             packet_bytes: sent(Via::Packet),
             circuit_bytes: sent(Via::Circuit),
             dropped_packets: self.dropped + self.records.dropped.packets,
+            lost_packets: self.timing.refused,
             demand_bytes: self.shared.adus().map_or_else(Vec::new, |adus| adus.demand()),
             late_p99_s: seconds(self.timing.packets.quantile(SHARE)),
         }

@@ -10,6 +10,7 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
 use std::net::TcpStream;
 
 use leeward_fabric::Nanos;
@@ -253,7 +254,13 @@ impl<'a> Traffic<'a> {
             let data = event.data.u64();
             let number = (data / KINDS) as usize;
             match data % KINDS {
-                SENDER => self.send(number)?,
+                SENDER => {
+                    let flags = event.flags;
+                    if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+                        self.check_sender(number)?;
+                    }
+                    self.send(number)?;
+                }
                 RECEIVER => self.receive(number)?,
                 _ => self.accept(number)?,
             }
@@ -271,6 +278,19 @@ impl<'a> Traffic<'a> {
             self.flows[flow as usize].receiver = Some(stream);
         }
         Ok(())
+    }
+
+    /// Returns an error if the connection of a flow has ended. The kernel reports such a sender until it is closed.
+    fn check_sender(&self, flow: usize) -> Result<(), LabError> {
+        let Some(stream) = &self.flows[flow].sender else { return Ok(()) };
+        Err(self.broken(flow, sockets::end_of(stream)))
+    }
+
+    /// Error of a connection that ended before its flow.
+    fn broken(&self, flow: usize, error: io::Error) -> LabError {
+        let ends = self.records.flows[flow].flow;
+        let (source_host, destination) = (ends.source.to_string(), ends.destination.to_string());
+        LabError::Connection { flow: flow as u32, source_host, destination, error }
     }
 
     fn handle_timer(&mut self, timer: Timer, at: Nanos) -> Result<(), LabError> {
@@ -327,8 +347,10 @@ impl<'a> Traffic<'a> {
         let Some(stream) = &connection.sender else { return Ok(()) };
         if connection.backlog > 0 {
             let size = connection.backlog.min(self.zeros.len() as u64) as usize;
-            let taken = sockets::send(stream, &self.zeros[..size])?;
-            connection.backlog -= taken as u64;
+            match sockets::send(stream, &self.zeros[..size]) {
+                Ok(taken) => connection.backlog -= taken as u64,
+                Err(error) => return Err(self.broken(flow, error)),
+            }
         }
         let wanted = if connection.backlog > 0 { EventFlags::OUT } else { EventFlags::empty() };
         let data = EventData::new_u64(flow as u64 * KINDS + SENDER);
@@ -339,14 +361,11 @@ impl<'a> Traffic<'a> {
     fn receive(&mut self, flow: usize) -> Result<(), LabError> {
         let connection = &mut self.flows[flow];
         let Some(stream) = &connection.receiver else { return Ok(()) };
-        let Some(bytes) = sockets::receive(stream, &mut self.zeros)? else {
-            epoll::delete(&self.poll, stream).map_err(failed)?;
-            connection.receiver = None;
-            return Ok(());
+        let bytes = match sockets::receive(stream, &mut self.zeros) {
+            Ok(0) => return Ok(()),
+            Ok(bytes) => bytes,
+            Err(error) => return Err(self.broken(flow, error)),
         };
-        if bytes == 0 {
-            return Ok(());
-        }
         connection.delivered += bytes as u64;
         let (delivered, written) = (connection.delivered, connection.written);
         let is_done = connection.is_closed && delivered == written;

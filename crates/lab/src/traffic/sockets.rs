@@ -1,6 +1,7 @@
 //! Sockets of flows, opened inside the namespaces of their hosts.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -104,16 +105,28 @@ impl<'a> Sockets<'a> {
 
     /// Accepts a connection of a host; returns its flow, or `None` if none waits.
     pub(super) fn accept(&mut self, host: usize) -> Result<Option<(u32, TcpStream)>, LabError> {
-        let (stream, from) = match self.listeners[host].accept() {
+        accept(&self.listeners[host], &mut self.connecting).map_err(LabError::system("accept"))
+    }
+}
+
+/// Accepts the connection of a flow. Connections of no flow, and those that have ended before, are closed.
+fn accept(
+    listener: &TcpListener,
+    connecting: &mut HashMap<(SocketAddr, SocketAddr), u32>,
+) -> io::Result<Option<(u32, TcpStream)>> {
+    loop {
+        let (stream, from) = match listener.accept() {
             Ok(accepted) => accepted,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(LabError::system("accept")(error)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => return Err(error),
         };
-        stream.set_nonblocking(true).map_err(LabError::system("accept"))?;
-        let to = stream.local_addr().map_err(LabError::system("accept"))?;
-        let Some(flow) = self.connecting.remove(&(from, to)) else { return Ok(None) };
-        sockopt::set_tcp_nodelay(&stream, true).map_err(failed("TCP_NODELAY"))?;
-        Ok(Some((flow, stream)))
+        let to = stream.local_addr()?;
+        if let Some(flow) = connecting.remove(&(from, to)) {
+            stream.set_nonblocking(true)?;
+            stream.set_nodelay(true)?;
+            return Ok(Some((flow, stream)));
+        }
     }
 }
 
@@ -150,22 +163,108 @@ pub(super) fn discard_at_close(stream: &TcpStream) {
 }
 
 /// Sends zeros; returns the number of bytes that the socket took, 0 if it is full.
-pub(super) fn send(stream: &TcpStream, zeros: &[u8]) -> Result<usize, LabError> {
+pub(super) fn send(stream: &TcpStream, zeros: &[u8]) -> io::Result<usize> {
     match rustix::net::send(stream, zeros, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Ok(bytes) => Ok(bytes),
         Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-        Err(error) => Err(LabError::system("send")(error.into())),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Receives at most a buffer's bytes and discards them; `None` at the end of the stream.
-pub(super) fn receive(stream: &TcpStream, buffer: &mut [u8]) -> Result<Option<usize>, LabError> {
+/// Receives at most a buffer's bytes and discards them; returns their number, 0 if none have arrived. The end of the
+/// stream is an error, because flows are closed on both sides at once.
+pub(super) fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     // With TRUNC, the kernel discards the bytes of a stream without copying them.
     match rustix::net::recv(stream, buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
-        Ok((_, 0)) => Ok(None),
-        Ok((_, bytes)) => Ok(Some(bytes)),
-        Err(Errno::AGAIN | Errno::INTR) => Ok(Some(0)),
-        Err(Errno::CONNRESET) => Ok(None),
-        Err(error) => Err(LabError::system("receive")(error.into())),
+        Ok((_, 0)) => Err(closed()),
+        Ok((_, bytes)) => Ok(bytes),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reason why a connection has ended, of which the kernel reported an error or the end.
+pub(super) fn end_of(stream: &TcpStream) -> io::Error {
+    match stream.take_error() {
+        Ok(Some(error)) | Err(error) => error,
+        Ok(None) => closed(),
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed before the flow ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    /// A connection: its client and its server.
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        (client, listener.accept().expect("a connection").0)
+    }
+
+    /// Waits until the kernel reports that a connection has ended.
+    fn wait_for_end(stream: &TcpStream) {
+        let wait = Timespec { tv_sec: 10, tv_nsec: 0 };
+        poll(&mut [PollFd::new(stream, PollFlags::empty())], Some(&wait)).expect("a socket");
+    }
+
+    /// A client whose connection the server has reset, because the server did not read all bytes.
+    fn reset() -> TcpStream {
+        let (mut client, server) = pair();
+        client.write_all(b"unread").expect("it is open");
+        server.peek(&mut [0]).expect("bytes arrive");
+        drop(server);
+        wait_for_end(&client);
+        client
+    }
+
+    #[test]
+    fn bytes_are_counted_and_the_end_of_a_stream_is_an_error() {
+        let (mut client, server) = pair();
+        assert_eq!(receive(&server, &mut [0; 100]).expect("it is open"), 0);
+        client.write_all(&[0; 30]).expect("it is open");
+        server.peek(&mut [0]).expect("bytes arrive");
+        assert_eq!(receive(&server, &mut [0; 100]).expect("it is open"), 30);
+        drop(client);
+        server.peek(&mut [0]).expect("the end arrives");
+        let error = receive(&server, &mut [0; 100]).expect_err("it has ended");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_reset_is_an_error_of_both_directions() {
+        let errors = [
+            receive(&reset(), &mut [0; 100]).expect_err("it is reset"),
+            send(&reset(), &[0; 100]).expect_err("it is reset"),
+            end_of(&reset()),
+        ];
+        for error in errors {
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        }
+    }
+
+    #[test]
+    fn a_connection_of_no_flow_does_not_hide_the_next_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.set_nonblocking(true).expect("a socket");
+        let mut connecting = HashMap::new();
+        assert!(accept(&listener, &mut connecting).expect("a listener").is_none());
+        let address = listener.local_addr().expect("an address");
+        let connect = || TcpStream::connect(address).expect("it listens");
+        let (other, client) = (connect(), connect());
+        connecting.insert((client.local_addr().expect("an address"), address), 7);
+        let (flow, _stream) = accept(&listener, &mut connecting).expect("a listener").expect("a flow");
+        assert_eq!(flow, 7);
+        assert!(accept(&listener, &mut connecting).expect("a listener").is_none());
+        wait_for_end(&other);
+        assert_eq!(receive(&other, &mut [0]).expect_err("closed").kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -31,7 +31,8 @@ fn flows_from_one_port_to_two_hosts_are_two_flows() {
     let settings = scenario.settings();
     let kernel = KernelSettings::of(settings, 10, &KernelParts::default()).expect("a transport");
     let (name, nics) = (LabName::of_process(), Nics::of(settings, 10));
-    let hosts = Hosts::make(&name, PLACES.to_vec(), &nics, &kernel, Programs::default()).expect("hosts");
+    let hosts = Hosts::make(&name, PLACES.to_vec(), &nics, &kernel, Programs::default(), &|_| true);
+    let hosts = hosts.expect("hosts");
     let shared = Shared::new(PLACES.len(), None, None);
     let switch = SwitchLoop::new(settings, scenario.plan(), &shared, Clock::start(10), &hosts, kernel.mtu);
     let switch = switch.expect("a switch");

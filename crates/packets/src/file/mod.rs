@@ -255,9 +255,9 @@ pub struct SampleFile {
 pub struct TcpFile {
     /// Congestion control. Default reno.
     pub control: ControlFile,
-    /// reTCP: factor of the window when a circuit is announced. Default 2.
+    /// reTCP: factor of the window, and of slow start's threshold, when a circuit is announced. Default 2.
     pub alpha: Option<f64>,
-    /// reTCP: factor of the window when the announcement ends. Default 0.5.
+    /// reTCP: factor of the window, and of slow start's threshold, when the announcement ends. Default 0.5.
     pub beta: Option<f64>,
     /// reTCP: time of the announcement of a circuit to hosts. Default `at_circuit`.
     pub ece: Option<EceFile>,

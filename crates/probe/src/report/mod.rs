@@ -226,6 +226,7 @@ pub fn mesh(
         racks: topology.map(|topology| topology.racks.clone()),
         same_machine: placed.as_ref().map(HopMeasurement::same_machine).unwrap_or_default(),
         shared_links: found.as_ref().map(|found| found.shared_links.clone()).unwrap_or_default(),
+        rtts_ns: meshed.rtts_ns(),
     };
     Ok(Mesh {
         hosts: hosts.to_vec(),

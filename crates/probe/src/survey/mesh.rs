@@ -1,5 +1,6 @@
 //! Mesh survey: measures every path between hosts and counts its hops.
 
+use std::collections::BTreeMap;
 use std::thread;
 
 use serde::Serialize;
@@ -42,6 +43,12 @@ impl MeshMeasurement {
             rates_bps[from][to] = path.estimate.map_or(f64::NAN, |estimate| estimate.rate_bps);
         }
         Mesh { hosts: self.hosts.iter().map(|host| host.name.clone()).collect(), rates_bps }
+    }
+
+    /// Round-trip times of the paths with one.
+    pub fn rtts_ns(&self) -> BTreeMap<(usize, usize), u64> {
+        let of_path = |path: &PathMeasurement| Some((path.pair, path.estimate?.rtt_ns?));
+        self.paths.iter().filter_map(of_path).collect()
     }
 }
 

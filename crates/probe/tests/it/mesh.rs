@@ -1,6 +1,8 @@
 //! A measured mesh as a cluster file.
 
-use leeward_fabric::{Endpoint, Hop, Shape as Fabric};
+use std::collections::BTreeMap;
+
+use leeward_fabric::{Endpoint, Hop, Nanos, Shape as Fabric};
 use leeward_probe::ProbeError;
 use leeward_probe::mesh::{Mesh, Parts, Shape};
 use leeward_probe::rules::Level;
@@ -62,6 +64,7 @@ fn a_file_states_paths_sources_machines_and_shared_links() {
         racks: Some(vec![vec![0, 1], vec![2], vec![3]]),
         same_machine: vec![(0, 1), (1, 0)],
         shared_links: vec![link(&[0, 1], Level::Rack, 1200e6), link(&[0, 1, 2], Level::Subtree, 1500e6)],
+        rtts_ns: BTreeMap::from([((0, 1), 30_000), ((1, 0), 40_400), ((0, 2), 12)]),
     };
     let mesh = Mesh { hosts, rates_bps };
     for shape in [Shape::Hose, Shape::Pipe] {
@@ -75,6 +78,12 @@ fn a_file_states_paths_sources_machines_and_shared_links() {
             hops.iter().map(name).filter(own).collect::<Vec<_>>()
         };
         assert_eq!(path("a", "b"), ["a>b"]);
+        let host = |name: &str| cluster.fabric.host(name).unwrap();
+        let rtt = |from, to| cluster.fabric.round_trip(host(from), host(to));
+        assert_eq!(
+            [rtt("a", "b"), rtt("c", "a"), rtt("a", "d")],
+            [Some(Nanos(41_000)), Some(Nanos(1000)), None]
+        );
         assert_eq!(path("a", "c"), ["a>c", "rack-of-a:shared"]);
         assert_eq!(path("a", "d"), ["a>d", "rack-of-a:shared", "subtree-of-a:shared"]);
         let mbps =

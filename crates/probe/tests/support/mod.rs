@@ -53,7 +53,7 @@ impl Network {
         let file = format!("racks: [{}]\nnic: {UNLIMITED}\nrack_link: {UNLIMITED}\n", list.join(", "));
         let options = NetworkOptions { burst: Some(BURST), ..NetworkOptions::default() };
         let lab =
-            leeward_lab::Network::up(&LabName::of_process(), &cluster(&file), options, &|| true).unwrap();
+            leeward_lab::Network::up(&LabName::of_process(), &cluster(&file), options, &|_| true).unwrap();
         for machine in lab.machines() {
             // Cubic takes longer than a test to share a link evenly.
             let reno = || std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from leeward.cli.lab.options import NameOption, name_of_lab
+from leeward.cli.notes import print_warning
 
 EXAMPLES = """\b
 Examples:
@@ -41,8 +42,11 @@ def execute(
     prefix = lab.command_prefix(name_of_lab(name), host)
     if os.geteuid() != 0:
         raise OSError("programs in a lab require root: run `leeward lab exec` with sudo")
-    if shutil.which(command[0]) is None:
+    program = shutil.which(command[0])
+    if program is None:
         raise OSError(f"{command[0]}: no such program")
+    if any(word.startswith("LD_PRELOAD=") for word in prefix) and lab.is_static(program):
+        print_warning(f"{command[0]}: a static program sees real time, and does not report what it writes")
     sys.stdout.flush()
     sys.stderr.flush()
     os.execvp(prefix[0], [*prefix, *command])

@@ -10,6 +10,7 @@ import typer
 from leeward._quantities import rate_text, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import NameOption, name_of_lab
+from leeward.cli.notes import print_warning
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_csv, print_json, print_table, print_text
 
@@ -106,6 +107,8 @@ def _print_view(name: str, now: dict[str, Any], rates: dict[str, Any]) -> None:
         f"lab {name}, {time_text(now['at_s'], 4)} of virtual time at dilation {now['dilation']}{timing};"
         f" dropped {rates['dropped_in_interval']} packets"
     )
+    if lost := now["lost_packets"]:
+        print_warning(f"{lost} packets were lost outside the switch: choose a larger dilation")
     print_table(
         ("RACK", "CIRCUIT TO", "QUEUED", "OF", "BY PACKETS", "BY CIRCUITS"),
         "<<>>>>",

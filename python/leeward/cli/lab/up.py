@@ -1,6 +1,7 @@
 """`leeward lab up`: a lab for programs, from a cluster file or from a scenario with circuits."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from leeward.cli.lab.options import DEFAULT_NAME, DilationOption, NewNameOption
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table
+from leeward.cli.progress import STEPS, progress, steps
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,13 +89,18 @@ def up(
         ):
             if given:
                 raise InputError.about(f"--{flag}", "is for cluster files; this file is a scenario")
-        circuits = lab.stand_up(file, name=name, dilation=dilation)
+        with progress(f"bringing up {file}", STEPS) as advance:
+            report = partial(steps(advance), 0)
+            circuits = lab.stand_up(file, name=name, dilation=dilation, progress=report)
         _print_lab(circuits, output, {"dilation": circuits.dilation}, f"dilation {circuits.dilation}")
         return
     if dilation is not None:
         raise InputError.about("--dilation", "is for scenarios; this file is a cluster file")
-    with lab.up(file, name=name, scale=scale, queue=queue, burst=burst, disk_size=disk_size) as network:
-        network.keep()
+    sizes = {"queue": queue, "burst": burst, "disk_size": disk_size}
+    with progress(f"bringing up {file}", STEPS) as advance:
+        report = partial(steps(advance), 0)
+        with lab.up(file, name=name, scale=scale, progress=report, **sizes) as network:
+            network.keep()
     rates = f"all rates are divided by {scale}" if scale > 1 else ""
     _print_lab(network, output, {"scale": scale}, rates)
 

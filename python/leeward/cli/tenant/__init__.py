@@ -5,7 +5,7 @@ from leeward.cli.tenant import run, worker
 
 EXAMPLES = """\b
 Examples:
-  leeward tenant run examples/apps/wordcount.yaml --hosts vm0=10.0.0.2,vm1=10.0.0.3,vm2=10.0.0.4 --host-cpus 4
+  leeward tenant run examples/apps/wordcount.yaml --hosts vm0=10.0.0.2,vm1=10.0.0.3,vm2=10.0.0.4 --host-cpus 8
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --again 60s
 
 The hosts need leeward and no rights in the network.

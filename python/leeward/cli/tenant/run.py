@@ -15,7 +15,7 @@ from leeward.errors import InputError
 
 EXAMPLES = """\b
 Examples:
-  leeward tenant run examples/apps/wordcount.yaml --hosts vm0=10.0.0.2,vm1=10.0.0.3,vm2=10.0.0.4 --host-cpus 4
+  leeward tenant run examples/apps/wordcount.yaml --hosts vm0=10.0.0.2,vm1=10.0.0.3,vm2=10.0.0.4 --host-cpus 8
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --policy choreo,random,round-robin
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --cluster measured.yaml -o json
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --again 60s --state 2GiB

@@ -9,7 +9,7 @@ import numpy
 
 from leeward._quantities import read_seconds
 from leeward.errors import InputError
-from leeward.lab.checks.network import days_scenario, lost_packets, real_bps
+from leeward.lab.checks.network import days_scenario, real_bps
 from leeward.lab.runs import BOUND, check_dilation, measure
 
 Senders = Literal["pair", "all"]
@@ -102,7 +102,7 @@ def _all(racks: int, hosts_per_rack: int, horizon: str) -> dict[str, Any]:
 def _try(senders: Senders, scenario: dict[str, Any], dilation: int, bound_s: float) -> Trial:
     result = measure(scenario, dilation)
     timing, days = result.timing, numpy.array(result.timing["days_s"])
-    late, lost = timing["packets"]["p99_s"], lost_packets(timing)
+    late, lost = timing["packets"]["p99_s"], timing["lost_packets"]
     return Trial(
         senders=senders,
         dilation=dilation,

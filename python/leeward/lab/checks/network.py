@@ -62,11 +62,6 @@ def circuit_gbps(run: PacketRun) -> float | None:
     return 8e-9 * float(numpy.median(sent[ours] / (ended - began)[ours])) if ours.any() else None
 
 
-def lost_packets(timing: Mapping[str, Any]) -> int:
-    """Packets that were lost where the switch did not decide, from the timing of a run."""
-    return int(timing["refused_packets"] + timing["nic_drops_packets"])
-
-
 def real_bps(result: LabRun) -> float:
     """Real rate of the packets that hosts sent, in bits per second."""
     totals = result.run.totals()
@@ -107,7 +102,7 @@ def table_1(
         ("rate of a circuit", circuit, CIRCUIT_GBPS),
     ):
         rows.append(check_of(PART, name, "Gb/s", dilation, value, about(expected, 2), expected=expected))
-    lost = [lost_packets(timing) for timing in timings]
+    lost = [timing["lost_packets"] for timing in timings]
     name = "packets lost outside the switch"
     rows.append(check_of(PART, name, "packets", dilation, sum(lost) if lost else None, at_most(0, "0")))
     return rows

@@ -68,4 +68,5 @@ def agreement(
 
 
 def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+    # Values of NumPy are no values of JSON.
+    return float(value) if value is not None and math.isfinite(value) else None

@@ -6,9 +6,10 @@ use leeward_records::schema::Id;
 use serde_json::Value;
 
 use super::DRY_RUN;
+use crate::http::pages::{Page, PageQuery};
 use crate::http::table::Content::{Json, Nothing, Stream, Text};
 use crate::http::table::{Operation, Subject, header, of, query};
-use crate::http::{board, demo, events, metrics, modes, reload, snapshot, status, summary};
+use crate::http::{board, demo, events, labs, metrics, modes, reload, snapshot, status, summary};
 use crate::reload::Reloaded;
 use leeward_access::Role;
 
@@ -120,6 +121,16 @@ pub(super) const SUBJECT: Subject = Subject {
             body: Some(of::<board::Demo>),
             answers: &[(204, "Stored.", Nothing)],
             handler: || put(demo::put),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/labs",
+            role: Some(Role::Read),
+            summary: "List labs with circuits that stand on the machine of the service, with their latest views.",
+            parameters: &[query::<PageQuery>()],
+            body: None,
+            answers: &[(200, "Labs.", Json(of::<Page<leeward_lab::StandingLab>>))],
+            handler: || get(labs::list),
         },
         Operation {
             method: Method::GET,
