@@ -165,7 +165,7 @@ def _text(value: float | None, unit: str) -> str:
 
 
 def _recommendation(result: "LabCheck", racks: int) -> str:
-    """Recommended dilations, in sentences."""
+    """Recommended dilations, a sentence each."""
     sentences = []
     for senders, who in (
         ("pair", "one pair of racks that sends"),
@@ -182,4 +182,4 @@ def _recommendation(result: "LabCheck", racks: int) -> str:
             sentences.append(
                 f"No dilation up to {last.dilation} carries {who}: stop other programs, or try larger ones."
             )
-    return " ".join(sentences)
+    return "\n".join(sentences)
