@@ -81,6 +81,7 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.host("r0h0"),
     lambda client: client.host_history("r0h0"),
     lambda client: next(client.hotspots(), None),
+    lambda client: next(client.labs(), None),
     lambda client: client.summary(),
     lambda client: next(client.decisions(ref="blk_1", host="r0h0", fallback=False), None),
     lambda client: client.reevaluate("1", remaining=[], move_cost="30s", dry_run=True),

@@ -30,6 +30,7 @@ from leeward.client.types import (
     Reported,
     Scores,
     Snapshot,
+    StandingLab,
     TaskReport,
     Workload,
 )
@@ -137,6 +138,10 @@ class Client(PlacementMethods, ProbeMethods):
     def hotspots(self) -> Iterator[HotLink]:
         """Hot links with the causes of their load, the longest first."""
         return self._all("/v1/hotspots")
+
+    def labs(self) -> Iterator[StandingLab]:
+        """Labs with circuits that stand on the service's machine, by name."""
+        return self._all("/v1/labs")
 
     def snapshot(
         self,

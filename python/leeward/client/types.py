@@ -240,6 +240,24 @@ class HotLink(TypedDict):
     no_move: str | None
 
 
+class StandingLab(TypedDict):
+    """A lab with circuits on the service's machine; the fields are those of `leeward.lab.view`."""
+
+    name: str
+    at_s: float
+    dilation: int
+    racks: int
+    circuits: list[tuple[int, int]]
+    queued_packets: list[int]
+    capacity_packets: list[int]
+    packet_bytes: list[int]
+    circuit_bytes: list[int]
+    dropped_packets: int
+    lost_packets: int
+    demand_bytes: list[int]
+    late_p99_s: float | None
+
+
 class Series(TypedDict):
     """A link over time."""
 

@@ -73,7 +73,7 @@ def stand_up(
 
     >>> from leeward import lab
     >>> with lab.stand_up("examples/lab/eight-racks.yaml") as circuits:   # doctest: +SKIP
-    ...     print(circuits.run("r0h1", ["ping", "-c", "3", "r3h1"]).stdout)
+    ...     print(circuits.run("r0h1", ["ping", "-c", "3", "-i", "0.002", "r3h1"]).stdout)
     ...     print(circuits.view()["circuit_bytes"])
 
     Args:

@@ -13,7 +13,7 @@ fn view() -> Value {
     json!({
         "at_s": 1.5, "dilation": 240, "racks": 2, "circuits": [[0, 1]],
         "queued_packets": [0, 3, 0, 0], "capacity_packets": [0, 16, 16, 0],
-        "packet_bytes": [1500, 0], "circuit_bytes": [9000, 0], "dropped_packets": 2,
+        "packet_bytes": [1500, 0], "circuit_bytes": [9000, 0], "dropped_packets": 2, "lost_packets": 1,
         "demand_bytes": [], "late_p99_s": null,
     })
 }

@@ -48,7 +48,8 @@ pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
             ("rack", rtt.value.rack.is_some(), file.racks.is_some(), "racks"),
             ("pod", rtt.value.pod.is_some(), file.pods.is_some(), "pods"),
         ];
-        for (field, _, _, needed) in effect.into_iter().filter(|&(_, written, has, _)| written && !has) {
+        let without = effect.into_iter().find(|&(_, written, has, _)| written && !has);
+        if let Some((field, _, _, needed)) = without {
             let message = format!("has no effect without `{needed}`");
             return Err(errors.at(rtt.place, format!("rtt.{field}"), message));
         }
