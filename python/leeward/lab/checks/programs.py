@@ -156,10 +156,10 @@ def _number(program: str, pattern: str, text: str) -> float:
 
 
 def _iperf3(lab: StandingLab, address: str) -> float:
-    """Rate of TCP, in Gb/s."""
+    """Rate of TCP, in Mb/s."""
     with _server(lab, ["iperf3", "-s"], 5201):
         text = _output(lab, ["iperf3", "-c", address, "-n", str(_BYTES), "-J"])
-    return 1e-9 * float(json.loads(text)["end"]["sum_received"]["bits_per_second"])
+    return 1e-6 * float(json.loads(text)["end"]["sum_received"]["bits_per_second"])
 
 
 def _netperf(lab: StandingLab, address: str, *, test: str, count: int, output: str) -> float:
@@ -170,8 +170,8 @@ def _netperf(lab: StandingLab, address: str, *, test: str, count: int, output: s
 
 
 def _netperf_rate(lab: StandingLab, address: str) -> float:
-    """Rate of TCP, in Gb/s; netperf prints Mb/s."""
-    return 1e-3 * _netperf(lab, address, test="TCP_STREAM", count=_BYTES, output="THROUGHPUT")
+    """Rate of TCP, in Mb/s, which netperf prints."""
+    return _netperf(lab, address, test="TCP_STREAM", count=_BYTES, output="THROUGHPUT")
 
 
 def _ping(lab: StandingLab, address: str) -> float:
@@ -197,10 +197,10 @@ def _one_way_us(packet_bytes: int) -> float:
     return 1e6 * (2 * _DELAY_S + sending)
 
 
-_TCP_GBPS = 1e-9 * _RATE_BPS * _PAYLOAD / _MTU
+_TCP_MBPS = 1e-6 * _RATE_BPS * _PAYLOAD / _MTU
 _PROBES = (
-    _Probe(("iperf3",), "iperf3: rate of TCP", "Gb/s", _TCP_GBPS, _iperf3),
-    _Probe(("netperf", "netserver"), "netperf: rate of TCP", "Gb/s", _TCP_GBPS, _netperf_rate),
+    _Probe(("iperf3",), "iperf3: rate of TCP", "Mb/s", _TCP_MBPS, _iperf3),
+    _Probe(("netperf", "netserver"), "netperf: rate of TCP", "Mb/s", _TCP_MBPS, _netperf_rate),
     _Probe(("ping",), "ping: round trip", "us", 2 * _one_way_us(_PING_BYTES), _ping),
     _Probe(
         ("netperf", "netserver"),

@@ -39,7 +39,7 @@ class Check:
     Attributes:
         part: `table 1` (Etalon), `programs` under virtual time, or `switch`.
         quantity: Name of the quantity.
-        unit: `us` or `Gb/s` of virtual time, `Gb/s of real time`, or `packets`.
+        unit: `us`, `Mb/s` or `Gb/s` of virtual time, `Gb/s of real time`, or `packets`.
         dilation: Dilation under which it was measured.
         expected: Its value in the paper, or in virtual time; None if it has a bound only.
         measured: Its value here; None if it was not measured.
