@@ -48,6 +48,10 @@ def test_flows_on_kernels_deliver_all_bytes_over_circuits(clean: None) -> None:
     days = result.timing["days_s"]
     assert days
     assert statistics.median(days) == pytest.approx(180e-6, rel=0.2)
+    # Two days with their nights are a week.
+    weeks = result.timing["weeks_s"]
+    assert len(days) / 6 - 1 <= len(weeks) + 1 <= len(days) / 6 + 2
+    assert statistics.median(weeks) == pytest.approx(400e-6, rel=0.1)
 
 
 def test_demand_of_applications_gives_circuits_to_the_pairs_that_send(clean: None) -> None:

@@ -1,51 +1,76 @@
-"""Etalon's figures between kernels of this machine: a very short reproduction through the command."""
+"""Rows of Etalon's figures in the lab, from measurements that this file makes up."""
 
 import json
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import pytest
 
+from leeward import lab, packets
+from leeward.lab.checks.values import about, check_of
 from leeward_reproduce.etalon.kernels import figures
-from support.labs import BOUND, nothing_left
+from leeward_reproduce.etalon.kernels.bench import Bench, Both
+from leeward_reproduce.etalon.kernels.perform import FIGURES
+
+T = TypeVar("T")
+TIMING = {"dilation": 40, "days_s": [180e-6, 181e-6], "weeks_s": [1400e-6], "lost_packets": 1}
 
 
-def test_table_1_is_measured_in_the_lab_beside_the_simulator(
-    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(figures, "PAIR", 100)
-    monkeypatch.setattr("leeward.lab.runs.BOUND", BOUND)
-    options = ("--figure", "1", "--horizon", "10ms", "--out", str(tmp_path / "results"), "-o", "json")
-    with nothing_left():
-        result = run("reproduce", "etalon", "--lab", *options)
-    assert result.returncode == 0, result.stderr
-    rows = {row["quantity"]: row for row in json.loads(result.stdout)}
-    assert set(rows) == {
-        "day of a circuit: mean",
-        "day of a circuit: standard deviation",
-        "week: mean",
-        "week: standard deviation",
-        "rate of the packet path",
-        "rate of a circuit",
+class MadeUp(Bench):
+    """A bench whose lab measures what the simulator does."""
+
+    def __init__(self, keeps_up: bool) -> None:
+        super().__init__(lambda: None)
+        self.keeps_up = keeps_up
+        self.scenarios: set[str] = set()
+
+    def both(
+        self, scenario: Mapping[str, Any], dilation: int, measure: Callable[[packets.PacketRun], T]
+    ) -> Both[T]:
+        self.scenarios.add(json.dumps(scenario))
+        value = measure(packets.simulate(dict(scenario)))
+        if self.keeps_up:
+            return Both(value, value, TIMING, f"dilation {dilation}")
+        return Both(value, None, {}, "late")
+
+
+@pytest.fixture(autouse=True)
+def programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of which one is installed."""
+    expected = about(4000, 3)
+    checks = [
+        check_of("programs", "ping: round trip", "us", 10, 4010.0, expected, expected=4000.0),
+        check_of("programs", "netperf", "us", 10, None, expected, expected=4000.0, note="not installed"),
+    ]
+    monkeypatch.setattr(lab, "check_programs", lambda: checks)
+
+
+def test_figure_1_has_table_1_of_the_lab_and_programs_in_virtual_time() -> None:
+    bench = MadeUp(keeps_up=True)
+    rows = {row.quantity: row for row in figures.checks(bench, "20ms")}
+    assert len(bench.scenarios) == FIGURES["1"].scenarios
+    assert {row.figure for row in rows.values()} == {"1"}
+    met = {name: row.met for name, row in rows.items()}
+    assert met == {
+        "day of a circuit: mean": True,
+        "day of a circuit: standard deviation": True,
+        "week: mean": True,
+        "week: standard deviation": True,
+        "rate of the packet path": True,
+        "rate of a circuit": True,
+        "packets lost outside the switch": False,
+        "ping: round trip": True,
+        "netperf": None,
     }
-    day = rows["day of a circuit: mean"]
-    assert day["ours"] == pytest.approx(day["simulator"], rel=0.2)
-    # The lab repeats a run that was refused, under a larger dilation.
-    assert day["note"].startswith("dilation ")
-    # A flow that begins has not yet the rate of its path.
-    assert 0 < rows["rate of the packet path"]["ours"] < rows["rate of a circuit"]["ours"] < 81
-    names = {path.name for path in (tmp_path / "results").iterdir()}
-    assert names == {"rows.json", "results.md", "run.json", "pictures"}
+    week = rows["week: mean"]
+    assert week.paper == 1400.02
+    assert week.ours == pytest.approx(1400)
+    assert week.simulator == pytest.approx(1400)
+    assert (rows["packets lost outside the switch"].ours, rows["netperf"].note) == (3, "not installed")
+    assert rows["ping: round trip"].expected == "4000 us within 3 %"
 
 
-def test_without_root_the_lab_measures_nothing(
-    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 65534)
-    result = run("reproduce", "etalon", "--lab", "--figure", "1", "--out", str(tmp_path / "results"))
-    assert (result.returncode, "the lab requires root: run the command with sudo" in result.stderr) == (
-        1,
-        True,
-    )
-    assert not (tmp_path / "results" / "rows.json").exists()
+def test_figure_1_of_a_lab_that_is_late_has_the_reason_and_no_values() -> None:
+    rows = figures.checks(MadeUp(keeps_up=False), "20ms")[:6]
+    assert {(row.ours, row.met, row.note) for row in rows} == {(None, None, "late")}
+    assert all(row.simulator is not None for row in rows)

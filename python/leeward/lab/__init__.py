@@ -30,18 +30,21 @@ The lab requires root, TUN devices and iproute2. It removes everything that it m
 removes what a killed lab left.
 """
 
+from leeward.lab.checks import LADDER, Check, LabCheck, Trial, check, check_network, check_programs, climb
 from leeward.lab.executables import is_static
 from leeward.lab.machines import Machine, Machines, command_prefix, machines
 from leeward.lab.network import Network, up
 from leeward.lab.runs import BOUND, Comparison, LabRun, compare, default_dilation, run
 from leeward.lab.standing import StandingLab, stand, stand_up, view
 from leeward.lab.state import Lab, labs, remove
-from leeward.lab.timing import Trial, check
 
 __all__ = [
     "BOUND",
+    "LADDER",
+    "Check",
     "Comparison",
     "Lab",
+    "LabCheck",
     "LabRun",
     "Machine",
     "Machines",
@@ -49,6 +52,9 @@ __all__ = [
     "StandingLab",
     "Trial",
     "check",
+    "check_network",
+    "check_programs",
+    "climb",
     "command_prefix",
     "compare",
     "default_dilation",

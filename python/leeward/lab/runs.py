@@ -108,9 +108,28 @@ def run(
         OSError: No root, no TUN devices, or a program of iproute2 failed.
     """
     scenario = read(scenario)
-    dilation = default_dilation(scenario) if dilation is None else check_dilation(dilation)
-    within = read_seconds("bound", bound or BOUND)
-    records, timing = _native.run_lab(scenario, dilation, within, kernel_parts.folder(), progress)
+    dilation = default_dilation(scenario) if dilation is None else dilation
+    return _run(scenario, dilation, read_seconds("bound", bound or BOUND), progress)
+
+
+def measure(scenario: Scenario, dilation: int) -> LabRun:
+    """Runs a scenario on kernels of this machine, however late it is.
+
+    Raises:
+        InputError: The scenario is invalid, or kernels cannot run it.
+        OSError: No root, no TUN devices, or a program of iproute2 failed.
+    """
+    return _run(read(scenario), dilation, None, None)
+
+
+def _run(
+    scenario: PacketScenario,
+    dilation: int,
+    bound_s: float | None,
+    progress: Callable[[float], object] | None,
+) -> LabRun:
+    parts = kernel_parts.folder()
+    records, timing = _native.run_lab(scenario, check_dilation(dilation), bound_s, parts, progress)
     counters, notes = timing.pop("counters"), timing.pop("notes")
     return LabRun(records, timing, counters, notes)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy
 
+from leeward.lab.checks import network
 from leeward_reproduce.etalon import experiments, paper
 from leeward_reproduce.etalon.experiments import AT, EARLY, Check, Improvement, LongFlowRun, Rings
 from leeward_reproduce.rows import Row, measured_row, missing_row, reference_row
@@ -73,11 +74,11 @@ def row(
 
 def checks(outcomes: Sequence[Check]) -> list[Row]:
     """Table 1."""
-    quantities: tuple[tuple[str, str, float, Callable[[Check], float]], ...] = (
-        ("day of a circuit", "us", paper.DAY_US, lambda one: one.day),
-        ("week", "us", paper.WEEK_US, lambda one: one.week),
-        ("rate of the packet path", "Gb/s", paper.PACKET_GBPS, lambda one: one.packet),
-        ("rate of a circuit", "Gb/s", paper.CIRCUIT_GBPS, lambda one: one.circuit),
+    quantities: tuple[tuple[str, str, float, Callable[[Check], float | None]], ...] = (
+        ("day of a circuit", "us", network.DAY_US, lambda one: one.day),
+        ("week", "us", network.WEEK_US, lambda one: one.week),
+        ("rate of the packet path", "Gb/s", network.PACKET_GBPS, lambda one: one.packet),
+        ("rate of a circuit", "Gb/s", network.CIRCUIT_GBPS, lambda one: one.circuit),
     )
     return [
         row("1", name, unit, [get(one) for one in outcomes], paper_value, "")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from leeward import _native, packets
+from leeward.lab.checks import network
 from leeward_reproduce.etalon import paper
 
 HORIZON = "2s"
@@ -126,24 +127,14 @@ class Check:
     day: float
     week: float
     packet: float
-    circuit: float
-
-
-def check_scenarios(seed: int, horizon: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A saturated pair under the strobe schedule, and a saturated packet path."""
-    path: dict[str, Any] = {
-        "network": {"voq_capacity": BIG, "jitter": JITTER},
-        "workload": {"long": {"from": 0, "to": 1, "flows": 16}},
-        "horizon": horizon,
-        "seed": seed,
-    }
-    return {**path, "scheduler": {"name": "strobe"}}, path
+    circuit: float | None
 
 
 def check(seed: int, horizon: str) -> Check:
-    """Measures the days of a saturated pair, and the rate of a saturated packet path."""
-    pair, path = (packets.simulate(scenario) for scenario in check_scenarios(seed, horizon))
-    return Check(*measure_days(pair), measure_path(path), measure_circuit(pair))
+    """Measures the days of a saturated pair, the rate of a saturated packet path, and that of a circuit."""
+    scenarios = (network.days_scenario, network.path_scenario, network.circuit_scenario)
+    pair, path, circuit = (packets.simulate(scenario(horizon, seed)) for scenario in scenarios)
+    return Check(*measure_days(pair), network.path_gbps(path), network.circuit_gbps(circuit))
 
 
 def measure_days(run: packets.PacketRun) -> tuple[float, float]:
@@ -155,27 +146,11 @@ def measure_days(run: packets.PacketRun) -> tuple[float, float]:
     )
 
 
-def measure_circuit(run: packets.PacketRun) -> float:
-    """Largest rate of a circuit during a day, in Gb/s."""
-    days = _days(run)
-    return 8e-9 * float((days["bytes"] / (days["ended_s"] - days["began_s"])).max())
-
-
-def measure_path(run: packets.PacketRun) -> float:
-    """Rate of delivered packets, in Gb/s, in a run without circuits."""
-    delivered = columns(run.flows())["delivered_bytes"].sum() * WIRE
-    return 8e-9 * float(delivered) / float(run.totals()["ended_s"])
-
-
 def _days(run: packets.PacketRun) -> dict[str, Any]:
     """Days of circuits from rack 0 to rack 1."""
     days = columns(run.days())
     ours = (days["source"] == 0) & (days["destination"] == 1)
     return {name: values[ours] for name, values in days.items()}
-
-
-WIRE = 9000 / 8948
-"""Bytes of a full packet for each byte of its payload."""
 
 
 def columns(table: Any) -> dict[str, Any]:

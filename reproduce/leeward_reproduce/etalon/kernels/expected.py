@@ -4,40 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from leeward.lab.checks.values import Range, at_most
 from leeward_reproduce.rows import Row
-
-
-@dataclass(frozen=True)
-class Range:
-    """Values from `low` to `high`; None is without a bound."""
-
-    text: str
-    low: float | None = None
-    high: float | None = None
-
-    def holds(self, value: float) -> bool:
-        """Whether a value is in the range."""
-        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
-
-
-def about(value: float, percent: float) -> Range:
-    """Values within a share of a value of the paper."""
-    return Range(f"within {percent:g} %", value * (1 - percent / 100), value * (1 + percent / 100))
 
 
 def near(value: float, points: float) -> Range:
     """Percentages within some points of the paper's."""
     return Range(f"within {points:g} points", value - points, value + points)
-
-
-def at_least(value: float, text: str) -> Range:
-    """Values of at least `value`; `text` has its unit."""
-    return Range(f"at least {text}", low=value)
-
-
-def at_most(value: float, text: str) -> Range:
-    """Values of at most `value`; `text` has its unit."""
-    return Range(f"at most {text}", high=value)
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,19 @@
 """Rows of Etalon's figures on real kernels: the paper, the simulator, the lab, and what is expected."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy
 
+from leeward import lab
+from leeward.lab.checks import network
+from leeward.lab.checks.values import Range, about, at_least, at_most
 from leeward_reproduce.etalon import experiments, files, paper
 from leeward_reproduce.etalon.experiments import EARLY, LongFlowRun, Rings
 from leeward_reproduce.etalon.files import WriteRun
 from leeward_reproduce.etalon.kernels.bench import Bench, Both
-from leeward_reproduce.etalon.kernels.expected import (
-    Range,
-    Values,
-    about,
-    agreement,
-    at_least,
-    at_most,
-    near,
-    row,
-)
+from leeward_reproduce.etalon.kernels.expected import Values, agreement, near, row
 from leeward_reproduce.rows import Row
 
 SEED = 1
@@ -51,44 +46,36 @@ def _values(both: Both[T], get: Callable[[T], float | None]) -> Values:
 
 
 def checks(bench: Bench, horizon: str) -> list[Row]:
-    """Table 1: times and rates of the network."""
-    pair, path = experiments.check_scenarios(SEED, horizon)
-    days = bench.both(pair, PAIR, experiments.measure_days)
-    circuit = bench.both(pair, PAIR, experiments.measure_circuit)
-    packet = bench.both(path, PAIR, experiments.measure_path)
-    rows = []
-    for name, index, key, value, percent in (
-        ("day of a circuit", 0, "days_s", paper.DAY_US, 0.5),
-        ("week", 1, "weeks_s", paper.WEEK_US, 0.1),
-    ):
-        real = 1e6 * numpy.array(days.timing.get(key, []))
-        mean, deviation = (real.mean(), real.std()) if len(real) else (None, None)
-        rows += [
-            row(
-                "1",
-                f"{name}: mean",
-                "us",
-                Values(days.simulator[index], mean),
-                paper=value,
-                expected=about(value, percent),
-                note=days.note,
-            ),
-            row(
-                "1",
-                f"{name}: standard deviation",
-                "us",
-                Values(0.0, deviation),
-                expected=at_most(2, "2 us"),
-                note=days.note,
-            ),
-        ]
-    for name, both, value in (
-        ("rate of the packet path", packet, paper.PACKET_GBPS),
-        ("rate of a circuit", circuit, paper.CIRCUIT_GBPS),
-    ):
-        values = _values(both, lambda one: one)
-        rows.append(row("1", name, "Gb/s", values, paper=value, expected=about(value, 2), note=both.note))
-    return rows
+    """Table 1, and rates and latencies that programs read in virtual time."""
+    days = bench.both(network.days_scenario(horizon, SEED), PAIR, experiments.measure_days)
+    path = bench.both(network.path_scenario(horizon, SEED), PAIR, network.path_gbps)
+    circuit = bench.both(network.circuit_scenario(horizon, SEED), PAIR, network.circuit_gbps)
+    timings = [both.timing for both in (days, path, circuit) if both.timing]
+    measured = network.table_1(PAIR, days.timing or None, path.lab, circuit.lab, timings)
+    day, week = days.simulator
+    simulated = (day, 0.0, week, 0.0, path.simulator, circuit.simulator, 0.0)
+    notes = (*[days.note] * 4, path.note, circuit.note, "")
+    rows = [
+        row(
+            "1",
+            check.quantity,
+            check.unit,
+            Values(value, check.measured),
+            paper=check.expected,
+            expected=check.accepted,
+            note=note,
+        )
+        for check, value, note in zip(measured, simulated, notes, strict=True)
+    ]
+    return [*rows, *map(_program, lab.check_programs())]
+
+
+def _program(check: lab.Check) -> Row:
+    """A row of a program in virtual time, whose value the paper does not have."""
+    within = replace(check.accepted, text=f"{check.expected:.5g} {check.unit} {check.accepted.text}")
+    values = Values(None, check.measured)
+    note = check.note or f"dilation {check.dilation}"
+    return row("1", check.quantity, check.unit, values, expected=within, note=note)
 
 
 def _used(one: LongFlowRun) -> float:

@@ -37,7 +37,7 @@ class Figure:
 
 
 FIGURES = {
-    "1": Figure("the lab keeps its times and rates", figures.checks, 2),
+    "1": Figure("the lab keeps its times and rates", figures.checks, 3),
     "6a": Figure("circuit utilization by queues that stay", figures.static_used, 6),
     "6b": Figure("circuit utilization by queues that grow", figures.grown_used, 9),
     "7": Figure("median latency", figures.medians, 14),
