@@ -426,7 +426,7 @@ def test_an_app_of_commands_is_profiled_before_it_is_placed(tmp_path: Path) -> N
     assert result["runs"][0]["forecast_s"] > 0
     with pytest.raises(InputError, match="profile: expected tasks with commands"):
         tenant.run(app_file(tmp_path), hosts, port=0, profile="sflow:6343")
-    with pytest.raises(InputError, match="profile: `pcap:eth0`: expected sflow:PORT"):
+    with pytest.raises(InputError, match="profile: `pcap:eth0`: expected capture, or sflow:PORT"):
         tenant.run(app_file(tmp_path, text), hosts, port=0, profile="pcap:eth0")
 
 

@@ -5,9 +5,11 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,63 @@ def test_an_app_runs_as_forecast_and_leaves_a_host_that_becomes_slow(tmp_path: P
     looks = [look for look in run["looks"] if look.get("moves")]
     assert looks[0]["gain_s"] > 5
     assert looks[0]["seen_s"] > 5
+
+
+SINK = """
+import socket
+server = socket.create_server(("0.0.0.0", 5001))
+for _ in range(2):
+    connection = server.accept()[0]
+    while connection.recv(1 << 20):
+        pass
+"""
+SEND = """
+import os, socket, sys, time
+peers = dict(peer.split("=") for peer in os.environ["LEEWARD_PEERS"].split(","))
+for attempt in range(100):
+    try:
+        connection = socket.create_connection((peers["sink"], 5001))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.1)
+connection.sendall(bytes(int(sys.argv[1])))
+"""
+
+
+def test_a_capture_profiles_commands_and_decides_if_a_measurement_pays(tmp_path: Path) -> None:
+    (tmp_path / "sink.py").write_text(SINK)
+    (tmp_path / "send.py").write_text(SEND)
+    commands = {"sink": "sink.py", "heavy": "send.py 6000000", "light": "send.py 1000000"}
+    tasks = [
+        {"name": name, "cpus": 1, "command": f"{sys.executable} {tmp_path}/{command}"}
+        for name, command in commands.items()
+    ]
+    path = tmp_path / "app.yaml"
+    path.write_text(yaml.safe_dump({"tasks": tasks}))
+    with lab.up(SIX, name=f"{OWN}-capture") as network:
+        hosts = tenant.lab_hosts(network.name, cpus="1")
+        settings: dict[str, Any] = {"profile": "capture", "policies": "choreo", "nic": "50Mbps"}
+        first = tenant.run(path, hosts, **settings)
+        second = tenant.run(path, hosts, measure="always", **settings)
+        bare = {"PATH": "", "HOME": "/"}
+        without = [
+            replace(host, run=(*host.run, "env", *(f"{k}={v}" for k, v in bare.items()))) for host in hosts
+        ]
+        with pytest.raises(tenant.HostError, match=r"^host \w: no capture: ip: No such file or directory$"):
+            tenant.run(path, without, **settings)
+    # An app with one large transfer is not worth a measurement (Choreo, section 7.1).
+    assert (first["network"]["measured"], first["network"]["why"]) == (
+        False,
+        "random placements are about as good for this app",
+    )
+    for result in (first, second):
+        to_sink = [row[0] for row in result["matrix"]]
+        # IP and TCP headers add 4 % at most, and nothing is sent twice on an idle network.
+        assert 6e6 < to_sink[1] < 6.6e6
+        assert 1e6 < to_sink[2] < 1.1e6
+        assert result["matrix"][1][2] == result["matrix"][2][1] == 0
+    where = {task["task"]: task["host"] for task in second["runs"][0]["tasks"]}
+    assert where["heavy"] == "d", "the fastest host by the measurement"
 
 
 @pytest.fixture

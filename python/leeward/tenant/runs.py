@@ -55,8 +55,9 @@ def run(
         hosts: Hosts of the tenant, at least two, from `listed`, `read_hosts` or `lab_hosts`.
         policies: Policies for tasks, with settings after colons.
         cluster: A cluster file with all hosts, or its fields, instead of a measurement.
-        profile: `sflow:PORT` to run an app of commands once before, and to place it by the bytes that sFlow
-            datagrams to this port of this machine report, instead of by the transfers of the file.
+        profile: How to profile an app of commands, which runs once before, to place it by what its tasks send
+            instead of by the transfers of the file: `capture` on the hosts with tcpdump, which needs root
+            there; or `sflow:PORT`, by sFlow datagrams to this port of this machine.
         profile_for: Longest time of that run.
         measure: One of `MEASURE`.
         nic: Rate of the hosts that is assumed before the network is measured.
@@ -170,7 +171,7 @@ def _profile(
     where = {task["task"]: task["host"] for task in decision["tasks"]}
     step(f"profiling the app, at most {most_s:g} s")
     with Fleet(hosts, port=port) as fleet:
-        return profile_app(fleet, content, where, sflow_port, most_s)
+        return profile_app(fleet, content, where, sflow_port, most_s, step)
 
 
 class _Surveyor:

@@ -89,9 +89,9 @@ def run(
     profile: Annotated[
         str | None,
         typer.Option(
-            metavar="sflow:PORT",
-            help="Run the commands of the app once before, and place them by the bytes that sFlow datagrams"
-            " to this port report.",
+            metavar="capture|sflow:PORT",
+            help="Run the commands of the app once before, and place them by what they send: in captures of"
+            " the hosts, which need root there and tcpdump; or by sFlow datagrams to this port.",
             show_default=False,
         ),
     ] = None,
