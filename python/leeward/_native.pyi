@@ -399,7 +399,7 @@ def reevaluate(
     policy: str,
     app: str | PathLike[str],
     hosts: dict[str, str],
-    remaining: list[list[float]] | None = None,
+    remaining: list[list[list[float]]] | None = None,
     square: str | None = None,
     data: str | PathLike[str] | None = None,
     pause_s: float = 0.0,

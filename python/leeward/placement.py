@@ -165,7 +165,8 @@ def place_tasks(
         `tasks` (each with its `host`, or None), `refused` (a list of reasons: one for the app, or with
         `together=False` one for each task without a host; None if all tasks have hosts),
         `completion_s` (end of the last transfer by the model of Choreo's appendix), `transfers` (each with
-        its hosts, its limiting link and its end), `gap` and `proven` (share of the completion time that
+        its phase, its hosts, its limiting link and its end), `goal` of the app, `cost` (of the hosts, per
+        hour; None if no host has a cost), `gap` and `proven` (share of the completion time that
         another placement might still save, from policies that know it), `gain` (over random placements:
         their median `random_s`; `survey_s`, the time to measure the network; and `measurements`, which are
         `worthwhile`, or not for an app that is `short` or `uniform`; None without transfers), `why`,
@@ -254,8 +255,8 @@ def reevaluate(
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         where: Current host of each task by its name; or an answer of `place_tasks`; or the path of a file
             with either, as JSON.
-        remaining: Bytes that each task still has to send to each, as `matrix` of `place_tasks`; by default
-            all bytes of the app.
+        remaining: Bytes that each task still has to send to each, as `matrix` of `place_tasks`; or such an
+            array for each phase that is left, in order. By default all bytes of the app.
         move_cost: A size (`2GiB`): the state that each task which moves carries over the network. Or a time
             (`30s`, or a number of seconds): the app stands still for it, and tasks carry nothing. By default
             each task carries its memory.
@@ -289,7 +290,7 @@ def reevaluate(
             policy,
             app,
             hosts,
-            remaining=None if remaining is None or square is not None else _rows(remaining),
+            remaining=None if remaining is None or square is not None else _phases(remaining),
             square=square,
             data=data_folder(),
             pause_s=pause_s,
@@ -410,6 +411,19 @@ def migrate(
     wall_clock = now_and_max_age(max_age)
     with _errors_name_argument(), name_policy("policy"):
         return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall_clock)
+
+
+def _phases(matrix: Any) -> list[list[list[float]]]:
+    """Traffic matrices of phases as rows of numbers; one matrix is one phase."""
+    if isinstance(matrix, str | PathLike):
+        return [_rows(matrix)]
+    import numpy
+
+    try:
+        dimensions = numpy.ndim(matrix)
+    except ValueError:
+        dimensions = 0
+    return [_rows(phase) for phase in matrix] if dimensions == 3 else [_rows(matrix)]
 
 
 def _rows(matrix: Any) -> list[list[float]]:

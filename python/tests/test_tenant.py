@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,8 @@ def test_bytes_are_conserved_however_transfers_stop_and_tasks_move(
         assert piece.size == transfer.size - transfer.arrived
         transfers.progress(number, round(share * piece.size))
         transfers.progress(number, 0)
-        left = sum(map(sum, transfers.matrix(names)))
+        (rows,) = transfers.matrices(names)
+        left = sum(map(sum, rows))
         assert left == sum(one.size - one.arrived for one in transfers.all) - round(share * piece.size)
         transfers.end(number, round(share * piece.size), 1.0, now)
         sent += round(share * piece.size)
@@ -149,8 +151,9 @@ def test_a_watch_pauses_a_late_run_measures_and_moves() -> None:
     run = Execution(fleet, app, {"a": "x", "b": "y"}, clock=lambda: now)
     judged: list[tuple[str, float]] = []
 
-    def judge(network: dict[str, Any], transfers: Transfers) -> Reevaluation:
+    def judge(network: dict[str, Any], transfers: Transfers, of_phase: bool) -> Reevaluation:
         left = transfers.all[0].left
+        assert of_phase == (network["name"] == "old")
         judged.append((network["name"], left))
         moves = [{"task": "a", "from": "x", "to": "z"}] if network["name"] == "new" else []
         slow = 10 if network["name"] == "new" else 1
@@ -185,6 +188,63 @@ def test_a_watch_pauses_a_late_run_measures_and_moves() -> None:
     assert (look["bytes"], look["before_s"], look["after_s"]) == (77, 88.0, 8.8)
 
 
+PHASES = [
+    {"from": "a", "to": "b", "bytes": 100, "phase": 0},
+    {"from": "b", "to": "c", "bytes": 60, "phase": 1},
+    {"from": "a", "to": "c", "bytes": 50, "phase": 1},
+]
+
+
+def test_a_phase_begins_when_the_earlier_one_has_ended() -> None:
+    fleet = Orders(tenant.listed(["x=1.1.1.1", "y=1.1.1.2", "z=1.1.1.3"]))
+    app = {"tasks": [{"task": task, "command": None} for task in "abc"], "transfers": PHASES}
+    run = Execution(fleet, app, {"a": "x", "b": "y", "c": "z"}, clock=lambda: 0.0)
+    run.begin()
+    assert fleet.orders == [("x>y", "send", 1, 100)]
+    assert run.transfers.matrices(["a", "b", "c"]) == [
+        [[0, 100, 0], [0, 0, 0], [0, 0, 0]],
+        [[0, 0, 50], [0, 0, 60], [0, 0, 0]],
+    ]
+    run.handle(sent(1, 100))
+    assert fleet.orders[1:] == [("y>z", "send", 2, 60), ("x>z", "send", 3, 50)]
+    assert run.transfers.matrices(["a", "b", "c"], of_phase=True)[0] == [[0] * 3] * 3
+    run.handle(sent(2, 60))
+    assert run.ended_s is None
+    run.handle(sent(3, 50))
+    assert run.ended_s == 0.0
+
+
+def test_a_watch_moves_tasks_between_phases_without_a_measurement() -> None:
+    fleet = Orders(tenant.listed(["x=1.1.1.1", "y=1.1.1.2", "z=1.1.1.3"]))
+    app = {"tasks": [{"task": task, "command": None} for task in "abc"], "transfers": PHASES}
+    where = {"a": "x", "b": "y", "c": "z"}
+    run = Execution(fleet, app, where, waits_between_phases=True, clock=lambda: 3.0)
+
+    def judge(network: dict[str, Any], transfers: Transfers, of_phase: bool) -> Reevaluation:
+        assert network == {"name": "old"}
+        moves = [{"task": "c", "from": "z", "to": "y"}]
+        return Reevaluation(moves, 9.0, 4.0, 5.0, 0.0, True, "why", "", "")
+
+    def measure() -> tenant.Survey:
+        raise AssertionError("nothing is measured")
+
+    watch = Watch(
+        fleet, run, every_s=60.0, survey_s=1.0, believed={"name": "old"}, judge=judge, measure=measure
+    )
+    run.begin()
+    watch.step()
+    assert watch.looks == []
+    run.handle(sent(1, 100))
+    assert run.between_phases
+    assert len(fleet.orders) == 1
+    watch.step()
+    assert fleet.orders[1:] == [("y>y", "send", 2, 60), ("x>y", "send", 3, 50)]
+    (look,) = watch.looks
+    assert (look["reason"], look["because"], look["measured"]) == ("phase 1 begins", "why", False)
+    watch.step()
+    assert len(watch.looks) == 1
+
+
 def test_a_hosts_file_has_defaults_for_all_hosts(tmp_path: Path) -> None:
     file = tmp_path / "hosts.yaml"
     file.write_text(
@@ -201,7 +261,7 @@ def test_a_hosts_file_has_defaults_for_all_hosts(tmp_path: Path) -> None:
     [
         ("hosts: []", "hosts: expected a list of hosts"),
         ("hosts: [{name: a}]", "hosts[0]: expected the fields `name` and `address`"),
-        ("hosts: [{name: a, address: b, cpu: 1}]", "hosts[0].cpu: unknown field; there are: address, cpus"),
+        ("hosts: [{name: a, address: b, cpu: 1}]", "hosts[0].cpu: unknown field; there are: address, cost"),
         ("hosts: [{name: a, address: b}]", "1 given: expected at least 2 hosts"),
         ("hosts: [{name: a, address: b}, {name: a, address: c}]", "`a`: two hosts have this name"),
         (
@@ -269,6 +329,38 @@ def test_an_app_runs_under_several_policies(tmp_path: Path) -> None:
         assert 0 < transfer["ended_s"] <= one["wall_s"]
 
 
+def test_phases_and_costs_are_reported(tmp_path: Path) -> None:
+    text = (
+        "tasks: [{name: a, cpus: 1}, {name: b, cpus: 1}]\ngoal: cost\n"
+        "phases: [{transfers: [{from: a, to: b, bytes: 1MB}]}, {transfers: [{from: b, to: a, bytes: 2MB}]}]\n"
+    )
+    hosts = [
+        replace(host, cpus="2", cost=cost) for host, cost in zip(here("", ""), ("2", "0.5"), strict=True)
+    ]
+    result = tenant.run(app_file(tmp_path, text), hosts, port=0, again="60s")
+    (one,) = result["runs"]
+    assert one["cost"] == 0.5
+    assert {task["host"] for task in one["tasks"]} == {"h1"}
+    first, second = one["transfers"]
+    assert (first["phase"], second["phase"], second["bytes"]) == (0, 1, 2_000_000)
+    assert 0 < first["ended_s"] <= second["ended_s"] <= one["wall_s"]
+    assert [look["reason"] for look in one["looks"]] == ["phase 1 begins"]
+
+
+def test_a_bound_that_no_hosts_meet_is_named_before_any_host_works(tmp_path: Path) -> None:
+    path = app_file(tmp_path, APP + "latency: [{from: a, to: b, max: 1ms}]\n")
+    cluster: dict[str, Any] = {"shape": "hose", "nic": "1Gbps", "hosts": [{"name": "h0"}, {"name": "h1"}]}
+    cluster["rtt"] = {"network": "2ms"}
+    settings: dict[str, Any] = {"policies": "choreo", "port": 0}
+    with pytest.raises(InputError, match=r"app\.yaml: .*task b .*; too far from task a, under choreo$"):
+        tenant.run(path, here("false", "false"), cluster=cluster, **settings)
+    with pytest.raises(InputError, match="measure: `never`: bounds on round-trip times need a measurement"):
+        tenant.run(path, here("false", "false"), measure="never", **settings)
+    cluster["rtt"] = {"network": "1ms"}
+    result = tenant.run(path, here("", ""), cluster=cluster, **settings)
+    assert result["runs"][0]["wall_s"] > 0
+
+
 def test_commands_get_the_addresses_of_the_others(tmp_path: Path) -> None:
     text = "tasks: [{name: a, count: 2, cpus: 1, command: 'echo $LEEWARD_TASK of $LEEWARD_PEERS'}]\n"
     lines: list[tuple[str, str]] = []
@@ -334,7 +426,7 @@ def test_an_app_of_commands_is_profiled_before_it_is_placed(tmp_path: Path) -> N
     assert result["runs"][0]["forecast_s"] > 0
     with pytest.raises(InputError, match="profile: expected tasks with commands"):
         tenant.run(app_file(tmp_path), hosts, port=0, profile="sflow:6343")
-    with pytest.raises(InputError, match="profile: `pcap:eth0`: expected sflow:PORT"):
+    with pytest.raises(InputError, match="profile: `pcap:eth0`: expected capture, or sflow:PORT"):
         tenant.run(app_file(tmp_path, text), hosts, port=0, profile="pcap:eth0")
 
 

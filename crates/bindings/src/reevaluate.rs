@@ -7,8 +7,8 @@ use leeward_engine::{Engine, GivenTerms, Policies};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
 use leeward_ledger::{LedgerSettings, read_loads};
+use leeward_placement::Explain;
 use leeward_placement::tasks::{self, App, ReevaluationRecord, Worth};
-use leeward_placement::{Constraints, Explain};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -17,10 +17,10 @@ use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::place::to_clock;
 use crate::simulation::as_python;
-use crate::tasks::{invalid, ledger, read_app, set_cross_traffic, spec};
+use crate::tasks::{constrain, invalid, ledger, read_app, set_cross_traffic, spec};
 
 /// Places the rest of a running app again, and says if the moves are worth their cost. `hosts` are the current hosts
-/// by task. `remaining` or the file `square` replaces the transfers of the app. `pause_s` is the pause of the app after
+/// by task. `remaining`, a matrix for each phase, or the file `square` replaces the transfers of the app. `pause_s` is the pause of the app after
 /// a move; `state` is the state of each task in bytes, by default its memory.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app, hosts, remaining = None, square = None, data = None, pause_s = 0.0,
@@ -33,7 +33,7 @@ pub fn reevaluate(
     policy: &str,
     app: PathBuf,
     hosts: BTreeMap<String, String>,
-    remaining: Option<Vec<Vec<f64>>>,
+    remaining: Option<Vec<Vec<Vec<f64>>>>,
     square: Option<String>,
     data: Option<PathBuf>,
     pause_s: f64,
@@ -58,9 +58,7 @@ pub fn reevaluate(
         let files = Files { base: PathBuf::new(), data };
         let fabric = &cluster.fabric;
         let mut app = read_app(&app, files.data.clone())?;
-        let apart_groups = std::mem::take(&mut app.request.constraints.apart_groups);
-        app.request.constraints = Constraints::named(fabric, &exclude, &tags)?;
-        app.request.constraints.apart_groups = apart_groups;
+        constrain(&mut app, fabric, &exclude, &tags)?;
         app.request.constraints.require_labels(fabric, &labels)?;
         app.request.constraints.apart = apart;
         let current = current_hosts(fabric, &app, &hosts)?;
@@ -80,8 +78,8 @@ pub fn reevaluate(
             engine.report(until, &samples, &mut Vec::new());
             now = until;
         }
-        if let Some(rows) = &remaining {
-            app.set_matrix(rows)?;
+        if let Some(phases) = &remaining {
+            app.set_matrices(phases)?;
         } else if let Some(square) = &square {
             app.set_matrix_file(square, &files)?;
         }

@@ -11,7 +11,7 @@ use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_cross_traffic, read_loads};
 use leeward_placement::moves::{self, Fleet, Moves};
 use leeward_placement::tasks::{
-    self, App, AppRequest, Assignment, Estimate, Gain, Task, Transfer, Use, completion,
+    self, App, AppRequest, Assignment, Estimate, Gain, Goal, Task, Transfer, Use, completion,
 };
 use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
 use leeward_scenarios::driver::{TimedApp, run_apps};
@@ -25,7 +25,8 @@ use crate::errors::PyInputError;
 use crate::place::to_clock;
 use crate::simulation::as_python;
 
-/// Reads an app file: its tasks, with `cpus` and the `command` of each, and its transfers.
+/// Reads an app file: its tasks, with `cpus` and the `command` of each, its transfers with their phases, and whether it
+/// has bounds on round-trip times.
 #[pyfunction]
 pub fn app_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> PyResult<Py<PyAny>> {
     let app = read_app(&path, data).map_err(PyInputError)?;
@@ -35,10 +36,11 @@ pub fn app_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> PyResul
     });
     let name = |task: u32| &app.names[task as usize];
     let transfers = app.request.transfers.iter().map(
-        |transfer| json!({ "from": name(transfer.from), "to": name(transfer.to), "bytes": transfer.bytes.0 }),
+        |one| json!({ "from": name(one.from), "to": name(one.to), "bytes": one.bytes.0, "phase": one.phase }),
     );
     let (tasks, transfers) = (tasks.collect::<Vec<_>>(), transfers.collect::<Vec<_>>());
-    as_python(py, &json!({ "name": app.name, "tasks": tasks, "transfers": transfers }))
+    let is_bounded = !app.request.constraints.latency.is_empty();
+    as_python(py, &json!({ "name": app.name, "tasks": tasks, "transfers": transfers, "bounded": is_bounded }))
 }
 
 /// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. Numbers
@@ -98,13 +100,11 @@ pub fn place_tasks(
             reject_traffic(file, matrix.is_some() || square.is_some(), &app)?;
         }
         if let Some(matrix) = &matrix {
-            app.set_matrix(matrix)?;
+            app.set_matrices(std::slice::from_ref(matrix))?;
         } else if let Some(square) = &square {
             app.set_matrix_file(square, &files)?;
         }
-        let apart_groups = std::mem::take(&mut app.request.constraints.apart_groups);
-        app.request.constraints = Constraints::named(&cluster.fabric, &exclude, &tags)?;
-        app.request.constraints.apart_groups = apart_groups;
+        constrain(&mut app, &cluster.fabric, &exclude, &tags)?;
         app.request.constraints.require_labels(&cluster.fabric, &labels)?;
         app.request.constraints.apart = apart;
         let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
@@ -231,6 +231,19 @@ pub(crate) fn set_cross_traffic(
     Ok(())
 }
 
+/// Adds the constraints of a request to those between the app's tasks.
+pub(crate) fn constrain(
+    app: &mut App,
+    fabric: &Fabric,
+    exclude: &[String],
+    tags: &[String],
+) -> Result<(), InputError> {
+    let Constraints { apart_groups, latency, .. } = std::mem::take(&mut app.request.constraints);
+    let named = Constraints::named(fabric, exclude, tags)?;
+    app.request.constraints = Constraints { apart_groups, latency, ..named };
+    Ok(())
+}
+
 /// Rejects traffic between tasks if they are placed one by one.
 fn reject_traffic(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
     let invalid = |name: String, field: &str| {
@@ -245,6 +258,14 @@ fn reject_traffic(file: Option<String>, matrix: bool, app: &App) -> Result<(), I
         let message =
             "a job's tasks are placed one by one, without groups: use --apart, or --app (or together)";
         return Err(InputError::new(file.unwrap_or_default(), message).in_field("apart"));
+    }
+    let of_app = [
+        ("latency", !app.request.constraints.latency.is_empty()),
+        ("goal", app.request.goal != Goal::default()),
+    ];
+    if let Some((field, _)) = of_app.into_iter().find(|(_, is_given)| *is_given) {
+        let message = "a job's tasks are placed one by one, without it: use --app (or together)";
+        return Err(InputError::new(file.unwrap_or_default(), message).in_field(field));
     }
     if app.request.transfers.is_empty() { Ok(()) } else { invalid(file.unwrap_or_default(), "transfers") }
 }
@@ -298,6 +319,7 @@ impl Forecast {
                 "from": app.names[from],
                 "to": app.names[to],
                 "bytes": transfer.bytes.0,
+                "phase": transfer.phase,
                 "from_host": fabric.host_name(hosts[from]),
                 "to_host": fabric.host_name(hosts[to]),
                 "limit": forecast.limit.map(|link| fabric.resource_name(link)),
@@ -350,6 +372,7 @@ fn describe(
         None => (Value::Null, json!([]), Value::Null),
     };
     let gap = basis.and_then(|basis| basis.gap);
+    let cost = fabric.has_costs().then(|| fabric.cost_of(&hosts).0 as f64 / 1e6);
     json!({
         "app": app.name,
         "policy": policy,
@@ -360,6 +383,8 @@ fn describe(
         "completion_s": seconds,
         "gap": gap.filter(|gap| gap.is_finite()),
         "proven": gap.map(|gap| gap == 0.0),
+        "cost": cost,
+        "goal": app.request.goal,
         "transfers": transfers,
         "gain": gain,
         "oldest_telemetry_s": basis.and_then(|basis| basis.oldest).map(Nanos::as_secs_f64),
@@ -454,7 +479,7 @@ fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<TimedApp, In
             ));
         }
     }
-    let transfer = |(from, to, bytes)| Transfer { from, to, bytes: Bytes(bytes) };
+    let transfer = |(from, to, bytes)| Transfer { from, to, bytes: Bytes(bytes), phase: 0 };
     let transfers = sends.into_iter().map(transfer).collect();
     if list.is_empty() {
         return invalid("expected at least one task".into());

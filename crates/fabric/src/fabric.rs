@@ -5,6 +5,7 @@
 //! links, pairs of a hose, shared links, devices) and found by arithmetic, except the pairs of a hose, which are found by
 //! binary search. Names are looked up by hashing.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -260,6 +261,15 @@ impl Fabric {
     /// The cost of a host with tasks, per hour.
     pub fn cost(&self, host: HostId) -> Cost {
         self.host_costs.get(host.index()).copied().unwrap_or_default()
+    }
+
+    /// The cost of these hosts together, each counted once.
+    pub fn cost_of(&self, hosts: &[HostId]) -> Cost {
+        if self.host_costs.is_empty() {
+            return Cost(0);
+        }
+        let distinct: BTreeSet<HostId> = hosts.iter().copied().collect();
+        Cost(distinct.into_iter().map(|host| self.cost(host).0).sum())
     }
 
     /// True if a host has a cost.

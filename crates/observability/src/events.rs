@@ -248,6 +248,7 @@ mod tests {
                 from: at as u32,
                 to: u32::MAX,
                 bytes: leeward_fabric::Bytes(u64::MAX),
+                phase: 0,
             };
             let spec = PlacementSpec::Tasks(TasksSpec {
                 name: "app".to_owned(),

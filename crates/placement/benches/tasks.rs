@@ -60,7 +60,10 @@ fn app(count: u32, degree: u32) -> AppRequest {
     }
     AppRequest {
         tasks: (0..u64::from(count)).map(task).collect(),
-        transfers: transfers.into_iter().map(|((from, to), bytes)| Transfer { from, to, bytes }).collect(),
+        transfers: transfers
+            .into_iter()
+            .map(|((from, to), bytes)| Transfer { from, to, bytes, phase: 0 })
+            .collect(),
         ..AppRequest::default()
     }
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, DomainId, Fabric, FaultDomainId, HostId, label_tag};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::Pool;
+use crate::{Apart, ApartGroup, LatencyBound, Pool};
 
 /// Longest list to search linearly, in any order.
 const MAX_LINEAR_SEARCH: usize = 64;
@@ -36,8 +35,10 @@ pub struct Constraints {
     pub labels: Vec<u64>,
     /// Level at which the tasks of the request are apart; `None` if they may share hosts and racks.
     pub apart: Option<Apart>,
-    /// Groups of tasks that stay apart from each other; at most [`MOST_GROUPED`] tasks in all.
+    /// Groups of tasks that stay apart from each other; at most [`MOST_GROUPED`](crate::MOST_GROUPED) tasks in all.
     pub apart_groups: Vec<ApartGroup>,
+    /// Bounds on round-trip times between tasks, sorted; at most [`MOST_BOUNDS`](crate::MOST_BOUNDS).
+    pub latency: Vec<LatencyBound>,
     /// Hosts with tasks from which the request stays apart; sorted by id if more than 64.
     pub occupied_hosts: Vec<HostId>,
     /// Racks with such tasks; sorted by id if more than 64.
@@ -46,47 +47,8 @@ pub struct Constraints {
     pub avoids_jobs: bool,
 }
 
-/// Most tasks in all groups of a request that stay apart; the checks of each host take time in proportion.
-pub const MOST_GROUPED: usize = 1_000;
-
-/// Tasks of a request of which no two share a host, or a rack.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct ApartGroup {
-    /// Positions of the tasks in the request, in ascending order.
-    pub tasks: Vec<u32>,
-    /// Level at which they are apart.
-    pub level: Apart,
-}
-
-impl ApartGroup {
-    /// True if the group has this task.
-    pub(crate) fn has(&self, task: u32) -> bool {
-        self.tasks.binary_search(&task).is_ok()
-    }
-}
-
 /// Accepted values of labels, by key.
 pub type LabelValues = BTreeMap<String, Vec<String>>;
-
-/// Level at which tasks are apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Apart {
-    /// No two tasks are on one host.
-    Host,
-    /// No two tasks are in one rack.
-    Rack,
-}
-
-impl Apart {
-    /// True if two hosts are in one place of this level.
-    pub(crate) fn is_same(self, fabric: &Fabric, one: HostId, other: HostId) -> bool {
-        match self {
-            Apart::Host => one == other,
-            Apart::Rack => fabric.rack_of(one) == fabric.rack_of(other),
-        }
-    }
-}
 
 impl Constraints {
     /// Constraints from names of hosts, racks, pods and tags.
@@ -173,18 +135,6 @@ impl Constraints {
         }
     }
 
-    /// True if two tasks of the request must not be on these two hosts.
-    pub(crate) fn are_too_close(
-        &self,
-        fabric: &Fabric,
-        (task, host): (u32, HostId),
-        (other, other_host): (u32, HostId),
-    ) -> bool {
-        let groups = self.apart_groups.iter().filter(|group| group.has(task) && group.has(other));
-        let levels = groups.map(|group| group.level).chain(self.apart);
-        { levels }.any(|level| level.is_same(fabric, host, other_host))
-    }
-
     /// True if a host has a device of the required type of storage.
     fn has_storage(&self, fabric: &Fabric, host: HostId) -> bool {
         fabric.devices(host).iter().any(|device| device.is_of(self.storage.as_deref()))
@@ -228,6 +178,8 @@ pub enum Constraint {
     Labels,
     /// The host or its rack has a task from which the request stays apart.
     Apart,
+    /// The round-trip time to a task of the request exceeds its bound, or is unknown.
+    Latency,
     /// The host has no device of the required type of storage.
     Storage,
     /// The host has a copy already.
@@ -255,6 +207,7 @@ impl Constraint {
             Constraint::Tags => "a required tag is missing",
             Constraint::Labels => "a required label is missing",
             Constraint::Apart => "a task from which it must stay apart is there",
+            Constraint::Latency => "its round-trip time to a task exceeds the bound or is unknown",
             Constraint::Storage => "it has no storage of the required type",
             Constraint::Used => "it holds a copy already",
             Constraint::FaultDomain => "it fails together with another copy",

@@ -217,11 +217,17 @@ pub enum Refusal {
         task: u32,
         /// True if no host could take the task even without the other tasks; if false, a placement may exist.
         alone: bool,
+        /// A task from which the hosts with room are too far for the bound on the round-trip time; `None` if no such bound
+        /// excludes a host.
+        far_from: Option<u32>,
         /// Number of hosts excluded by each constraint.
         by_constraint: Vec<(Constraint, u32)>,
     },
     /// No assignment fits all tasks together (proven).
-    NotTogether,
+    NotTogether {
+        /// Two tasks whose bound on the round-trip time the greedy policy did not meet; `None` if it failed otherwise.
+        far: Option<(u32, u32)>,
+    },
     /// No candidate is eligible.
     NoCandidate {
         /// Number of candidates excluded by each constraint.
@@ -232,18 +238,14 @@ pub enum Refusal {
 impl Refusal {
     /// The refusal as text, with the names of tasks instead of their positions.
     pub fn with_task_names(&self, names: &[impl AsRef<str>]) -> String {
-        match self {
-            Refusal::NoHost { task, .. } => {
-                let name = names[*task as usize].as_ref();
-                self.to_string().replacen(&format!("task {task} "), &format!("task {name} "), 1)
-            }
-            other => other.to_string(),
-        }
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut text, &|task| names[task as usize].as_ref().to_owned());
+        text
     }
-}
 
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    /// Writes the refusal, with a name for each task.
+    fn write(&self, f: &mut dyn std::fmt::Write, name: &dyn Fn(u32) -> String) -> std::fmt::Result {
         match self {
             Refusal::NoTelemetry { newest: None } => {
                 f.write_str("no telemetry: no candidate's load was ever reported")
@@ -276,21 +278,34 @@ impl std::fmt::Display for Refusal {
                 f.write_str("no candidate may take it")?;
                 write_counts(f, by_constraint)
             }
-            Refusal::NotTogether => f.write_str("no assignment fits all tasks together"),
-            Refusal::NoHost { task, alone, by_constraint } => {
+            Refusal::NotTogether { far: None } => f.write_str("no assignment fits all tasks together"),
+            Refusal::NotTogether { far: Some((one, other)) } => write!(
+                f,
+                "no assignment fits all tasks together and meets the bound on the round-trip time between {} and {}",
+                name(*one),
+                name(*other)
+            ),
+            Refusal::NoHost { task, alone, far_from, by_constraint } => {
                 match alone {
-                    true => write!(f, "task {task} fits nowhere")?,
-                    false => write!(f, "found no placement: task {task} has no host left")?,
+                    true => write!(f, "task {} fits nowhere", name(*task))?,
+                    false => write!(f, "found no placement: task {} has no host left", name(*task))?,
                 }
-                write_counts(f, by_constraint)
+                write_counts(f, by_constraint)?;
+                far_from.map_or(Ok(()), |peer| write!(f, "; too far from task {}", name(peer)))
             }
         }
     }
 }
 
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.write(f, &|task| task.to_string())
+    }
+}
+
 impl std::error::Error for Refusal {}
 
-fn write_counts(f: &mut std::fmt::Formatter<'_>, by_constraint: &[(Constraint, u32)]) -> std::fmt::Result {
+fn write_counts(f: &mut dyn std::fmt::Write, by_constraint: &[(Constraint, u32)]) -> std::fmt::Result {
     for (i, (constraint, count)) in by_constraint.iter().enumerate() {
         let hosts = if *count == 1 { "host" } else { "hosts" };
         let joint = if i == 0 { ":" } else { "," };

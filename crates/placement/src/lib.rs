@@ -22,10 +22,11 @@ mod policy;
 mod pool;
 mod reason;
 pub mod replicas;
+mod task_pairs;
 pub mod tasks;
 mod ties;
 
-pub use constraints::{Apart, ApartGroup, Constraint, Constraints, LabelValues};
+pub use constraints::{Constraint, Constraints, LabelValues};
 pub use decision::{
     Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
@@ -34,3 +35,4 @@ pub use path_load::PathLoad;
 pub use policy::{Context, Explain, Policy, Request};
 pub use pool::Pool;
 pub use reason::Reason;
+pub use task_pairs::{Apart, ApartGroup, LatencyBound, MOST_BOUNDS, MOST_GROUPED};

@@ -13,6 +13,7 @@ pub mod labels;
 mod migration;
 mod modes;
 mod period;
+mod remaining;
 pub mod schema;
 mod spec;
 
@@ -26,6 +27,7 @@ pub use self::ids::{ClusterVersion, DecisionId};
 pub use self::migration::{Migration, MigrationState};
 pub use self::modes::{Canary, CanaryBy, Mode, Modes, ModesState};
 pub use self::period::{Counts, DecisionCounts, HotTimes, LinkMean, MoveCounts, Period, PeriodLength};
+pub use self::remaining::RemainingTransfer;
 pub use self::spec::{
     Classes, PlacementSpec, Rate, ReplicasSpec, TaskSpec, TasksSpec, TransferSpec, WorkloadSpec,
 };

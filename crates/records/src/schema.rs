@@ -108,7 +108,14 @@ impl_schema!(
     })
 );
 impl_schema!(File<T>, T::schema_name(), false, input_schema::<T>());
-impl_schema!(AppForm, "AppForm".into(), false, without_fields(input_schema::<AppFile>(), &["matrix"]));
+impl_schema!(AppForm, "AppForm".into(), false, {
+    let mut schema = without_fields(input_schema::<AppFile>(), &["matrix"]);
+    let phase = schema.pointer_mut("/properties/phases/items/properties").and_then(Value::as_object_mut);
+    if let Some(fields) = phase {
+        fields.remove("matrix");
+    }
+    schema
+});
 impl_schema!(WorkloadForm, "WorkloadForm".into(), false, {
     let mut schema =
         without_fields(input_schema::<WorkloadFile>(), &["trace", "volume", "priority", "limits"]);
@@ -207,6 +214,7 @@ mod tests {
         assert!(has_file_fields(input_schema::<AppFile>()), "the schema of the file has them");
         let form = AppForm::json_schema(&mut SchemaGenerator::default());
         assert!(form.pointer("/properties/tasks").is_some() && form.pointer("/properties/matrix").is_none());
+        assert!(!has_file_fields(form));
         let form = WorkloadForm::json_schema(&mut SchemaGenerator::default());
         for field in ["trace", "volume", "priority", "limits"] {
             assert!(form.pointer(&format!("/properties/{field}")).is_none(), "{field}");

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
 pub use leeward_placement::replicas::ReplicasSpec;
-use leeward_placement::tasks::{App, AppRequest, Class, Task, Traffic, Transfer};
-use leeward_placement::{Apart, ApartGroup, Constraints, JobId, LabelValues};
+use leeward_placement::tasks::{App, AppRequest, Class, Goal, Task, Traffic, Transfer};
+use leeward_placement::{Apart, ApartGroup, Constraints, JobId, LabelValues, LatencyBound};
 use leeward_slo::online;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,7 @@ impl PlacementSpec {
                 exclude,
                 labels,
                 apart_from,
+                latency,
                 ..
             }) => {
                 let task = |task: &TaskSpec| 640 + task.name.len();
@@ -72,6 +73,7 @@ impl PlacementSpec {
                 name.len()
                     + tasks
                     + 96 * transfers.len()
+                    + 32 * latency.len()
                     + names(tags)
                     + names(exclude)
                     + apart
@@ -167,6 +169,14 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
+fn is_time(goal: &Goal) -> bool {
+    *goal == Goal::Time
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// Placement of an app's tasks.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TasksWish")]
@@ -190,6 +200,12 @@ pub struct TasksSpec {
     /// Groups of tasks that stay apart from each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apart_groups: Vec<ApartGroup>,
+    /// Bounds on round-trip times between tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyBound>,
+    /// Goal of the placement that comes first.
+    #[serde(default, skip_serializing_if = "is_time")]
+    pub goal: Goal,
     /// Level at which the tasks are apart from those of other jobs, by job.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub apart_from: BTreeMap<String, Apart>,
@@ -249,6 +265,15 @@ pub struct TransferSpec {
     pub to: u32,
     /// Size of the transfer.
     pub bytes: Bytes,
+    /// Phase of the app, from 0, in which it is made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub phase: u32,
+}
+
+impl From<&TransferSpec> for Transfer {
+    fn from(spec: &TransferSpec) -> Transfer {
+        Transfer { from: spec.from, to: spec.to, bytes: spec.bytes, phase: spec.phase }
+    }
 }
 
 impl From<[Traffic; Class::COUNT]> for Classes {
@@ -284,6 +309,7 @@ impl TasksSpec {
             from: transfer.from,
             to: transfer.to,
             bytes: transfer.bytes,
+            phase: transfer.phase,
         };
         TasksSpec {
             name: app.name.clone(),
@@ -292,6 +318,8 @@ impl TasksSpec {
             transfers: app.request.transfers.iter().map(transfer).collect(),
             tags,
             apart_groups: app.request.constraints.apart_groups.clone(),
+            latency: app.request.constraints.latency.clone(),
+            goal: app.request.goal,
             ..TasksSpec::default()
         }
     }
@@ -315,7 +343,6 @@ impl TasksSpec {
             ingress: spec.ingress.into(),
             tolerant: spec.tolerant,
         };
-        let transfer = |spec: &TransferSpec| Transfer { from: spec.from, to: spec.to, bytes: spec.bytes };
         let tags = self.tags.iter().filter_map(|tag| fabric.tag_mask(tag)).fold(0, |all, tag| all | tag);
         let excluded_hosts = self.exclude.iter().filter_map(|name| fabric.host(name)).collect();
         let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());
@@ -327,6 +354,7 @@ impl TasksSpec {
             excluded_domains,
             apart,
             apart_groups: self.apart_groups.clone(),
+            latency: self.latency.clone(),
             avoids_jobs,
             ..Constraints::default()
         };
@@ -340,8 +368,9 @@ impl TasksSpec {
             id: id.0,
             job,
             tasks: self.tasks.iter().map(task).collect(),
-            transfers: self.transfers.iter().map(transfer).collect(),
+            transfers: self.transfers.iter().map(Transfer::from).collect(),
             constraints,
+            goal: self.goal,
         }
     }
 }

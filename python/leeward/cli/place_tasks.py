@@ -135,6 +135,7 @@ def tasks(
             print_table(("TASK", "HOST"), "<<", rows)
         if not decision["refused"]:
             _print_completion(decision)
+            _print_cost(decision)
         if explain:
             _print_transfers(decision)
             print_reasons(decision["why"])
@@ -186,9 +187,9 @@ def _print_completion(decision: dict[str, Any]) -> None:
         return
     end_s = decision["completion_s"]
     text = "never end: a link carries nothing" if end_s is None else f"end after {time_text(end_s)}"
-    if decision["proven"]:
+    if decision["proven"] and decision["goal"] == "time":
         text += ", and no placement has a shorter forecast"
-    elif decision["gap"] is not None:
+    elif decision["gap"]:
         text += f"; at most {percent_text(decision['gap'])} less is possible"
     print_text(f"\ntransfers {text}")
     gain = decision["gain"]
@@ -202,15 +203,27 @@ def _print_completion(decision: dict[str, Any]) -> None:
         print_note(f"hint: {random}; to measure the network takes longer than this saves, {survey}")
 
 
+def _print_cost(decision: dict[str, Any]) -> None:
+    if decision["cost"] is None:
+        return
+    text = f"hosts cost {decision['cost']:.6g} per hour"
+    if decision["proven"]:
+        fastest = "" if decision["goal"] == "cost" else " with this forecast"
+        text += f", and no placement{fastest} costs less"
+    print_text(text)
+
+
 def _print_transfers(decision: dict[str, Any]) -> None:
     if not decision["transfers"]:
         return
+    has_phases = any(one["phase"] for one in decision["transfers"])
     print()
     print_table(
-        ("FROM", "TO", "BYTES", "LIMITED BY", "ENDS AFTER"),
-        "<<><>",
+        ((*(("PHASE",) if has_phases else ()), "FROM", "TO", "BYTES", "LIMITED BY", "ENDS AFTER")),
+        ">" * has_phases + "<<><>",
         [
             (
+                *((str(one["phase"]),) if has_phases else ()),
                 f"{one['from']} ({one['from_host']})",
                 f"{one['to']} ({one['to_host']})",
                 bytes_text(one["bytes"], None),

@@ -148,7 +148,8 @@ def _replicas(state: State, body: Mapping[str, Any], policy: str, seed: int) -> 
 
 
 def _tasks(state: State, body: Mapping[str, Any], policy: str, seed: int) -> Choice | str:
-    if "matrix" in body["app"]:
+    phases = body["app"].get("phases") or []
+    if "matrix" in body["app"] or any("matrix" in phase for phase in phases):
         raise InputError.about("app.matrix", "files cannot be named here; give `transfers`")
     with _file(json.dumps(body["app"], allow_nan=False)) as path:
         placed = placement.place_tasks(

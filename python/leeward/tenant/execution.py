@@ -32,6 +32,7 @@ class Execution:
         where: Mapping[str, str],
         *,
         state_bytes: int = 0,
+        waits_between_phases: bool = False,
         clock: Callable[[], float] = time.monotonic,
         on_output: Callable[[str, str], object] | None = None,
     ) -> None:
@@ -43,6 +44,8 @@ class Execution:
                 transfers say what these send, and the run itself sends nothing.
             where: Host of each task.
             state_bytes: Bytes that a task takes along when it moves.
+            waits_between_phases: True if the run pauses when a phase has ended and another one follows,
+                until `resume`.
             clock: Time in seconds.
             on_output: Called with a task and each line that its command prints.
 
@@ -64,14 +67,19 @@ class Execution:
         self._running: dict[int, str] = {}
         """Tasks whose commands run, by the number of the command."""
         self._state_bytes = state_bytes
+        self._waits = waits_between_phases
+        self._phase: int | None = None
+        self.between_phases = False
+        """True if a phase has ended, and the run waits before the next one."""
         self.transfers = Transfers([] if self._commands else app["transfers"], where)
         self.moves: list[Move] = []
         self.ended_s: float | None = None
         """Wall-clock time from the begin to the end of the last transfer or command, in seconds."""
 
     def begin(self) -> None:
-        """Starts all transfers, or all commands."""
+        """Starts all transfers of the first phase, or all commands."""
         self._start = self._clock()
+        self._phase = self.transfers.phase
         where, hosts = self.transfers.where, self._fleet.hosts
         peers = ",".join(f"{task}={hosts[host].address}" for task, host in where.items())
         for task, line in self._commands.items():
@@ -138,7 +146,8 @@ class Execution:
 
     def resume(self) -> None:
         """Sends what is left, from and to the hosts of the tasks now, or when their state has arrived."""
-        self._paused = False
+        self._paused = self.between_phases = False
+        self._phase = self.transfers.phase
         self._continue()
 
     def move(self, task: str, target: str) -> Move:
@@ -159,14 +168,19 @@ class Execution:
         move.ended_s = self.now_s()
 
     def _continue(self) -> None:
-        """Begins a piece of each transfer that waits for nothing."""
+        """Begins a piece of each transfer of the current phase that waits for nothing."""
         if self._paused:
+            return
+        phase = self.transfers.phase
+        if self._waits and phase is not None and phase != self._phase:
+            self._paused = self.between_phases = True
             return
         moving = {move.task for move in self._copies.values()}
         for transfer in self.transfers.all:
             if (
                 transfer.piece is None
                 and not transfer.ended
+                and transfer.phase == phase
                 and not {transfer.source, transfer.target} & moving
             ):
                 self._send(transfer)

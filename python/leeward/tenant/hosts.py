@@ -1,6 +1,6 @@
 """Hosts of a tenant: the address at which they reach each other, and how to start a program on them.
 
-A hosts file is YAML. `run`, `leeward`, `cpus` and `memory` at its top are defaults for all hosts:
+A hosts file is YAML. `run`, `leeward`, `cpus`, `memory` and `cost` at its top are defaults for all hosts:
 
     run: ssh -o BatchMode=yes {address}
     cpus: 4
@@ -24,7 +24,7 @@ from leeward.probe import parse_hosts
 RUN = "ssh -o BatchMode=yes {address}"
 LEEWARD = "leeward"
 PROBE_PORT = 7601
-_FIELDS = {"name", "address", "run", "leeward", "cpus", "memory"}
+_FIELDS = {"name", "address", "run", "leeward", "cpus", "memory", "cost"}
 _DEFAULTS = _FIELDS - {"name", "address"}
 
 
@@ -43,6 +43,8 @@ class Host:
     """The leeward command there."""
     cpus: str | None = None
     memory: str | None = None
+    cost: str | None = None
+    """Cost while it has tasks, per hour."""
 
     @property
     def probe(self) -> str:
@@ -148,8 +150,9 @@ def _host(file: str, name: str, address: str, settings: Mapping[str, Any]) -> Ho
         except ValueError as error:
             raise InputError(file, None, None, field, f"`{text}`: {error}") from None
     run, leeward = words
-    cpus, memory = (None if settings.get(key) is None else str(settings[key]) for key in ("cpus", "memory"))
-    return Host(name, bare, int(port or PROBE_PORT), run, leeward, cpus, memory)
+    values = (settings.get(key) for key in ("cpus", "memory", "cost"))
+    cpus, memory, cost = (None if value is None else str(value) for value in values)
+    return Host(name, bare, int(port or PROBE_PORT), run, leeward, cpus, memory, cost)
 
 
 def _check_fields(file: str, place: str | None, content: Mapping[str, Any], known: set[str]) -> None:

@@ -34,6 +34,8 @@ class Survey:
 def assumed(hosts: Sequence[Host], nic: str = NIC) -> dict[str, Any]:
     """A network in which every host sends at the same rate and nothing else limits: a hose.
 
+    Its round-trip times are zero, so that bounds on them are judged by measured ones only.
+
     Raises:
         InputError: The rate is invalid.
     """
@@ -44,6 +46,7 @@ def assumed(hosts: Sequence[Host], nic: str = NIC) -> dict[str, Any]:
         "name": "assumed",
         "shape": "hose",
         "nic": nic,
+        "rtt": {"network": "0s"},
         "hosts": [{"name": host.name} for host in hosts],
     }
     return with_resources(content, hosts)
@@ -64,7 +67,7 @@ def varied(hosts: Sequence[Host], nic: str = NIC) -> dict[str, Any]:
 
 
 def with_resources(content: Mapping[str, Any], hosts: Sequence[Host]) -> dict[str, Any]:
-    """The fields of a cluster file, with the processors and memory of the tenant's hosts.
+    """The fields of a cluster file, with the processors, memory and cost of the tenant's hosts.
 
     Raises:
         InputError: The cluster lacks a host.
@@ -84,7 +87,9 @@ def with_resources(content: Mapping[str, Any], hosts: Sequence[Host]) -> dict[st
             known.add(entry["name"])
             host = by_name.get(entry["name"])
             # A task can start only on hosts of the tenant.
-            own = {"cpus": host.cpus, "memory": host.memory} if host else {"cpus": 0, "memory": "0B"}
+            own = {"cpus": 0, "memory": "0B"}
+            if host:
+                own = {"cpus": host.cpus, "memory": host.memory, "cost": host.cost}
             result.append({**entry, **{key: value for key, value in own.items() if value is not None}})
         return result
 

@@ -1,7 +1,7 @@
 """Profiles an app of commands (Choreo, section 2.1): runs it once, and counts what its tasks send each other.
 
-Agents on the hosts or switches of the network send sFlow datagrams to this machine. Each task needs a host
-of its own, because datagrams have addresses of hosts.
+Either each host captures what it sends to the others; or agents on the hosts or switches of the network send
+sFlow datagrams to this machine. Each task needs a host of its own, because packets have addresses of hosts.
 """
 
 import socket
@@ -9,7 +9,7 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,19 +24,26 @@ _SFLOW_PORT = 6343
 _RAW_IP = 101
 """Link type of a capture whose packets begin with the IP header."""
 _TICK_S = 0.2
+_LATE_S = 1.5
+"""Time after which tcpdump has read every packet that was sent."""
+_READ_S = 300.0
+"""Time in which a host must read its capture."""
 Datagram = tuple[float, str, bytes]
 """Time of arrival in seconds since 1970, address of the sender, payload."""
 
 
-def read_source(text: str) -> int:
-    """The port of `sflow:PORT`.
+def read_source(text: str) -> int | None:
+    """The port of `sflow:PORT`; None for `capture`.
 
     Raises:
         InputError: The text has another form.
     """
+    if text == "capture":
+        return None
     kind, _, port = text.partition(":")
     if kind != "sflow" or not port.isdecimal() or not 0 < int(port) <= MOST_PORT:
-        raise InputError.about("profile", f"`{text}`: expected sflow:PORT, such as sflow:6343")
+        message = f"`{text}`: expected capture, or sflow:PORT, such as sflow:6343"
+        raise InputError.about("profile", message)
     return int(port)
 
 
@@ -44,29 +51,75 @@ def profile(
     fleet: Fleet,
     app: Mapping[str, Any],
     where: Mapping[str, str],
-    port: int,
+    port: int | None,
     most_s: float,
+    note: Callable[[str], object],
 ) -> list[list[float]]:
     """Runs an app of commands until its end, but at most for a time, and returns its traffic matrix.
 
     Commands that still run end with the fleet.
 
+    Args:
+        fleet: Helpers of the hosts.
+        app: Tasks with their commands, as `leeward._native.app_file` returns them.
+        where: Host of each task.
+        port: Port for sFlow datagrams; None to capture on the hosts.
+        most_s: Longest time of the run.
+        note: Called with a text for each host whose capture is not complete.
+
     Raises:
-        InputError: Two tasks share a host, the port is in use, or no traffic between the hosts was reported.
+        InputError: Two tasks share a host, the port is in use, or no traffic between the hosts was seen.
+        HostError: A host cannot capture.
     """
     if len(set(where.values())) < len(where):
         message = f"{len(where)} tasks on {len(set(where.values()))} hosts: expected a host for each task"
         raise InputError.about("profile", message)
+    if port is None:
+        return _captured(fleet, app, where, most_s, note)
     with _datagrams(port) as datagrams:
-        execution = Execution(fleet, app, where)
-        execution.begin()
-        while execution.ended_s is None and execution.now_s() < most_s:
-            event = fleet.event(min(_TICK_S, most_s - execution.now_s()))
-            if event is not None:
-                execution.handle(event)
+        _run(fleet, app, where, most_s)
         # Agents report some time after the last packet.
         time.sleep(_TICK_S)
     return matrix_of(datagrams, list(where), where, fleet.hosts)
+
+
+def _run(fleet: Fleet, app: Mapping[str, Any], where: Mapping[str, str], most_s: float) -> None:
+    execution = Execution(fleet, app, where)
+    execution.begin()
+    while execution.ended_s is None and execution.now_s() < most_s:
+        event = fleet.event(min(_TICK_S, most_s - execution.now_s()))
+        if event is not None:
+            execution.handle(event)
+
+
+def _captured(
+    fleet: Fleet,
+    app: Mapping[str, Any],
+    where: Mapping[str, str],
+    most_s: float,
+    note: Callable[[str], object],
+) -> list[list[float]]:
+    """Bytes from each task to each, from captures on their hosts."""
+    addresses = {name: fleet.hosts[name].address for name in where.values()}
+    for name, own in addresses.items():
+        others = [address for address in addresses.values() if address != own]
+        fleet.order(name, "capture", own=own, others=others)
+    fleet.answers("capturing", list(addresses))
+    _run(fleet, app, where, most_s)
+    time.sleep(_LATE_S)
+    for name in addresses:
+        fleet.order(name, "captured")
+    tasks = list(where)
+    at = {addresses[where[task]]: number for number, task in enumerate(tasks)}
+    result = [[0.0] * len(tasks) for _ in tasks]
+    for event in fleet.answers("captured", list(addresses), _READ_S):
+        if event["lost"]:
+            note(f"host {event['host']}: the kernel lost {event['lost']} packets of the capture")
+        for address, count in event["bytes"].items():
+            result[at[addresses[event["host"]]]][at[address]] = float(count)
+    if not any(map(any, result)):
+        raise InputError.about("profile", "no traffic between the hosts in the captures")
+    return result
 
 
 @contextmanager

@@ -55,15 +55,17 @@ def run(
         hosts: Hosts of the tenant, at least two, from `listed`, `read_hosts` or `lab_hosts`.
         policies: Policies for tasks, with settings after colons.
         cluster: A cluster file with all hosts, or its fields, instead of a measurement.
-        profile: `sflow:PORT` to run an app of commands once before, and to place it by the bytes that sFlow
-            datagrams to this port of this machine report, instead of by the transfers of the file.
+        profile: How to profile an app of commands, which runs once before, to place it by what its tasks send
+            instead of by the transfers of the file: `capture` on the hosts with tcpdump, which needs root
+            there; or `sflow:PORT`, by sFlow datagrams to this port of this machine.
         profile_for: Longest time of that run.
         measure: One of `MEASURE`.
         nic: Rate of the hosts that is assumed before the network is measured.
         shape: Shape of the measured network: `hose`, whose hosts have a limit for all their paths together,
             or `pipe`. With `bottlenecks`, the search chooses.
         bottlenecks: True to search for shared bottlenecks too, which takes minutes.
-        again: Time between looks at the placement while the app runs; by default it is not looked at again.
+        again: Time between looks at the placement while the app runs, besides those between its phases; by
+            default it is not looked at again.
         state: Size of the state that a task takes along when it moves.
         secret: Secret of listeners that run on the hosts already; by default the helpers listen themselves.
         port: Port for data on each host; 0 selects a free port.
@@ -74,7 +76,7 @@ def run(
     Returns:
         `app`; `matrix`, the profiled bytes from each task to each, or None; `network`, with `measured`,
         `why`, `kind`, `seconds`, `bytes` and `gain`; and `runs`, for each policy its `policy`, `forecast_s`,
-        `wall_s`, `tasks`, `transfers`, `looks` and `moves`.
+        `cost`, `wall_s`, `tasks`, `transfers`, `looks` and `moves`.
 
     Raises:
         InputError: An argument or a file is invalid, or a task fits on no host.
@@ -98,7 +100,7 @@ def run(
         matrix = _profile(app, content, hosts, profile, read_seconds("profile_for", profile_for), port, step)
     known = None if cluster is None else network.with_resources(_cluster_fields(cluster), hosts)
     judged = _judge(app, matrix, hosts, nic, chosen[0], seed)
-    why = _why_unmeasured(measure, known, judged)
+    why = _why_unmeasured(measure, known, judged, content["bounded"])
     # Every policy must fit before any host works.
     for policy in chosen:
         _place(app, matrix, known or network.assumed(hosts, nic), policy, seed)
@@ -116,7 +118,14 @@ def run(
             decision = _place(app, matrix, believed, policy, seed)
             where = {task["task"]: task["host"] for task in decision["tasks"]}
             step(f"running under {policy}")
-            execution = Execution(fleet, content, where, state_bytes=state_bytes, on_output=on_output)
+            execution = Execution(
+                fleet,
+                content,
+                where,
+                state_bytes=state_bytes,
+                waits_between_phases=every_s is not None,
+                on_output=on_output,
+            )
             watch = None
             if every_s is not None:
                 watch = Watch(
@@ -162,7 +171,7 @@ def _profile(
     where = {task["task"]: task["host"] for task in decision["tasks"]}
     step(f"profiling the app, at most {most_s:g} s")
     with Fleet(hosts, port=port) as fleet:
-        return profile_app(fleet, content, where, sflow_port, most_s)
+        return profile_app(fleet, content, where, sflow_port, most_s, step)
 
 
 class _Surveyor:
@@ -189,12 +198,12 @@ class _Surveyor:
 
 def _judge_of(
     app: str | PathLike[str], content: Mapping[str, Any], policy: str, state: str, seed: int
-) -> Callable[[dict[str, Any], Transfers], Reevaluation]:
+) -> Callable[[dict[str, Any], Transfers, bool], Reevaluation]:
     """Re-evaluates what is left of an app under a policy."""
     tasks = [task["task"] for task in content["tasks"]]
 
-    def judge(cluster: dict[str, Any], transfers: Transfers) -> Reevaluation:
-        rest = transfers.matrix(tasks)
+    def judge(cluster: dict[str, Any], transfers: Transfers, of_phase: bool) -> Reevaluation:
+        rest = transfers.matrices(tasks, of_phase=of_phase)
         where = transfers.where
         return reevaluate(app, cluster, where, remaining=rest, move_cost=state, policy=policy, seed=seed)
 
@@ -233,13 +242,22 @@ def _judge(
     return gain and {**gain, "completion_s": decision["completion_s"]}
 
 
-def _why_unmeasured(measure: str, known: Mapping[str, Any] | None, gain: dict[str, Any] | None) -> str | None:
-    """Reason not to measure the network; None to measure it."""
+def _why_unmeasured(
+    measure: str, known: Mapping[str, Any] | None, gain: dict[str, Any] | None, is_bounded: bool
+) -> str | None:
+    """Reason not to measure the network; None to measure it.
+
+    Raises:
+        InputError: The app has bounds on round-trip times, and they are not to be measured.
+    """
     if known is not None:
         return "the cluster file has its rates"
+    if measure == "never" and is_bounded:
+        message = "`never`: bounds on round-trip times need a measurement, or a cluster file with these times"
+        raise InputError.about("measure", message)
     if measure == "never":
         return "not to be measured"
-    if measure == "always":
+    if measure == "always" or is_bounded:
         return None
     if gain is None:
         return "the app has no transfers"
@@ -269,10 +287,11 @@ def _seen_s(look: dict[str, Any], ended_s: float | None) -> float | None:
 def _result(
     policy: str, decision: dict[str, Any], execution: Execution, looks: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    forecast = {(one["from"], one["to"]): one["seconds"] for one in decision["transfers"]}
+    forecast = {(one["phase"], one["from"], one["to"]): one["seconds"] for one in decision["transfers"]}
     return {
         "policy": policy,
         "forecast_s": decision["completion_s"],
+        "cost": decision["cost"],
         "wall_s": execution.ended_s,
         "tasks": [{"task": task, "host": host} for task, host in execution.transfers.where.items()],
         "transfers": [
@@ -280,9 +299,10 @@ def _result(
                 "from": one.source,
                 "to": one.target,
                 "bytes": one.size,
+                "phase": one.phase,
                 "from_host": one.hosts[0][0],
                 "to_host": one.hosts[0][1],
-                "forecast_s": forecast.get((one.source, one.target)),
+                "forecast_s": forecast.get((one.phase, one.source, one.target)),
                 "ended_s": one.ended_s,
                 "rate_bps": one.rate_bps(),
                 "pieces": one.pieces,

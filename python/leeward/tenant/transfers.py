@@ -28,6 +28,8 @@ class Transfer:
     source: str
     target: str
     size: int
+    phase: int = 0
+    """Phase of the app: its transfers begin when all of earlier phases have ended."""
     arrived: int = 0
     """Bytes of the pieces that ended."""
     began_s: float | None = None
@@ -58,8 +60,8 @@ class Transfers:
     """All transfers of an app, and the hosts of its tasks."""
 
     def __init__(self, transfers: Iterable[Mapping[str, Any]], where: Mapping[str, str]) -> None:
-        """Takes transfers with `from`, `to` and `bytes`, and the host of each task."""
-        self.all = [Transfer(one["from"], one["to"], one["bytes"]) for one in transfers]
+        """Takes transfers with `from`, `to`, `bytes` and `phase`, and the host of each task."""
+        self.all = [Transfer(one["from"], one["to"], one["bytes"], one.get("phase", 0)) for one in transfers]
         self.where = dict(where)
         self._at: dict[int, Transfer] = {}
 
@@ -67,6 +69,11 @@ class Transfers:
     def ended(self) -> bool:
         """True if all transfers have ended."""
         return all(transfer.ended for transfer in self.all)
+
+    @property
+    def phase(self) -> int | None:
+        """The earliest phase with a transfer that has not ended; None if all have ended."""
+        return min((transfer.phase for transfer in self.all if not transfer.ended), default=None)
 
     def of(self, task: str) -> list[Transfer]:
         """Transfers from or to a task that have not ended."""
@@ -122,10 +129,13 @@ class Transfers:
                 result[piece.source] = result.get(piece.source, 0) + 1
         return result
 
-    def matrix(self, tasks: list[str]) -> list[list[float]]:
-        """Bytes that are left, from each task to each."""
+    def matrices(self, tasks: list[str], *, of_phase: bool = False) -> list[list[list[float]]]:
+        """Bytes that are left, from each task to each, in each phase; `of_phase`: in the current one only."""
         at = {task: number for number, task in enumerate(tasks)}
-        rows = [[0.0] * len(tasks) for _ in tasks]
+        phases = range(max((transfer.phase for transfer in self.all), default=0) + 1)
+        result = [[[0.0] * len(tasks) for _ in tasks] for _ in phases]
         for transfer in self.all:
-            rows[at[transfer.source]][at[transfer.target]] += float(transfer.left)
-        return rows
+            if not of_phase or transfer.phase == self.phase:
+                row = result[transfer.phase][at[transfer.source]]
+                row[at[transfer.target]] += float(transfer.left)
+        return result

@@ -4,6 +4,9 @@ To measure the network costs time, because the app's transfers pause for it: oth
 what the app leaves. So the progress of the transfers decides first. If they will end about when the forecast
 says, the network has not changed. If not, the time beyond the forecast is the most that a measurement can
 save, and it is measured only if that is more than the measurement takes.
+
+When a phase of the app has ended, nothing is sent, so the placement of the next phases is re-evaluated at
+once, on the network as last measured (section 7.2).
 """
 
 import math
@@ -16,8 +19,8 @@ from leeward.tenant.fleet import Event, Fleet
 from leeward.tenant.network import Survey
 from leeward.tenant.transfers import Transfers
 
-Judge = Callable[[dict[str, Any], Transfers], Reevaluation]
-"""Re-evaluates the placement of what is left on a network."""
+Judge = Callable[[dict[str, Any], Transfers, bool], Reevaluation]
+"""Re-evaluates the placement of what is left on a network: of all phases, or (True) of the current one."""
 
 
 def worth_measuring(observed_s: float, forecast_s: float | None, survey_s: float) -> tuple[bool, str]:
@@ -77,8 +80,9 @@ class Watch:
         self._last_left = [transfer.left for transfer in execution.transfers.all]
         self._pausing = False
         self.looks: list[dict[str, Any]] = []
-        """Each look: `t_s`, `observed_s`, `forecast_s`, `measured`, `reason`; after a measurement also
-        `seconds`, `bytes`, `before_s`, `after_s`, `gain_s` and `moves`."""
+        """Each look: `t_s`, `observed_s` and `forecast_s` (of the current phase), `measured`, `reason`; after
+        a measurement also `seconds`, `bytes`, and after a re-evaluation `resumed_s`, `before_s`, `after_s`,
+        `gain_s`, `because` and `moves`."""
 
     def note(self, event: Event) -> None:
         """Takes an event that the run has handled."""
@@ -92,7 +96,9 @@ class Watch:
         execution = self._execution
         if execution.ended_s is not None:
             return
-        if self._pausing:
+        if execution.between_phases:
+            self._begin_phase()
+        elif self._pausing:
             if execution.quiet:
                 self._pausing = False
                 self._reevaluate()
@@ -103,7 +109,7 @@ class Watch:
 
     def _look(self) -> None:
         transfers, now_s = self._execution.transfers, self._execution.now_s()
-        forecast_s = self._judge(self._believed, transfers).before_s
+        forecast_s = self._judge(self._believed, transfers, True).before_s
         observed_s = self._observed_s(now_s)
         measure, reason = worth_measuring(observed_s, forecast_s, self._survey_s)
         self.looks.append(
@@ -121,7 +127,7 @@ class Watch:
             self._execution.pause()
 
     def _observed_s(self, now_s: float) -> float:
-        """Time until the last transfer ends at the rates since the last look."""
+        """Time until the last transfer of the phase ends at the rates since the last look."""
         transfers = self._execution.transfers.all
         left = [transfer.left for transfer in transfers]
         since_s = now_s - self._last_s
@@ -129,18 +135,38 @@ class Watch:
         times = [
             rest * since_s / count if count > 0 else math.inf
             for rest, count, transfer in zip(left, arrived, transfers, strict=True)
-            if not transfer.ended
+            if not transfer.ended and transfer.phase == self._execution.transfers.phase
         ]
         self._last_s, self._last_left = now_s, left
         return max(times, default=0.0)
 
     def _reevaluate(self) -> None:
-        execution = self._execution
-        if execution.transfers.ended:
+        """Measures, and moves tasks if that is worth it; then the run continues."""
+        if self._execution.transfers.ended:
             return
         survey = self._measure()
         self._believed, self._survey_s = survey.cluster, survey.seconds
-        answer = self._judge(self._believed, execution.transfers)
+        self.looks[-1] |= {"seconds": survey.seconds, "bytes": survey.sent_bytes}
+        self._move()
+
+    def _begin_phase(self) -> None:
+        """Moves tasks before a phase begins, if that is worth it."""
+        execution = self._execution
+        self._pausing = False
+        self.looks.append(
+            {
+                "t_s": execution.now_s(),
+                "observed_s": None,
+                "forecast_s": self._judge(self._believed, execution.transfers, True).before_s,
+                "measured": False,
+                "reason": f"phase {execution.transfers.phase} begins",
+            }
+        )
+        self._move()
+
+    def _move(self) -> None:
+        execution = self._execution
+        answer = self._judge(self._believed, execution.transfers, False)
         for move in answer.moves:
             execution.move(move["task"], move["to"])
         execution.resume()
@@ -148,8 +174,6 @@ class Watch:
         self._last_left = [transfer.left for transfer in execution.transfers.all]
         self._due_s = self._last_s + self._every_s
         self.looks[-1] |= {
-            "seconds": survey.seconds,
-            "bytes": survey.sent_bytes,
             "resumed_s": self._last_s,
             "before_s": answer.before_s,
             "after_s": answer.after_s,

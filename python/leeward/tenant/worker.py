@@ -3,7 +3,7 @@
 Orders come on stdin and events go to stdout, each a JSON object on a line. The coordinator starts the helper
 through `ssh` or `ip netns exec`; both end stdin when the coordinator ends, also by `kill -9`, and the helper
 then ends with everything that it started. Other hosts reach one port, for data, and only with the token of
-this run. Besides measurements, it needs the standard library only.
+this run. Besides measurements and captures, it needs the standard library only.
 
     {"do": "begin", "address": "10.0.0.2", "port": 7602, "token": ...}   {"event": "ready", "port": 7602}
     {"do": "send", "id": 7, "to": ["10.0.1.2", 7602], "bytes": 1000}     {"event": "sent", "id": 7, ...}
@@ -11,6 +11,8 @@ this run. Besides measurements, it needs the standard library only.
     {"do": "progress"}                                                   {"event": "progress", ...}
     {"do": "count"}                                                      {"event": "counted", "bytes": 1000}
     {"do": "command", "id": 8, "line": "sort x", "environment": {}}      {"event": "output" | "exited", ...}
+    {"do": "capture", "own": "10.0.0.2", "others": ["10.0.1.2"]}         {"event": "capturing"}
+    {"do": "captured"}                                                   {"event": "captured", ...}
     {"do": "listen", "address": "10.0.0.2:7601", "secret": ...}          {"event": "listening"}
     {"do": "mesh", "arguments": {"hosts": [...]}}                        {"event": "measured", ...}
 """
@@ -25,6 +27,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
+
+from leeward.tenant.capture import Capture, CaptureError
 
 CHUNK = 256 * 1024
 """Bytes that a sender passes to the kernel at once."""
@@ -51,6 +55,7 @@ class Worker:
         self._received: dict[int, int] = {}
         """Bytes so far of each transfer that this host receives, by its number."""
         self._commands: dict[int, subprocess.Popen[str]] = {}
+        self._capture: Capture | None = None
 
     def serve(self, orders: Iterable[str]) -> None:
         """Carries out orders until they end; then ends all commands."""
@@ -61,6 +66,8 @@ class Worker:
             "progress": lambda _: self._tell("progress", bytes=dict(self._received)),
             "count": lambda _: self._tell("counted", bytes=_sent_bytes()),
             "command": self._start_command,
+            "capture": self._start_capture,
+            "captured": self._stop_capture,
             "listen": lambda order: self._start(self._listen, order),
             "mesh": lambda order: self._start(self._mesh, order),
         }
@@ -71,6 +78,8 @@ class Worker:
         finally:
             for process in list(self._commands.values()):
                 _kill_group(process)
+            if self._capture:
+                self._capture.close()
 
     def _tell(self, event: str, **fields: Any) -> None:
         line = json.dumps({"event": event, **fields})
@@ -183,6 +192,25 @@ class Worker:
     def _pass_output(self, number: int, process: subprocess.Popen[str]) -> None:
         for line in process.stdout or ():
             self._tell("output", id=number, line=line.rstrip("\n"))
+
+    def _start_capture(self, order: dict[str, Any]) -> None:
+        try:
+            self._capture = Capture(order["own"], order["others"])
+        except CaptureError as error:
+            self._tell("refused", why=f"no capture: {error}")
+            return
+        self._tell("capturing")
+
+    def _stop_capture(self, _: dict[str, Any]) -> None:
+        capture, self._capture = self._capture, None
+        if capture is None:
+            return
+        try:
+            sent, lost = capture.stop()
+        except CaptureError as error:
+            self._tell("refused", why=f"no capture: {error}")
+            return
+        self._tell("captured", bytes=sent, lost=lost)
 
     def _listen(self, order: dict[str, Any]) -> None:
         from leeward import _native

@@ -3,6 +3,7 @@
 use axum::extract::{Path, Query, State};
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::Worth;
+use leeward_records::RemainingTransfer;
 use leeward_service::{Reevaluate, ReevaluateDryRun};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,18 +35,6 @@ fn tenth() -> f64 {
     0.1
 }
 
-/// A transfer that is left.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RemainingTransfer {
-    /// Name of the sending task, with its number if the task has a count.
-    from: String,
-    /// Name of the receiving task.
-    to: String,
-    /// Bytes that are left.
-    bytes: Bytes,
-}
-
 pub async fn reevaluate(
     State(app): SharedState,
     Params(Path(id)): NamePath,
@@ -55,8 +44,6 @@ pub async fn reevaluate(
     if !(0.0..=1.0).contains(&margin) {
         return Err(Problem::field("margin", "expected a share from 0 to 1".to_owned()));
     }
-    let transfer = |RemainingTransfer { from, to, bytes }| (from, to, bytes);
-    let remaining = remaining.map(|transfers| transfers.into_iter().map(transfer).collect());
     let question = Reevaluate { id: number(&id)?, remaining, worth: Worth { pause, state, margin } };
     let result = match query.dry_run {
         true => app.call(|_| Ok(ReevaluateDryRun(question.clone()))).await?,

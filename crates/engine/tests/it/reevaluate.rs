@@ -24,7 +24,7 @@ fn engine(policy: &str) -> Engine {
 }
 
 fn app(id: u64, transfers: &[(u32, u32, u64)]) -> AppRequest {
-    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
+    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000), phase: 0 };
     let tasks = vec![Task { cpus: Cpus(1000), ..Task::default() }; 3];
     AppRequest {
         id,

@@ -154,7 +154,7 @@ proptest! {
         apps in app_policies(),
     ) {
         let cluster = cluster();
-        let transfer = |to| Transfer { from: 0, to, bytes: Bytes(bytes) };
+        let transfer = |to| Transfer { from: 0, to, bytes: Bytes(bytes), phase: 0 };
         let request = AppRequest {
             id: 3, job: JobId(9), tasks: vec![task(50_000_000, 20_000_000); tasks],
             transfers: (1..tasks as u32).map(transfer).collect(), ..AppRequest::default()

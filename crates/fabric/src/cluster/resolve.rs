@@ -20,6 +20,8 @@ const MAX_PIPE_HOSTS: u64 = 4_096;
 const MAX_HOST_DEVICES: usize = 1_000;
 /// Largest number of devices of a cluster. The ids of devices and links together easily fit 32 bits.
 const MAX_DEVICES: u64 = 100_000_000;
+/// Largest cost of a host per hour.
+const MAX_COST: Cost = Cost(1_000_000 * 1_000_000);
 /// Names of the links of a host, rack or pod. Devices must not have these names.
 const LINK_NAMES: [&str; 4] = ["egress", "ingress", "uplink", "downlink"];
 
@@ -279,6 +281,7 @@ impl Reader<'_> {
         let labels = self.tag_names.labels(self.errors, &rack.labels, at)?;
         let devices = self.devices_or(&rack.devices, &self.devices)?;
         let (cpus, memory) = (rack.cpus.or(file.cpus), rack.memory.or(file.memory));
+        check_cost(self.errors, rack.cost.or(file.cost), at)?;
         let cost = rack.cost.or(file.cost).unwrap_or_default();
         Ok(Common { nic, tags, labels, devices, cpus, memory, cost })
     }
@@ -298,6 +301,7 @@ impl Reader<'_> {
         labels.extend(self.tag_names.labels(self.errors, &host.labels, item.place)?);
         let tags = self.tag_names.tags(self.errors, &host.tags, item.place)?;
         let labels = labels.values().fold(0, |all, label| all | label);
+        check_cost(self.errors, host.cost, item.place)?;
         Ok(Host {
             name: host.name.0.clone(),
             nic: host.nic.or(common.nic),
@@ -329,6 +333,14 @@ impl Reader<'_> {
         }
         check_size(self.errors, self.hosts, MAX_HOSTS, "hosts", at)?;
         check_size(self.errors, self.host_devices, MAX_DEVICES, "devices", at)
+    }
+}
+
+/// Rejects a cost that is a typing error. The costs of all hosts together fit 64 bits.
+fn check_cost(errors: Errors<'_>, cost: Option<Cost>, at: Place) -> Result<(), InputError> {
+    match cost.filter(|&cost| cost > MAX_COST) {
+        Some(cost) => Err(errors.at(at, "cost", format!("{cost}: expected at most {MAX_COST}"))),
+        None => Ok(()),
     }
 }
 

@@ -305,6 +305,7 @@ impl Round<'_, '_, '_> {
             tasks: vec![assumed_demand],
             transfers: Vec::new(),
             constraints: Constraints { tags: task.tags, ..Constraints::default() },
+            ..AppRequest::default()
         };
         let (destination, taken) = (&self.destination, &mut self.taken);
         let hosts = destination.assign_beside(&app, Some(&racks), self.context, taken, &mut Vec::new());

@@ -6,6 +6,8 @@ use super::AppRequest;
 pub(super) const MOST_TASKS: usize = 100_000;
 /// Largest number of transfers of an app; a transfer between names with a `count` counts once for each pair of tasks.
 pub(super) const MOST_TRANSFERS: usize = 2_000_000;
+/// Largest number of phases of an app: its major ones (Choreo section 7.2).
+pub(super) const MOST_PHASES: usize = 20;
 /// Largest sum of bytes of a traffic matrix.
 pub(super) const MOST_BYTES: f64 = (1_u64 << 62) as f64;
 
@@ -18,6 +20,6 @@ pub struct App {
     pub names: Vec<String>,
     /// Command line of the program of each task; `None` for a task that only transfers.
     pub commands: Vec<Option<String>>,
-    /// The request, with id and job 0; its only constraints are groups of tasks that stay apart.
+    /// The request, with id and job 0; its only constraints are those between its tasks.
     pub request: AppRequest,
 }

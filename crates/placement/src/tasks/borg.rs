@@ -231,7 +231,8 @@ impl Borg {
         let Some(((unseen, ..), chosen)) = best else {
             // Moves from hot racks may try thousands of tasks and ignore the reasons, so the policy does not count the
             // reasons for `among`.
-            let none = Refusal::NoHost { task: index, alone: true, by_constraint: Vec::new() };
+            let none =
+                Refusal::NoHost { task: index, alone: true, far_from: None, by_constraint: Vec::new() };
             return Err(if among.is_none() { capacity.no_host(index) } else { none });
         };
         if unseen {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId};
+use leeward_fabric::{Bytes, Cost, Cpus, DomainId, Fabric, HostId};
 
 use super::{AppRequest, Assignment, Task};
 use crate::decision::count_refusals;
@@ -80,8 +80,8 @@ impl<'a> CapacityCheck<'a> {
         {
             return Some(Constraint::Apart);
         }
-        if self.has_close_peer(host, tasks) {
-            return Some(Constraint::Apart);
+        if let Some(conflict) = self.conflict(host, tasks) {
+            return Some(conflict);
         }
         let (mut cpus, mut memory) = self.taken(host);
         for task in tasks.iter().map(|&task| self.task(task)) {
@@ -108,21 +108,30 @@ impl<'a> CapacityCheck<'a> {
         self.apart.extend(self.place(host));
     }
 
-    /// True if two tasks of the request must not be on these two hosts.
-    pub fn are_too_close(&self, one: (u32, HostId), other: (u32, HostId)) -> bool {
-        self.request.constraints.are_too_close(self.pool.fabric(), one, other)
+    /// True if a constraint forbids two tasks of the request on these two hosts.
+    pub fn are_in_conflict(&self, one: (u32, HostId), other: (u32, HostId)) -> bool {
+        self.request.constraints.conflict(self.pool.fabric(), one, other).is_some()
     }
 
-    /// True if a group keeps one of these tasks apart from another of them, or from a placed task near the host.
-    fn has_close_peer(&self, host: HostId, tasks: &[u32]) -> bool {
-        let fabric = self.pool.fabric();
-        self.request.constraints.apart_groups.iter().any(|group| {
-            let near = |peer: &u32| {
-                self.placed[*peer as usize].is_some_and(|at| group.level.is_same(fabric, at, host))
-            };
-            let members = tasks.iter().filter(|&&task| group.has(task)).count();
-            members > 1 || members == 1 && group.tasks.iter().any(|peer| !tasks.contains(peer) && near(peer))
+    /// Constraint for which one of these tasks must not share the host with another of them, or must not be there beside
+    /// a placed task.
+    fn conflict(&self, host: HostId, tasks: &[u32]) -> Option<Constraint> {
+        tasks.iter().find_map(|&task| self.conflicting_peer(host, task, tasks).map(|(_, conflict)| conflict))
+    }
+
+    /// The first task whose place keeps a task off a host, with the constraint. Tasks of `beside` come to the host too.
+    fn conflicting_peer(&self, host: HostId, task: u32, beside: &[u32]) -> Option<(u32, Constraint)> {
+        let (fabric, constraints) = (self.pool.fabric(), &self.request.constraints);
+        let place = |peer: u32| if beside.contains(&peer) { Some(host) } else { self.placed[peer as usize] };
+        constraints.related(task).find_map(|peer| {
+            let conflict = constraints.conflict(fabric, (task, host), (peer, place(peer)?))?;
+            Some((peer, conflict))
         })
+    }
+
+    /// Added cost of a host for the request: zero if a task of it is there already.
+    pub fn added_cost(&self, host: HostId) -> Cost {
+        if self.taken.contains_key(&host) { Cost(0) } else { self.pool.fabric().cost(host) }
     }
 
     /// Host or rack that has at most one task of the request; `None` if its tasks need not be apart.
@@ -157,7 +166,12 @@ impl<'a> CapacityCheck<'a> {
         let by_constraint = count_refusals(hosts().filter_map(|host| self.refuses(host, task)));
         let empty = CapacityCheck::new(self.pool, self.request);
         let alone = hosts().all(|host| empty.refuses(host, task).is_some());
-        Refusal::NoHost { task, alone, by_constraint }
+        let peer = |host| {
+            (self.refuses(host, task) == Some(Constraint::Latency))
+                .then(|| self.conflicting_peer(host, task, &[]))
+        };
+        let far_from = hosts().find_map(peer).flatten().map(|(peer, _)| peer);
+        Refusal::NoHost { task, alone, far_from, by_constraint }
     }
 
     /// Capacity taken at the end.

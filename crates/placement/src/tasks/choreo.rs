@@ -6,17 +6,20 @@
 //!
 //! Points that the paper leaves open: transfers of equal size are served by the positions of their tasks. Among paths
 //! of equal rate the first wins. The seed and the request shuffle the order of hosts; `ties: lowest` uses the order of
-//! the cluster file. The policy refuses the app, with the task's name, if a task fits nowhere. The policy also refuses
-//! if the endpoints of a transfer fit on no pair of hosts, though each fits somewhere. Placed tasks are not moved.
+//! the cluster file; if hosts have costs, the cheaper one wins before that. Transfers share links with those of their
+//! phase only. The policy refuses the app, with the task's name, if a task fits nowhere. The policy also refuses
+//! if the endpoints of a transfer fit on no pair of hosts, though each fits somewhere. Placed tasks are not moved. With
+//! the goal `cost`, the least added cost counts before the rate.
 
-use leeward_fabric::{Fabric, HostId};
+use leeward_fabric::{Cost, Fabric, HostId};
 use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::capacity_check::{CapacityCheck, estimated_lookups, shuffled};
+use super::rank::Rank;
 use super::rates::Rates;
-use super::{AppRequest, Assignment, TaskPolicy, transaction};
+use super::{AppRequest, Assignment, Goal, TaskPolicy, Transfer, transaction};
 use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -93,19 +96,30 @@ impl Choreo {
             Ties::Seeded => shuffled(context.pool, context.seed, request.id),
             Ties::Lowest => context.pool.fabric().all_hosts().collect(),
         };
+        let fabric = context.pool.fabric();
         let mut search = Search {
             capacity: CapacityCheck::new(context.pool, request),
-            rates: Rates::new(context.view, self.estimate()),
             order,
+            has_costs: fabric.has_costs(),
+            goal: if fabric.has_costs() { request.goal } else { Goal::Time },
         };
-        let mut transfers: Vec<_> =
+        // Transfers share links with those of their phase.
+        let mut rates: Vec<_> =
+            (0..request.phases()).map(|_| Rates::new(context.view, self.estimate())).collect();
+        let mut transfers: Vec<&Transfer> =
             request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0).collect();
-        transfers.sort_by_key(|transfer| (std::cmp::Reverse(transfer.bytes), transfer.from, transfer.to));
+        transfers.sort_by_key(|one| (std::cmp::Reverse(one.bytes), one.from, one.to, one.phase));
         for transfer in transfers {
-            search.serve(transfer.from, transfer.to)?;
+            search.serve(transfer.from, transfer.to, &mut rates[transfer.phase as usize])?;
         }
         for task in 0..request.tasks.len() as u32 {
-            if search.capacity.host_of(task).is_none() {
+            if search.capacity.host_of(task).is_some() {
+                continue;
+            }
+            if search.has_costs {
+                let cheapest = search.best(task, |_| 0.0)?;
+                search.capacity.take(task, cheapest);
+            } else {
                 search.capacity.take_first(task, search.order.iter().copied())?;
             }
         }
@@ -136,80 +150,94 @@ impl TaskPolicy for Choreo {
 }
 
 /// Placement of one app.
-struct Search<'a, 'l> {
+struct Search<'a> {
     capacity: CapacityCheck<'a>,
-    rates: Rates<'a, 'l>,
     /// All hosts, in the order that breaks ties.
     order: Vec<HostId>,
+    /// True if a host has a cost.
+    has_costs: bool,
+    goal: Goal,
 }
 
-impl Search<'_, '_> {
+impl Search<'_> {
     /// Places the unplaced endpoints of a transfer.
-    fn serve(&mut self, from: u32, to: u32) -> Result<(), Refusal> {
+    fn serve(&mut self, from: u32, to: u32, rates: &mut Rates<'_, '_>) -> Result<(), Refusal> {
         let (from_host, to_host) = match (self.capacity.host_of(from), self.capacity.host_of(to)) {
             (Some(from_host), Some(to_host)) => (from_host, to_host),
-            (Some(from_host), None) => {
-                let best = self.best(to, |rates, host| rates.between(from_host, host))?;
-                (from_host, best)
-            }
-            (None, Some(to_host)) => (self.best(from, |rates, host| rates.between(host, to_host))?, to_host),
-            (None, None) => self.best_pair(from, to)?,
+            (Some(from_host), None) => (from_host, self.best(to, |host| rates.between(from_host, host))?),
+            (None, Some(to_host)) => (self.best(from, |host| rates.between(host, to_host))?, to_host),
+            (None, None) => self.best_pair(from, to, rates)?,
         };
         for (task, host) in [(from, from_host), (to, to_host)] {
             if self.capacity.host_of(task).is_none() {
                 self.capacity.take(task, host);
             }
         }
-        self.rates.place(from_host, to_host);
+        rates.place(from_host, to_host);
         Ok(())
     }
 
-    /// Host with the largest rate among the hosts that can take a task.
-    fn best(
-        &mut self,
-        task: u32,
-        rate: impl Fn(&mut Rates<'_, '_>, HostId) -> f64,
-    ) -> Result<HostId, Refusal> {
+    /// The best of the hosts that can take a task, by the rate and the added cost of each.
+    fn best(&self, task: u32, mut rate: impl FnMut(HostId) -> f64) -> Result<HostId, Refusal> {
         let mut best = None;
         for &host in &self.order {
-            if self.capacity.refuses(host, task).is_some() {
-                continue;
-            }
-            let rate = rate(&mut self.rates, host);
-            if best.is_none_or(|(most, _)| rate > most) {
-                best = Some((rate, host));
+            if self.capacity.refuses(host, task).is_none() {
+                self.offer(&mut best, host, rate(host), &[host]);
             }
         }
         best.map(|(_, host)| host).ok_or_else(|| self.capacity.no_host(task))
     }
 
-    /// Pair of hosts that can take two tasks and have the largest rate between them; a single host if it can take both.
-    fn best_pair(&mut self, from: u32, to: u32) -> Result<(HostId, HostId), Refusal> {
+    /// Keeps a choice of `hosts` if it beats the best one so far.
+    fn offer<T>(&self, best: &mut Option<(Rank, T)>, choice: T, speed: f64, hosts: &[HostId]) {
+        let cost = hosts.iter().map(|&host| self.capacity.added_cost(host).0).fold(0, u64::saturating_add);
+        let rank = Rank { speed, cost: Cost(cost) };
+        if best.as_ref().is_none_or(|(most, _)| rank.beats(*most, self.goal)) {
+            *best = Some((rank, choice));
+        }
+    }
+
+    /// True if no path with a rate of at most `bound` beats the best choice so far.
+    fn is_beaten<T>(&self, bound: f64, best: Option<&(Rank, T)>) -> bool {
+        let is_slow = |most: Rank| bound < most.speed || (bound == most.speed && !self.has_costs);
+        self.goal == Goal::Time && best.is_some_and(|(most, _)| is_slow(*most))
+    }
+
+    /// The best pair of hosts that can take two tasks, or the best host that can take both.
+    fn best_pair(
+        &mut self,
+        from: u32,
+        to: u32,
+        rates: &mut Rates<'_, '_>,
+    ) -> Result<(HostId, HostId), Refusal> {
+        let mut best = None;
         let both = |host: &&HostId| self.capacity.refuses_all(**host, &[from, to]).is_none();
-        if let Some(&host) = self.order.iter().find(both) {
-            return Ok((host, host));
+        // Without costs, all these hosts are equal.
+        let most = if self.has_costs { usize::MAX } else { 1 };
+        for &host in self.order.iter().filter(both).take(most) {
+            self.offer(&mut best, (host, host), f64::INFINITY, &[host]);
         }
         let takers = |task| {
             let takers =
                 self.order.iter().copied().filter(|&host| self.capacity.refuses(host, task).is_none());
             takers.collect::<Vec<HostId>>()
         };
-        let (senders, receivers) = (takers(from), takers(to));
-        let mut best = None;
+        // A path within a host is faster than any other.
+        let is_found = best.is_some() && self.goal == Goal::Time;
+        let (senders, receivers) =
+            if is_found { (Vec::new(), Vec::new()) } else { (takers(from), takers(to)) };
         for &sender in &senders {
             // For most senders, no receiver can improve on the best path so far.
-            let bound = self.rates.bound(sender);
-            if best.is_some_and(|(most, _)| bound <= most) {
+            let bound = rates.bound(sender);
+            if self.is_beaten(bound, best.as_ref()) {
                 continue;
             }
-            let too_close = |receiver| self.capacity.are_too_close((from, sender), (to, receiver));
-            for &receiver in receivers.iter().filter(|&&to| to != sender && !too_close(to)) {
-                let rate = self.rates.between(sender, receiver);
-                if best.is_none_or(|(most, _)| rate > most) {
-                    best = Some((rate, (sender, receiver)));
-                    if rate >= bound {
-                        break;
-                    }
+            let in_conflict = |receiver| self.capacity.are_in_conflict((from, sender), (to, receiver));
+            for &receiver in receivers.iter().filter(|&&to| to != sender && !in_conflict(to)) {
+                let rate = rates.between(sender, receiver);
+                self.offer(&mut best, (sender, receiver), rate, &[sender, receiver]);
+                if self.is_beaten(bound, best.as_ref()) {
+                    break;
                 }
             }
         }

@@ -1,6 +1,6 @@
-//! End of an app's transfers, by a model (Choreo appendix). All transfers start together. Transfers that cross a link
-//! share it. Each link carries the app at the rate that one more transfer would get on it. The slowest link determines
-//! the end.
+//! End of an app's transfers, by a model (Choreo appendix). All transfers of a phase start together, when the earlier
+//! phases have ended (section 7.2). Transfers that cross a link share it. Each link carries the app at the rate that one more transfer would get on it. The slowest link determines
+//! the end of a phase.
 //!
 //! In the appendix's terms, the time of a link is E over R. S is a set of paths that share a bottleneck; here it is the
 //! set of paths that cross a link of the fabric: a pair of hosts, the link out of a source, or a shared link of a mesh.
@@ -13,8 +13,8 @@
 use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
 use leeward_ledger::View;
 
-use super::Transfer;
 use super::rates::Rates;
+use super::{Transfer, phases};
 use crate::estimate::Estimate;
 
 /// End of an app's transfers.
@@ -22,6 +22,8 @@ use crate::estimate::Estimate;
 pub struct Completion {
     /// End of the last transfer, in seconds from the start; infinite if a link has no capacity.
     pub seconds: f64,
+    /// Duration of each phase, in seconds.
+    pub phases: Vec<f64>,
     /// Bottleneck of each transfer, in the order of the request.
     pub transfers: Vec<Bottleneck>,
 }
@@ -35,7 +37,7 @@ pub struct Bottleneck {
     pub seconds: f64,
 }
 
-/// End of each of `transfers` between tasks on these hosts.
+/// End of each of `transfers` between tasks on these hosts. They are sorted by phase.
 pub fn completion(
     view: &View<'_>,
     transfers: &[Transfer],
@@ -43,33 +45,56 @@ pub fn completion(
     estimate: Estimate,
 ) -> Completion {
     let mut rates = Rates::new(view, estimate);
-    let mut bytes = vec![0_u64; view.fabric().resource_count()];
+    debug_assert!(transfers.is_sorted_by_key(|transfer| transfer.phase), "phases are in order");
+    let mut bytes = vec![0; view.fabric().resource_count()];
+    let (mut start, mut bottlenecks) = (0.0, Vec::with_capacity(transfers.len()));
+    let mut durations = vec![0.0; phases(transfers)];
+    for phase in transfers.chunk_by(|one, other| one.phase == other.phase) {
+        let of_phase = end_phase(&mut rates, phase, hosts, start, &mut bytes);
+        let end = of_phase.iter().map(|bottleneck| bottleneck.seconds).fold(start, f64::max);
+        durations[phase[0].phase as usize] = if end > start { end - start } else { 0.0 };
+        start = end;
+        bottlenecks.extend(of_phase);
+    }
+    Completion { seconds: start, phases: durations, transfers: bottlenecks }
+}
+
+/// Bottlenecks of the transfers of a phase, which begin at `start` in seconds. `bytes` has a zero for each link, before and
+/// after.
+fn end_phase(
+    rates: &mut Rates<'_, '_>,
+    transfers: &[Transfer],
+    hosts: &[HostId],
+    start: f64,
+    bytes: &mut [u64],
+) -> Vec<Bottleneck> {
+    let mut crossed = Vec::new();
     let ends = |transfer: &Transfer| (hosts[transfer.from as usize], hosts[transfer.to as usize]);
     for transfer in transfers {
         let (from, to) = ends(transfer);
         for &link in rates.path(from, to) {
+            crossed.push(link);
             let carried = &mut bytes[link.index()];
             *carried = carried.saturating_add(transfer.bytes.0);
         }
     }
     let mut path = Vec::new();
-    let bottlenecks: Vec<Bottleneck> = (transfers.iter())
-        .map(|transfer| {
-            let (from, to) = ends(transfer);
-            path.clear();
-            path.extend_from_slice(rates.path(from, to));
-            let mut worst = Bottleneck { limit: None, seconds: 0.0 };
-            for &link in path.iter().filter(|_| transfer.bytes.0 > 0) {
-                let seconds = seconds(bytes[link.index()], rates.of_link(link));
-                if worst.limit.is_none() || seconds > worst.seconds {
-                    worst = Bottleneck { limit: Some(link), seconds };
-                }
+    let bottleneck = |transfer: &Transfer| {
+        let (from, to) = ends(transfer);
+        path.clear();
+        path.extend_from_slice(rates.path(from, to));
+        let mut worst = Bottleneck { limit: None, seconds: start };
+        for &link in path.iter().filter(|_| transfer.bytes.0 > 0) {
+            let seconds = start + seconds(bytes[link.index()], rates.of_link(link));
+            if worst.limit.is_none() || seconds > worst.seconds {
+                worst = Bottleneck { limit: Some(link), seconds };
             }
-            worst
-        })
-        .collect();
-    let seconds = bottlenecks.iter().map(|bottleneck| bottleneck.seconds).fold(0.0, f64::max);
-    Completion { seconds, transfers: bottlenecks }
+        }
+        worst
+    };
+    let bottlenecks = transfers.iter().map(bottleneck).collect();
+    crossed.into_iter().for_each(|link: ResourceId| bytes[link.index()] = 0);
+    bottlenecks
 }
 
 /// Time of a link for `bytes` at a rate in bit/s.

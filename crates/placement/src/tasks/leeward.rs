@@ -3,9 +3,10 @@
 //! An app with transfers starts at the placement of `choreo`. Local search then shortens the time of its slowest link
 //! ([`super::completion()`]). It moves a task whose transfers cross that link to another host, or swaps it with another
 //! task. If no change helps, the search moves a few tasks at random and continues from there; the best placement wins.
-//! The search ends after a number of tries or lookups, never by a clock.
+//! The search ends after a number of tries or lookups, never by a clock. Among equally fast placements, cheaper hosts win;
+//! with the goal `cost`, the other way round.
 //!
-//! Requests without transfers are placed as by `utp`. On a mesh, which has no racks to compare, they are
+//! Requests without transfers are placed as by `utp`, unless their goal is `cost`. On a mesh, which has no racks to compare, they are
 //! placed on any host.
 
 use leeward_fabric::{Fabric, Shape};
@@ -17,7 +18,7 @@ use super::borg::{Borg, BorgSettings};
 use super::capacity_check::{CapacityCheck, shuffled};
 use super::choreo::{Choreo, ChoreoSettings};
 use super::search::{Effort, improve};
-use super::{AppRequest, Assignment, Balance, TaskPolicy, transaction};
+use super::{AppRequest, Assignment, Balance, Goal, TaskPolicy, transaction};
 use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -118,7 +119,7 @@ impl Policy<AppRequest> for Leeward {
         request: &AppRequest,
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Assignment>, Refusal> {
-        if request.transfers.is_empty() && context.view.fabric().shape() == Shape::Tree {
+        if places_alone(request, context.view.fabric()) {
             return self.single.decide(self.name(), request, context);
         }
         let notes = transaction::Notes { estimate: Some(self.estimate()), ..transaction::Notes::default() };
@@ -129,7 +130,7 @@ impl Policy<AppRequest> for Leeward {
 
 impl TaskPolicy for Leeward {
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        if request.transfers.is_empty() && fabric.shape() == Shape::Tree {
+        if places_alone(request, fabric) {
             self.single.cost_estimate(request, fabric)
         } else {
             self.lookups_for_app(request, fabric)
@@ -143,6 +144,11 @@ impl TaskPolicy for Leeward {
     fn move_policy(&self) -> Option<&'static str> {
         Some("leeward")
     }
+}
+
+/// True for requests whose tasks are placed as by `utp`.
+fn places_alone(request: &AppRequest, fabric: &Fabric) -> bool {
+    request.transfers.is_empty() && request.goal == Goal::Time && fabric.shape() == Shape::Tree
 }
 
 /// Places tasks by size, each on the first host that can take it.

@@ -5,7 +5,7 @@
 use leeward_fabric::Bytes;
 use leeward_fabric::input::{Files, InputError, format_number, read_matrix};
 
-use super::app::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
+use super::app::{App, MOST_BYTES, MOST_PHASES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
 
 /// A partly read square matrix.
@@ -37,7 +37,7 @@ impl Square {
             return Err(format!("more than {MOST_TRANSFERS} transfers in one app"));
         }
         let (from, to, bytes) = (from as u32, to as u32, Bytes(bytes.round() as u64));
-        self.transfers.push(Transfer { from, to, bytes });
+        self.transfers.push(Transfer { from, to, bytes, phase: 0 });
         Ok(())
     }
 }
@@ -100,7 +100,7 @@ impl App {
             return Err(InputError::new("matrix", message));
         }
         let mut app = App::identical("matrix", rows.len(), task);
-        app.set_matrix(rows)?;
+        app.set_matrices(&[rows.to_vec()])?;
         Ok(app)
     }
 
@@ -125,18 +125,32 @@ impl App {
         Ok(())
     }
 
-    /// Replaces the traffic between tasks by a square matrix of bytes: a row for each sender, a column for each
-    /// receiver.
+    /// Replaces the traffic between tasks by a square matrix of bytes for each phase: a row for each sender, a column for
+    /// each receiver.
     ///
     /// # Errors
     /// [`InputError`] about `matrix`, with the position of the invalid number.
-    pub fn set_matrix(&mut self, rows: &[Vec<f64>]) -> Result<(), InputError> {
+    pub fn set_matrices(&mut self, phases: &[Vec<Vec<f64>>]) -> Result<(), InputError> {
+        if phases.len() > MOST_PHASES {
+            let message = format!("{} phases: expected at most {MOST_PHASES}", phases.len());
+            return Err(InputError::new("matrix", message));
+        }
+        let mut square = Square::default();
+        for (phase, rows) in (0..).zip(phases) {
+            let first = square.transfers.len();
+            self.read_rows(rows, &mut square)?;
+            square.transfers[first..].iter_mut().for_each(|transfer| transfer.phase = phase);
+        }
+        self.request.transfers = square.transfers;
+        Ok(())
+    }
+
+    fn read_rows(&self, rows: &[Vec<f64>], square: &mut Square) -> Result<(), InputError> {
         let invalid = |message: String| Err(InputError::new("matrix", message));
         let tasks = self.names.len();
         if rows.len() != tasks {
             return invalid(format!("{} rows, but there are {tasks} tasks", rows.len()));
         }
-        let mut square = Square::default();
         for (from, row) in (0..).zip(rows) {
             if row.len() != tasks {
                 let message =
@@ -149,7 +163,6 @@ impl App {
                 }
             }
         }
-        self.request.transfers = square.transfers;
         Ok(())
     }
 }

@@ -10,7 +10,9 @@ mod capacity_check;
 mod choreo;
 mod completion;
 mod exact;
+mod exact_program;
 mod file;
+mod file_reader;
 mod gain;
 mod given;
 mod host_scores;
@@ -19,6 +21,7 @@ mod matrix;
 mod minimum_machines;
 mod policy;
 mod random;
+mod rank;
 mod rates;
 mod reevaluate;
 mod round_robin;
@@ -28,6 +31,8 @@ mod transaction;
 
 use leeward_fabric::{Bytes, Cpus, HostId};
 use leeward_registry::Registry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use crate::estimate::Estimate;
 pub use app::App;
@@ -59,14 +64,32 @@ pub struct AppRequest {
     pub job: JobId,
     /// Tasks, at least one.
     pub tasks: Vec<Task>,
-    /// Traffic matrix: bytes from one task to another. Each pair of tasks appears once, and no task sends to
-    /// itself.
+    /// Traffic matrix of each phase: bytes from one task to another. Each pair of tasks appears at most once in a phase,
+    /// and no task sends to itself.
     pub transfers: Vec<Transfer>,
     /// Constraints on the hosts besides capacity.
     pub constraints: Constraints,
+    /// Goal that comes first; the other one decides between equals.
+    pub goal: Goal,
+}
+
+/// Goal of a placement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// The shortest completion time.
+    #[default]
+    Time,
+    /// The least cost of the hosts together.
+    Cost,
 }
 
 impl AppRequest {
+    /// Number of phases of its transfers, at least one.
+    pub fn phases(&self) -> usize {
+        phases(&self.transfers)
+    }
+
     /// True if its tasks exchange any data.
     pub(super) fn has_traffic(&self) -> bool {
         self.transfers.iter().any(|transfer| transfer.bytes > Bytes(0))
@@ -180,6 +203,13 @@ pub struct Transfer {
     pub to: u32,
     /// Bytes to send.
     pub bytes: Bytes,
+    /// Phase of the app, from 0. The transfers of a phase begin when all those of earlier phases have ended.
+    pub phase: u32,
+}
+
+/// Number of phases of some transfers, at least one.
+pub(crate) fn phases(transfers: &[Transfer]) -> usize {
+    transfers.iter().map(|transfer| transfer.phase as usize + 1).max().unwrap_or(1)
 }
 
 /// Host of each task, in the order of the request.

@@ -186,7 +186,7 @@ pub fn reevaluate(
     let moving = (0..tasks).filter(|&task| hosts[task as usize] != next[task as usize]);
     let state = |task: u32| worth.state.unwrap_or(remaining.tasks[task as usize].memory);
     let state_transfers: Vec<Transfer> =
-        moving.map(|task| Transfer { from: task, to: tasks + task, bytes: state(task) }).collect();
+        moving.map(|task| Transfer { from: task, to: tasks + task, bytes: state(task), phase: 0 }).collect();
     let state_seconds =
         completion(context.view, &state_transfers, &[hosts, &next].concat(), estimate).seconds;
     let (stays, moves) = (completion_on(hosts), completion_on(&next));

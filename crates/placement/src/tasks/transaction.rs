@@ -6,7 +6,7 @@ use leeward_fabric::{BITS_PER_BYTE, Bytes, DomainId, Endpoint, Fabric, Hop, Host
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction, View};
 
 use super::rates::Rates;
-use super::{AppRequest, Assignment, Task, Traffic};
+use super::{AppRequest, Assignment, Task, Traffic, Transfer};
 use crate::decision::oldest_of;
 use crate::estimate::Estimate;
 use crate::{Basis, Considered, Context, Decision};
@@ -94,20 +94,37 @@ pub fn traffic(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nan
     change(fabric, request, hosts, now).add
 }
 
-/// One entry for all transfers between two hosts, and one for each direction of a task's own traffic.
+/// Transfers from one host to another.
+#[derive(Default)]
+struct Between {
+    bytes: u64,
+    /// Most transfers of a phase, and those of the last phase.
+    flows: u32,
+    last: (u32, u32),
+}
+
+impl Between {
+    /// Adds a transfer; phases are in order.
+    fn add(&mut self, transfer: &Transfer) {
+        let (phase, count) = self.last;
+        self.last = (transfer.phase, if phase == transfer.phase { count + 1 } else { 1 });
+        self.flows = self.flows.max(self.last.1);
+        self.bytes = self.bytes.saturating_add(transfer.bytes.0);
+    }
+}
+
+/// One entry for all transfers between two hosts, with the flows of the phase that has most; and one for each direction of a task's own traffic.
 pub(super) fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -> Transaction {
-    let mut between = BTreeMap::<(HostId, HostId), (u64, u32)>::new();
+    let mut between = BTreeMap::<(HostId, HostId), Between>::new();
     for transfer in &request.transfers {
         let (from, to) = (hosts[transfer.from as usize], hosts[transfer.to as usize]);
         if from != to && transfer.bytes > Bytes(0) {
-            let (bytes, flows) = between.entry((from, to)).or_default();
-            *bytes = bytes.saturating_add(transfer.bytes.0);
-            *flows += 1;
+            between.entry((from, to)).or_default().add(transfer);
         }
     }
     let owner = Owner { kind: OwnerKind::App, id: request.id };
     let mut add = Vec::with_capacity(between.len());
-    for ((from, to), (bytes, flows)) in between {
+    for ((from, to), Between { bytes, flows, .. }) in between {
         let mut hops = Vec::new();
         fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut hops);
         let demand = Demand::Elastic { bytes: Bytes(bytes), flows, cap_bps: None };

@@ -17,13 +17,15 @@ const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscriptio
 fn app(count: usize, transfers: bool, constraints: Constraints) -> AppRequest {
     let task = Task { cpus: Cpus(1000), ..Task::default() };
     let ring = (0..count as u32).filter(|_| transfers && count > 1);
-    let transfer = |at: u32| Transfer { from: at, to: (at + 1) % count as u32, bytes: Bytes(1 << 20) };
+    let transfer =
+        |at: u32| Transfer { from: at, to: (at + 1) % count as u32, bytes: Bytes(1 << 20), phase: 0 };
     AppRequest {
         id: 5,
         job: JobId(1),
         tasks: vec![task; count],
         transfers: ring.map(transfer).collect(),
         constraints,
+        ..AppRequest::default()
     }
 }
 
@@ -119,7 +121,7 @@ proptest! {
         let mut request = app(count, false, Constraints { apart_groups, ..Constraints::default() });
         let pairs = transfers.into_iter().filter(|((from, to), _)| from != to && is_task(from) && is_task(to));
         request.transfers =
-            pairs.map(|((from, to), mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) }).collect();
+            pairs.map(|((from, to), mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000), phase: 0 }).collect();
         let best = best_seconds(&world, &request);
         for registration in tasks::REGISTRY {
             let placed = place(&world, registration.name, &request);
@@ -155,7 +157,12 @@ fn hosts_and_racks_of_other_tasks_are_avoided_with_the_reason() {
     }
     let all = Constraints { occupied_racks: (0..4).map(DomainId).collect(), ..Constraints::default() };
     let refusal = place(&world, "random", &app(1, false, all)).expect_err("no host is left");
-    let expected = Refusal::NoHost { task: 0, alone: true, by_constraint: vec![(Constraint::Apart, 12)] };
+    let expected = Refusal::NoHost {
+        task: 0,
+        alone: true,
+        far_from: None,
+        by_constraint: vec![(Constraint::Apart, 12)],
+    };
     assert_eq!(refusal, expected);
     assert!(refusal.to_string().ends_with("12 hosts (a task from which it must stay apart is there)"));
 }

@@ -5,6 +5,7 @@ mod circuit_turns;
 mod constraints;
 mod copies;
 mod existing;
+mod goals;
 mod matrix;
 mod meshes;
 mod moves;

@@ -26,7 +26,7 @@ fn seconds(world: &World, app: &AppRequest, hosts: &[HostId], into_hosts: bool) 
 
 /// An app of tasks with one processor each, and a matrix in MB.
 fn app(tasks: usize, transfers: &[(u32, u32, u64)]) -> AppRequest {
-    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
+    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000), phase: 0 };
     AppRequest {
         id: 3,
         tasks: vec![Task { cpus: Cpus(1000), ..Task::default() }; tasks],

@@ -14,7 +14,7 @@ const APP: u64 = 3;
 /// An app of tasks, each with thousandths of a processor and MB of memory, and a matrix in MB.
 fn app(tasks: &[(u64, u64)], transfers: &[(u32, u32, u64)]) -> AppRequest {
     let task = |&(cpus, mb)| Task { cpus: Cpus(cpus), memory: Bytes(mb * 1_000_000), ..Task::default() };
-    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
+    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000), phase: 0 };
     AppRequest {
         id: APP,
         tasks: tasks.iter().map(task).collect(),

@@ -46,7 +46,7 @@ impl World {
 /// An app of tasks, each with thousandths of a processor, and a matrix in MB.
 fn app(cpus: &[u64], transfers: &[(u32, u32, u64)]) -> AppRequest {
     let task = |&cpus| Task { cpus: Cpus(cpus), ..Task::default() };
-    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
+    let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000), phase: 0 };
     AppRequest {
         id: 3,
         tasks: cpus.iter().map(task).collect(),
@@ -182,7 +182,7 @@ proptest! {
             prop_assert_eq!(&answer, &world.assign(registration.name, "", &app), "{}", registration.name);
             let hosts = match answer {
                 Ok(hosts) => hosts,
-                Err(Refusal::NotTogether) if registration.name == "choreo-exact" => continue,
+                Err(Refusal::NotTogether { .. }) if registration.name == "choreo-exact" => continue,
                 Err(Refusal::NoHost { task, by_constraint, .. }) => {
                     let refused: u32 = by_constraint.iter().map(|(_, count)| count).sum();
                     prop_assert!(refused == 6 && task < tasks, "{}: {by_constraint:?}", registration.name);
@@ -243,7 +243,7 @@ fn a_refusal_counts_hosts_by_constraint() {
     app.tasks.iter_mut().for_each(|task| task.memory = Bytes(1 << 30));
     let refusal = world.assign("choreo", "", &app).expect_err("there are four processors for five");
     let counts = vec![(Constraint::Down, 1), (Constraint::Cpus, 2), (Constraint::Memory, 1)];
-    assert_eq!(refusal, Refusal::NoHost { task: 3, alone: false, by_constraint: counts });
+    assert_eq!(refusal, Refusal::NoHost { task: 3, alone: false, far_from: None, by_constraint: counts });
     assert_eq!(
         refusal.to_string(),
         "found no placement: task 3 has no host left: 1 host (the host is down), 2 hosts (too few processors are left), \
@@ -267,7 +267,7 @@ fn the_program_decides_feasibility_where_greedy_fails() {
     let greedy = greedy.expect_err("placing the largest first leaves gaps");
     assert!(greedy.to_string().starts_with("found no placement: task 5 has no host left"), "{greedy}");
     let none = world.assign("choreo-exact", "", &app(&[6000, 6000, 6000], &[]));
-    assert_eq!(none, Err(Refusal::NotTogether));
+    assert_eq!(none, Err(Refusal::NotTogether { far: None }));
     let none =
         world.assign("choreo-exact", "", &app(&[6000, 11_000], &[])).expect_err("hosts have 10 processors");
     assert_eq!(none.to_string(), "task 1 fits nowhere: 2 hosts (too few processors are left)");

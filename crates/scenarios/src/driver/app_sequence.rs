@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use leeward_engine::{Engine, Input, Policies, Ruling};
+use leeward_fabric::input::InputError;
 use leeward_fabric::{Capacities, Cluster, Endpoint, HostId, Nanos};
 use leeward_fluid::{FlowId, Network};
 use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Scratch};
@@ -42,7 +43,7 @@ pub struct AppRun {
 /// from those of the network.
 ///
 /// # Errors
-/// Returns [`RunError::Input`] for arrivals out of order or with an invalid time; otherwise errors of the network.
+/// Returns [`RunError::Input`] for arrivals out of order or with an invalid time, and for apps with phases; otherwise errors of the network.
 pub fn run_apps(
     cluster: &Cluster,
     believed: &Capacities,
@@ -53,7 +54,10 @@ pub fn run_apps(
     let sorted = arrivals.windows(2).all(|pair| pair[0].start <= pair[1].start);
     if !sorted || arrivals.iter().any(|arrival| !arrival.start.is_finite() || arrival.start < 0.0) {
         let message = "expected times from 0 on, in order";
-        return Err(leeward_fabric::input::InputError::new("apps", message).in_field("start").into());
+        return Err(InputError::new("apps", message).in_field("start").into());
+    }
+    if arrivals.iter().any(|arrival| arrival.request.phases() > 1) {
+        return Err(InputError::new("apps", "apps in a sequence have no phases").into());
     }
     let ledger = Ledger::new(cluster.fabric.clone(), believed, LedgerSettings::default())?;
     let policies = Policies { tasks: Some(policy), ..Policies::default() };

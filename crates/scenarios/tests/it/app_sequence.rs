@@ -13,7 +13,8 @@ fn hose(hosts: usize, cpus: u64) -> Cluster {
 
 /// An app of tasks of one processor each, and its matrix in MB.
 fn app(start: f64, tasks: u32, sends: &[(u32, u32, u64)]) -> TimedApp {
-    let transfer = |&(from, to, mb): &(u32, u32, u64)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
+    let transfer =
+        |&(from, to, mb): &(u32, u32, u64)| Transfer { from, to, bytes: Bytes(mb * 1_000_000), phase: 0 };
     let task = Task { cpus: Cpus(1000), ..Task::default() };
     let request = AppRequest {
         tasks: vec![task; tasks as usize],

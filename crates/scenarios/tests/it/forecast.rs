@@ -17,8 +17,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 fn both(text: &str, transfers: &[(u32, u32, u64)]) -> (f64, f64) {
     let cluster = cluster(text);
     let hosts: Vec<HostId> = cluster.fabric.all_hosts().collect();
-    let transfers: Vec<Transfer> =
-        transfers.iter().map(|&(from, to, bytes)| Transfer { from, to, bytes: Bytes(bytes) }).collect();
+    let transfers: Vec<Transfer> = transfers
+        .iter()
+        .map(|&(from, to, bytes)| Transfer { from, to, bytes: Bytes(bytes), phase: 0 })
+        .collect();
     let known = ledger(&cluster);
     let mut scratch = Scratch::default();
     let estimate = Estimate { into_hosts: true, flows_only: true };

@@ -2,12 +2,11 @@
 //! again, as a job beside the what-if queries. If the moves are worth their cost, the decision gets the new hosts and
 //! holds its remaining transfers there. The decision keeps its last re-evaluation.
 
-use leeward_fabric::input::excerpt;
-use leeward_fabric::{Bytes, Nanos};
-use leeward_placement::tasks::{ReevaluationRecord, Transfer, Worth};
+use leeward_fabric::Nanos;
+use leeward_placement::tasks::{ReevaluationRecord, Worth};
 use leeward_records::{
-    Change, DecisionDetails, DecisionId, DecisionRecord, MigrationState, Mode, PlacementSpec, TasksSpec,
-    TransferSpec,
+    Change, DecisionDetails, DecisionId, DecisionRecord, MigrationState, Mode, PlacementSpec,
+    RemainingTransfer,
 };
 
 use super::completion::WhatIfTo;
@@ -22,8 +21,8 @@ use super::{Addresses, Coordinator};
 pub struct Reevaluate {
     /// Decision that placed the app.
     pub id: DecisionId,
-    /// Remaining transfers by the names of tasks: sender, receiver, bytes; `None` for all transfers of the app.
-    pub remaining: Option<Vec<(String, String, Bytes)>>,
+    /// Remaining transfers; `None` for all transfers of the app.
+    pub remaining: Option<Vec<RemainingTransfer>>,
     /// Cost of a move, and the gain that it must bring.
     pub worth: Worth,
 }
@@ -38,7 +37,8 @@ impl<A: Addresses> Coordinator<A> {
             let PlacementSpec::Tasks(spec) = &record.details.spec else {
                 return Err(invalid(None, format!("decision {} placed no tasks", query.id)));
             };
-            let transfers = remaining(spec, query.remaining.as_deref())?;
+            let transfers = spec.remaining(query.remaining.as_deref());
+            let transfers = transfers.map_err(|message| invalid(Some("remaining"), message))?;
             Ok((record, policy, Again { transfers, worth: query.worth, commits: !is_dry_run }))
         });
         match checked {
@@ -111,33 +111,6 @@ impl<A: Addresses> Coordinator<A> {
         self.changes.push(Change::Moved(record.clone(), stored));
         Ok(WhatIfResult { record, refusal: None, is_stored: true })
     }
-}
-
-/// Transfers that an app still has to make.
-fn remaining(
-    spec: &TasksSpec,
-    named: Option<&[(String, String, Bytes)]>,
-) -> Result<Vec<Transfer>, WhatIfError> {
-    let Some(named) = named else {
-        let transfer = |one: &TransferSpec| Transfer { from: one.from, to: one.to, bytes: one.bytes };
-        return Ok(spec.transfers.iter().map(transfer).collect());
-    };
-    let index = |name: &str| {
-        let at = spec.tasks.iter().position(|task| task.name == name);
-        at.map(|at| at as u32)
-            .ok_or_else(|| invalid(Some("remaining"), format!("the app has no task `{}`", excerpt(name))))
-    };
-    let mut transfers: Vec<Transfer> = Vec::with_capacity(named.len());
-    for (from, to, bytes) in named {
-        let transfer = Transfer { from: index(from)?, to: index(to)?, bytes: *bytes };
-        let is_same = |other: &Transfer| (other.from, other.to) == (transfer.from, transfer.to);
-        if transfer.from == transfer.to || transfers.iter().any(is_same) {
-            let message = format!("`{from}` to `{to}`: expected two tasks, and each pair once");
-            return Err(invalid(Some("remaining"), message));
-        }
-        transfers.push(transfer);
-    }
-    Ok(transfers)
 }
 
 fn invalid(field: Option<&str>, message: String) -> WhatIfError {

@@ -89,9 +89,9 @@ def run(
     profile: Annotated[
         str | None,
         typer.Option(
-            metavar="sflow:PORT",
-            help="Run the commands of the app once before, and place them by the bytes that sFlow datagrams"
-            " to this port report.",
+            metavar="capture|sflow:PORT",
+            help="Run the commands of the app once before, and place them by what they send: in captures of"
+            " the hosts, which need root there and tcpdump; or by sFlow datagrams to this port.",
             show_default=False,
         ),
     ] = None,
@@ -163,6 +163,7 @@ def run(
         "policy": "--policy",
         "nic": "--assume",
         "again": "--again",
+        "measure": "--measure",
         "profile": "--profile",
         "profile_for": "--for",
     }
@@ -256,11 +257,13 @@ def _print_run(one: dict[str, Any]) -> None:
     if not one["transfers"]:
         print_table(("TASK", "HOST"), "<<", [(task["task"], task["host"]) for task in one["tasks"]])
         return
+    has_phases = any(transfer["phase"] for transfer in one["transfers"])
     print_table(
-        ("FROM", "TO", "BYTES", "RATE", "FORECAST", "ENDED AFTER"),
-        "<<>>>>",
+        (*(("PHASE",) if has_phases else ()), "FROM", "TO", "BYTES", "RATE", "FORECAST", "ENDED AFTER"),
+        ">" * has_phases + "<<>>>>",
         [
             (
+                *((str(transfer["phase"]),) if has_phases else ()),
                 f"{transfer['from']} ({transfer['from_host']})",
                 f"{transfer['to']} ({transfer['to_host']})",
                 bytes_text(transfer["bytes"], None),

@@ -1,8 +1,8 @@
 //! Driver of apps: apps arrive, are placed as a whole, and send the transfers of their matrices over a fluid network.
 //! Placement does not affect the background (Choreo sections 2.3, 2.4 and 6.3).
 //!
-//! All transfers of an app begin at its placement, each as a flow from host to host. The app ends with the last of
-//! them. A transfer within a host takes no time. The engine sees the network only by telemetry, and knows its own
+//! All transfers of an app's first phase begin at its placement, and those of each later phase when the earlier ones have
+//! ended, each as a flow from host to host. The app ends with the last of them. A transfer within a host takes no time. The engine sees the network only by telemetry, and knows its own
 //! placements. Running apps are cross traffic for new ones, and so is other load on links (`cross`). An app that fits
 //! nowhere waits, and is requested again when another app ends.
 //!

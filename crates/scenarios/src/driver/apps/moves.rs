@@ -33,15 +33,16 @@ impl Driver<'_> {
     fn remaining_request(&self, now: f64, app: u32) -> Option<AppRequest> {
         let running = self.running.get(&app)?;
         let Stage::Sending(flows) = &running.stage else { return None };
-        let transfer = |(&index, &flow): (&u32, _)| {
-            let left = self.world.network.remaining(flow, now)?;
+        let left = |(index, (transfer, left)): (u32, (&Transfer, &f64))| {
+            // Transfers of later phases have no flow yet.
+            let left =
+                flows.get(&index).map_or(Some(*left), |&flow| self.world.network.remaining(flow, now))?;
             let bytes = Bytes((left.ceil() as u64).max(1));
-            Some(Transfer { bytes, ..running.request.transfers[index as usize] })
+            (left > 0.0 || flows.contains_key(&index)).then_some(Transfer { bytes, ..*transfer })
         };
-        let transfers = flows.iter().filter_map(transfer).collect();
-        let AppRequest { id, job, tasks, constraints, .. } = &running.request;
-        let (id, job, tasks, constraints) = (*id, *job, tasks.clone(), constraints.clone());
-        Some(AppRequest { id, job, tasks, transfers, constraints })
+        let all = (0..).zip(running.request.transfers.iter().zip(&running.left));
+        let transfers = all.filter_map(left).collect();
+        Some(AppRequest { transfers, ..running.request.clone() })
     }
 
     /// Migrates an app if the engine advises it: stops its transfers, and starts copying the memory of the moved tasks.

@@ -45,7 +45,7 @@ impl Driver<'_> {
                 Err(refusal) => {
                     self.record.apps[app as usize].refused += 1;
                     // Ends of other apps free capacity; reports provide missing data.
-                    let full = matches!(refusal, Refusal::NoHost { .. } | Refusal::NotTogether);
+                    let full = matches!(refusal, Refusal::NoHost { .. } | Refusal::NotTogether { .. });
                     self.waiting.insert(app, !full);
                     return Ok(());
                 }
@@ -105,16 +105,20 @@ impl Driver<'_> {
         self.send(now, app)
     }
 
-    /// Starts all unfinished transfers, between the current hosts of tasks.
+    /// Starts the unfinished transfers of the earliest phase with any, between the current hosts of tasks. Ends the app if
+    /// there are none.
     pub(super) fn send(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let running = self.running.get_mut(&app).expect("only running apps send");
         self.record.apps[app as usize].hosts.clone_from(&running.hosts);
-        let mut remote = Vec::new();
+        let (mut remote, mut current) = (Vec::new(), None);
         for (index, (transfer, left)) in (0..).zip(running.request.transfers.iter().zip(&mut running.left)) {
             let (from, to) = (running.hosts[transfer.from as usize], running.hosts[transfer.to as usize]);
-            if from == to {
+            if current.is_some_and(|phase| phase < transfer.phase) {
+                break;
+            } else if from == to {
                 *left = 0.0;
             } else if *left > 0.0 {
+                current = Some(transfer.phase);
                 remote.push((index, from, to, *left));
             }
         }
@@ -145,7 +149,7 @@ impl Driver<'_> {
                 flows.remove(&part);
                 record.network_bytes += std::mem::take(&mut running.left[part as usize]);
                 if flows.is_empty() {
-                    self.end(done.at, app);
+                    return self.send(done.at, app);
                 }
             }
             Stage::Moving(flows) => {

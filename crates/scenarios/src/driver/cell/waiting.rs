@@ -81,8 +81,8 @@ impl Driver<'_> {
                 id: u64::from(task),
                 job: JobId(u64::from(demand.job)),
                 tasks: vec![self.workload.cell_kinds[demand.kind as usize].demand],
-                transfers: Vec::new(),
                 constraints: Constraints { tags: job.tags, ..Constraints::default() },
+                ..AppRequest::default()
             };
             let answer = self.place(now, request);
             let Ok(placed) = answer else { return false };
