@@ -17,7 +17,7 @@ from leeward_reproduce.etalon.kernels.expected import Values, agreement, near, r
 from leeward_reproduce.rows import Row
 
 SEED = 1
-PAIR = 40
+PAIR = 60
 """Dilation of scenarios with one pair of racks that sends."""
 ALL = 120
 """Dilation of scenarios in which all racks send."""
