@@ -4,6 +4,7 @@
 //! before an event, because timers of the kernel are late.
 
 mod adus;
+mod nics;
 mod ports;
 mod shared;
 mod views;
@@ -28,6 +29,7 @@ use crate::hosts::Hosts;
 use crate::names::Address;
 use crate::precedence::Precedence;
 use crate::timing::Timing;
+use nics::Nics;
 use ports::Ports;
 
 /// Real time before an event from which on the loop spins, in nanoseconds. A sleeping virtual processor needs a quarter of a
@@ -51,6 +53,15 @@ struct Carried {
     has_data: bool,
 }
 
+/// A frame on the link of its host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Leaving {
+    carried: Carried,
+    read: frame::Packet,
+    /// Rack of the receiver.
+    rack: u32,
+}
+
 /// The switch of a lab, its devices, and the records of the run.
 pub struct SwitchLoop<'a> {
     settings: &'a Settings,
@@ -64,6 +75,7 @@ pub struct SwitchLoop<'a> {
     places: &'a [Place],
     /// Number of the host at each place; [`NOBODY`] if the lab has none there.
     numbers: Vec<u32>,
+    nics: Nics<Leaving>,
     /// Frames between hosts of one rack, by the time of their delivery.
     local: VecDeque<(u64, Carried)>,
     /// Virtual time at which the workload began; records count from it.
@@ -111,6 +123,7 @@ impl<'a> SwitchLoop<'a> {
             ports: Ports::new(hosts.devices())?,
             places: hosts.places(),
             numbers,
+            nics: Nics::new(hosts.places().len(), settings.nic),
             local: VecDeque::new(),
             began: None,
             next_plan: NEVER,
@@ -160,6 +173,7 @@ impl<'a> SwitchLoop<'a> {
         let mut next = self.switch.wake_at().map_or(NEVER, |at| at.0);
         next = next.min(self.next_plan).min(self.next_sample).min(self.next_report);
         next = next.min(self.local.front().map_or(NEVER, |&(at, _)| at));
+        next = next.min(self.nics.next().unwrap_or(NEVER));
         if self.began.is_none() {
             next = next.min(self.shared.begin().map_or(NEVER, |begin| begin.0));
         }
@@ -207,6 +221,10 @@ impl<'a> SwitchLoop<'a> {
 
     /// Carries out everything that is due.
     fn advance(&mut self, now: Nanos) -> Result<(), LabError> {
+        // Each frame enters at its own time, so that the loop's lateness does not change the order of events.
+        while let Some((at, sender, leaving)) = self.nics.pop(now.0) {
+            self.enter(sender, leaving, Nanos(at))?;
+        }
         if self.switch.wake_at().is_some_and(|at| at <= now) {
             self.switch.step(now, Event::Wake, &mut self.out)?;
             self.handle_outputs()?;
@@ -240,49 +258,54 @@ impl<'a> SwitchLoop<'a> {
             let now = self.clock.now();
             // The first packets of the workload may arrive before the loop looks at the time.
             self.begin_if_due(now)?;
-            if !self.enter(sender, slot, length, now)? {
-                self.timing.stray += 1;
-                self.frames.give_back(slot);
+            match self.leaving(slot, length) {
+                Some(leaving) => self.nics.push(sender, now.0, leaving.read.bytes, leaving),
+                None => {
+                    self.timing.stray += 1;
+                    self.frames.give_back(slot);
+                }
             }
         }
         Ok(())
     }
 
-    /// Passes a frame to the switch; returns false if it is not for another host of the lab.
-    fn enter(&mut self, sender: usize, slot: u32, length: usize, now: Nanos) -> Result<bool, LabError> {
-        let Some(read) = frame::read(&self.frames.slot(slot)[..length]) else { return Ok(false) };
+    /// Reads a frame that a host has sent; returns `None` if it is not for another host of the lab.
+    fn leaving(&mut self, slot: u32, length: usize) -> Option<Leaving> {
+        let read = frame::read(&self.frames.slot(slot)[..length])?;
         let (racks, hosts) = (self.settings.switch.racks, self.settings.hosts_per_rack);
-        let Some(place) = Address::place(read.destination) else { return Ok(false) };
+        let place = Address::place(read.destination)?;
         if place.rack as usize >= racks || place.host as usize >= hosts {
-            return Ok(false);
+            return None;
         }
         let host = self.numbers[place.rack as usize * hosts + place.host as usize];
-        if host == NOBODY {
-            return Ok(false);
-        }
         let carried = Carried { slot, length: length as u32, host, has_data: read.has_data };
+        (host != NOBODY).then_some(Leaving { carried, read, rack: place.rack })
+    }
+
+    /// Passes a frame that has left its host to the switch.
+    fn enter(&mut self, sender: usize, leaving: Leaving, at: Nanos) -> Result<(), LabError> {
+        let Leaving { carried, read, rack } = leaving;
         let source = self.places[sender].rack;
         self.records.sent.add(read.bytes);
-        if source == place.rack {
+        if source == rack {
             self.records.local.add(read.bytes);
-            self.local.push_back((now.0 + self.settings.local_delay.0, carried));
-            return self.advance(now).map(|()| true);
+            self.local.push_back((at.0 + self.settings.local_delay.0, carried));
+            return Ok(());
         }
         let packet = Packet {
             payload: carried,
             source,
-            destination: place.rack,
+            destination: rack,
             bytes: read.bytes,
             ecn: read.ecn,
-            entered: now,
+            entered: at,
         };
-        self.switch.step(now, Event::Arrive(packet), &mut self.out)?;
+        self.switch.step(at, Event::Arrive(packet), &mut self.out)?;
         // The output for a dropped packet is the last one.
         if !matches!(self.out.last(), Some(Output::Drop { by: Full::Voq, .. })) {
             self.shared.see(&read);
         }
-        self.handle_outputs()?;
-        Ok(true)
+        self.handle_outputs()
     }
 
     fn handle_outputs(&mut self) -> Result<(), LabError> {
