@@ -1,4 +1,7 @@
 //! Reno: the window grows by one segment per round trip, and halves after a loss (RFC 5681, section 3).
+//!
+//! As in Linux, half a window is a whole number of segments. A window of 2.5 segments would admit no more than 2, and
+//! would take longer to become 3.
 
 use super::{Acked, Algorithm, Cause, Window};
 
@@ -23,6 +26,6 @@ impl Algorithm for Reno {
 
     fn reduce(&mut self, window: &Window, used: u64, _: Cause) -> u64 {
         self.counted = 0;
-        (used / 2).max(window.floor())
+        (used / window.mss / 2 * window.mss).max(window.floor())
     }
 }

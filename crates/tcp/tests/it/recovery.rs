@@ -362,7 +362,7 @@ fn segments_late_by_less_than_a_quarter_round_trip_are_not_lost() {
         assert_eq!((run.receiver.delivered(), run.sender.counts().timeouts), (2000 * MSS, 0));
         run.sender.counts().retransmitted
     });
-    assert!(again[0] <= 10 && again[1] > 50, "{again:?}");
+    assert!(again[0] <= 10 && again[1] > 4 * again[0], "{again:?}");
 }
 
 #[test]
