@@ -145,6 +145,30 @@ def test_a_comparison_has_the_simulator_beside_the_lab(clean: None, run: Run, tm
     assert 0.3 < completion["lab"] / completion["simulator"] < 5
 
 
+@pytest.mark.whole
+@pytest.mark.parametrize(("queue", "tau"), [(16, None), (32, None), (16, "600us"), (16, "1000us")])
+def test_kernels_fill_circuits_that_come_and_go_as_the_simulator_does(
+    clean: None, queue: int, tau: str | None
+) -> None:
+    # A week of 1.4 ms has one circuit of 180 us: rates and round trips of all flows change twice in a week.
+    # Kernels since Linux 6.17 detect losses by time alone.
+    flipping = {
+        "network": {"voq_capacity": queue},
+        "scheduler": {"name": "strobe"},
+        "workload": {"long": {"from": 0, "to": 1}},
+        "tcp": {"rack": "always"},
+        "horizon": "200ms",
+    }
+    if tau is not None:
+        flipping["resize"] = {"small": queue, "big": 128, "tau": tau}
+    simulated = packets.simulate(flipping)
+    measured = kept_up(lambda: lab.run(flipping, dilation=60)).run
+    used = [100 * (run.utilization(0, 1) or 0.0) for run in (simulated, measured)]
+    assert used[1] == pytest.approx(used[0], abs=8)
+    medians = [run.latency("all", 0.5) for run in (simulated, measured)]
+    assert medians[1] == pytest.approx(medians[0], rel=0.2)
+
+
 def test_without_root_the_error_says_so() -> None:
     require_root()
     code = (

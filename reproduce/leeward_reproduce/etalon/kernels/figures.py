@@ -19,7 +19,7 @@ from leeward_reproduce.rows import Row
 SEED = 1
 PAIR = 60
 """Dilation of scenarios with one pair of racks that sends."""
-ALL = 120
+ALL = 160
 """Dilation of scenarios in which all racks send."""
 TRIPS = (0.75, 1.5, 3.0, 9.0)
 """Round trips within a day, of figure 10, that the lab measures."""
