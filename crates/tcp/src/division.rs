@@ -36,8 +36,8 @@ pub(super) struct Division {
     pub(super) held: u64,
     /// Bytes of this division that the current acknowledgement reports for the first time.
     pub(super) delivered: u64,
-    /// Bytes in flight and outstanding before the current acknowledgement.
-    before: (u64, u64),
+    /// Bytes in flight before the current acknowledgement.
+    before: u64,
     /// Segments with lower numbers have been checked for losses.
     pub(super) searched: u64,
     /// No mark reduces the window before this byte is acknowledged.
@@ -65,7 +65,7 @@ impl Division {
             lost: 0,
             held: 0,
             delivered: 0,
-            before: (0, 0),
+            before: 0,
             searched: 0,
             marks_from: 0,
             quiet: false,
@@ -95,17 +95,12 @@ impl Division {
     /// Prepares for an acknowledgement, before its bytes are counted.
     pub(super) fn begin_ack(&mut self) {
         self.delivered = 0;
-        self.before = (self.flying, self.outstanding());
+        self.before = self.flying;
     }
 
     /// Returns true if the window was fully used; `window_limited` is true if it has held data back.
     fn is_full(&self, window_limited: bool) -> bool {
-        window_limited || (self.window.is_slow_start() && self.window.size < 2 * self.before.0)
-    }
-
-    /// Bytes of the window that were in use before the acknowledgement.
-    fn used(&self) -> u64 {
-        self.before.1.min(self.window.size)
+        window_limited || (self.window.is_slow_start() && self.window.size < 2 * self.before)
     }
 
     /// Updates the window, after delivered bytes are counted and before the search for losses. `window_limited` is as
@@ -128,6 +123,10 @@ impl Division {
         }
         self.quiet &= acked.cumulative <= self.marks_from;
         if self.state == State::Recovery || self.quiet || acked.bytes == 0 {
+            return marked;
+        }
+        // As in Linux, selective acknowledgements let a window grow only if segments come out of order.
+        if !acked.advances && !self.rack.is_reordered() {
             return marked;
         }
         if self.is_full(window_limited) {
@@ -159,8 +158,7 @@ impl Division {
 
     /// Reduces the window once, without a repair.
     pub(super) fn cut(&mut self, cause: Cause) {
-        let used = self.used();
-        self.window.threshold = self.control.get().reduce(&self.window, used, cause);
+        self.window.threshold = self.control.get().reduce(&self.window, cause);
         self.window.size = self.window.threshold;
     }
 
@@ -172,8 +170,7 @@ impl Division {
 
     /// Starts a recovery of bytes before `next`, after losses in this division.
     pub(super) fn recover(&mut self, next: u64) {
-        let used = self.used();
-        self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Loss);
+        self.window.threshold = self.control.get().reduce(&self.window, Cause::Loss);
         self.state = State::Recovery;
         self.recovered_at = next;
         self.recover_fs = self.outstanding().max(1);
@@ -202,8 +199,7 @@ impl Division {
     pub(super) fn time_out(&mut self, next: u64, again: bool) {
         // A recovery has already reduced the threshold for this window.
         if !again && self.state != State::Recovery {
-            let used = self.outstanding().min(self.window.size);
-            self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Timeout);
+            self.window.threshold = self.control.get().reduce(&self.window, Cause::Timeout);
         }
         self.window.size = self.window.mss;
         self.state = State::Timeout;

@@ -62,6 +62,11 @@ impl Rack {
         self.known && sent.plus(window) < self.sent
     }
 
+    /// Returns true if a segment has arrived later than a segment sent after it.
+    pub(super) fn is_reordered(&self) -> bool {
+        self.reordered
+    }
+
     /// Returns true if no arrived segment can have overtaken a segment sent at this time or later.
     pub(super) fn is_after(&self, sent: Nanos) -> bool {
         !self.known || sent > self.sent

@@ -129,7 +129,7 @@ impl Sender {
             self.sample(now, ack);
         }
         let held = self.board.hold(now, &ack.blocks, &mut self.divisions);
-        self.advance(now, ack.ece);
+        self.advance(now, news, ack.ece);
         self.find_losses(now, news, held);
         self.recover();
         if news {
@@ -198,12 +198,13 @@ impl Sender {
     }
 
     /// Grows, scales and reduces windows, and ends recoveries.
-    fn advance(&mut self, now: Nanos, ece: bool) {
+    fn advance(&mut self, now: Nanos, advances: bool, ece: bool) {
         let marks = self.settings.control.is_capable(self.settings.ecn);
         for division in &mut self.divisions {
             let acked = Acked {
                 now,
                 bytes: division.delivered,
+                advances,
                 ece,
                 cumulative: self.acknowledged,
                 next: self.next,

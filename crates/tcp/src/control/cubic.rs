@@ -99,7 +99,7 @@ impl Algorithm for Cubic {
         self.last = now;
     }
 
-    fn reduce(&mut self, window: &Window, used: u64, cause: Cause) -> u64 {
+    fn reduce(&mut self, window: &Window, cause: Cause) -> u64 {
         let size = window.size as f64 / window.mss as f64;
         self.prior = size;
         self.largest = match cause {
@@ -112,6 +112,6 @@ impl Algorithm for Cubic {
         };
         self.epoch = None;
         self.fraction = 0.0;
-        ((used as f64 * BETA) as u64).max(window.floor())
+        ((window.size as f64 * BETA) as u64).max(window.floor())
     }
 }

@@ -49,8 +49,8 @@ impl Algorithm for Dctcp {
         self.reno.grow(window, acked);
     }
 
-    fn reduce(&mut self, window: &Window, used: u64, cause: Cause) -> u64 {
-        let reno = self.reno.reduce(window, used, cause);
+    fn reduce(&mut self, window: &Window, cause: Cause) -> u64 {
+        let reno = self.reno.reduce(window, cause);
         match cause {
             Cause::Mark => {
                 let left = window.size as f64 * (1.0 - self.share / 2.0);

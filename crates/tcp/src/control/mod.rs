@@ -108,6 +108,8 @@ pub(super) struct Acked {
     pub(super) now: Nanos,
     /// Bytes that this acknowledgement is the first to report, selectively or not.
     pub(super) bytes: u64,
+    /// True if it acknowledges bytes cumulatively.
+    pub(super) advances: bool,
     /// The ECN echo.
     pub(super) ece: bool,
     /// Sequence number before which all bytes have arrived.
@@ -142,8 +144,9 @@ pub(super) trait Algorithm {
     /// Records that the window was not fully used at this time.
     fn idle(&mut self, _now: Nanos) {}
 
-    /// Returns the threshold after a reduction; `used` bytes of the window were in use.
-    fn reduce(&mut self, window: &Window, used: u64, cause: Cause) -> u64;
+    /// Returns the threshold after a reduction. As in Linux, it follows from the window, and not from the bytes in
+    /// flight (RFC 5681, equation 4).
+    fn reduce(&mut self, window: &Window, cause: Cause) -> u64;
 }
 
 /// State of a running algorithm.

@@ -24,8 +24,8 @@ impl Algorithm for Reno {
         }
     }
 
-    fn reduce(&mut self, window: &Window, used: u64, _: Cause) -> u64 {
+    fn reduce(&mut self, window: &Window, _: Cause) -> u64 {
         self.counted = 0;
-        (used / window.mss / 2 * window.mss).max(window.floor())
+        (window.size / window.mss / 2 * window.mss).max(window.floor())
     }
 }

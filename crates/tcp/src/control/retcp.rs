@@ -33,7 +33,7 @@ impl Algorithm for Retcp {
         self.reno.grow(window, acked);
     }
 
-    fn reduce(&mut self, window: &Window, used: u64, cause: Cause) -> u64 {
-        self.reno.reduce(window, used, cause)
+    fn reduce(&mut self, window: &Window, cause: Cause) -> u64 {
+        self.reno.reduce(window, cause)
     }
 }

@@ -193,7 +193,7 @@ fn after_a_timeout_slow_start_repairs_only_missing_segments() {
         segments: |n: u64, _: &_| if n < 10 && n != 3 && n != 4 { Fate::Lost } else { Fate::Arrives },
         acks: |_: u64, _: &mut _| Fate::Arrives,
     };
-    let mut run = Run::new(Settings::default(), link);
+    let mut run = Run::new(Settings { tail_probe: false, ..Settings::default() }, link);
     run.sender.write(10 * MSS);
     while run.step() {}
     let counts = run.sender.counts();
