@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
                 error.at(item)
             };
             let LatencyFile { from, to, max } = &item.value;
-            let (one, other) = (self.named("from", from, &invalid)?, self.named("to", to, &invalid)?);
+            let (one, other) = (self.named("from", from, invalid)?, self.named("to", to, invalid)?);
             for (one, other) in one.flat_map(|one| other.clone().map(move |other| (one, other))) {
                 if one != other {
                     let bound = bounds.entry((one.min(other), one.max(other))).or_insert(*max);
