@@ -166,8 +166,10 @@ def place_tasks(
         `together=False` one for each task without a host; None if all tasks have hosts),
         `completion_s` (end of the last transfer by the model of Choreo's appendix), `transfers` (each with
         its phase, its hosts, its limiting link and its end), `goal` of the app, `cost` (of the hosts, per
-        hour; None if no host has a cost), `gap` and `proven` (share of the completion time that
-        another placement might still save, from policies that know it), `gain` (over random placements:
+        hour; None if no host has a cost), `time_gap` and `cost_gap` (the share of the
+        completion time, and of the cost, that another placement might still save, from policies that know
+        it; for the goal that comes second, without a loss in the first), `proven` (whether both are zero),
+        `gain` (over random placements:
         their median `random_s`; `survey_s`, the time to measure the network; and `measurements`, which are
         `worthwhile`, or not for an app that is `short` or `uniform`; None without transfers), `why`,
         `policy`, `app` and `oldest_telemetry_s`.
@@ -214,7 +216,7 @@ class Reevaluation:
     after_s: float | None
     """End of the remaining transfers on the new hosts, the cost of the moves included."""
     gain_s: float | None
-    """`before_s` without `after_s`; negative if the moves cost more than they save."""
+    """`before_s` minus `after_s`; negative if the moves cost more than they save."""
     cost_s: float | None
     """Duration of the moves."""
     worth_it: bool

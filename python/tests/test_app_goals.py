@@ -76,7 +76,7 @@ def test_a_bound_that_no_hosts_meet_is_named_with_both_tasks(run: Run, tmp_path:
     assert "latency: a job's tasks are placed one by one" in job.stderr
 
 
-def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(tmp_path: Path) -> None:
+def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(run: Run, tmp_path: Path) -> None:
     hosts: list[dict[str, Any]] = [
         {"name": "dear", "nic": "1Gbps", "cost": 2},
         {"name": "fast", "nic": "1Gbps", "cost": 1},
@@ -92,6 +92,12 @@ def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(tmp_path: Path) -> Non
     for policy in ("choreo", "leeward", "choreo-exact"):
         assert placed("time", policy)[0] >= {"fast"}, policy
         assert placed("cost", policy) == ({"fast", "slow"}, 1.5), policy
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump(cluster))
+    write(tmp_path, app | {"goal": "cost"})
+    place = ("place", "tasks", "--cluster", "cluster.yaml", "--app", "app.yaml", "--policy", "choreo-exact")
+    lines = run(*place).stdout.splitlines()
+    assert lines[-2].endswith(", and no placement of this cost has a shorter forecast")
+    assert lines[-1] == "hosts cost 1.5 per hour, and no placement costs less"
     # The fastest placements send from a fast host; the cheapest of them receives at the slow one.
     assert placed("time", "choreo-exact") == ({"fast", "slow"}, 1.5)
     free = [{key: value for key, value in host.items() if key != "cost"} for host in hosts]
