@@ -42,11 +42,14 @@ Examples:
       --placed placed.json --move-cost 30s --margin 20% -o json
   leeward reevaluate --decision 42 --dry-run
 """
+FOR_FILES = ("telemetry", "cross_traffic", "max_age", "exclude", "tag", "label", "apart", "policy", "seed")
+"""Options that a controller takes from the stored decision and from its own telemetry."""
 PATIENCE_S = 1.0
 """Time during which a request to an unavailable controller is retried."""
 
 
 def reevaluate(
+    context: typer.Context,
     cluster: Annotated[
         str | None, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)
     ] = None,
@@ -124,6 +127,7 @@ def reevaluate(
         if cluster or app or placed:
             message = "expected --decision, or --cluster, --app and --placed"
             raise typer.BadParameter(message, param_hint="--decision")
+        _reject_options_for_files(context)
         with name_flags(move_cost="--move-cost", margin="--margin"), controller_errors():
             service = client(controller, token_file, ca, PATIENCE_S)
             left = None
@@ -174,6 +178,14 @@ def reevaluate(
             seed=seed,
         )
     _print(asdict(answer), output)
+
+
+def _reject_options_for_files(context: typer.Context) -> None:
+    for name in FOR_FILES:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            message = "the controller knows it; use it with --cluster, --app and --placed"
+            raise typer.BadParameter(message, param_hint=f"--{name.replace('_', '-')}")
 
 
 def _print(answer: Mapping[str, Any], output: Format) -> None:
