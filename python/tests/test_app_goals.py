@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import yaml
 
@@ -104,7 +105,7 @@ def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(run: Run, tmp_path: Pa
     assert leeward.place_tasks(cluster | {"hosts": free}, write(tmp_path, app))["cost"] is None
 
 
-def test_phases_of_a_running_app_are_re_evaluated(tmp_path: Path) -> None:
+def test_phases_of_a_running_app_are_re_evaluated(run: Run, tmp_path: Path) -> None:
     hosts = [("slow", "80Mbps", 1), ("fast", "800Mbps", 1), ("sink", "800Mbps", 2)]
     cluster = {
         "shape": "hose",
@@ -120,6 +121,15 @@ def test_phases_of_a_running_app_are_re_evaluated(tmp_path: Path) -> None:
     rest = [[0, 0], [0, 0]], [[0, 5e8], [0, 0]]
     answer = leeward.reevaluate(path, cluster, where, remaining=rest, move_cost=0)
     assert (answer.before_s, answer.after_s) == (50, 5)
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump(cluster))
+    (tmp_path / "where.json").write_text(json.dumps(where))
+    (tmp_path / "first.csv").write_text("0,0\n0,0\n")
+    numpy.save(tmp_path / "second.npy", numpy.array(rest[1]))
+    command = ("reevaluate", "--cluster", "cluster.yaml", "--app", "app.yaml", "--placed", "where.json")
+    files = ("--remaining", "first.csv,second.npy")
+    result = run(*command, *files, "--move-cost", "0s", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["before_s"] == 50
     with pytest.raises(InputError, match="matrix: 21 phases: expected at most 20"):
         leeward.reevaluate(path, cluster, where, remaining=[[[0, 1], [0, 0]]] * 21)
 

@@ -78,11 +78,11 @@ def reevaluate(
         bool, typer.Option("--dry-run", help="With --decision: decide, and move nothing.")
     ] = False,
     remaining: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="FILE",
+            metavar="FILE,...",
             help="Bytes that each task still has to send to each, as CSV or NumPy file, like --matrix of"
-            " `place tasks`; by default all bytes of the app.",
+            " `place tasks`, and one file for each phase that is left; by default all bytes of the app.",
             show_default=False,
         ),
     ] = None,
@@ -133,7 +133,8 @@ def reevaluate(
             left = None
             if remaining is not None:
                 tasks = [task["name"] for task in service.decision(decision)["request"].get("tasks", [])]
-                left = read_remaining(remaining, tasks)
+                files = enumerate(remaining)
+                left = [one for phase, file in files for one in read_remaining(file, tasks, phase)]
             share = read_share("margin", margin, 0, 1)
             record = service.reevaluate(
                 decision, remaining=left, move_cost=move_cost, margin=share, dry_run=dry_run
@@ -164,7 +165,7 @@ def reevaluate(
             app,
             network,
             placed,
-            remaining=remaining,
+            remaining=remaining if remaining and len(remaining) > 1 else remaining and remaining[0],
             move_cost=move_cost,
             margin=read_share("margin", margin, 0, 1),
             policy=policy,
