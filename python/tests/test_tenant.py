@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from leeward import InputError, tenant
+from leeward.cli.tenant.run import _print
 from leeward.tenant import network, runs
 from leeward.tenant.fleet import Fleet
 from leeward.tenant.network import survey_s
@@ -256,3 +257,17 @@ def test_trains_run_alone_once_a_shared_link_is_found_and_the_measurement_is_wri
         assert surveyor.measure().cluster["shared_links"] == shared
         assert surveys[-1]["at_once"] == 1
         assert surveyor.expected_s() == survey_s(3, alone=True)
+
+
+def test_shared_links_and_costs_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    shared = {"name": "out-of-h0", "rate": "66955520bps", "out_of": ["h0", "h1"]}
+    one = {"policy": "choreo", "forecast_s": 2.0, "wall_s": 2.2, "cost": 1.5, "looks": []}
+    one |= {"tasks": [{"task": "a", "host": "h0"}], "transfers": []}
+    network = {"measured": True, "kind": "inside", "seconds": 4.0, "bytes": 10, "shared_links": [shared]}
+    _print({"network": network, "runs": [one]})
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["out-of-h0", "66.96", "Mbps", "h0,", "h1"] in lines
+    assert lines[-2:] == [
+        ["POLICY", "FORECAST", "TOOK", "OFF", "BY", "COST", "PER", "HOUR", "SAVED", "BY", "CHOREO"],
+        ["choreo", "2", "s", "2.2", "s", "10", "%", "1.5"],
+    ]

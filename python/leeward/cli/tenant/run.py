@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import bytes_text, percent_text, rate_text, time_text
+from leeward._quantities import bytes_text, percent_text, rate_text, read_rate, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
 from leeward.cli.options import choice_option, name_flags, parse_path, parse_seed, split_list, whole_number
@@ -262,7 +262,10 @@ def _print(result: dict[str, Any]) -> None:
     else:
         print_text(f"did not measure the network: {network['why']}\n")
     if network["shared_links"]:
-        links = [(link["name"], link["rate"], ", ".join(link["out_of"])) for link in network["shared_links"]]
+        links = [
+            (link["name"], rate_text(read_rate("rate", link["rate"])), ", ".join(link["out_of"]))
+            for link in network["shared_links"]
+        ]
         print_table(("SHARED LINK", "RATE", "OUT OF"), "<><", links)
         print_text()
     for one in runs:
