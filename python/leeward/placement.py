@@ -166,8 +166,10 @@ def place_tasks(
         `together=False` one for each task without a host; None if all tasks have hosts),
         `completion_s` (end of the last transfer by the model of Choreo's appendix), `transfers` (each with
         its phase, its hosts, its limiting link and its end), `goal` of the app, `cost` (of the hosts, per
-        hour; None if no host has a cost), `gap` and `proven` (share of the completion time that
-        another placement might still save, from policies that know it), `gain` (over random placements:
+        hour; None if no host has a cost), `time_gap` and `cost_gap` (the share of the
+        completion time, and of the cost, that another placement might still save, from policies that know
+        it; for the goal that comes second, without a loss in the first), `proven` (whether both are zero),
+        `gain` (over random placements:
         their median `random_s`; `survey_s`, the time to measure the network; and `measurements`, which are
         `worthwhile`, or not for an app that is `short` or `uniform`; None without transfers), `why`,
         `policy`, `app` and `oldest_telemetry_s`.
@@ -214,7 +216,7 @@ class Reevaluation:
     after_s: float | None
     """End of the remaining transfers on the new hosts, the cost of the moves included."""
     gain_s: float | None
-    """`before_s` without `after_s`; negative if the moves cost more than they save."""
+    """`before_s` minus `after_s`; negative if the moves cost more than they save."""
     cost_s: float | None
     """Duration of the moves."""
     worth_it: bool
@@ -256,7 +258,7 @@ def reevaluate(
         where: Current host of each task by its name; or an answer of `place_tasks`; or the path of a file
             with either, as JSON.
         remaining: Bytes that each task still has to send to each, as `matrix` of `place_tasks`; or such an
-            array for each phase that is left, in order. By default all bytes of the app.
+            array, or file, for each phase that is left, in order. By default all bytes of the app.
         move_cost: A size (`2GiB`): the state that each task which moves carries over the network. Or a time
             (`30s`, or a number of seconds): the app stands still for it, and tasks carry nothing. By default
             each task carries its memory.
@@ -334,37 +336,42 @@ def _current_hosts(where: Mapping[str, Any] | str | PathLike[str]) -> dict[str, 
     return hosts
 
 
-def read_remaining(matrix: str, tasks: Sequence[str]) -> list[dict[str, str]]:
-    """Transfers of a traffic matrix in a file: `from`, `to` (names of tasks) and `bytes`.
+def read_remaining(matrix: str, tasks: Sequence[str], phase: int = 0) -> list[dict[str, str | int]]:
+    """Transfers of a traffic matrix in a file: `from`, `to` (names of tasks), `bytes` and `phase`.
 
     Args:
         matrix: Path of a CSV or NumPy file.
         tasks: Names of the tasks, in the order of the rows.
+        phase: Phase of the transfers, of those that are left.
 
     Raises:
         InputError: The file is invalid, or has another number of rows.
     """
-    if _csv_path(matrix) is None:
-        rows = _rows(matrix)
-    else:
-        try:
-            lines = Path(matrix).read_text(encoding="utf-8").splitlines()
-            rows = [[float(cell) for cell in _CELLS.split(line.strip())] for line in lines if line.strip()]
-        except OSError as error:
-            raise InputError.about(matrix, error.strerror or str(error)) from None
-        except ValueError:
-            raise InputError.about(matrix, "expected a square of numbers") from None
+    rows = _rows_of_file(matrix)
     if any(len(row) != len(tasks) for row in rows) or len(rows) != len(tasks):
         message = f"{len(rows)} rows, but there are {len(tasks)} tasks: expected a square"
         raise InputError.about(matrix, message)
     if not all(0 <= value <= MOST_BYTES for row in rows for value in row):
         raise InputError.about(matrix, "expected numbers of bytes, not negative")
     return [
-        {"from": start, "to": end, "bytes": f"{value:.0f}B"}
+        {"from": start, "to": end, "bytes": f"{value:.0f}B", "phase": phase}
         for start, row in zip(tasks, rows, strict=True)
         for end, value in zip(tasks, row, strict=True)
         if start != end and value >= 0.5
     ]
+
+
+def _rows_of_file(matrix: str | PathLike[str]) -> list[list[float]]:
+    """Rows of a traffic matrix in a CSV or NumPy file."""
+    if _csv_path(matrix) is None:
+        return _rows(matrix)
+    try:
+        lines = Path(matrix).read_text(encoding="utf-8").splitlines()
+        return [[float(cell) for cell in _CELLS.split(line.strip())] for line in lines if line.strip()]
+    except OSError as error:
+        raise InputError.about(matrix, error.strerror or str(error)) from None
+    except ValueError:
+        raise InputError.about(matrix, "expected a square of numbers") from None
 
 
 def _csv_path(matrix: Any) -> str | None:
@@ -417,6 +424,8 @@ def _phases(matrix: Any) -> list[list[list[float]]]:
     """Traffic matrices of phases as rows of numbers; one matrix is one phase."""
     if isinstance(matrix, str | PathLike):
         return [_rows(matrix)]
+    if isinstance(matrix, list) and all(isinstance(phase, str | PathLike) for phase in matrix):
+        return [_rows_of_file(phase) for phase in matrix]
     import numpy
 
     try:

@@ -12,18 +12,31 @@ Hosts take part by `leeward probe listen`. A host is given by the address at whi
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import Any, Literal
 
 from leeward import _native
 from leeward.errors import InputError, whole_number
 
-__all__ = ["Train", "bottlenecks", "calibrate", "cross", "hops", "mesh", "parse_hosts", "path", "steady"]
+__all__ = [
+    "Train",
+    "bottlenecks",
+    "calibrate",
+    "cross",
+    "hops",
+    "mesh",
+    "parse_hosts",
+    "path",
+    "split_address",
+    "steady",
+]
 
 Progress = Callable[[int, int], object]
 """Called with the number of steps done and the total."""
 Host = tuple[str, str]
 """Name of a host, and its address."""
 _MOST = 2**32 - 1
+MOST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -49,26 +62,43 @@ def parse_hosts(hosts: Sequence[str]) -> list[Host]:
     """Hosts from texts `NAME=ADDRESS`, or from addresses that serve as names.
 
     Raises:
-        InputError: A name is invalid in a cluster file.
+        InputError: A name is invalid in a cluster file, or an address is no host name and no IP address.
     """
     result: list[Host] = []
-    bare = [_bare(host) for host in hosts]
-    for host, short in zip(hosts, bare, strict=True):
+    shorts = [split_address(host)[0] for host in hosts]
+    for host, short in zip(hosts, shorts, strict=True):
         name, equals, address = host.partition("=")
         if not equals:
             # The port is in the name only if two hosts share an address.
-            name, address = (short if bare.count(short) == 1 else host), host
+            name, address = (short if shorts.count(short) == 1 else host), host
             name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or not address.strip():
             expected = "expected ADDRESS or NAME=ADDRESS; a name has letters, digits, `.`, `_` and `-` only"
             raise InputError.about("hosts", f"`{host}`: {expected}")
-        result.append((name, address.strip()))
+        address = address.strip()
+        bare, port = split_address(address)
+        if not _is_host(bare) or (port is not None and int(port) > MOST_PORT):
+            raise InputError.about("hosts", f"`{host}`: expected a host name or an IP address")
+        result.append((name, address))
     return result
 
 
-def _bare(address: str) -> str:
-    match = re.fullmatch(r"\[(.+)\](?::\d+)?|([^:]+):\d+", address)
-    return (match[1] or match[2]) if match else address
+def split_address(address: str) -> tuple[str, str | None]:
+    """Host name or IP address, and port, of `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`."""
+    match = re.fullmatch(r"\[(.+)\](?::(\d{1,5}))?|([^:]+)(?::(\d{1,5}))?", address)
+    return (match[1] or match[3], match[2] or match[4]) if match else (address, None)
+
+
+def _is_host(text: str) -> bool:
+    if ":" not in text:
+        return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", text) is not None
+    # With an interface, as in `fe80::1%eth0`.
+    ip, percent, interface = text.partition("%")
+    try:
+        IPv6Address(ip)
+    except ValueError:
+        return False
+    return not percent or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", interface) is not None
 
 
 def path(

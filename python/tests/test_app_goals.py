@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import yaml
 
@@ -76,7 +77,7 @@ def test_a_bound_that_no_hosts_meet_is_named_with_both_tasks(run: Run, tmp_path:
     assert "latency: a job's tasks are placed one by one" in job.stderr
 
 
-def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(tmp_path: Path) -> None:
+def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(run: Run, tmp_path: Path) -> None:
     hosts: list[dict[str, Any]] = [
         {"name": "dear", "nic": "1Gbps", "cost": 2},
         {"name": "fast", "nic": "1Gbps", "cost": 1},
@@ -92,13 +93,19 @@ def test_the_goal_cost_prefers_cheap_hosts_over_fast_ones(tmp_path: Path) -> Non
     for policy in ("choreo", "leeward", "choreo-exact"):
         assert placed("time", policy)[0] >= {"fast"}, policy
         assert placed("cost", policy) == ({"fast", "slow"}, 1.5), policy
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump(cluster))
+    write(tmp_path, app | {"goal": "cost"})
+    place = ("place", "tasks", "--cluster", "cluster.yaml", "--app", "app.yaml", "--policy", "choreo-exact")
+    lines = run(*place).stdout.splitlines()
+    assert lines[-2].endswith(", and no placement of this cost has a shorter forecast")
+    assert lines[-1] == "hosts cost 1.5 per hour, and no placement costs less"
     # The fastest placements send from a fast host; the cheapest of them receives at the slow one.
     assert placed("time", "choreo-exact") == ({"fast", "slow"}, 1.5)
     free = [{key: value for key, value in host.items() if key != "cost"} for host in hosts]
     assert leeward.place_tasks(cluster | {"hosts": free}, write(tmp_path, app))["cost"] is None
 
 
-def test_phases_of_a_running_app_are_re_evaluated(tmp_path: Path) -> None:
+def test_phases_of_a_running_app_are_re_evaluated(run: Run, tmp_path: Path) -> None:
     hosts = [("slow", "80Mbps", 1), ("fast", "800Mbps", 1), ("sink", "800Mbps", 2)]
     cluster = {
         "shape": "hose",
@@ -114,6 +121,15 @@ def test_phases_of_a_running_app_are_re_evaluated(tmp_path: Path) -> None:
     rest = [[0, 0], [0, 0]], [[0, 5e8], [0, 0]]
     answer = leeward.reevaluate(path, cluster, where, remaining=rest, move_cost=0)
     assert (answer.before_s, answer.after_s) == (50, 5)
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump(cluster))
+    (tmp_path / "where.json").write_text(json.dumps(where))
+    (tmp_path / "first.csv").write_text("0,0\n0,0\n")
+    numpy.save(tmp_path / "second.npy", numpy.array(rest[1]))
+    command = ("reevaluate", "--cluster", "cluster.yaml", "--app", "app.yaml", "--placed", "where.json")
+    files = ("--remaining", "first.csv,second.npy")
+    result = run(*command, *files, "--move-cost", "0s", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["before_s"] == 50
     with pytest.raises(InputError, match="matrix: 21 phases: expected at most 20"):
         leeward.reevaluate(path, cluster, where, remaining=[[[0, 1], [0, 0]]] * 21)
 

@@ -38,6 +38,7 @@ SEVERAL_KINDS = {
 }
 """Options whose metavar differs between commands, and the reason."""
 ONE_MEANING = {
+    "--bottlenecks": "search for shared bottlenecks",
     "--bursts": "bursts of a train",
     "--ca": "certificate authorities of the controller",
     "--cadence": "time between samples",

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 import leeward
-from leeward import cli, probe
+from leeward import InputError, cli, probe
 from leeward.cli.probe.options import report_failures
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -169,6 +169,14 @@ def test_hosts_without_a_name_are_named_by_their_addresses() -> None:
     given = ["10.0.0.1", "10.0.0.2:7", "10.0.0.3:1", "10.0.0.3:2", "[fe80::1]:9", "x=1.2.3.4:5"]
     names = [name for name, _ in probe.parse_hosts(given)]
     assert names == ["10.0.0.1", "10.0.0.2", "10.0.0.3-1", "10.0.0.3-2", "fe80--1", "x"]
+
+
+def test_a_search_for_bottlenecks_needs_three_hosts_before_any_path_is_measured() -> None:
+    steps: list[tuple[int, int]] = []
+    hosts = [("a", "192.0.2.1"), ("b", "192.0.2.2")]
+    with pytest.raises(InputError, match="hosts: 2 given: expected at least 3"):
+        probe.mesh(hosts, bottlenecks=True, progress=lambda *step: steps.append(step))
+    assert steps == []
 
 
 def examples() -> Iterator[str]:

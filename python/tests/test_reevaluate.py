@@ -175,3 +175,17 @@ def test_a_service_moves_a_running_app_and_explains_it(run: Run, serve: Serve, t
         client.release(placed)
         with pytest.raises(RefusedError, match="has ended"):
             client.reevaluate(placed)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        *(("--exclude", "slow"), ("--apart", "host"), ("--policy", "leeward"), ("--telemetry", "loads.csv")),
+        *(("--tag", "ssd"), ("--label", "zone=a"), ("--cross-traffic", "x.csv"), ("--seed", "1")),
+        ("--max-age", "5min"),
+    ],
+)
+def test_options_that_a_controller_does_not_read_are_rejected(run: Run, flag: str, value: str) -> None:
+    result = run("reevaluate", "--decision", "42", flag, value)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"{flag}: the controller knows it" in result.stderr

@@ -69,7 +69,7 @@ def test_json_equals_the_python_decision(run: Run, tenant: Path) -> None:
     options = ["--cluster", str(tenant), "--app", "app.yaml", "--policy", "choreo-exact", "-o", "json"]
     decision = json.loads(run("place", "tasks", *options).stdout)
     assert decision["refused"] is None
-    assert (decision["completion_s"], decision["gap"], decision["proven"]) == (1.0, 0.0, True)
+    assert (decision["completion_s"], decision["time_gap"], decision["proven"]) == (1.0, 0.0, True)
     assert [one["limit"].endswith(":egress") for one in decision["transfers"]] == [True, True]
     assert decision == leeward.place_tasks(
         tenant, tenant.parent / "app.yaml", policy="choreo-exact", explain=0

@@ -64,10 +64,16 @@ def test_the_command_runs_an_app_on_the_lab_of_a_cluster_file(run: Run, tmp_path
     try:
         app = app_file(tmp_path, "10MB", "latency: [{from: a, to: b, max: 100ms}]\n")
         command = ("tenant", "run", str(app), "--lab", name, "--host-cpus", "1", "--policy", "choreo")
-        result = run(*command, "-o", "json")
+        result = run(*command, "-o", "json", "--out", "measured.yaml")
+        again = run(*command, "-o", "json", "--cluster", "measured.yaml")
     finally:
         assert run("lab", "down", "--name", name).returncode == 0
     assert result.returncode == 0, result.stderr
+    assert "wrote measured.yaml" in result.stderr
+    assert again.returncode == 0, again.stderr
+    known = json.loads(again.stdout)
+    assert not known["network"]["measured"]
+    assert known["runs"][0]["forecast_s"] == json.loads(result.stdout)["runs"][0]["forecast_s"]
     answer = json.loads(result.stdout)
     # An app with a bound on round-trip times is measured, however short it is.
     assert answer["network"]["measured"]

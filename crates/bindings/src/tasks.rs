@@ -371,7 +371,8 @@ fn describe(
         }
         None => (Value::Null, json!([]), Value::Null),
     };
-    let gap = basis.and_then(|basis| basis.gap);
+    let gaps = basis.and_then(|basis| basis.gaps);
+    let finite = |gap: f64| gap.is_finite().then_some(gap);
     let cost = fabric.has_costs().then(|| fabric.cost_of(&hosts).0 as f64 / 1e6);
     json!({
         "app": app.name,
@@ -381,8 +382,9 @@ fn describe(
             .collect::<Vec<_>>(),
         "refused": (!refused.is_empty()).then_some(refused),
         "completion_s": seconds,
-        "gap": gap.filter(|gap| gap.is_finite()),
-        "proven": gap.map(|gap| gap == 0.0),
+        "time_gap": gaps.and_then(|gaps| finite(gaps.time)),
+        "cost_gap": gaps.and_then(|gaps| gaps.cost).and_then(finite),
+        "proven": gaps.map(|gaps| gaps.proven()),
         "cost": cost,
         "goal": app.request.goal,
         "transfers": transfers,

@@ -32,13 +32,30 @@ pub struct Basis {
     pub policy: &'static str,
     /// Reason for which the policy left the choice to the default policy; `None` if it did not.
     pub note: Option<Note>,
-    /// Largest possible improvement of the objective, as a share of the objective; 0 means that the decision is proven
-    /// optimal. `None` if the policy does not know it.
-    pub gap: Option<f64>,
+    /// Improvements that other choices may still bring. `None` if the policy does not know them.
+    pub gaps: Option<Gaps>,
     /// Model of transfer rates for an app; `None` if none was used.
     pub estimate: Option<Estimate>,
     /// Host that sends the copies, if the block has existing copies.
     pub source: Option<HostId>,
+}
+
+/// Largest possible improvement of each goal, as a share of its value; 0 means that the decision is proven optimal, and
+/// infinity that nothing is known. The gap of the goal that comes second is that among choices which are equal in the
+/// first.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gaps {
+    /// Gap of the completion time.
+    pub time: f64,
+    /// Gap of the cost of the hosts; `None` if no host has a cost.
+    pub cost: Option<f64>,
+}
+
+impl Gaps {
+    /// True if the decision is proven optimal in every goal.
+    pub fn proven(&self) -> bool {
+        self.time == 0.0 && self.cost.is_none_or(|cost| cost == 0.0)
+    }
 }
 
 /// Reason for which a policy left a choice to the default policy.

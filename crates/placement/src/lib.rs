@@ -28,7 +28,7 @@ mod ties;
 
 pub use constraints::{Constraint, Constraints, LabelValues};
 pub use decision::{
-    Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
+    Basis, Candidate, Considered, Decision, Gaps, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
 pub use job::JobId;
 pub use path_load::PathLoad;

@@ -26,20 +26,6 @@ pub fn leaves(group: &[usize], path: Path) -> bool {
     group.contains(&path.0) && !group.contains(&path.1)
 }
 
-/// Rule 1: true if two paths meet at the link out of a host (1a) or of a rack (1b).
-pub fn meet_at_rack(racks: &[Vec<usize>], one: Path, other: Path) -> bool {
-    one.0 == other.0 || leave_together(racks, one, other)
-}
-
-/// Rule 2: true if two paths may meet at the link out of a subtree.
-pub fn may_meet_at_subtree(subtrees: &[Vec<usize>], one: Path, other: Path) -> bool {
-    leave_together(subtrees, one, other)
-}
-
-fn leave_together(groups: &[Vec<usize>], one: Path, other: Path) -> bool {
-    groups.iter().any(|group| leaves(group, one) && leaves(group, other))
-}
-
 /// One pair of paths for each rack, from two of its hosts to two hosts in other racks. The pair shows if the uplink of
 /// the rack is a bottleneck. The result applies to all paths out of the rack.
 pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
@@ -79,6 +65,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Rule 1: true if two paths meet at the link out of a host (1a) or of a rack (1b).
+    fn meet_at_rack(racks: &[Vec<usize>], one: Path, other: Path) -> bool {
+        one.0 == other.0 || leave_together(racks, one, other)
+    }
+
+    /// Rule 2: true if two paths may meet at the link out of a subtree.
+    fn may_meet_at_subtree(subtrees: &[Vec<usize>], one: Path, other: Path) -> bool {
+        leave_together(subtrees, one, other)
+    }
+
+    fn leave_together(groups: &[Vec<usize>], one: Path, other: Path) -> bool {
+        groups.iter().any(|group| leaves(group, one) && leaves(group, other))
+    }
 
     #[test]
     fn one_pair_stands_for_a_rack() {

@@ -132,7 +132,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "slo prioritize": _WORKLOAD,
     "telemetry cache list": ("server", "query", "from_ms", "until_ms", "pieces", "size_bytes", "folder"),
-    "tenant run": ("policy", "forecast_s", "wall_s"),
+    "tenant run": ("policy", "forecast_s", "wall_s", "cost"),
     "top": (
         *("time", "link", "capacity_bps", "measured_bps", "utilization", "pending_bps", "hot_s", "age_s"),
         "trend",

@@ -187,10 +187,11 @@ def _print_completion(decision: dict[str, Any]) -> None:
         return
     end_s = decision["completion_s"]
     text = "never end: a link carries nothing" if end_s is None else f"end after {time_text(end_s)}"
-    if decision["proven"] and decision["goal"] == "time":
-        text += ", and no placement has a shorter forecast"
-    elif decision["gap"]:
-        text += f"; at most {percent_text(decision['gap'])} less is possible"
+    of = " of this cost" if decision["goal"] == "cost" and decision["cost"] is not None else ""
+    if decision["time_gap"] == 0 and end_s is not None:
+        text += f", and no placement{of} has a shorter forecast"
+    elif decision["time_gap"]:
+        text += f"; at most {percent_text(decision['time_gap'])} less is possible" + (of and " at this cost")
     print_text(f"\ntransfers {text}")
     gain = decision["gain"]
     if gain is None or end_s is None:
@@ -207,9 +208,11 @@ def _print_cost(decision: dict[str, Any]) -> None:
     if decision["cost"] is None:
         return
     text = f"hosts cost {decision['cost']:.6g} per hour"
-    if decision["proven"]:
-        fastest = "" if decision["goal"] == "cost" else " with this forecast"
-        text += f", and no placement{fastest} costs less"
+    of = " with this forecast" if decision["goal"] == "time" else ""
+    if decision["cost_gap"] == 0:
+        text += f", and no placement{of} costs less"
+    elif decision["cost_gap"]:
+        text += f"; at most {percent_text(decision['cost_gap'])} less is possible{of}"
     print_text(text)
 
 

@@ -42,11 +42,14 @@ Examples:
       --placed placed.json --move-cost 30s --margin 20% -o json
   leeward reevaluate --decision 42 --dry-run
 """
+FOR_FILES = ("telemetry", "cross_traffic", "max_age", "exclude", "tag", "label", "apart", "policy", "seed")
+"""Options that a controller takes from the stored decision and from its own telemetry."""
 PATIENCE_S = 1.0
 """Time during which a request to an unavailable controller is retried."""
 
 
 def reevaluate(
+    context: typer.Context,
     cluster: Annotated[
         str | None, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)
     ] = None,
@@ -75,11 +78,11 @@ def reevaluate(
         bool, typer.Option("--dry-run", help="With --decision: decide, and move nothing.")
     ] = False,
     remaining: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="FILE",
+            metavar="FILE,...",
             help="Bytes that each task still has to send to each, as CSV or NumPy file, like --matrix of"
-            " `place tasks`; by default all bytes of the app.",
+            " `place tasks`, and one file for each phase that is left; by default all bytes of the app.",
             show_default=False,
         ),
     ] = None,
@@ -124,12 +127,14 @@ def reevaluate(
         if cluster or app or placed:
             message = "expected --decision, or --cluster, --app and --placed"
             raise typer.BadParameter(message, param_hint="--decision")
+        _reject_options_for_files(context)
         with name_flags(move_cost="--move-cost", margin="--margin"), controller_errors():
             service = client(controller, token_file, ca, PATIENCE_S)
             left = None
             if remaining is not None:
                 tasks = [task["name"] for task in service.decision(decision)["request"].get("tasks", [])]
-                left = read_remaining(remaining, tasks)
+                files = enumerate(remaining)
+                left = [one for phase, file in files for one in read_remaining(file, tasks, phase)]
             share = read_share("margin", margin, 0, 1)
             record = service.reevaluate(
                 decision, remaining=left, move_cost=move_cost, margin=share, dry_run=dry_run
@@ -160,7 +165,7 @@ def reevaluate(
             app,
             network,
             placed,
-            remaining=remaining,
+            remaining=remaining if remaining and len(remaining) > 1 else remaining and remaining[0],
             move_cost=move_cost,
             margin=read_share("margin", margin, 0, 1),
             policy=policy,
@@ -174,6 +179,14 @@ def reevaluate(
             seed=seed,
         )
     _print(asdict(answer), output)
+
+
+def _reject_options_for_files(context: typer.Context) -> None:
+    for name in FOR_FILES:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            message = "the controller knows it; use it with --cluster, --app and --placed"
+            raise typer.BadParameter(message, param_hint=f"--{name.replace('_', '-')}")
 
 
 def _print(answer: Mapping[str, Any], output: Format) -> None:

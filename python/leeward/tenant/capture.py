@@ -2,11 +2,15 @@
 
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from leeward.tenant import commands
 
 HEADERS = 96
 """Bytes of each packet that are kept: its headers."""
@@ -58,16 +62,16 @@ class Capture:
             str(file),
             f"src host {self._own} and ({to})",
         ]
-        try:
-            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace")
-        except OSError as error:
-            raise CaptureError(f"tcpdump: {error.strerror}") from None
+        if shutil.which(command[0]) is None:
+            raise CaptureError("tcpdump: No such file or directory")
+        process = commands.start(f"exec {shlex.join(command)}", stderr=subprocess.PIPE)
         last = ""
         for line in process.stderr or ():
             if "listening on" in line:
                 return process
             last = line.strip() or last
         process.wait()
+        commands.kill(process)
         raise CaptureError(last or "tcpdump ended")
 
     def stop(self) -> tuple[dict[str, int], int]:
@@ -104,7 +108,7 @@ class Capture:
     def close(self) -> None:
         """Ends tcpdump, and removes what it wrote."""
         for process in self._running:
-            process.kill()
+            commands.kill(process)
             process.wait()
         self._running = []
         self._folder.cleanup()

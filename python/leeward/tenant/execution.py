@@ -100,11 +100,6 @@ class Execution:
         return self._clock() - self._start
 
     @property
-    def has_commands(self) -> bool:
-        """True if the app's tasks are commands, which cannot be moved."""
-        return bool(self._commands)
-
-    @property
     def quiet(self) -> bool:
         """True if nothing is being sent."""
         return not self._copies and all(one.piece is None for one in self.transfers.all)

@@ -23,6 +23,11 @@ ANSWER_S = 20.0
 """Time in which a host must answer an order that takes no time by itself."""
 END_S = 5.0
 """Time in which a helper ends by itself, before it is killed."""
+SILENT_S = 60.0
+"""Time without any sign of life after which a host counts as failed."""
+_BEATS = 6
+"""Signs of life in this time."""
+_CHECK_S = 1.0
 CAUSE_S = 0.5
 """Time after a failed order in which the end of a helper counts as its reason."""
 PORT = 7602
@@ -44,14 +49,32 @@ class HostError(OSError):
 class Fleet:
     """Helpers on hosts; a context manager that starts and ends them."""
 
-    def __init__(self, hosts: Sequence[Host], *, port: int = PORT, answer_s: float = ANSWER_S) -> None:
-        """Takes the hosts, the port for data (0: any free port), and the time in which a host must answer."""
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        *,
+        port: int = PORT,
+        answer_s: float = ANSWER_S,
+        silent_s: float = SILENT_S,
+    ) -> None:
+        """Takes hosts and times.
+
+        Args:
+            hosts: Hosts on which to start helpers.
+            port: Port for data; 0: any free port.
+            answer_s: Time in which a host must answer an order.
+            silent_s: Time in which a host must give a sign of life, for which it is asked more often.
+        """
         self.hosts = {host.name: host for host in hosts}
         self.ports: dict[str, int] = {}
         self._port = port
-        self._answer_s = answer_s
+        self._answer_s, self._silent_s = answer_s, silent_s
         self._helpers: dict[str, subprocess.Popen[str]] = {}
-        self._readers: list[threading.Thread] = []
+        self._threads: list[threading.Thread] = []
+        self._closing = threading.Event()
+        self._writing: dict[str, threading.Lock] = {}
+        self._heard_s: dict[str, float] = {}
+        """Time of the last event of each host."""
         self._last_lines: dict[str, collections.deque[str]] = {}
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._numbers = itertools.count(1)
@@ -66,6 +89,9 @@ class Fleet:
         try:
             for host in self.hosts.values():
                 self._start(host)
+            beats = threading.Thread(target=self._ask_for_signs_of_life, daemon=True)
+            self._threads.append(beats)
+            beats.start()
             for name, host in self.hosts.items():
                 listen = "::" if ":" in host.address else "0.0.0.0"
                 self.order(name, "begin", address=listen, port=self._port, token=self._token)
@@ -95,8 +121,9 @@ class Fleet:
         helper = self._helpers[host]
         assert helper.stdin is not None
         try:
-            helper.stdin.write(json.dumps({"do": do, **fields}) + "\n")
-            helper.stdin.flush()
+            with self._writing[host]:
+                helper.stdin.write(json.dumps({"do": do, **fields}) + "\n")
+                helper.stdin.flush()
         except OSError:
             raise self._ended(host) from None
 
@@ -109,12 +136,17 @@ class Fleet:
         """The next event, or None if there is none in time.
 
         Raises:
-            HostError: A helper has ended or refuses an order.
+            HostError: A helper has ended, gives no sign of life, or refuses an order.
         """
-        try:
-            event = self._events.get(timeout=max(timeout_s, 0))
-        except queue.Empty:
-            return None
+        until, event = time.monotonic() + timeout_s, None
+        while event is None:
+            self._check_signs_of_life()
+            left = until - time.monotonic()
+            try:
+                event = self._events.get(timeout=min(max(left, 0), _CHECK_S))
+            except queue.Empty:
+                if left <= _CHECK_S:
+                    return None
         if event["event"] == "ended":
             raise self._ended(event["host"])
         if event["event"] in ("refused", "failed", "unmeasured"):
@@ -144,10 +176,12 @@ class Fleet:
 
     def close(self) -> None:
         """Ends the helpers, and waits until they have ended."""
-        for helper in self._helpers.values():
+        self._closing.set()
+        for name, helper in self._helpers.items():
             try:
-                if helper.stdin:
-                    helper.stdin.close()
+                with self._writing[name]:
+                    if helper.stdin:
+                        helper.stdin.close()
             except OSError:
                 # The helper has ended before it read everything.
                 pass
@@ -159,9 +193,9 @@ class Fleet:
                 # With the programs that `run` started.
                 os.killpg(helper.pid, signal.SIGKILL)
                 helper.wait()
-        for reader in self._readers:
-            reader.join()
-        self._helpers, self._readers = {}, []
+        for thread in self._threads:
+            thread.join()
+        self._helpers, self._heard_s, self._threads = {}, {}, []
 
     def _start(self, host: Host) -> None:
         command = [*host.run, *host.leeward, "tenant", "worker"]
@@ -180,10 +214,11 @@ class Fleet:
         except OSError as error:
             raise HostError(host.name, f"{command[0]}: {error.strerror or error}") from None
         self._helpers[host.name] = helper
+        self._writing[host.name], self._heard_s[host.name] = threading.Lock(), time.monotonic()
         lines = self._last_lines[host.name] = collections.deque(maxlen=_LAST_LINES)
         errors = threading.Thread(target=_keep_last, args=(helper.stderr, lines), daemon=True)
         events = threading.Thread(target=self._read, args=(host.name, helper.stdout, errors), daemon=True)
-        self._readers += [errors, events]
+        self._threads += [errors, events]
         errors.start()
         events.start()
 
@@ -193,14 +228,37 @@ class Fleet:
             for line in stream:
                 try:
                     event = json.loads(line)
-                    event["host"] = name
-                except (ValueError, TypeError):
+                    event["host"], kind = name, event["event"]
+                except (ValueError, TypeError, KeyError):
                     # A login message of the host.
                     self._last_lines[name].append(line)
                     continue
-                self._events.put(event)
+                self._heard_s[name] = time.monotonic()
+                if kind != "beat":
+                    self._events.put(event)
         errors.join(1)
         self._events.put({"event": "ended", "host": name})
+
+    def _ask_for_signs_of_life(self) -> None:
+        while not self._closing.wait(self._silent_s / _BEATS):
+            for name, helper in self._helpers.items():
+                # An order that waits for a silent host holds the lock; the end of a helper is an event.
+                if self._writing[name].acquire(blocking=False):
+                    try:
+                        if helper.stdin and not helper.stdin.closed:
+                            helper.stdin.write('{"do": "beat"}\n')
+                            helper.stdin.flush()
+                    except OSError:
+                        pass
+                    finally:
+                        self._writing[name].release()
+
+    def _check_signs_of_life(self) -> None:
+        now_s = time.monotonic()
+        for name, heard_s in self._heard_s.items():
+            # A helper that has ended says why in an event.
+            if now_s - heard_s > self._silent_s and self._helpers[name].poll() is None:
+                raise HostError(name, f"no answer within {self._silent_s:g} s")
 
     def _cause(self, event: Event) -> HostError:
         """The error of an order that failed: a helper that ended shortly after is its reason."""

@@ -2,14 +2,13 @@
 
 A hosts file is YAML. `run`, `leeward`, `cpus`, `memory` and `cost` at its top are defaults for all hosts:
 
-    run: ssh -o BatchMode=yes {address}
+    run: ssh -o BatchMode=yes -o ConnectTimeout=10 {address}
     cpus: 4
     hosts:
       - {name: vm0, address: 10.0.0.2}
       - {name: vm1, address: 10.0.0.3, cpus: 8, memory: 32GiB}
 """
 
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import InputError
-from leeward.probe import parse_hosts
+from leeward.probe import parse_hosts, split_address
 
-RUN = "ssh -o BatchMode=yes {address}"
+RUN = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=3 {address}"
 LEEWARD = "leeward"
 PROBE_PORT = 7601
 _FIELDS = {"name", "address", "run", "leeward", "cpus", "memory", "cost"}
@@ -108,7 +107,10 @@ def read_hosts(path: str | PathLike[str]) -> list[Host]:
             raise InputError(file, None, None, place, "expected the fields `name` and `address`")
         _check_fields(file, place, entry, _FIELDS)
         address = str(entry["address"])
-        ((name, address),) = parse_hosts([f"{entry['name']}={address}" if "name" in entry else address])
+        try:
+            ((name, address),) = parse_hosts([f"{entry['name']}={address}" if "name" in entry else address])
+        except InputError as error:
+            raise InputError(file, None, None, place, error.message) from None
         result.append(_host(file, name, address, defaults | entry))
     return _checked(file, result)
 
@@ -139,16 +141,18 @@ def lab_hosts(lab: str, cpus: str | None = None, memory: str | None = None) -> l
 
 
 def _host(file: str, name: str, address: str, settings: Mapping[str, Any]) -> Host:
-    match = re.fullmatch(r"\[(.+)\](?::(\d+))?|([^:]+)(?::(\d+))?", address)
-    bare, port = (match[1] or match[3], match[2] or match[4]) if match else (address, None)
+    bare, port = split_address(address)
+    if name.startswith("-"):
+        # `run` would read it as an option.
+        raise InputError.about(file, f"`{name}`: expected a name that does not begin with `-`")
     words = []
     for field in ("run", "leeward"):
         text = str(settings[field])
         try:
-            filled = text.replace("{name}", name).replace("{address}", bare)
-            words.append(tuple(shlex.split(filled)))
+            split = shlex.split(text)
         except ValueError as error:
             raise InputError(file, None, None, field, f"`{text}`: {error}") from None
+        words.append(tuple(word.replace("{name}", name).replace("{address}", bare) for word in split))
     run, leeward = words
     values = (settings.get(key) for key in ("cpus", "memory", "cost"))
     cpus, memory, cost = (None if value is None else str(value) for value in values)

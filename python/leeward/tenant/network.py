@@ -13,8 +13,17 @@ NIC = "1Gbps"
 """Rate of each host before the network is measured: that of EC2's and HP Cloud's machines in the paper."""
 SLOW = 0.6
 """Rate of the slow fifth of EC2's paths as a share of the others': 296 to 900 against 900 to 1,100 Mb/s."""
-_SURVEY_S = 600.0
-"""Time in which a survey must end, beyond which the ordering host counts as silent."""
+TRAIN_S = 1.0
+"""Time of a train: less than a second (Choreo, section 4.1)."""
+TRANSFER_S = 3.5
+"""Time of a transfer of the search for bottlenecks, with the longer one beside it."""
+PAIRS = 20
+"""Pairs of paths that the search draws of each kind."""
+LEAST_SEARCHED = 3
+"""Least number of hosts of a search for bottlenecks."""
+_SLOWNESS = 10.0
+"""Factor of its expected time within which a survey must end."""
+_LEAST_LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -86,10 +95,7 @@ def with_resources(content: Mapping[str, Any], hosts: Sequence[Host]) -> dict[st
         for entry in entries:
             known.add(entry["name"])
             host = by_name.get(entry["name"])
-            # A task can start only on hosts of the tenant.
-            own = {"cpus": 0, "memory": "0B"}
-            if host:
-                own = {"cpus": host.cpus, "memory": host.memory, "cost": host.cost}
+            own = {"cpus": host.cpus, "memory": host.memory, "cost": host.cost} if host else {}
             result.append({**entry, **{key: value for key, value in own.items() if value is not None}})
         return result
 
@@ -101,6 +107,32 @@ def with_resources(content: Mapping[str, Any], hosts: Sequence[Host]) -> dict[st
     if missing := [name for name in by_name if name not in known]:
         raise InputError.about("cluster", f"has no host `{missing[0]}`; expected all hosts of the run")
     return changed
+
+
+def other_hosts(content: Mapping[str, Any], hosts: Sequence[Host]) -> list[str]:
+    """Hosts in the fields of a cluster file that the tenant does not have, on which no task can start."""
+    own = {host.name for host in hosts}
+    racks = content["racks"] if isinstance(content.get("racks"), list) else [content]
+    return [entry["name"] for rack in racks for entry in rack["hosts"] if entry["name"] not in own]
+
+
+def survey_s(hosts: int, *, alone: bool = False, bottlenecks: bool = False) -> float:
+    """Expected time of a measurement of all paths between a number of hosts, in seconds.
+
+    Args:
+        hosts: Number of hosts.
+        alone: True if one train runs at a time; otherwise each host takes part in one.
+        bottlenecks: True if shared bottlenecks are searched too.
+    """
+    others = hosts - 1
+    trains_s = TRAIN_S * others * (hosts if alone else 2)
+    if not bottlenecks:
+        return trains_s
+    from_one = min(PAIRS, hosts * others * (hosts - 2) // 2)
+    between_four = min(PAIRS, hosts * others * (hosts - 2) * (hosts - 3) // 2)
+    pairs = from_one + between_four
+    # The first path of each pair is measured alone too.
+    return trains_s + TRANSFER_S * (pairs + min(pairs, hosts * others))
 
 
 def start_listeners(fleet: Fleet) -> str:
@@ -134,7 +166,9 @@ def measure(fleet: Fleet, secret: str | None, **arguments: Any) -> Survey:
     hosts = [(host.name, host.probe) for host in fleet.hosts.values()]
     before = _sent_bytes(fleet)
     fleet.order(first, "mesh", arguments={"hosts": hosts, "secret": secret, **arguments})
-    (event,) = fleet.answers("measured", [first], _SURVEY_S)
+    alone, bottlenecks = arguments.get("at_once") == 1, arguments.get("bottlenecks", False)
+    expected_s = survey_s(len(hosts), alone=alone, bottlenecks=bottlenecks)
+    (event,) = fleet.answers("measured", [first], max(_LEAST_LIMIT_S, _SLOWNESS * expected_s))
     sent = _sent_bytes(fleet) - before
     result = event["result"]
     for path in result["paths"]:

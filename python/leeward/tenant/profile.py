@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import InputError
+from leeward.probe import MOST_PORT
 from leeward.tenant.execution import Execution
 from leeward.tenant.fleet import Fleet
 from leeward.tenant.hosts import Host
 
-MOST_PORT = 65_535
 _SFLOW_PORT = 6343
 _RAW_IP = 101
 """Link type of a capture whose packets begin with the IP header."""

@@ -1,11 +1,13 @@
 """Runs an app on a tenant's hosts: judges whether to measure, measures, places, starts, and reports."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
 
 from leeward import _native
+from leeward._files import atomic_file
 from leeward._quantities import read_bytes, read_seconds
 from leeward.data import data_folder
 from leeward.errors import InputError, names
@@ -39,6 +41,7 @@ def run(
     nic: str = NIC,
     shape: str = "hose",
     bottlenecks: bool = False,
+    out: str | PathLike[str] | None = None,
     again: str | None = None,
     state: str = "0B",
     secret: str | None = None,
@@ -63,7 +66,9 @@ def run(
         nic: Rate of the hosts that is assumed before the network is measured.
         shape: Shape of the measured network: `hose`, whose hosts have a limit for all their paths together,
             or `pipe`. With `bottlenecks`, the search chooses.
-        bottlenecks: True to search for shared bottlenecks too, which takes minutes.
+        bottlenecks: True to search for shared bottlenecks too, so that placement counts links that several
+            hosts share. It needs three hosts and takes minutes; then trains run one at a time.
+        out: Cluster file to write if the network is measured, for `cluster` of later runs.
         again: Time between looks at the placement while the app runs, besides those between its phases; by
             default it is not looked at again.
         state: Size of the state that a task takes along when it moves.
@@ -75,8 +80,8 @@ def run(
 
     Returns:
         `app`; `matrix`, the profiled bytes from each task to each, or None; `network`, with `measured`,
-        `why`, `kind`, `seconds`, `bytes` and `gain`; and `runs`, for each policy its `policy`, `forecast_s`,
-        `cost`, `wall_s`, `tasks`, `transfers`, `looks` and `moves`.
+        `why`, `kind`, `shared_links` (as in a cluster file), `seconds`, `bytes` and `gain`; and `runs`, for
+        each policy its `policy`, `forecast_s`, `cost`, `wall_s`, `tasks`, `transfers`, `looks` and `moves`.
 
     Raises:
         InputError: An argument or a file is invalid, or a task fits on no host.
@@ -87,6 +92,11 @@ def run(
         raise InputError.about("measure", f"`{measure}`: expected one of {', '.join(MEASURE)}")
     if not chosen:
         raise InputError.about("policies", "expected at least one")
+    if bottlenecks and len(hosts) < network.LEAST_SEARCHED:
+        message = f"{len(hosts)} hosts: expected at least {network.LEAST_SEARCHED}, to compare paths from one"
+        raise InputError.about("bottlenecks", message)
+    if out is not None and cluster is not None:
+        raise InputError.about("out", "the cluster file has the rates, so nothing is measured")
     state_bytes = read_bytes("state", state)
     content = _native.app_file(fspath(app), data_folder())
     every_s = None if again is None else read_seconds("again", again)
@@ -99,11 +109,11 @@ def run(
     if profile is not None:
         matrix = _profile(app, content, hosts, profile, read_seconds("profile_for", profile_for), port, step)
     known = None if cluster is None else network.with_resources(_cluster_fields(cluster), hosts)
-    judged = _judge(app, matrix, hosts, nic, chosen[0], seed)
+    judged = _judge(app, matrix, hosts, nic, chosen, seed, bottlenecks)
     why = _why_unmeasured(measure, known, judged, content["bounded"])
     # Every policy must fit before any host works.
     for policy in chosen:
-        _place(app, matrix, known or network.assumed(hosts, nic), policy, seed)
+        _place(app, matrix, known or network.assumed(hosts, nic), hosts, policy, seed)
     step(f"starting helpers on {len(hosts)} hosts")
     with Fleet(hosts, port=port) as fleet:
         surveyor = _Surveyor(fleet, secret, None if bottlenecks else shape, seed)
@@ -111,11 +121,12 @@ def run(
         if why is None:
             step("measuring the network")
             survey = surveyor.measure(bottlenecks)
+            if out is not None:
+                _write(out, survey.cluster)
         believed = survey.cluster if survey else known or network.assumed(hosts, nic)
-        survey_s = survey.seconds if survey else judged["survey_s"] if judged else 0.0
         results = []
         for policy in chosen:
-            decision = _place(app, matrix, believed, policy, seed)
+            decision = _place(app, matrix, believed, hosts, policy, seed)
             where = {task["task"]: task["host"] for task in decision["tasks"]}
             step(f"running under {policy}")
             execution = Execution(
@@ -132,9 +143,9 @@ def run(
                     fleet,
                     execution,
                     every_s=every_s,
-                    survey_s=survey_s,
+                    survey_s=survey.seconds if survey and not bottlenecks else surveyor.expected_s(),
                     believed=believed,
-                    judge=_judge_of(app, content, policy, state, seed),
+                    judge=_judge_of(app, content, hosts, policy, state, seed),
                     measure=surveyor.measure,
                 )
             _finish(fleet, execution, watch)
@@ -146,6 +157,7 @@ def run(
             "measured": survey is not None,
             "why": why,
             "kind": survey and survey.kind,
+            "shared_links": survey.cluster.get("shared_links", []) if survey else [],
             "seconds": survey.seconds if survey else 0.0,
             "bytes": survey.sent_bytes if survey else 0,
             "gain": judged,
@@ -167,7 +179,7 @@ def _profile(
     sflow_port = read_source(source)
     if not all(task["command"] for task in content["tasks"]):
         raise InputError.about("profile", "expected tasks with commands; transfers of a file need no profile")
-    decision = _place(app, None, network.assumed(hosts), "round-robin", 1)
+    decision = _place(app, None, network.assumed(hosts), hosts, "round-robin", 1)
     where = {task["task"]: task["host"] for task in decision["tasks"]}
     step(f"profiling the app, at most {most_s:g} s")
     with Fleet(hosts, port=port) as fleet:
@@ -182,13 +194,27 @@ class _Surveyor:
         self._listens = secret is not None
         self._shared: dict[str, Any] = {}
 
+    def expected_s(self, bottlenecks: bool = False) -> float:
+        """Time that a measurement takes, in seconds."""
+        alone = self._is_alone(bottlenecks)
+        return network.survey_s(len(self._fleet.hosts), alone=alone, bottlenecks=bottlenecks)
+
+    def _is_alone(self, bottlenecks: bool) -> bool:
+        """True if trains run one at a time, so that none meets another on a shared link."""
+        return bottlenecks or bool(self._shared)
+
     def measure(self, bottlenecks: bool = False) -> Survey:
+        """Measures the network; `bottlenecks`: searches for shared links too."""
         if not self._listens:
             self._secret = network.start_listeners(self._fleet)
             self._listens = True
         shape = None if bottlenecks else self._shape or "hose"
         # Hops tell which hosts share a machine, beyond the limits of a hose.
-        arguments = {"hops": True, "shape": shape, "bottlenecks": bottlenecks, "seed": self._seed}
+        arguments: dict[str, Any] = {"hops": True, "shape": shape, "seed": self._seed}
+        if bottlenecks:
+            arguments |= {"bottlenecks": True, "pairs": network.PAIRS}
+        if self._is_alone(bottlenecks):
+            arguments["at_once"] = 1
         survey = network.measure(self._fleet, self._secret, **arguments)
         if bottlenecks:
             self._shape = survey.cluster["shape"]
@@ -197,15 +223,28 @@ class _Surveyor:
 
 
 def _judge_of(
-    app: str | PathLike[str], content: Mapping[str, Any], policy: str, state: str, seed: int
+    app: str | PathLike[str],
+    content: Mapping[str, Any],
+    hosts: Sequence[Host],
+    policy: str,
+    state: str,
+    seed: int,
 ) -> Callable[[dict[str, Any], Transfers, bool], Reevaluation]:
     """Re-evaluates what is left of an app under a policy."""
     tasks = [task["task"] for task in content["tasks"]]
 
     def judge(cluster: dict[str, Any], transfers: Transfers, of_phase: bool) -> Reevaluation:
         rest = transfers.matrices(tasks, of_phase=of_phase)
-        where = transfers.where
-        return reevaluate(app, cluster, where, remaining=rest, move_cost=state, policy=policy, seed=seed)
+        return reevaluate(
+            app,
+            cluster,
+            transfers.where,
+            remaining=rest,
+            move_cost=state,
+            exclude=network.other_hosts(cluster, hosts),
+            policy=policy,
+            seed=seed,
+        )
 
     return judge
 
@@ -221,6 +260,17 @@ def _finish(fleet: Fleet, execution: Execution, watch: Watch | None) -> None:
             watch.step()
 
 
+def _write(path: str | PathLike[str], cluster: Mapping[str, Any]) -> None:
+    """Writes a cluster file."""
+    import yaml
+
+    try:
+        with atomic_file(path) as temporary:
+            temporary.write_text(yaml.safe_dump(dict(cluster), sort_keys=False), encoding="utf-8")
+    except OSError as error:
+        raise InputError.about("out", f"`{fspath(path)}`: {error.strerror or error}") from None
+
+
 def _cluster_fields(cluster: str | PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(cluster, Mapping):
         return cluster
@@ -234,12 +284,32 @@ def _cluster_fields(cluster: str | PathLike[str] | Mapping[str, Any]) -> Mapping
 
 
 def _judge(
-    app: str | PathLike[str], matrix: Matrix | None, hosts: Sequence[Host], nic: str, policy: str, seed: int
+    app: str | PathLike[str],
+    matrix: Matrix | None,
+    hosts: Sequence[Host],
+    nic: str,
+    policies: Sequence[str],
+    seed: int,
+    bottlenecks: bool,
 ) -> dict[str, Any] | None:
-    """Gain of the placement over random ones, on a network whose rates differ as EC2's did (Choreo, 7.1)."""
-    decision = _place(app, matrix, network.varied(hosts, nic), policy, seed)
-    gain: dict[str, Any] | None = decision["gain"]
-    return gain and {**gain, "completion_s": decision["completion_s"]}
+    """Largest gain of the policies over random placements, on a network whose rates differ as EC2's did.
+
+    See Choreo, section 7.1.
+    """
+    survey_s = network.survey_s(len(hosts), alone=bottlenecks, bottlenecks=bottlenecks)
+    largest, most_s = None, -math.inf
+    for policy in policies:
+        decision = _place(app, matrix, network.varied(hosts, nic), hosts, policy, seed)
+        gain, completion_s = decision["gain"], decision["completion_s"]
+        if gain is None or completion_s is None:
+            continue
+        saved_s = gain["random_s"] - completion_s
+        if saved_s > most_s:
+            is_short = gain["measurements"] == "worthwhile" and saved_s <= survey_s
+            measurements = "short" if is_short else gain["measurements"]
+            largest, most_s = {**gain, "measurements": measurements}, saved_s
+            largest |= {"policy": policy, "completion_s": completion_s, "survey_s": survey_s}
+    return largest
 
 
 def _why_unmeasured(
@@ -269,9 +339,17 @@ def _why_unmeasured(
 
 
 def _place(
-    app: str | PathLike[str], matrix: Matrix | None, cluster: Mapping[str, Any], policy: str, seed: int
+    app: str | PathLike[str],
+    matrix: Matrix | None,
+    cluster: Mapping[str, Any],
+    hosts: Sequence[Host],
+    policy: str,
+    seed: int,
 ) -> dict[str, Any]:
-    decision = place_tasks(dict(cluster), app, matrix=matrix, policy=policy, seed=seed, explain=0)
+    exclude = network.other_hosts(cluster, hosts)
+    decision = place_tasks(
+        dict(cluster), app, matrix=matrix, exclude=exclude, policy=policy, seed=seed, explain=0
+    )
     if decision["refused"]:
         raise InputError.about(fspath(app), f"{decision['refused'][0]}, under {policy}")
     return decision

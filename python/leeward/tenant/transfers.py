@@ -75,10 +75,6 @@ class Transfers:
         """The earliest phase with a transfer that has not ended; None if all have ended."""
         return min((transfer.phase for transfer in self.all if not transfer.ended), default=None)
 
-    def of(self, task: str) -> list[Transfer]:
-        """Transfers from or to a task that have not ended."""
-        return [one for one in self.all if task in (one.source, one.target) and not one.ended]
-
     def begin(self, transfer: Transfer, number: int, now_s: float) -> Piece:
         """Begins a piece with the bytes that are left, between the hosts of its tasks now."""
         assert transfer.piece is None, "a piece is being sent"
@@ -119,15 +115,6 @@ class Transfers:
     def has(self, number: int) -> bool:
         """True for the number of a piece that is being sent."""
         return number in self._at
-
-    def sending(self) -> dict[str, int]:
-        """Number of pieces that leave each host for another."""
-        result: dict[str, int] = {}
-        for transfer in self._at.values():
-            piece = transfer.piece
-            if piece and piece.source != piece.target:
-                result[piece.source] = result.get(piece.source, 0) + 1
-        return result
 
     def matrices(self, tasks: list[str], *, of_phase: bool = False) -> list[list[list[float]]]:
         """Bytes that are left, from each task to each, in each phase; `of_phase`: in the current one only."""

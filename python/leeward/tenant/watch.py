@@ -79,6 +79,8 @@ class Watch:
         self._last_s = 0.0
         self._last_left = [transfer.left for transfer in execution.transfers.all]
         self._pausing = False
+        self._carrying = False
+        """True if the state of tasks is on its way, until when their transfers wait."""
         self.looks: list[dict[str, Any]] = []
         """Each look: `t_s`, `observed_s` and `forecast_s` (of the current phase), `measured`, `reason`; after
         a measurement also `seconds`, `bytes`, and after a re-evaluation `resumed_s`, `before_s`, `after_s`,
@@ -96,13 +98,18 @@ class Watch:
         execution = self._execution
         if execution.ended_s is not None:
             return
-        if execution.between_phases:
+        if execution.moving:
+            self._carrying = True
+        elif execution.between_phases:
             self._begin_phase()
+        elif self._carrying:
+            self._carrying = False
+            self._begin_interval()
         elif self._pausing:
             if execution.quiet:
                 self._pausing = False
                 self._reevaluate()
-        elif not self._missing and execution.now_s() >= self._due_s and not execution.moving:
+        elif not self._missing and execution.now_s() >= self._due_s:
             self._missing = set(self._fleet.hosts)
             for host in self._fleet.hosts:
                 self._fleet.order(host, "progress")
@@ -152,7 +159,9 @@ class Watch:
     def _begin_phase(self) -> None:
         """Moves tasks before a phase begins, if that is worth it."""
         execution = self._execution
-        self._pausing = False
+        self._pausing = self._carrying = False
+        # Late answers would belong to the phase that has ended.
+        self._missing = set()
         self.looks.append(
             {
                 "t_s": execution.now_s(),
@@ -170,9 +179,7 @@ class Watch:
         for move in answer.moves:
             execution.move(move["task"], move["to"])
         execution.resume()
-        self._last_s = execution.now_s()
-        self._last_left = [transfer.left for transfer in execution.transfers.all]
-        self._due_s = self._last_s + self._every_s
+        self._begin_interval()
         self.looks[-1] |= {
             "resumed_s": self._last_s,
             "before_s": answer.before_s,
@@ -181,3 +188,9 @@ class Watch:
             "because": answer.reason,
             "moves": answer.moves,
         }
+
+    def _begin_interval(self) -> None:
+        """Lets the time until the next look, and the rates that it sees, begin now."""
+        self._last_s = self._execution.now_s()
+        self._last_left = [transfer.left for transfer in self._execution.transfers.all]
+        self._due_s = self._last_s + self._every_s

@@ -2,9 +2,11 @@
 
 Orders come on stdin and events go to stdout, each a JSON object on a line. The coordinator starts the helper
 through `ssh` or `ip netns exec`; both end stdin when the coordinator ends, also by `kill -9`, and the helper
-then ends with everything that it started. Other hosts reach one port, for data, and only with the token of
-this run. Besides measurements and captures, it needs the standard library only.
+then ends with everything that it started. It also ends if no order arrives for a minute; `beat` is an order
+for a sign of life. Other hosts reach one port, for data, and only with the token of this run. Besides
+measurements and captures, it needs the standard library only.
 
+    {"do": "beat"}                                                       {"event": "beat"}
     {"do": "begin", "address": "10.0.0.2", "port": 7602, "token": ...}   {"event": "ready", "port": 7602}
     {"do": "send", "id": 7, "to": ["10.0.1.2", 7602], "bytes": 1000}     {"event": "sent", "id": 7, ...}
     {"do": "stop", "id": 7}
@@ -28,6 +30,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
+from leeward.tenant import commands
 from leeward.tenant.capture import Capture, CaptureError
 
 CHUNK = 256 * 1024
@@ -35,20 +38,21 @@ CHUNK = 256 * 1024
 CONNECT_S = 10.0
 ACK_MS = 30_000
 """Time without an acknowledgement after which the kernel gives up a connection, in milliseconds."""
+SILENT_S = 60.0
+"""Time after which a peer that says nothing counts as gone: the coordinator, or the sender of a transfer."""
+KEEPALIVE_S, KEEPALIVES = 10, 3
+"""Time without a packet before the kernel asks the peer of a connection for a sign of life, and how often."""
 _ID_DIGITS = 16
-# The group of the command ends with the helper, however that ends: the watching shell reads a pipe that only
-# the helper holds open, and kills the group at its end.
-_GUARD = (
-    'exec 3<&0 </dev/null; (read -r _; kill -KILL 0) <&3 >/dev/null 2>&1 & exec 3<&-; exec /bin/sh -c "$1"'
-)
 
 
 class Worker:
     """The helper of one host."""
 
-    def __init__(self, out: TextIO) -> None:
-        """Takes the stream for events."""
+    def __init__(self, out: TextIO, silent_s: float = SILENT_S) -> None:
+        """Takes the stream for events, and the time without orders after which the helper ends."""
         self._out = out
+        self._silent_s = silent_s
+        self._heard_s = time.monotonic()
         self._writing = threading.Lock()
         self._token = b""
         self._stops: dict[int, threading.Event] = {}
@@ -60,26 +64,40 @@ class Worker:
     def serve(self, orders: Iterable[str]) -> None:
         """Carries out orders until they end; then ends all commands."""
         actions: dict[str, Callable[[dict[str, Any]], None]] = {
+            "beat": lambda _: self._tell("beat"),
             "begin": self._begin,
             "send": self._start_sending,
             "stop": self._stop,
             "progress": lambda _: self._tell("progress", bytes=dict(self._received)),
             "count": lambda _: self._tell("counted", bytes=_sent_bytes()),
             "command": self._start_command,
-            "capture": self._start_capture,
-            "captured": self._stop_capture,
+            "capture": lambda order: self._start(self._start_capture, order),
+            "captured": lambda order: self._start(self._stop_capture, order),
             "listen": lambda order: self._start(self._listen, order),
             "mesh": lambda order: self._start(self._mesh, order),
         }
+        threading.Thread(target=self._end_when_silent, daemon=True).start()
         try:
             for line in orders:
+                self._heard_s = time.monotonic()
                 order = json.loads(line)
                 actions[order["do"]](order)
         finally:
-            for process in list(self._commands.values()):
-                _kill_group(process)
-            if self._capture:
-                self._capture.close()
+            self._close()
+
+    def _close(self) -> None:
+        """Ends all commands and captures."""
+        for process in list(self._commands.values()):
+            commands.kill(process)
+        if capture := self._capture:
+            capture.close()
+
+    def _end_when_silent(self) -> None:
+        """Ends this process if no order arrives for a time: its coordinator is unreachable."""
+        while (left := self._heard_s + self._silent_s - time.monotonic()) > 0:
+            time.sleep(left)
+        self._close()
+        os._exit(1)
 
     def _tell(self, event: str, **fields: Any) -> None:
         line = json.dumps({"event": event, **fields})
@@ -117,7 +135,8 @@ class Worker:
             token, number = header[: len(self._token)], header[len(self._token) :]
             if token != self._token or len(number) != _ID_DIGITS or not number.isdigit():
                 return
-            connection.settimeout(None)
+            _keep_alive(connection)
+            connection.settimeout(SILENT_S)
             count = 0
             try:
                 while size := connection.recv_into(buffer):
@@ -144,6 +163,7 @@ class Worker:
         try:
             with socket.create_connection((address, port), CONNECT_S) as connection:
                 connection.settimeout(None)
+                _keep_alive(connection)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, ACK_MS)
                 # Few bytes wait in this host, so that a stopped transfer ends soon.
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, CHUNK)
@@ -163,16 +183,8 @@ class Worker:
         self._tell("sent", id=number, bytes=int(answer), start=start, end=start + seconds, seconds=seconds)
 
     def _start_command(self, order: dict[str, Any]) -> None:
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "sh", order["line"]],
-            env=os.environ | order["environment"],
-            stdin=pipe,
-            stdout=pipe,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
+        process = commands.start(
+            order["line"], order["environment"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         self._commands[order["id"]] = process
         self._start(lambda order: self._watch(order["id"], process), order)
@@ -183,7 +195,7 @@ class Worker:
         reader.start()
         code = process.wait()
         # Programs that the command left would keep its output open.
-        _kill_group(process)
+        commands.kill(process)
         reader.join()
         del self._commands[number]
         seconds = time.monotonic() - began
@@ -202,7 +214,7 @@ class Worker:
         self._tell("capturing")
 
     def _stop_capture(self, _: dict[str, Any]) -> None:
-        capture, self._capture = self._capture, None
+        capture = self._capture
         if capture is None:
             return
         try:
@@ -210,6 +222,8 @@ class Worker:
         except CaptureError as error:
             self._tell("refused", why=f"no capture: {error}")
             return
+        finally:
+            self._capture = None
         self._tell("captured", bytes=sent, lost=lost)
 
     def _listen(self, order: dict[str, Any]) -> None:
@@ -236,9 +250,12 @@ class Worker:
         self._tell("measured", seconds=time.monotonic() - began, result=result)
 
 
-def _kill_group(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _keep_alive(connection: socket.socket) -> None:
+    """Lets the kernel end a connection whose peer has gone."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVES)
 
 
 def _sent_bytes() -> int:
@@ -248,11 +265,20 @@ def _sent_bytes() -> int:
     return sum(int(row.split()[8]) for name, _, row in rows if name.strip() != "lo")
 
 
-def main(orders: TextIO, out: TextIO) -> None:
-    """Runs the helper of this host; ends the process when the orders end."""
+def main(orders: TextIO, out: TextIO, silent_s: float = SILENT_S) -> None:
+    """Runs the helper of this host; ends the process when the orders end, or at a signal to end."""
     # Ctrl-C in a terminal reaches the coordinator, which ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Worker(out).serve(orders)
-    out.flush()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    try:
+        Worker(out, silent_s).serve(orders)
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
     # Transfers and a listener may still run in threads.
-    os._exit(0)
+    os._exit(code)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)

@@ -143,7 +143,7 @@ impl Policy<MoveRequest> for Reactive {
             choice.moves.iter().flat_map(|planned| rack_links(fabric, planned.to).chain([planned.link]));
         let oldest = oldest_of(context.view, links);
         let (epoch, policy) = (context.view.epoch(), self.name);
-        let basis = Basis { epoch, oldest, policy, note: None, gap: None, estimate: None, source: None };
+        let basis = Basis { epoch, oldest, policy, note: None, gaps: None, estimate: None, source: None };
         context.view.rollback(before);
         Ok(Decision { choice, change, basis, why: Vec::new() })
     }

@@ -166,7 +166,7 @@ pub(super) fn by_rule(
             oldest: None,
             policy,
             note: None,
-            gap: None,
+            gaps: None,
             estimate: None,
             source: source(request),
         },

@@ -26,7 +26,7 @@ pub fn given(
             oldest: None,
             policy,
             note: None,
-            gap: None,
+            gaps: None,
             estimate: None,
             source: source(request),
         },

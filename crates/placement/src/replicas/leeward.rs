@@ -158,7 +158,7 @@ impl Leeward {
                 oldest,
                 policy: self.name(),
                 note,
-                gap: None,
+                gaps: None,
                 estimate: None,
                 source: source(request),
             },

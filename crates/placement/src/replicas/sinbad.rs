@@ -63,7 +63,7 @@ impl Sinbad {
             oldest: None,
             policy: self.name(),
             note: Some(note),
-            gap: None,
+            gaps: None,
             estimate: None,
             source: source(request),
         };
@@ -120,7 +120,7 @@ impl Policy<ReplicaRequest> for Sinbad {
                 oldest,
                 policy: self.name(),
                 note: None,
-                gap: None,
+                gaps: None,
                 estimate: None,
                 source: source(request),
             },

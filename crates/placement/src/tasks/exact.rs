@@ -4,7 +4,7 @@
 //! for the goal that comes first, and the second for the other goal, without a loss in the first.
 //!
 //! The search starts from the placement of `leeward`, or without a placement if `leeward` finds none. It visits at
-//! most `nodes` nodes and has no time limit. If it stops early, the decision states the remaining gap.
+//! most `nodes` nodes and has no time limit. If it stops early, the decision states the remaining gap of each goal.
 
 use leeward_fabric::{BITS_PER_BYTE, Fabric};
 use leeward_registry::{Registration, schema, settings};
@@ -19,7 +19,7 @@ use super::rates::Rates;
 use super::transaction::{self, Notes};
 use super::{AppRequest, Assignment, Goal, Leeward, LeewardSettings, TaskPolicy};
 use crate::estimate::Estimate;
-use crate::{Context, Decision, Policy, Refusal};
+use crate::{Context, Decision, Gaps, Policy, Refusal};
 
 /// Estimated cost of a search node per variable, in link lookups. Callers of the estimate move expensive requests out of
 /// their loop, or refuse them.
@@ -87,7 +87,7 @@ impl Exact {
             (true, Goal::Time) => &[Goal::Time, Goal::Cost],
             (true, Goal::Cost) => &[Goal::Cost, Goal::Time],
         };
-        let mut gap = 0.0_f64;
+        let mut gaps = Gaps { time: 0.0, cost: fabric.has_costs().then_some(0.0) };
         for (stage, &goal) in goals.iter().enumerate() {
             // No placement improves on a time of zero. If a link has no capacity, the first placement never completes.
             // The search is skipped then, although another placement may avoid such links.
@@ -96,7 +96,7 @@ impl Exact {
                 Goal::Cost => best.cost == 0,
             };
             if let Some(done) = best.as_ref().filter(done) {
-                gap = gap.max(if goal == Goal::Time { done.seconds } else { 0.0 });
+                set_gap(&mut gaps, goal, if goal == Goal::Time { done.seconds } else { 0.0 });
                 continue;
             }
             let aim = match goal {
@@ -106,16 +106,16 @@ impl Exact {
             match self.solve(request, context, best.as_ref(), aim, refusal.as_ref())? {
                 Some((hosts, open)) => {
                     let found = of(hosts);
-                    gap = gap.max(open);
+                    set_gap(&mut gaps, goal, open);
                     // The solver's numbers are rounded, so both placements are compared again.
                     if best.as_ref().is_none_or(|best| found.beats(best, request.goal)) {
                         best = Some(found);
                     }
                 }
-                None => gap = f64::INFINITY,
+                None => set_gap(&mut gaps, goal, f64::INFINITY),
             }
         }
-        notes.gap = Some(gap);
+        notes.gaps = Some(gaps);
         Ok(best.expect("a stage without a placement finds one or fails").hosts)
     }
 
@@ -144,9 +144,11 @@ impl Exact {
         let solution = model.program.minimise(Limits { nodes: self.settings.nodes }, start.as_deref());
         let solution = match (solution, best.is_some()) {
             (Ok(solution), _) => solution,
-            (Err(SolverError::Limit { .. } | SolverError::Unproven(_) | SolverError::Infeasible), true) => {
-                return Ok(None);
+            // The placement to begin with is a solution, so it stays; only a build without a solver cannot continue.
+            (Err(SolverError::Absent), true) => {
+                return Err(Refusal::SolverFailed { message: SolverError::Absent.to_string() });
             }
+            (Err(_), true) => return Ok(None),
             // Times and costs are not negative, so the program is never unbounded; the solver may confuse the two cases.
             (Err(SolverError::Infeasible | SolverError::Unbounded), false) => {
                 let far = match refusal {
@@ -162,10 +164,20 @@ impl Exact {
         };
         let hosts = model.hosts_of(&solution);
         // The solver's numbers are rounded, so its placement may violate a constraint.
-        if let Some(refusal) = refusal.filter(|_| !still_fits(context.pool, request, &hosts)) {
-            return if best.is_some() { Ok(None) } else { Err(refusal.clone()) };
+        if !still_fits(context.pool, request, &hosts) {
+            return match refusal {
+                Some(refusal) if best.is_none() => Err(refusal.clone()),
+                _ => Ok(None),
+            };
         }
         Ok(Some((hosts, solution.gap)))
+    }
+}
+
+fn set_gap(gaps: &mut Gaps, goal: Goal, gap: f64) {
+    match goal {
+        Goal::Time => gaps.time = gap,
+        Goal::Cost => gaps.cost = Some(gap),
     }
 }
 

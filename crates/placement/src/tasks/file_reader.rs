@@ -193,8 +193,10 @@ impl<'a> Reader<'a> {
             };
             let LatencyFile { from, to, max } = &item.value;
             let (one, other) = (self.named("from", from, invalid)?, self.named("to", to, invalid)?);
+            let mut names_two = false;
             for (one, other) in one.flat_map(|one| other.clone().map(move |other| (one, other))) {
                 if one != other {
+                    names_two = true;
                     let bound = bounds.entry((one.min(other), one.max(other))).or_insert(*max);
                     *bound = (*bound).min(*max);
                 }
@@ -203,7 +205,7 @@ impl<'a> Reader<'a> {
                     return Err(invalid("to", message));
                 }
             }
-            if bounds.is_empty() {
+            if !names_two {
                 return Err(invalid("to", format!("`{}`: expected another task", excerpt(to))));
             }
         }

@@ -20,7 +20,7 @@ pub fn given(
 ) -> Decision<Assignment> {
     Decision {
         change: change(pool.fabric(), request, hosts, started),
-        basis: Basis { epoch, oldest: None, policy, note: None, gap: None, estimate: None, source: None },
+        basis: Basis { epoch, oldest: None, policy, note: None, gaps: None, estimate: None, source: None },
         why: hosts.iter().copied().map(Considered::chosen).collect(),
         choice: hosts.to_vec(),
     }

@@ -95,7 +95,7 @@ pub struct ReevaluationRecord {
     pub before_s: Option<f64>,
     /// End of the remaining transfers on the new hosts, with the cost of the moves.
     pub after_s: Option<f64>,
-    /// `before_s` without `after_s`.
+    /// `before_s` minus `after_s`.
     pub gain_s: Option<f64>,
     /// Duration of the moves.
     pub cost_s: Option<f64>,
@@ -193,8 +193,8 @@ pub fn reevaluate(
     let decision = if next == decision.choice {
         decision
     } else {
-        let Basis { gap, estimate, oldest, .. } = decision.basis;
-        let notes = transaction::Notes { why: decision.why, gap, estimate, oldest };
+        let Basis { gaps, estimate, oldest, .. } = decision.basis;
+        let notes = transaction::Notes { why: decision.why, gaps, estimate, oldest };
         transaction::decision(decision.basis.policy, remaining, next, notes, context)
     };
     Ok(Alternative {

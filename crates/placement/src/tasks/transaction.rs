@@ -9,15 +9,15 @@ use super::rates::Rates;
 use super::{AppRequest, Assignment, Task, Traffic, Transfer};
 use crate::decision::oldest_of;
 use crate::estimate::Estimate;
-use crate::{Basis, Considered, Context, Decision};
+use crate::{Basis, Considered, Context, Decision, Gaps};
 
 /// Parts of an answer besides the hosts.
 #[derive(Default)]
 pub(super) struct Notes {
     /// See [`Decision::why`].
     pub why: Vec<Considered>,
-    /// See [`Basis::gap`].
-    pub gap: Option<f64>,
+    /// See [`Basis::gaps`].
+    pub gaps: Option<Gaps>,
     /// See [`Basis::estimate`].
     pub estimate: Option<Estimate>,
     /// See [`Basis::oldest`]. The decision adds the windows that the model uses.
@@ -29,14 +29,22 @@ pub(super) fn decision(
     policy: &'static str,
     request: &AppRequest,
     hosts: Assignment,
-    Notes { why, gap, estimate, oldest }: Notes,
+    Notes { why, gaps, estimate, oldest }: Notes,
     context: &Context<'_, '_>,
 ) -> Decision<Assignment> {
     let of_paths = estimate.and_then(|estimate| oldest_of_paths(request, &hosts, estimate, context.view));
     let oldest = [oldest, of_paths].into_iter().flatten().min();
     Decision {
         change: change(context.pool.fabric(), request, &hosts, context.view.now()),
-        basis: Basis { epoch: context.view.epoch(), oldest, policy, note: None, gap, estimate, source: None },
+        basis: Basis {
+            epoch: context.view.epoch(),
+            oldest,
+            policy,
+            note: None,
+            gaps,
+            estimate,
+            source: None,
+        },
         why,
         choice: hosts,
     }

@@ -8,7 +8,7 @@ use leeward_ledger::Scratch;
 use leeward_placement::tasks::{
     self, App, AppRequest, Assignment, Estimate, Goal, Task, Transfer, completion,
 };
-use leeward_placement::{Context, Explain, JobId, LatencyBound, Refusal};
+use leeward_placement::{Context, Decision, Explain, JobId, LatencyBound, Refusal};
 use proptest::prelude::*;
 
 const NEAR: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2, cpus: 2, rtt: {rack: 100us, network: 500us}}";
@@ -32,11 +32,20 @@ fn app(tasks: usize, transfers: &[(u32, u32, u64, u32)]) -> AppRequest {
 }
 
 fn place(world: &World, policy: &str, request: &AppRequest) -> Result<Assignment, Refusal> {
-    let policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
+    decide(world, policy, "", request).map(|decision| decision.choice)
+}
+
+fn decide(
+    world: &World,
+    policy: &str,
+    settings: &str,
+    request: &AppRequest,
+) -> Result<Decision<Assignment>, Refusal> {
+    let policy = tasks::REGISTRY.make(policy, settings).expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 3, explain: Explain::Off };
-    policy.place_one(request, &mut context).map(|decision| decision.choice)
+    policy.place_one(request, &mut context)
 }
 
 fn seconds(world: &World, request: &AppRequest, hosts: &[HostId]) -> f64 {
@@ -135,6 +144,33 @@ proptest! {
         }
     }
 
+    /// Each gap of a search that stops early is at least the distance to the best placement by its goal.
+    #[test]
+    fn gaps_reach_to_the_best_placement_in_each_goal(
+        traffic in traffic(), is_cost in any::<bool>(), nodes in 1..20_u32,
+    ) {
+        let world = world(PRICED);
+        let request = AppRequest { goal: if is_cost { Goal::Cost } else { Goal::Time }, ..app(4, &traffic) };
+        let decision = decide(&world, "choreo-exact", &format!("nodes: {nodes}"), &request).expect("there is room");
+        prop_assert!(tasks::still_fits(&world.pool, &request, &decision.choice));
+        let score = |hosts: &[HostId]| (seconds(&world, &request, hosts), world.fabric.cost_of(hosts).0 as f64);
+        let ours = score(&decision.choice);
+        let all: Vec<(f64, f64)> = placements(&world, &request).map(|hosts| score(&hosts)).collect();
+        let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+        let (time, cost) = if is_cost {
+            let same_cost = all.iter().filter(|one| one.1 <= ours.1);
+            (least(&mut same_cost.map(|one| one.0)), least(&mut all.iter().map(|one| one.1)))
+        } else {
+            let as_fast = all.iter().filter(|one| one.0 <= ours.0);
+            (least(&mut all.iter().map(|one| one.0)), least(&mut as_fast.map(|one| one.1)))
+        };
+        let gaps = decision.basis.gaps.expect("the policy knows them");
+        let cost_gap = gaps.cost.expect("hosts have costs");
+        prop_assert!(time >= ours.0 * (1.0 - gaps.time - 1e-6), "{time} s is possible, not {} s: {gaps:?}", ours.0);
+        prop_assert!(cost >= ours.1 * (1.0 - cost_gap - 1e-6), "{cost} is possible, not {}: {gaps:?}", ours.1);
+        prop_assert_eq!(gaps.proven(), gaps.time == 0.0 && cost_gap == 0.0);
+    }
+
     /// Phases follow each other, and the exact policy finds the placement with the least sum.
     #[test]
     fn phases_are_forecast_one_after_another_and_placed_together(traffic in traffic()) {
@@ -210,6 +246,10 @@ fn phases_bounds_and_goals_are_read_and_mistakes_are_named() {
         ("goal: money", "goal: `money`: expected one of time, cost"),
         ("latency: [{from: a, to: c, max: 1ms}]", "latency[0].to: `c`: no task has this name"),
         ("latency: [{from: b, to: b, max: 1ms}]", "latency[0].to: `b`: expected another task"),
+        (
+            "latency: [{from: a, to: b, max: 1ms}, {from: b, to: b, max: 1ms}]",
+            "latency[1].to: `b`: expected another task",
+        ),
         ("latency: [{from: a, to: b, max: 1}]", "latency[0].max: `1`"),
         ("phases: [{}]", "phases[0]: expected `transfers` or `matrix`"),
         (

@@ -198,6 +198,9 @@ pub fn mesh(
     progress: &mut ProgressObserver<'_>,
 ) -> Result<Mesh, ProbeError> {
     let wanted = options.bottlenecks.as_ref();
+    if wanted.is_some() {
+        survey::check_hosts(hosts, survey::BOTTLENECK_HOSTS)?;
+    }
     let hops = options.hops || wanted.is_some_and(|wanted| wanted.hops);
     let placed = count_hops(hops, hosts, secret, progress)?;
     let topology = placed.as_ref().map(|placed| &placed.topology);

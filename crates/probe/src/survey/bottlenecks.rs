@@ -27,6 +27,8 @@ const WINDOW: usize = 25;
 const LONGER_NS: u64 = 2 * EARLIER_NS;
 /// Time for which the second transfer runs alone before the first begins and after it ends.
 pub const EARLIER_NS: u64 = 250_000_000;
+/// Least number of hosts of a search: two paths from one source.
+pub const BOTTLENECK_HOSTS: usize = 3;
 /// Shortest transfer with enough windows for an estimate of its noise.
 const LEAST_NS: u64 = 1_500_000_000;
 
@@ -152,7 +154,7 @@ pub fn bottlenecks(
     secret: &Secret,
     progress: &mut ProgressObserver<'_>,
 ) -> Result<Bottlenecks, ProbeError> {
-    check_hosts(hosts, 3)?;
+    check_hosts(hosts, BOTTLENECK_HOSTS)?;
     check_bottlenecks(each)?;
     let longer = longer(each);
     let plan = Plan::new(hosts.len(), topology, count, seed);

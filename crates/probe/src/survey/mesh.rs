@@ -145,7 +145,7 @@ pub fn topology(
 }
 
 /// Rejects too few hosts, and hosts with equal names or addresses.
-pub(super) fn check_hosts(hosts: &[Host], least: usize) -> Result<(), ProbeError> {
+pub(crate) fn check_hosts(hosts: &[Host], least: usize) -> Result<(), ProbeError> {
     if hosts.len() < least {
         let message = format!("{} given: expected at least {least}", hosts.len());
         return Err(ProbeError::setting("hosts", message));

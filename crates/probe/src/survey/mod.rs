@@ -18,10 +18,11 @@ use crate::train::{Limits, Train, Transfer};
 use crate::transfer_report::TransferReport;
 
 pub use bottlenecks::{
-    Bottlenecks, EARLIER_NS, Experiment, GroupUplink, Sources, bottleneck_steps, bottlenecks,
-    check_bottlenecks, protocol,
+    BOTTLENECK_HOSTS, Bottlenecks, EARLIER_NS, Experiment, GroupUplink, Sources, bottleneck_steps,
+    bottlenecks, check_bottlenecks, protocol,
 };
 pub use calibration::{Calibration, calibrate};
+pub(crate) use mesh::check_hosts;
 pub use mesh::{HopMeasurement, MeshMeasurement, PathMeasurement, mesh, topology};
 pub use path::{CrossTraffic, Schedule, Steadiness, cross, steadiness};
 

@@ -129,7 +129,12 @@ impl Sequence<'_> {
                 self.left[app] += 1;
             }
         }
-        self.runs.push(AppRun { placed: Ok(hosts), forecast, gap: basis.gap, seconds: None });
+        self.runs.push(AppRun {
+            placed: Ok(hosts),
+            forecast,
+            gap: basis.gaps.map(|gaps| gaps.time),
+            seconds: None,
+        });
         if self.left[app] == 0 {
             self.end(app, now, 0.0);
         }

@@ -1,22 +1,27 @@
 """`leeward tenant run`: measures hosts, places an app on them, runs it, and compares with the forecast."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import bytes_text, percent_text, rate_text, time_text
+from leeward._quantities import bytes_text, percent_text, rate_text, read_rate, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_note
-from leeward.cli.options import choice_option, name_flags, parse_seed, split_list, whole_number
+from leeward.cli.options import choice_option, name_flags, parse_path, parse_seed, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
-from leeward.cli.probe.options import SecretOption, Shape, secret_of
+from leeward.cli.probe.options import Shape, secret_of
 from leeward.errors import InputError
+from leeward.probe import MOST_PORT
+from leeward.tenant.fleet import PORT
+from leeward.tenant.network import NIC
 
 EXAMPLES = """\b
 Examples:
   leeward tenant run examples/apps/wordcount.yaml --hosts vm0=10.0.0.2,vm1=10.0.0.3,vm2=10.0.0.4 --host-cpus 8
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --policy choreo,random,round-robin
+  leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --bottlenecks --out measured.yaml
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --cluster measured.yaml -o json
   leeward tenant run examples/apps/wordcount.yaml --hosts-file hosts.yaml --again 60s --state 2GiB
   leeward tenant run examples/apps/wordcount.yaml --lab mylab --host-cpus 4
@@ -26,7 +31,6 @@ with LEEWARD_TASK, LEEWARD_ADDRESS and LEEWARD_PEERS (NAME=ADDRESS,...) in the e
 all have ended. The firewall must allow ports 7601 (TCP and UDP) and 7602 (TCP) between the hosts. With
 several policies, the app runs under each, one after another.
 """
-MOST_PORT = 65_535
 
 
 class Measure(StrEnum):
@@ -63,7 +67,7 @@ def run(
             "--run",
             metavar="TEXT",
             help="Words before a command that start it on a host of --hosts, with {name} and {address}; by"
-            " default ssh -o BatchMode=yes {address}.",
+            " default ssh without a password, which ends if the host is unreachable.",
             show_default=False,
         ),
     ] = None,
@@ -108,14 +112,24 @@ def run(
     ] = Measure.worthwhile,
     assume: Annotated[
         str, typer.Option(metavar="RATE", help="Rate of a host before the network is measured.")
-    ] = "1Gbps",
+    ] = NIC,
     bottlenecks: Annotated[
         bool,
         typer.Option(
             "--bottlenecks",
-            help="Search for shared bottlenecks too, so that the cluster file has shared links.",
+            help="Search for shared bottlenecks too, so that placement counts links that several hosts"
+            " share.",
         ),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=parse_path,
+            help="Cluster file to write if the network is measured, for --cluster of later runs.",
+            show_default=False,
+        ),
+    ] = None,
     shape: Annotated[
         Shape,
         choice_option(
@@ -143,8 +157,17 @@ def run(
             parser=whole_number(0, MOST_PORT),
             help="TCP port for data on each host; 0 selects a free port.",
         ),
-    ] = 7602,
-    secret: SecretOption = None,
+    ] = PORT,
+    secret: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=parse_path,
+            help="File with the secret of listeners that already run on the hosts; by default Leeward starts"
+            " listeners.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
     ] = 1,
@@ -155,7 +178,10 @@ def run(
     Compares the time that the app took with the forecast.
     """
     from leeward import tenant
+    from leeward._files import check_file
 
+    if out is not None:
+        check_file(out, "--out")
     flags = {
         "hosts": "--hosts",
         "lab": "--lab",
@@ -166,6 +192,8 @@ def run(
         "measure": "--measure",
         "profile": "--profile",
         "profile_for": "--for",
+        "bottlenecks": "--bottlenecks",
+        "out": "--out",
     }
     flags |= {"state": "--state", "cluster": "--cluster", "app": app, "cpus": "--host-cpus"}
     with name_flags(**flags):
@@ -181,6 +209,7 @@ def run(
             nic=assume,
             shape=shape.value,
             bottlenecks=bottlenecks,
+            out=out,
             again=again,
             state=state,
             secret=secret_of(secret),
@@ -191,6 +220,9 @@ def run(
         )
     if not print_data(output, result, "runs", COLUMNS["tenant run"]):
         _print(result)
+    if out is not None:
+        measured = result["network"]["measured"]
+        print_note(f"wrote {out}" if measured else f"did not write {out}: nothing was measured")
 
 
 def _hosts(
@@ -229,12 +261,20 @@ def _print(result: dict[str, Any]) -> None:
         print_text(f"measured the network in {time_text(network['seconds'])}, with {sent}{kind}\n")
     else:
         print_text(f"did not measure the network: {network['why']}\n")
+    if network["shared_links"]:
+        links = [
+            (link["name"], rate_text(read_rate("rate", link["rate"])), ", ".join(link["out_of"]))
+            for link in network["shared_links"]
+        ]
+        print_table(("SHARED LINK", "RATE", "OUT OF"), "<><", links)
+        print_text()
     for one in runs:
         if len(runs) > 1:
             print_text(f"{one['policy']}:")
         _print_run(one)
         print_text()
     first = runs[0]
+    has_costs = any(one["cost"] is not None for one in runs)
     rows = []
     for one in runs:
         saved = (one["wall_s"] - first["wall_s"]) / one["wall_s"] if one["wall_s"] else 0.0
@@ -245,12 +285,13 @@ def _print(result: dict[str, Any]) -> None:
                 time_text(one["forecast_s"]),
                 time_text(one["wall_s"]),
                 percent_text(error, 0),
+                *(("" if one["cost"] is None else f"{one['cost']:.6g}",) if has_costs else ()),
                 "" if one is first else percent_text(saved, 0),
             )
         )
-    print_table(
-        ("POLICY", "FORECAST", "TOOK", "OFF BY", f"SAVED BY {first['policy'].upper()}"), "<>>>>", rows
-    )
+    costs = ("COST PER HOUR",) if has_costs else ()
+    header = ("POLICY", "FORECAST", "TOOK", "OFF BY", *costs, f"SAVED BY {first['policy'].upper()}")
+    print_table(header, "<>>>>" + ">" * has_costs, rows)
 
 
 def _print_run(one: dict[str, Any]) -> None:
