@@ -10,7 +10,6 @@ import typer
 
 from leeward._quantities import rate_text, time_text
 from leeward.cli.csv_columns import COLUMNS
-from leeward.cli.lab.options import BoundOption
 from leeward.cli.options import name_flags, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import STEPS, progress, steps
@@ -48,7 +47,15 @@ def check(
         int,
         typer.Option(metavar="N", parser=whole_number(1, 16), help="Hosts of each rack, if all racks send."),
     ] = 2,
-    bound: BoundOption = None,
+    bound: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Largest lateness of 99 % of the packets, in virtual time, under a dilation that suffices."
+            " [default: 5us]",
+            show_default=False,
+        ),
+    ] = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Find the dilation that this machine carries, and check the lab under it.
