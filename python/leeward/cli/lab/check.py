@@ -10,6 +10,7 @@ import typer
 
 from leeward._quantities import rate_text, time_text
 from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.lab.options import BoundOption
 from leeward.cli.options import name_flags, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.progress import STEPS, progress, steps
@@ -47,15 +48,7 @@ def check(
         int,
         typer.Option(metavar="N", parser=whole_number(1, 16), help="Hosts of each rack, if all racks send."),
     ] = 2,
-    bound: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="Largest lateness of 99 % of the packets, in virtual time, under a dilation that suffices."
-            " [default: 5us]",
-            show_default=False,
-        ),
-    ] = None,
+    bound: BoundOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Find the dilation that this machine carries, and check the lab under it.
