@@ -100,6 +100,22 @@ def test_a_schedule_follows_what_programs_write() -> None:
         assert after["circuit_bytes"][2] == 0
 
 
+def test_what_a_program_wrote_before_it_ended_is_demand_until_it_is_sent() -> None:
+    follows = idle(scheduler={"name": "solstice", "demand": "adu"})
+    # Its kernel then sends the rest of its buffer for a second or more.
+    with lab.stand_up(follows, name=f"{OWN}-ends", dilation=10 * DILATION) as circuits:
+        receive, send = ([sys.executable, "-c", code] for code in (RECEIVE, SEND))
+        with circuits.start("r1h0", receive, stdout=subprocess.PIPE) as receiver:
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline() == "ready\n"
+            circuits.run("r0h0", [*send, circuits.machine("r1h0").address, str(BYTES)], timeout=60)
+            ended_s = circuits.view()["at_s"]
+            view = view_after(circuits, lambda view: view["at_s"] > ended_s)
+            assert 0 < view["demand_bytes"][1] < BYTES
+            assert receiver.stdout.read() == f"{BYTES}\n"
+        assert sum(view_after(circuits, lambda view: not sum(view["demand_bytes"]))["demand_bytes"]) == 0
+
+
 def test_commands_bring_up_a_lab_with_circuits_and_show_and_remove_it(run: Run, tmp_path: Path) -> None:
     name, file = f"{OWN}-cli", tmp_path / "scenario.json"
     file.write_text(json.dumps(idle()))

@@ -49,7 +49,9 @@ def main() -> int:
             ready=answer,
             progress=report,
         )
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
         # A later error is recorded for `leeward lab list`.
         if not is_ready:
             answer({"error": text_of(error), "is_input": isinstance(error, InputError)})

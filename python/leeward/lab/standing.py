@@ -160,7 +160,10 @@ def stand(
 
     try:
         _native.stand_lab(read(scenario), name, wanted, kernel_parts.folder(), on_ready, progress)
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        # A panic of the native code is no `Exception`.
         if is_ready:
             _native.record_lab_failure(name, text_of(error))
         raise

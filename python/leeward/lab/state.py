@@ -44,7 +44,7 @@ class Failure:
     text: str
 
 
-def text_of(error: Exception) -> str:
+def text_of(error: BaseException) -> str:
     """Text of an error for users; that of an unexpected one begins with its type."""
     return str(error) if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: {error}"
 
