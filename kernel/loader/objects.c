@@ -105,7 +105,7 @@ void load_object(struct bpf_object *object, const char *part)
 {
 	int error = bpf_object__load(object);
 	if (error == -EINVAL && strstr(warning, "struct_ops"))
-		fail(-error, "%s: the kernel has no struct_ops links: Linux 6.4 or later", part);
+		fail(-error, "%s: no struct_ops links, which Linux has from 6.4 on; --timers and --adu do not use them", part);
 	if (error)
 		fail(-error, "%s: cannot be loaded", part);
 	*warning = 0;

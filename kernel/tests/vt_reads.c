@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/wait.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
@@ -94,6 +95,23 @@ static void check_cpu_time(void)
 	check("getrusage", near(sum, real / factor, 0.01));
 	times(&used);
 	check("times", near((double)(used.tms_utime + used.tms_stime) / (double)sysconf(_SC_CLK_TCK), real / factor, 0.03));
+}
+
+/* CPU time of a child that used 0.2 real seconds of it. */
+static void check_child(const char *name, bool any)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		while (seconds(real_gettime, CLOCK_PROCESS_CPUTIME_ID) < 0.2) {
+		}
+		_exit(0);
+	}
+	struct rusage usage;
+	int status;
+	pid_t ended = any ? wait3(&status, 0, &usage) : wait4(child, &status, 0, &usage);
+	double sum = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+		     (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	check(name, ended == child && near(sum, 0.2 / factor, 0.01));
 }
 
 static void ignore(int number)
@@ -234,6 +252,8 @@ int main(void)
 	*(void **)&real_sleep = dlsym(library, "nanosleep");
 	check_clocks();
 	check_cpu_time();
+	check_child("wait3", true);
+	check_child("wait4", false);
 	check_rests();
 	check_options();
 	check_info();

@@ -71,6 +71,13 @@ static bool w_select(void)
 }
 static bool w_pselect(void) { return pselect(0, NULL, NULL, NULL, &duration, NULL) == 0; }
 static bool w_poll(void) { return poll(NULL, 0, WAIT) == 0; }
+/* Programs call it when they are compiled with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *fds, nfds_t count, int ms, size_t size);
+static bool w_poll_chk(void)
+{
+	struct pollfd fd = {.fd = -1};
+	return __poll_chk(&fd, 1, WAIT, sizeof fd) == 0;
+}
 static bool w_ppoll(void) { return ppoll(NULL, 0, &duration, NULL) == 0; }
 static bool w_epoll_wait(void)
 {
@@ -149,6 +156,24 @@ static bool wait_condition(clockid_t clock, bool explicit)
 static bool w_cond_date(void) { return wait_condition(CLOCK_REALTIME, false); }
 static bool w_cond_monotonic(void) { return wait_condition(CLOCK_MONOTONIC, false); }
 static bool w_cond_clockwait(void) { return wait_condition(CLOCK_MONOTONIC, true); }
+static bool w_cnd_timedwait(void)
+{
+	mtx_t mutex;
+	cnd_t condition;
+	mtx_init(&mutex, mtx_plain);
+	cnd_init(&condition);
+	mtx_lock(&mutex);
+	struct timespec t = after(CLOCK_REALTIME);
+	return cnd_timedwait(&condition, &mutex, &t) == thrd_timedout;
+}
+static bool w_mtx_timedlock(void)
+{
+	mtx_t mutex;
+	mtx_init(&mutex, mtx_timed);
+	mtx_lock(&mutex);
+	struct timespec t = after(CLOCK_REALTIME);
+	return mtx_timedlock(&mutex, &t) == thrd_timedout;
+}
 static bool w_mutex_timedlock(void)
 {
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -183,15 +208,36 @@ static bool w_timedjoin(void)
 	struct timespec t = after(CLOCK_REALTIME);
 	return pthread_timedjoin_np(thread, NULL, &t) == ETIMEDOUT;
 }
-static bool w_mq_timedreceive(void)
+static bool w_clockjoin(void)
 {
-	char name[32], message[16];
+	pthread_t thread;
+	pthread_create(&thread, NULL, wait_long, NULL);
+	struct timespec t = after(CLOCK_MONOTONIC);
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &t) == ETIMEDOUT;
+}
+#define MESSAGE 16
+/* A queue for one message. */
+static mqd_t queue(void)
+{
+	char name[32];
 	snprintf(name, sizeof name, "/leeward-%d", getpid());
-	struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = sizeof message};
+	struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = MESSAGE};
 	mqd_t queue = mq_open(name, O_CREAT | O_RDWR, 0600, &attributes);
 	mq_unlink(name);
+	return queue;
+}
+static bool w_mq_timedreceive(void)
+{
+	char message[MESSAGE];
 	struct timespec t = after(CLOCK_REALTIME);
-	return mq_timedreceive(queue, message, sizeof message, NULL, &t) == -1 && errno == ETIMEDOUT;
+	return mq_timedreceive(queue(), message, sizeof message, NULL, &t) == -1 && errno == ETIMEDOUT;
+}
+static bool w_mq_timedsend(void)
+{
+	mqd_t full = queue();
+	mq_send(full, "x", 1, 0);
+	struct timespec t = after(CLOCK_REALTIME);
+	return mq_timedsend(full, "x", 1, 0, &t) == -1 && errno == ETIMEDOUT;
 }
 static bool w_sigtimedwait(void)
 {
@@ -299,6 +345,8 @@ static const struct {
 	CALL(sigtimedwait),   CALL(timerfd),	      CALL(timerfd_abs),	   CALL(timerfd_boot),
 	CALL(timerfd_date),   CALL(setitimer),	      CALL(ualarm),		   CALL(timer_settime),
 	CALL(timer_settime_abs), CALL(rcvtimeo),      CALL(sndtimeo),		   CALL(recvmmsg),
+	CALL(poll_chk),	      CALL(cnd_timedwait),    CALL(mtx_timedlock),	   CALL(clockjoin),
+	CALL(mq_timedsend),
 };
 
 int main(int count, char **names)

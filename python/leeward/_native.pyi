@@ -32,6 +32,7 @@ __all__ = [
     "draw_workloads",
     "evaluate_circuits",
     "file_text",
+    "lab_failures",
     "lab_machines",
     "lab_prefix",
     "lab_view",
@@ -60,6 +61,7 @@ __all__ = [
     "read_capture",
     "read_days",
     "read_demand",
+    "record_lab_failure",
     "reevaluate",
     "remove_lab",
     "run_agent",
@@ -688,7 +690,7 @@ def stand_lab(
     """Keeps a lab of a scenario up in this process until a signal raises. See `leeward.lab.stand`."""
 
 def lab_view(name: str) -> str | None:
-    """Latest view of a lab with circuits, as JSON. See `leeward.lab.view`."""
+    """Latest view of a lab that is up, as JSON; None if it has no circuits. See `leeward.lab.view`."""
 
 def lab_machines(name: str) -> list[dict[str, Any]]:
     """Machines of a lab that is up. See `leeward.lab.machines`."""
@@ -698,6 +700,12 @@ def lab_prefix(name: str, machine: str) -> list[str]:
 
 def labs() -> list[dict[str, Any]]:
     """Labs with a state file. See `leeward.lab.labs`."""
+
+def lab_failures() -> list[dict[str, Any]]:
+    """Errors that ended labs. See `leeward.lab.failures`."""
+
+def record_lab_failure(name: str, text: str) -> None:
+    """Records the error that ended a lab. See `leeward.lab.stand`."""
 
 def remove_lab(name: str) -> None:
     """Removes everything that a lab made, unless a process owns it that runs."""

@@ -45,6 +45,10 @@ def test_flows_on_kernels_deliver_all_bytes_over_circuits(clean: None) -> None:
     carried = ("packet_bytes", "circuit_bytes", "local_bytes", "dropped_bytes", "held_bytes")
     assert totals["sent_bytes"] == sum(totals[name] for name in carried)
     assert result.timing["refused_packets"] == result.timing["nic_drops_packets"] == 0
+    bins = result.timing["packets"]["bins"]
+    assert sum(bins["count"]) == result.timing["packets"]["count"] > 0
+    assert bins["time_s"] == sorted(set(bins["time_s"]))
+    assert bins["time_s"][-1] == result.timing["packets"]["max_s"]
     days = result.timing["days_s"]
     assert days
     assert statistics.median(days) == pytest.approx(180e-6, rel=0.2)

@@ -126,6 +126,22 @@ def test_without_bpf_programs_the_controls_of_the_kernel_work(
     assert [note for note in document["notes"] if f"the kernel's own delays apply: {reason}" in note]
 
 
+def test_a_loader_that_fails_is_an_error_for_controls_only(tmp_path: Path) -> None:
+    loader = tmp_path / "leeward-bpf"
+    loader.write_text("#!/bin/sh\necho 'leeward-bpf: timers: cannot be loaded' >&2\nexit 1\n")
+    loader.chmod(0o755)
+    file, variables = file_of(tmp_path, scenario(tcp={"control": "retcp"})), {"LEEWARD_KERNEL": str(tmp_path)}
+    assert ": timers: cannot be loaded" in error_of(elsewhere("", *run_options(file), **variables))
+    name = f"{OWN}-loader"
+    file = file_of(tmp_path, scenario(scheduler={"name": "solstice", "demand": "adu"}))
+    options = ("--name", name, "--dilation", str(DILATION))
+    result = elsewhere("", "lab", "up", file, *options, **variables)
+    assert result.returncode == 0, result.stderr
+    for note in ("tcp.ack_delay: the kernel's own delays apply", "static programs report no demand"):
+        assert f"{note}: {loader}: timers: cannot be loaded" in result.stderr
+    lab.remove(name)
+
+
 def test_without_libraries_programs_run_in_real_time(tmp_path: Path) -> None:
     name = f"{OWN}-parts"
     wanted = scenario(scheduler={"name": "solstice", "demand": "adu"})

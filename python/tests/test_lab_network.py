@@ -1,6 +1,7 @@
 """Labs without circuits: networks of cluster files with real packets, by commands and from Python."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -129,6 +130,28 @@ def test_commands_bring_up_a_lab_and_run_programs_and_remove_it(run: Run, tmp_pa
     result = run("lab", "down", "--name", name, "-o", "json")
     assert (result.returncode, json.loads(result.stdout)) == (0, {"removed": [name]})
     result = execute("r0h0", "true")
+    assert (result.returncode, f"lab `{name}`: not up" in result.stderr) == (1, True)
+
+
+def test_down_removes_a_lab_without_a_state_file(run: Run) -> None:
+    name = f"{OWN}-lost"
+    with lab.up(str(FILE), name=name) as network:
+        network.keep()
+        numbers = {os.stat(disk).st_dev for host in network.hosts for disk in host.disks}
+    devices = {f"{os.major(number)}:{os.minor(number)}" for number in numbers}
+    Path(f"/run/leeward-labs/{name}.json").unlink()
+    result = run("lab", "up", str(FILE), "--name", name)
+    assert (result.returncode, f"remove it with `leeward lab down --name {name}`" in result.stderr) == (
+        1,
+        True,
+    )
+    result = run("lab", "down", "--name", name)
+    assert (result.returncode, f"removed lab {name}" in result.stderr) == (0, True), result.stderr
+    assert left(name) == []
+    throttle = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
+    if throttle.exists():
+        assert devices.isdisjoint(line.split()[0] for line in throttle.read_text().splitlines())
+    result = run("lab", "down", "--name", name)
     assert (result.returncode, f"lab `{name}`: not up" in result.stderr) == (1, True)
 
 

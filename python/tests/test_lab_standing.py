@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_programs_send_by_packets_and_circuits_in_virtual_time() -> None:
         assert view["circuit_bytes"][0] > 0
         assert view["racks"] == 3
         assert view["dilation"] == DILATION
-    with pytest.raises(OSError, match="no lab with circuits of this name is up"):
+    with pytest.raises(OSError, match="not up"):
         circuits.view()
 
 
@@ -97,6 +98,22 @@ def test_a_schedule_follows_what_programs_write() -> None:
         after = view_after(circuits, lambda view: view["circuit_bytes"][0] > 0)
         # Only acknowledgements come from other racks.
         assert after["circuit_bytes"][2] == 0
+
+
+def test_what_a_program_wrote_before_it_ended_is_demand_until_it_is_sent() -> None:
+    follows = idle(scheduler={"name": "solstice", "demand": "adu"})
+    # Its kernel then sends the rest of its buffer for a second or more.
+    with lab.stand_up(follows, name=f"{OWN}-ends", dilation=10 * DILATION) as circuits:
+        receive, send = ([sys.executable, "-c", code] for code in (RECEIVE, SEND))
+        with circuits.start("r1h0", receive, stdout=subprocess.PIPE) as receiver:
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline() == "ready\n"
+            circuits.run("r0h0", [*send, circuits.machine("r1h0").address, str(BYTES)], timeout=60)
+            ended_s = circuits.view()["at_s"]
+            view = view_after(circuits, lambda view: view["at_s"] > ended_s)
+            assert 0 < view["demand_bytes"][1] < BYTES
+            assert receiver.stdout.read() == f"{BYTES}\n"
+        assert sum(view_after(circuits, lambda view: not sum(view["demand_bytes"]))["demand_bytes"]) == 0
 
 
 def test_commands_bring_up_a_lab_with_circuits_and_show_and_remove_it(run: Run, tmp_path: Path) -> None:
@@ -130,7 +147,7 @@ def test_commands_bring_up_a_lab_with_circuits_and_show_and_remove_it(run: Run, 
     result = run("lab", "down", "--name", name, "-o", "json")
     assert (result.returncode, json.loads(result.stdout)) == (0, {"removed": [name]})
     result = run("lab", "top", "--name", name, "--once")
-    assert (result.returncode, "no lab with circuits of this name is up" in result.stderr) == (1, True)
+    assert (result.returncode, "not up" in result.stderr) == (1, True)
 
 
 def test_two_labs_with_circuits_are_up_at_once() -> None:
@@ -171,17 +188,64 @@ def test_down_removes_what_a_killed_lab_with_circuits_left(run: Run) -> None:
     assert left(name) == []
 
 
-def test_an_exception_of_a_scheduler_ends_a_lab_that_stands() -> None:
+def test_an_exception_of_a_scheduler_ends_a_lab_that_stands_and_commands_show_it(run: Run) -> None:
+    name, is_ready = f"{OWN}-raise", threading.Event()
+
     def broken(demand: Any, network: Any) -> Any:
-        raise KeyError("no idea")
+        if is_ready.is_set():
+            raise KeyError("no idea")
+        return [("180us", [(0, 1)])]
 
     with pytest.raises(KeyError, match="no idea"):
         lab.stand(
             idle(scheduler={"name": broken, "demand": "adu"}),
-            name=f"{OWN}-raise",
+            name=name,
             dilation=DILATION,
-            ready=print,
+            ready=lambda _: is_ready.set(),
         )
+    failure = next(each for each in lab.failures() if each.name == name)
+    assert failure.text == "KeyError: 'no idea'"
+    assert time.time() - 60 < failure.at_s <= time.time()
+    not_up = f"lab `{name}`: not up: ended by an error: KeyError: 'no idea'"
+    for words in (("top", "--once"), ("exec", "--host", "r0h0")):
+        program = ("--", "true") if words[0] == "exec" else ()
+        result = run("lab", words[0], "--name", name, *words[1:], *program)
+        assert (result.returncode, not_up in result.stderr) == (1, True), result.stderr
+    result = run("lab", "list", "-o", "json")
+    assert f"warning: lab {name} ended with an error at 20" in result.stderr
+    assert [each["text"] for each in json.loads(result.stdout)["failures"] if each["name"] == name]
+    result = run("lab", "down", "--name", name)
+    assert (result.returncode, f"lab {name} ended with an error" in result.stderr) == (0, True)
+    assert left(name) == []
+
+
+def test_an_error_before_a_lab_is_ready_is_not_recorded() -> None:
+    def broken(demand: Any, network: Any) -> Any:
+        raise KeyError("no idea")
+
+    name = f"{OWN}-early"
+    follows = idle(scheduler={"name": broken, "demand": "adu"})
+    with pytest.raises(InputError, match=r"functions of Python stay in this process: `lab\.stand`"):
+        lab.stand_up(follows, name=name)
+    with lab.stand_up(idle(), name=name, dilation=DILATION) as circuits:
+        with pytest.raises(OSError, match="choose another name"):
+            lab.stand(idle(), name=name, dilation=DILATION, ready=print)
+        assert circuits.view()["remarks"] == []
+    assert lab.failures() == [each for each in lab.failures() if each.name != name]
+
+
+def test_down_removes_a_lab_with_a_broken_state_file(run: Run) -> None:
+    name = f"{OWN}-broken"
+    circuits = lab.stand_up(idle(), name=name, dilation=DILATION)
+    process = next(each.process for each in lab.labs() if each.name == circuits.name)
+    assert process is not None
+    os.kill(process, signal.SIGKILL)
+    while Path(f"/proc/{process}").exists():
+        time.sleep(0.05)
+    Path(f"/run/leeward-labs/{name}.json").write_text("{")
+    result = run("lab", "down", "--name", name)
+    assert (result.returncode, f"removed lab {name}" in result.stderr) == (0, True), result.stderr
+    assert left(name) == []
 
 
 def test_an_invalid_scenario_is_named_and_brings_up_nothing(run: Run, tmp_path: Path) -> None:
@@ -189,6 +253,10 @@ def test_an_invalid_scenario_is_named_and_brings_up_nothing(run: Run, tmp_path: 
         lab.stand_up(idle(scheduler={"name": "solstice", "demand": "socket"}), name=f"{OWN}-no")
     file = tmp_path / "scenario.json"
     file.write_text(json.dumps(idle()))
+    result = run("lab", "up", str(file), "--scale", "10")
+    assert (result.returncode, "--scale: is for cluster files" in result.stderr) == (2, True)
+    # Scenarios have defaults for the network.
+    file.write_text("workload: {long: {from: 0, to: 1}}\n")
     result = run("lab", "up", str(file), "--scale", "10")
     assert (result.returncode, "--scale: is for cluster files" in result.stderr) == (2, True)
 

@@ -8,7 +8,7 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bandwidth, Bytes};
 use leeward_lab::{
-    KernelParts, LabError, LabName, Machine, Network, NetworkOptions, Options, Run, Standing, State,
+    Failure, KernelParts, LabError, LabName, Machine, Network, NetworkOptions, Options, Run, Standing, State,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyTimeoutError};
 use pyo3::prelude::*;
@@ -22,12 +22,21 @@ use crate::simulation::as_python;
 /// Shares of packets whose lateness is shown.
 const SHARES: [f64; 3] = [0.5, 0.99, 1.0];
 
-/// Timing of a run and counters of its kernels, as values of JSON. Times are virtual, in seconds.
+/// Timing of a run and counters of its kernels, as values of JSON. Times are virtual, in seconds. Bins of a histogram are
+/// exact up to 1023 ns, and to one part in 1024 above.
 fn run_values(run: &Run) -> serde_json::Value {
     let timing = &run.timing;
     let late = |of: &leeward_packets::Histogram| {
         let share = |share: f64| of.quantile(share).map(Nanos::as_secs_f64);
-        json!({ "count": of.total(), "median_s": share(SHARES[0]), "p99_s": share(SHARES[1]), "max_s": share(SHARES[2]) })
+        let (times, counts): (Vec<f64>, Vec<u64>) =
+            of.bins().map(|(time, count)| (time.as_secs_f64(), count)).unzip();
+        json!({
+            "count": of.total(),
+            "median_s": share(SHARES[0]),
+            "p99_s": share(SHARES[1]),
+            "max_s": share(SHARES[2]),
+            "bins": { "time_s": times, "count": counts },
+        })
     };
     let seconds = |times: &[Nanos]| times.iter().map(|time| time.as_secs_f64()).collect::<Vec<_>>();
     json!({
@@ -129,14 +138,14 @@ pub fn stand_lab(
     }
 }
 
-/// Latest view of a lab with circuits, as JSON; `None` if no such lab stands.
+/// Latest view of a lab that is up, as JSON; `None` if it has no circuits.
 #[pyfunction]
 pub fn lab_view(name: &str) -> PyResult<Option<String>> {
     name.parse().and_then(|name| leeward_lab::view_of(&name)).map_err(lab_error)
 }
 
-/// Labs with a state file, as values of JSON: name, process that owns it, whether it is up and stands, and the problem of a state file
-/// that cannot be read.
+/// Labs with a state file, as values of JSON: name, process that owns it, whether it is up and stands, and the problem of a
+/// state file that cannot be read.
 #[pyfunction]
 pub fn labs(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let mut labs = Vec::new();
@@ -159,6 +168,22 @@ pub fn labs(py: Python<'_>) -> PyResult<Py<PyAny>> {
         }));
     }
     as_python(py, &json!(labs))
+}
+
+/// Errors that ended labs, as values of JSON.
+#[pyfunction]
+pub fn lab_failures(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    let values = |failure: Failure| {
+        let at = failure.at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        json!({ "name": failure.name.as_str(), "at_s": at.as_secs_f64(), "text": failure.text })
+    };
+    as_python(py, &Failure::all().into_iter().map(values).collect::<Vec<_>>())
+}
+
+/// Records the error that ended a lab.
+#[pyfunction]
+pub fn record_lab_failure(name: &str, text: &str) -> PyResult<()> {
+    name.parse().and_then(|name| Failure::record(&name, text)).map_err(lab_error)
 }
 
 /// Removes everything that a lab made, unless a process owns it that runs.
@@ -187,7 +212,7 @@ pub fn lab_machines(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
         let name: LabName = name.parse()?;
         match State::read(&name)? {
             Some(state) if state.is_up() => Ok(state),
-            _ => Err(LabError::NotUp(name.to_string())),
+            _ => Err(LabError::not_up(&name)),
         }
     };
     let state = read().map_err(lab_error)?;
@@ -199,8 +224,7 @@ pub fn lab_machines(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
 pub fn lab_prefix(name: &str, machine: &str) -> PyResult<Vec<String>> {
     let read = || {
         let name: LabName = name.parse()?;
-        let state =
-            State::read(&name)?.filter(State::is_up).ok_or_else(|| LabError::NotUp(name.to_string()))?;
+        let state = State::read(&name)?.filter(State::is_up).ok_or_else(|| LabError::not_up(&name))?;
         Ok(Machine::find(&state.machines, machine)?.prefix())
     };
     read().map_err(lab_error)

@@ -79,7 +79,10 @@ mod _native {
     #[pymodule_export]
     use crate::fluid::simulate_flows;
     #[pymodule_export]
-    use crate::lab::{LabNetwork, lab_machines, lab_prefix, lab_view, labs, remove_lab, run_lab, stand_lab};
+    use crate::lab::{
+        LabNetwork, lab_failures, lab_machines, lab_prefix, lab_view, labs, record_lab_failure, remove_lab,
+        run_lab, stand_lab,
+    };
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]

@@ -3,6 +3,9 @@
 use leeward_fabric::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
+/// Real time by which a timer of the kernel may be late: a queue catches up with what it missed in this time.
+pub(crate) const TIMER_LATENESS_US: u64 = 200;
+
 /// Real time of the machine's monotonic clock, in nanoseconds.
 pub(crate) fn real_now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);

@@ -6,6 +6,9 @@ use leeward_circuits::switch::SwitchError;
 use leeward_fabric::Nanos;
 use leeward_packets::{SettingsError, SimulatorError};
 
+use crate::names::LabName;
+use crate::state::Failure;
+
 /// Error that prevents or ends a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -67,11 +70,24 @@ pub enum LabError {
         problem: String,
     },
     /// Something of this name exists that no lab made.
-    #[error("{0}: exists and belongs to no lab: remove it, or choose another name")]
-    Exists(String),
+    #[error(
+        "{part}: exists and belongs to no lab that is up: remove it with `leeward lab down --name {name}`, or choose \
+         another name"
+    )]
+    Exists {
+        /// Its path.
+        part: String,
+        /// Name of the lab.
+        name: String,
+    },
     /// No lab of this name.
-    #[error("lab `{0}`: not up")]
-    NotUp(String),
+    #[error("lab `{name}`: not up{}", .error.as_ref().map(|error| format!(": ended by an error: {error}")).unwrap_or_default())]
+    NotUp {
+        /// Name of the lab.
+        name: String,
+        /// Error that ended the last lab of the name.
+        error: Option<String>,
+    },
     /// No machine of this name.
     #[error("`{name}`: the lab has no such host, rack or pod; similar names: {similar}")]
     NoMachine {
@@ -151,6 +167,11 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Error of a name without a lab.
+    pub fn not_up(name: &LabName) -> LabError {
+        LabError::NotUp { name: name.to_string(), error: Failure::of(name).map(|failure| failure.text) }
+    }
+
     /// Error of a system call during `what`.
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
         move |error| LabError::System { what: what.into(), error }

@@ -45,11 +45,21 @@ pub(crate) struct Segment {
     /// Sequence number after the last byte of data.
     pub(crate) end: u32,
     pub(crate) opens: bool,
+    /// True for the last segment with data (FIN).
     pub(crate) closes: bool,
+    /// True if it ends both directions (RST).
+    pub(crate) resets: bool,
+}
+
+impl Tuple {
+    /// The other direction of the connection.
+    pub(crate) fn reversed(self) -> Tuple {
+        Tuple { source: self.destination, destination: self.source }
+    }
 }
 
 impl Packet {
-    /// Ends of the connection of a TCP packet.
+    /// Ends of the connection of a TCP packet, its sender first.
     pub(crate) fn tuple(&self) -> Option<Tuple> {
         let (source, destination) = self.segment?.ports;
         Some(Tuple { source: (self.source, source), destination: (self.destination, destination) })
@@ -101,7 +111,8 @@ fn segment(tcp: &[u8]) -> Option<(Segment, u32)> {
         ports: (word(tcp, 0)?, word(tcp, 2)?),
         end: double(tcp, 4)?.wrapping_add(data).wrapping_add(u32::from(opens)),
         opens,
-        closes: flags & (FIN | RST) != 0,
+        closes: flags & FIN != 0,
+        resets: flags & RST != 0,
     };
     Some((segment, data))
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 
 use leeward_fabric::Bandwidth;
@@ -11,21 +11,18 @@ use leeward_packets::Settings;
 use leeward_packets::workload::Place;
 
 use crate::cgroup::PROCESSES;
+use crate::clock::TIMER_LATENESS_US;
 use crate::drops::{DropReader, Drops};
 use crate::error::LabError;
 use crate::inside::Inside;
-use crate::kernel::KernelSettings;
+use crate::kernel::{KernelSettings, write_sysctls};
 use crate::machine::Machine;
-use crate::names::{Address, LabName};
+use crate::names::{Address, DEVICE, LabName, MOST_HOSTS};
 use crate::part::Part;
 use crate::programs::batch;
 use crate::state::{State, files_of};
 use crate::tun;
 
-/// Largest number of hosts of a lab.
-const MOST_HOSTS: usize = 1024;
-/// Name of a host's device.
-const DEVICE: &str = "eth0";
 /// Frames that a device may hold for the switch. The switch takes frames at once; a queue of this length is lost only
 /// if the switch stands still.
 const DEVICE_QUEUE: u32 = 10_000;
@@ -33,8 +30,6 @@ const DEVICE_QUEUE: u32 = 10_000;
 const COUNTERS: &str = "/proc/thread-self/net/netstat";
 /// Bytes that may wait for the NIC: senders that do not slow down are dropped beyond it.
 const NIC_QUEUE: u64 = 64 << 20;
-/// Real time by which a timer of the kernel may be late: the NIC catches up with what it missed in this time.
-const TIMER_LATENESS_US: u64 = 200;
 
 /// Send rates of hosts, in real bits per second.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -162,13 +157,7 @@ impl Hosts {
             let mut drops = Vec::with_capacity(namespaces.len());
             for namespace in namespaces {
                 inside.enter(namespace)?;
-                // The kernel does not offer settings that are newer than it.
-                for (setting, value) in &kernel.sysctls {
-                    let path = Path::new("/proc/sys/net").join(setting);
-                    if path.exists() {
-                        fs::write(&path, value).map_err(LabError::system(format!("{setting} = {value}")))?;
-                    }
-                }
+                write_sysctls(kernel.sysctls.iter().map(|(setting, value)| (*setting, value.as_str())))?;
                 devices.push(tun::open(DEVICE)?);
                 drops.push(DropReader::open()?);
             }

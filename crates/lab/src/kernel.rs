@@ -1,9 +1,14 @@
 //! Settings of hosts' kernels: the transport of a scenario, with its times multiplied by the dilation.
 
+use std::ffi::CStr;
+use std::fs;
+use std::path::Path;
+
 use leeward_fabric::Nanos;
 use leeward_packets::Settings;
 use leeward_tcp::RackUse;
 use leeward_tcp::control::Control;
+use rustix::system::uname;
 use rustix::time::{ClockId, clock_getres};
 
 use crate::error::LabError;
@@ -28,6 +33,15 @@ const MOST_TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=120_000;
 const MOST_ACK_DELAY_US: u64 = 200_000;
 /// The shortest one, in ticks of the kernel.
 const LEAST_ACK_DELAY_TICKS: u64 = 2;
+
+/// Folder of the settings, and that of the largest timeout, which kernels before 6.15 do not have.
+pub(crate) const SYSCTLS: &str = "/proc/sys/net";
+const MOST_TIMEOUT: &str = "ipv4/tcp_rto_max_ms";
+/// First release of Linux on which runs with `tcp_recovery` 0 and 1 were the same: losses are detected by time (RACK).
+const RACK_ONLY: (u32, u32) = (6, 18);
+const RACK_NOTE: &str =
+    "tcp.rack: always: this kernel detects losses by time, whatever net.ipv4.tcp_recovery is";
+const ACK_DELAY: &str = "tcp.ack_delay";
 
 /// Settings of all hosts' kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,10 +126,7 @@ impl KernelSettings {
             ("ipv4/tcp_early_retrans", if tcp.tail_probe { "3" } else { "0" }.to_owned()),
             ("ipv4/tcp_ecn", flag(tcp.ecn || tcp.control == Control::Dctcp)),
             ("ipv4/tcp_rto_min_us", (least_timeout.0 / 1000).max(1).to_string()),
-            (
-                "ipv4/tcp_rto_max_ms",
-                most_timeout.clamp(*MOST_TIMEOUT_MS.start(), *MOST_TIMEOUT_MS.end()).to_string(),
-            ),
+            (MOST_TIMEOUT, most_timeout.clamp(*MOST_TIMEOUT_MS.start(), *MOST_TIMEOUT_MS.end()).to_string()),
             // As in the simulator, no sender gives up.
             ("ipv4/tcp_retries2", u8::MAX.to_string()),
         ];
@@ -142,17 +153,56 @@ impl KernelSettings {
                 bpf.extend(["--timers".to_owned(), format!("delack_max_us={near}")]);
                 if near != ack_delay {
                     notes.push(format!(
-                        "tcp.ack_delay: {} of virtual time, the kernel's limit under this dilation",
+                        "{ACK_DELAY}: {} of virtual time, the kernel's limit under this dilation",
                         Nanos(1000 * near / u64::from(dilation))
                     ));
                 }
             }
-            Err(reason) => notes.push(format!("tcp.ack_delay: the kernel's own delays apply: {reason}")),
+            Err(reason) => notes.push(own_delays(&reason)),
+        }
+        if tcp.rack != RackUse::Always && detects_by_time(uname().release()) {
+            notes.push(RACK_NOTE.to_owned());
+        }
+        if !Path::new(SYSCTLS).join(MOST_TIMEOUT).exists() {
+            notes.push(format!(
+                "tcp.max_timeout: the kernel's own limit applies: it has no net/{MOST_TIMEOUT}"
+            ));
         }
         let rto_min = (least_timeout.0 / 1_000_000).max(1);
         let route = format!("initcwnd {} rto_min {rto_min}ms", tcp.initial_window);
         Ok(KernelSettings { mtu, control, sysctls, route, bpf, notes })
     }
+
+    /// Does without BPF programs, which cannot be attached for a reason.
+    pub(crate) fn without_programs(&mut self, reason: &str) {
+        self.notes.retain(|note| !note.starts_with(ACK_DELAY));
+        self.notes.push(own_delays(reason));
+        if self.bpf.iter().any(|word| word == "--adu") {
+            self.notes.push(format!("static programs report no demand: {reason}"));
+        }
+    }
+}
+
+fn own_delays(reason: &str) -> String {
+    format!("{ACK_DELAY}: the kernel's own delays apply: {reason}")
+}
+
+/// Returns true for a release of the kernel that detects losses by time, whatever its setting `tcp_recovery` says.
+fn detects_by_time(release: &CStr) -> bool {
+    let release = release.to_string_lossy();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+    (numbers.next(), numbers.next()) >= (Some(RACK_ONLY.0), Some(RACK_ONLY.1))
+}
+
+/// Writes settings of the namespace of this thread. The kernel does not offer settings that are newer than it.
+pub(crate) fn write_sysctls<'a>(settings: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), LabError> {
+    for (setting, value) in settings {
+        let path = Path::new(SYSCTLS).join(setting);
+        if path.exists() {
+            fs::write(&path, value).map_err(LabError::system(format!("{setting} = {value}")))?;
+        }
+    }
+    Ok(())
 }
 
 /// Tick of the kernel's timers, with which its coarse clock advances.
@@ -204,6 +254,33 @@ mod tests {
                 notes.len() == usize::from(!note.is_empty()) && notes.iter().all(|one| one.contains(note))
             );
         }
+    }
+
+    #[test]
+    fn a_kernel_that_detects_losses_by_time_has_a_note_for_other_transports() {
+        for (release, is_by_time) in
+            [(c"6.18.44-v1", true), (c"7.0", true), (c"6.17.9", false), (c"5.19", false), (c"", false)]
+        {
+            assert_eq!(detects_by_time(release), is_by_time, "{release:?}");
+        }
+        for rack in [RackUse::Always, RackUse::Never, RackUse::Repairs] {
+            let mut settings = Settings::etalon(2);
+            settings.tcp.rack = rack;
+            let kernel = KernelSettings::of(&settings, 20, &KernelParts::default()).expect("valid settings");
+            let has_note = rack != RackUse::Always && detects_by_time(uname().release());
+            assert_eq!(kernel.notes.contains(&RACK_NOTE.to_owned()), has_note);
+        }
+    }
+
+    #[test]
+    fn without_programs_the_notes_say_what_applies() {
+        let mut kernel = settings(10_000_000, 6_000_000_000, 20).expect("valid settings");
+        kernel.bpf = ["--timers", "delack_max_us=1", "--adu", "/socket"].map(str::to_owned).into();
+        kernel.without_programs("no struct_ops");
+        let of_delays: Vec<&String> =
+            kernel.notes.iter().filter(|note| note.starts_with(ACK_DELAY)).collect();
+        assert_eq!(of_delays, ["tcp.ack_delay: the kernel's own delays apply: no struct_ops"]);
+        assert!(kernel.notes.contains(&"static programs report no demand: no struct_ops".to_owned()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! KernelParts of the lab in C: where they are, and why one is missing.
+//! Parts of the lab in C: where they are, and why one is missing.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub struct KernelParts {
 }
 
 impl KernelParts {
-    /// KernelParts in a folder; without one, all are missing.
+    /// Parts in a folder; without one, all are missing.
     pub fn new(folder: Option<PathBuf>) -> KernelParts {
         KernelParts { folder }
     }

@@ -66,6 +66,6 @@ pub use part::Part;
 pub use process::Process;
 pub use run::{Options, Run, run};
 pub use standing::{Standing, stand, view_of};
-pub use state::State;
+pub use state::{Failure, State};
 pub use switch::{Shared, SwitchLoop};
 pub use timing::Timing;

@@ -188,7 +188,10 @@ mod tests {
         let mut state = State::begin(&name, parts, Vec::new()).expect("a new name");
         state.write_files("").expect("a folder");
         assert_eq!(listed(), None, "there is no view yet");
-        fs::write(&path, view().to_string()).expect("root may write");
+        // Remarks are for programs of this machine only.
+        let mut with_remarks = view();
+        with_remarks["remarks"] = json!(["mended"]);
+        fs::write(&path, with_remarks.to_string()).expect("root may write");
         assert_eq!(listed().map(|lab| lab.view.dilation), Some(240));
         fs::write(&path, "{").expect("root may write");
         assert_eq!(listed(), None, "the view is broken");

@@ -30,10 +30,13 @@ pub struct Machine {
     /// True for a host, false for a machine that forwards packets.
     pub is_host: bool,
     /// Folders of its disks.
+    #[serde(default)]
     pub disks: Vec<PathBuf>,
     /// Files to which a program of the host writes its process id: those of its control groups.
+    #[serde(default)]
     pub cgroups: Vec<PathBuf>,
     /// Variables of the environment of its programs, besides those of its disks.
+    #[serde(default)]
     pub environment: Vec<(String, String)>,
 }
 

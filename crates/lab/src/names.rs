@@ -11,6 +11,10 @@ use crate::error::LabError;
 
 /// Prefix of everything that labs make on a machine.
 const PREFIX: &str = "leeward-";
+/// Largest number of hosts of a lab.
+pub(crate) const MOST_HOSTS: usize = 1024;
+/// Device of a host.
+pub(crate) const DEVICE: &str = "eth0";
 
 /// Name of a lab: 1 to 24 lowercase letters, digits or hyphens.
 #[derive(Clone, PartialEq, Eq, Debug)]

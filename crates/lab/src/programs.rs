@@ -24,7 +24,8 @@ pub(crate) fn batch(program: &str, arguments: &[&str], script: &str) -> Result<S
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = child.map_err(|error| failed(format!("{error}: is iproute2 installed?")))?;
+    let mut child =
+        child.map_err(|error| failed(format!("{error}: is {} installed?", package_of(program))))?;
     if let Some(mut input) = child.stdin.take() {
         // A program that stops early says why in its own message.
         let _ = input.write_all(script.as_bytes());
@@ -35,4 +36,29 @@ pub(crate) fn batch(program: &str, arguments: &[&str], script: &str) -> Result<S
     }
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(failed(text.lines().next().unwrap_or("failed without a message").to_owned()))
+}
+
+/// Debian package of a program.
+fn package_of(program: &str) -> &'static str {
+    match program {
+        "mkfs.ext4" => "e2fsprogs",
+        "mount" | "umount" => "mount (util-linux)",
+        _ => "iproute2",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let error = batch("no-such-ip", &["-n"], "").expect_err("missing").to_string();
+        assert!(
+            error.starts_with("no-such-ip -n: ") && error.ends_with(": is iproute2 installed?"),
+            "{error}"
+        );
+        assert_eq!(package_of("mkfs.ext4"), "e2fsprogs");
+        assert_eq!(package_of("mount"), "mount (util-linux)");
+    }
 }

@@ -37,7 +37,7 @@ pub struct Options {
     pub dilation: u32,
     /// Largest lateness of 99 % of the packets, in virtual time. Without it, the caller judges the timing.
     pub bound: Option<Nanos>,
-    /// KernelParts in C that the lab may use.
+    /// Parts in C that the lab may use.
     pub parts: KernelParts,
 }
 
@@ -79,7 +79,13 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
     let programs = match (loader, group) {
         (Some(loader), Some(group)) => {
             let membership = Membership::join(group)?;
-            Some((Bpf::attach(&loader, membership.folder(), &kernel.bpf)?, membership))
+            match Bpf::attach(&loader, membership.folder(), &kernel.bpf)? {
+                Ok(bpf) => Some((bpf, membership)),
+                Err(reason) => {
+                    kernel.without_programs(&reason);
+                    None
+                }
+            }
         }
         _ => None,
     };

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use leeward_packets::{Demand, Plan, Scenario};
+use serde::Serialize;
 
 use crate::bpf::Bpf;
 use crate::cgroup;
@@ -18,7 +19,7 @@ use crate::live::Live;
 use crate::names::LabName;
 use crate::reports;
 use crate::run::{Options, all_places, announce_divisions, raise_open_files, stop_after};
-use crate::state;
+use crate::state::{self, State};
 use crate::switch::{Shared, SwitchLoop};
 use crate::timing::Timing;
 
@@ -70,7 +71,7 @@ pub fn stand(
     let clock = Clock::start(dilation);
     let folder = state::folder_of(&options.name);
     let socket = (demand == Some(Demand::Adus)).then(|| folder.join("demand"));
-    let standing = Standing::of(options, &clock, socket.as_ref(), &kernel.notes);
+    let mut standing = Standing::of(options, &clock, socket.as_ref());
     let loader = options.parts.loader().ok();
     if let (Some(_), Some(socket)) = (&loader, &socket) {
         kernel.bpf.extend(["--adu".to_owned(), format!("{},{KERNEL_REPORTS}", socket.display())]);
@@ -94,10 +95,12 @@ pub fn stand(
     let bpf = match (loader, &group) {
         (Some(loader), Some(group)) => {
             fs::create_dir(group).map_err(LabError::system(group.display().to_string()))?;
-            Some(Bpf::attach(&loader, group, &kernel.bpf)?)
+            let attached = Bpf::attach(&loader, group, &kernel.bpf)?;
+            attached.map_err(|reason| kernel.without_programs(&reason)).ok()
         }
         _ => None,
     };
+    standing.notes.extend(kernel.notes.iter().cloned());
     hosts.use_control(&kernel)?;
     let shared = Shared::new(settings.switch.racks, demand, None);
     let mut switch = SwitchLoop::new(&settings, plan, &shared, clock, &hosts, kernel.mtu)?;
@@ -110,8 +113,10 @@ pub fn stand(
             scope.spawn(|| reports::receive(socket, &shared));
         }
         let mut lost = Lost::default();
-        let mut write =
-            |live: Live| write_view(&view, &Live { lost_packets: lost.of(&live, &hosts)?, ..live });
+        let mut write = |live: Live| {
+            let live = Live { lost_packets: lost.of(&live, &hosts)?, ..live };
+            write_view(&view, &View { live, remarks: remarks(bpf.as_ref(), &shared) })
+        };
         let mut written = Ok(());
         let mut is_ready = false;
         while !switching.is_finished() {
@@ -129,10 +134,28 @@ pub fn stand(
         }
         written.and(switching.join().expect("the switch does not panic"))
     });
-    if let Some(bpf) = bpf {
-        bpf.finish()?;
+    let finished = bpf.map_or(Ok(()), |bpf| bpf.finish().map(drop));
+    // The failure of the switch came first.
+    switched.map(drop).and(finished)
+}
+
+/// View of a lab for programs of this machine.
+#[derive(Serialize)]
+struct View {
+    #[serde(flatten)]
+    live: Live,
+    /// What the user should know of the lab's parts, one sentence each.
+    remarks: Vec<String>,
+}
+
+/// Remarks of the kernel's programs, and of the table of demand.
+fn remarks(bpf: Option<&Bpf>, shared: &Shared) -> Vec<String> {
+    let mut remarks = bpf.map_or_else(Vec::new, Bpf::remarks);
+    let ignored = shared.adus().map_or(0, |adus| adus.ignored());
+    if ignored > 0 {
+        remarks.push(format!("demand: {ignored} connections are ignored: too many are open at once"));
     }
-    switched.map(drop)
+    remarks
 }
 
 /// Packets that were lost outside the switch. The kernels of many hosts take long to read, so that not every view does.
@@ -160,20 +183,23 @@ impl Lost {
 }
 
 /// Writes a view at once, so that no reader sees a part of it.
-fn write_view(path: &Path, live: &Live) -> Result<(), LabError> {
+fn write_view(path: &Path, view: &View) -> Result<(), LabError> {
     let temporary = path.with_extension("new");
     let write = || {
-        fs::write(&temporary, serde_json::to_vec(live)?)?;
+        fs::write(&temporary, serde_json::to_vec(view)?)?;
         fs::rename(&temporary, path)
     };
     write().map_err(LabError::system(path.display().to_string()))
 }
 
-/// Latest view of a lab that stands, as JSON; `None` if there is no such lab.
+/// Latest view of a lab that stands, as JSON; `None` if the lab has no circuits, or has no view yet.
 ///
 /// # Errors
-/// Returns an error if the view cannot be read.
+/// Returns an error if no lab of this name is up, or if the view cannot be read.
 pub fn view_of(name: &LabName) -> Result<Option<String>, LabError> {
+    if State::read(name)?.is_none_or(|state| !state.is_up()) {
+        return Err(LabError::not_up(name));
+    }
     let path = state::folder_of(name).join(state::VIEW);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(Some(text)),
@@ -184,8 +210,8 @@ pub fn view_of(name: &LabName) -> Result<Option<String>, LabError> {
 
 impl Standing {
     /// Environment of programs: virtual time from the lab's clock, and reports to a socket.
-    fn of(options: &Options, clock: &Clock, socket: Option<&PathBuf>, notes: &[String]) -> Standing {
-        let mut standing = Standing { environment: Vec::new(), notes: notes.to_vec() };
+    fn of(options: &Options, clock: &Clock, socket: Option<&PathBuf>) -> Standing {
+        let mut standing = Standing::default();
         let mut libraries = Vec::new();
         match options.parts.time() {
             Ok(library) => {

@@ -36,13 +36,14 @@ from leeward.lab.machines import Machine, Machines, command_prefix, machines
 from leeward.lab.network import Network, up
 from leeward.lab.runs import BOUND, Comparison, LabRun, compare, default_dilation, run
 from leeward.lab.standing import StandingLab, stand, stand_up, view
-from leeward.lab.state import Lab, labs, remove
+from leeward.lab.state import Failure, Lab, failures, labs, remove
 
 __all__ = [
     "BOUND",
     "LADDER",
     "Check",
     "Comparison",
+    "Failure",
     "Lab",
     "LabCheck",
     "LabRun",
@@ -58,6 +59,7 @@ __all__ = [
     "command_prefix",
     "compare",
     "default_dilation",
+    "failures",
     "is_static",
     "labs",
     "machines",

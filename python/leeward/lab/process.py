@@ -12,13 +12,14 @@ from typing import Any
 
 from leeward.errors import InputError
 from leeward.lab.standing import stand
+from leeward.lab.state import text_of
 
 
 def main() -> int:
     """Runs the process; returns its exit status."""
     signal.signal(signal.SIGTERM, _end)
     order = json.load(sys.stdin)
-    # The lab is no child of the process that ordered it, which need not wait for its end.
+    # The process that ordered the lab is not its parent, and need not wait for its end.
     if os.fork():
         os._exit(0)
     is_ready = False
@@ -35,7 +36,7 @@ def main() -> int:
         nonlocal is_ready
         is_ready = True
         write(values)
-        # Whoever waits for the end of the output goes on.
+        # The process that reads the output goes on at its end.
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
@@ -48,9 +49,12 @@ def main() -> int:
             ready=answer,
             progress=report,
         )
-    except (InputError, OSError) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
+        # A later error is recorded for `leeward lab list`.
         if not is_ready:
-            answer({"error": str(error), "is_input": isinstance(error, InputError)})
+            answer({"error": text_of(error), "is_input": isinstance(error, InputError)})
         return 1
     return 0
 

@@ -17,12 +17,12 @@ from leeward.errors import InputError
 from leeward.lab import kernel_parts
 from leeward.lab.machines import Machines, machines
 from leeward.lab.runs import Scenario, check_dilation, default_dilation
-from leeward.lab.state import remove
+from leeward.lab.state import remove, text_of
 from leeward.packets import read
 
 
 class StandingLab(Machines):
-    """A lab with circuits that `stand_up` brought up. A `with` block removes it at its end."""
+    """Lab with circuits that `stand_up` brought up. A `with` block removes it at its end."""
 
     def __init__(self, name: str, dilation: int, notes: list[str]) -> None:
         """Wraps a lab that is up; `stand_up` makes one."""
@@ -30,7 +30,7 @@ class StandingLab(Machines):
         self.dilation = dilation
         """Real seconds for each virtual second."""
         self.notes = notes
-        """What programs lack."""
+        """Missing parts of the lab, each with the reason."""
         self._is_up = True
 
     def view(self) -> dict[str, Any]:
@@ -87,9 +87,13 @@ def stand_up(
         OSError: No root, no TUN devices, or a lab of this name is up.
     """
     document: Any = dict(scenario) if isinstance(scenario, Mapping) else str(Path(fspath(scenario)).resolve())
-    # An invalid scenario is an error here.
+    # The scenario is read here first: an invalid one starts no process.
     wanted = default_dilation(scenario) if dilation is None else check_dilation(dilation)
-    order = json.dumps({"scenario": document, "name": name, "dilation": wanted})
+    try:
+        order = json.dumps({"scenario": document, "name": name, "dilation": wanted})
+    except TypeError as error:
+        problem = "functions of Python stay in this process: `lab.stand` keeps a lab up with them"
+        raise InputError.about("scenario", problem) from error
     with subprocess.Popen(
         [sys.executable, "-m", "leeward.lab.process"],
         stdin=subprocess.PIPE,
@@ -111,7 +115,8 @@ def stand_up(
                 elif progress:
                     progress(message["share"])
         except BaseException:
-            # The process of the lab is in the group of its parent, and closes its output at its end.
+            # The process that keeps the lab is in the group of the one that was started here, and closes
+            # its output at its end.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
             process.stdout.read()
@@ -137,7 +142,8 @@ def stand(
         scenario: Argument of `leeward.packets.read`. Its scheduler may be a Python function.
         name: Name of the lab.
         dilation: Real seconds for each virtual second.
-        ready: Called when programs may run, with their `environment` and the `notes` of the lab.
+        ready: Called when programs may run, with their `environment` and the `notes` of the lab. An error
+            after that is also one of `failures`.
         progress: Called with the share of the hosts that are up, now and then as long as the lab stands.
 
     Raises:
@@ -145,7 +151,22 @@ def stand(
         OSError: No root, no TUN devices, or a lab of this name is up.
     """
     wanted = check_dilation(dilation)
-    _native.stand_lab(read(scenario), name, wanted, kernel_parts.folder(), ready, progress)
+    is_ready = False
+
+    def on_ready(values: dict[str, Any]) -> None:
+        nonlocal is_ready
+        is_ready = True
+        ready(values)
+
+    try:
+        _native.stand_lab(read(scenario), name, wanted, kernel_parts.folder(), on_ready, progress)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        # A panic of the native code is no `Exception`.
+        if is_ready:
+            _native.record_lab_failure(name, text_of(error))
+        raise
 
 
 def view(name: str) -> dict[str, Any]:
@@ -156,13 +177,14 @@ def view(name: str) -> dict[str, Any]:
         pair of racks, by source and then destination, `queued_packets`, `capacity_packets` and, if the
         schedule needs it, `demand_bytes`; for each rack, `packet_bytes` and `circuit_bytes` sent to others;
         `dropped_packets` of the switch; `lost_packets`, which were lost outside it; `late_p99_s`, the
-        lateness of packets in virtual time, or None without packets.
+        lateness of packets in virtual time, or None without packets; `remarks` of the lab's parts, such as
+        settings that a kernel has rejected.
 
     Raises:
-        OSError: No lab of this name stands.
+        OSError: No lab of this name stands; the message has the error that ended the last one.
     """
     text = _native.lab_view(name)
     if text is None:
-        raise OSError(f"lab `{name}`: no lab with circuits of this name is up")
+        raise OSError(f"lab `{name}`: has no circuits, or no view yet")
     values: dict[str, Any] = json.loads(text)
     return values

@@ -210,6 +210,50 @@ def test_a_connection_is_closed_with_its_last_descriptor(parts: Path, reports: R
     assert demand(parts, reports, script) == [(WRITTEN, n) for n in (10, 15, 16, 18, 22)] + [(CLOSED, 22)]
 
 
+@pytest.mark.parametrize(
+    ("script", "totals"),
+    [
+        (
+            "library.dup3(number, 500, os.O_CLOEXEC); client.close(); os.write(500, bytes(5)); os.close(500)",
+            [15],
+        ),
+        (
+            "library.dup3(number, 500, 0); library.close_range(500, 600, 0); client.send(bytes(5)); leave()",
+            [15],
+        ),
+        (
+            "library.dup3(number, 500, 0); client.close(); os.write(500, bytes(1)); library.closefrom(500)",
+            [11],
+        ),
+        ("library.close_range(number, number, 0)", []),
+    ],
+)
+def test_descriptors_are_duplicated_and_closed_in_ranges(
+    parts: Path, reports: Reports, script: str, totals: list[int]
+) -> None:
+    opening = (
+        "client, server = connect(); client.send(bytes(10)); library = ctypes.CDLL(None)\n"
+        f"number, leave = client.fileno(), client.close{PORT}"
+    )
+    # A program that is killed reports no end by itself.
+    kill = "\nsys.stdout.close(); os.kill(os.getpid(), 9)"
+    environment = {**os.environ, "LD_PRELOAD": str(parts / "libleeward_adu.so")}
+    environment["LEEWARD_ADU_SOCKET"] = str(reports.path)
+    result = subprocess.run(
+        [sys.executable, "-c", CONNECTED + opening + script + kill],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert result.returncode == -9, result.stderr
+    port = int(result.stdout)
+    records = [(kind, written) for kind, ends, written in reports.all() if ends[1] == port]
+    last = (totals or [10])[-1]
+    assert records == [(WRITTEN, 10), *((WRITTEN, total) for total in totals), (CLOSED, last)]
+
+
 def test_a_number_that_is_used_again_is_another_connection(parts: Path, reports: Reports) -> None:
     script = (
         "client, server = connect(); client.send(bytes(10)); number = client.fileno(); other = connect()[0]; "

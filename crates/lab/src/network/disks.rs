@@ -111,7 +111,8 @@ fn mount(disk: &Disk) -> Result<(), LabError> {
     batch("mount", &["-o", "loop,noatime,noinit_itable", &image, &folder], "").map(drop)
 }
 
-/// Makes all disks and their limits; calls `proceed` with the number of complete ones. On a machine that cannot mount the first one, there are none: returns the reason.
+/// Makes all disks and their limits; calls `proceed` with the number of complete ones. On a machine that cannot mount the
+/// first one, there are none: returns the reason.
 ///
 /// # Errors
 /// Returns an error if a part cannot be made.

@@ -1,7 +1,5 @@
 //! A network that is up.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 
@@ -13,6 +11,7 @@ use super::plan::Plan;
 use crate::error::LabError;
 use crate::groups::Groups;
 use crate::inside::Inside;
+use crate::kernel::write_sysctls;
 use crate::machine::Machine;
 use crate::names::LabName;
 use crate::part::Part;
@@ -116,12 +115,7 @@ impl Network {
             for machine in machines {
                 inside.enter(&machine.namespace)?;
                 let forwarding = (!machine.is_host).then_some(FORWARDING);
-                for (setting, value) in SETTINGS.into_iter().chain(forwarding) {
-                    let path = Path::new("/proc/sys/net").join(setting);
-                    if path.exists() {
-                        fs::write(&path, value).map_err(LabError::system(format!("{setting} = {value}")))?;
-                    }
-                }
+                write_sysctls(SETTINGS.into_iter().chain(forwarding))?;
             }
             Ok(())
         };

@@ -13,12 +13,9 @@ use super::options::NetworkOptions;
 use super::queue::{By, Limits, PathRate, Sizes, real};
 use crate::error::LabError;
 use crate::machine::Machine;
-use crate::names::{Address, LabName};
+use crate::names::{Address, DEVICE, LabName, MOST_HOSTS};
 
-/// Largest number of hosts of a lab.
-const MOST_HOSTS: usize = 1024;
-/// Device of a host, and of a rack or pod towards the core.
-const HOST_DEVICE: &str = "eth0";
+/// Device of a rack or pod towards the core.
 const UP_DEVICE: &str = "up0";
 /// Address of the core.
 const CORE: Ipv4Addr = Ipv4Addr::new(172, 31, 0, 1);
@@ -127,7 +124,7 @@ impl Plan {
             let place = place_of(cluster, host);
             let device = format!("h{}", place.host);
             let gateway = before(self.machines[host.index()].address);
-            self.cable(host.index(), HOST_DEVICE, hosts + place.rack as usize, &device, gateway);
+            self.cable(host.index(), DEVICE, hosts + place.rack as usize, &device, gateway);
         }
         for (at, node) in layout.nodes.iter().enumerate() {
             match node.above {
@@ -223,7 +220,7 @@ impl Plan {
             let ingress = self.limits_into(cluster, host, rate(fabric.ingress(host)));
             let rack = hosts + place.rack as usize;
             for (end, machine, device, limits) in [
-                ("egress", host.index(), HOST_DEVICE.to_owned(), egress),
+                ("egress", host.index(), DEVICE.to_owned(), egress),
                 ("ingress", rack, format!("h{}", place.host), ingress),
             ] {
                 self.links.insert(format!("{name}:{end}"), Link { machine, device, limits });

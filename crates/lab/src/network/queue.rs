@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
+use crate::clock::TIMER_LATENESS_US;
+
 /// Rate from which a link has no queue of `tc`: no machine carries so much between its namespaces.
 const UNLIMITED_BPS: u64 = 100_000_000_000;
 /// Smallest rate of `tc`.
@@ -11,8 +13,6 @@ const LEAST_BPS: u64 = 8;
 const LEAST_BURST: u64 = 16 << 10;
 /// Largest frame, in bytes.
 const FRAME: u64 = 1514;
-/// Real time by which a timer of the kernel may be late: a queue catches up with what it missed in this time.
-const TIMER_LATENESS_US: u64 = 200;
 
 /// Rate of a link in the lab, in bits per second; `None` if nothing limits it.
 pub(super) fn real(rate: u64, scale: u32) -> Option<u64> {

@@ -4,19 +4,19 @@
 //! workload begins, as those of Etalon's flowgrind do; flows of a block connect when it begins, because its hosts are
 //! chosen then.
 
+mod blocks;
+mod connections;
 mod sockets;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
 use std::net::TcpStream;
 
 use leeward_fabric::Nanos;
 use leeward_packets::workload::{Driver, Place};
-use leeward_packets::{BlockRecord, FlowRecord, Records, SimulatorError};
-use rustix::event::Timespec;
+use leeward_packets::{BlockRecord, FlowRecord, Records};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -203,96 +203,6 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    fn connect_all(&mut self) -> Result<(), LabError> {
-        let blocks = self.driver.workload().blocks();
-        let first_of_blocks = blocks.first().map_or(u32::MAX, |block| block.first);
-        let mut waiting = 0;
-        for flow in 0..self.flows.len() as u32 {
-            if flow < first_of_blocks {
-                self.connect(flow)?;
-                waiting += 1;
-            }
-        }
-        let until = self.clock.now().plus(Nanos(CONNECT_TIME / u64::from(self.clock.dilation())));
-        loop {
-            let connected = self.flows.iter().filter(|flow| flow.receiver.is_some()).count();
-            if connected == waiting {
-                return Ok(());
-            }
-            if self.shared.is_stopped() {
-                return Err(LabError::Stopped);
-            }
-            if self.clock.now() > until {
-                let error = std::io::Error::other(format!("{connected} of {waiting} flows connected"));
-                return Err(LabError::system("connect")(error));
-            }
-            self.poll(LONGEST_WAIT)?;
-        }
-    }
-
-    fn connect(&mut self, flow: u32) -> Result<(), LabError> {
-        let ends = self.driver.workload().flows()[flow as usize];
-        let (stream, tuple) = self.sockets.connect(flow, ends.source, ends.destination)?;
-        let data = EventData::new_u64(u64::from(flow) * KINDS + SENDER);
-        // The sender is waited for only while it has a backlog.
-        epoll::add(&self.poll, &stream, data, EventFlags::empty()).map_err(failed)?;
-        let connection = &mut self.flows[flow as usize];
-        (connection.sender, connection.tuple) = (Some(stream), Some(tuple));
-        Ok(())
-    }
-
-    /// Waits for at most `nanos` of real time, and handles the sockets that are ready.
-    fn poll(&mut self, nanos: u64) -> Result<(), LabError> {
-        let timeout =
-            Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 };
-        let mut ready = Vec::with_capacity(64);
-        match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut ready), Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(failed(error)),
-        }
-        for event in ready {
-            let data = event.data.u64();
-            let number = (data / KINDS) as usize;
-            match data % KINDS {
-                SENDER => {
-                    let flags = event.flags;
-                    if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
-                        self.check_sender(number)?;
-                    }
-                    self.send(number)?;
-                }
-                RECEIVER => self.receive(number)?,
-                _ => self.accept(number)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn accept(&mut self, host: usize) -> Result<(), LabError> {
-        while let Some((flow, stream)) = self.sockets.accept(host)? {
-            if self.flows[flow as usize].is_over {
-                continue;
-            }
-            let data = EventData::new_u64(u64::from(flow) * KINDS + RECEIVER);
-            epoll::add(&self.poll, &stream, data, EventFlags::IN).map_err(failed)?;
-            self.flows[flow as usize].receiver = Some(stream);
-        }
-        Ok(())
-    }
-
-    /// Returns an error if the connection of a flow has ended. The kernel reports such a sender until it is closed.
-    fn check_sender(&self, flow: usize) -> Result<(), LabError> {
-        let Some(stream) = &self.flows[flow].sender else { return Ok(()) };
-        Err(self.broken(flow, sockets::end_of(stream)))
-    }
-
-    /// Error of a connection that ended before its flow.
-    fn broken(&self, flow: usize, error: io::Error) -> LabError {
-        let ends = self.records.flows[flow].flow;
-        let (source_host, destination) = (ends.source.to_string(), ends.destination.to_string());
-        LabError::Connection { flow: flow as u32, source_host, destination, error }
-    }
-
     fn handle_timer(&mut self, timer: Timer, at: Nanos) -> Result<(), LabError> {
         match timer {
             Timer::Piece(piece) => self.write(piece, at),
@@ -410,40 +320,6 @@ impl<'a> Traffic<'a> {
         if let Some(stream) = &connection.sender {
             let counters = sockets::counters(stream);
             (record.segments, record.retransmitted) = (counters.segments, counters.retransmitted);
-        }
-    }
-
-    /// The first flow of a block begins the block, whose hosts the policy chooses then.
-    fn begin_block(&mut self, flow: u32) -> Result<(), LabError> {
-        let Some(number) = self.driver.workload().block_of_first_flow(flow) else { return Ok(()) };
-        let block = self.driver.workload().blocks()[number];
-        let at = self.now();
-        if let Some(mut placer) = self.shared.placer() {
-            let chain = placer.place_block(at, number, &block);
-            let chain = chain.map_err(|problem| SimulatorError::Copies { block: number, at, problem })?;
-            self.driver.set_chain(number, &chain).map_err(SimulatorError::from)?;
-        }
-        let flows = self.driver.workload().flows();
-        for hop in 0..2 * block.hops as usize {
-            let flow = block.first as usize + hop;
-            self.records.flows[flow].flow = flows[flow];
-            let mut progress = self.shared.flows();
-            progress[flow].source = flows[flow].source.rack as usize;
-            progress[flow].destination = flows[flow].destination.rack as usize;
-        }
-        let record = &mut self.records.blocks[number];
-        record.began = Some(at);
-        record.copies =
-            (0..block.hops).map(|hop| flows[(block.first + 2 * hop) as usize].destination).collect();
-        Ok(())
-    }
-
-    fn end_block(&mut self, flow: u32, now: Nanos) {
-        let first = flow.checked_sub(1).and_then(|data| self.driver.workload().block_of_first_flow(data));
-        let Some(number) = first else { return };
-        self.records.blocks[number].finished.get_or_insert(now);
-        if let Some(mut placer) = self.shared.placer() {
-            placer.release_block(now, number);
         }
     }
 }

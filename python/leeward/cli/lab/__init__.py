@@ -9,8 +9,8 @@ Examples:
   sudo leeward lab exec --host r0h1 -- ping -c 1 r3h1
   leeward lab top
   sudo leeward lab check
-  sudo leeward lab run examples/circuits/strobe.yaml --dilation 40 --out results
-  sudo leeward lab compare examples/circuits/strobe.yaml --dilation 40
+  sudo leeward lab run examples/circuits/strobe.yaml --dilation 60 --out results
+  sudo leeward lab compare examples/circuits/strobe.yaml --dilation 60
   sudo leeward lab down
 """
 
@@ -31,6 +31,6 @@ def lab() -> None:
     Hosts are network namespaces with the kernel's TCP. `lab up` brings up a network for programs: that
     of a cluster file, in real time, or a reconfigurable datacenter. `lab run` runs a scenario of the packet
     simulator. With circuits, a switch in user space carries all packets, and virtual time runs slower than
-    real time by the dilation. The lab requires root. `lab down` removes labs,
-    and what killed labs left.
+    real time by the dilation. The lab requires root. `lab down` removes labs, and the remains of killed
+    labs.
     """

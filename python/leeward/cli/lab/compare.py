@@ -15,7 +15,7 @@ from leeward.cli.progress import STEPS, progress, steps
 
 EXAMPLES = """\b
 Examples:
-  sudo leeward lab compare examples/circuits/strobe.yaml --dilation 40
+  sudo leeward lab compare examples/circuits/strobe.yaml --dilation 60
   sudo leeward lab compare examples/circuits/strobe.yaml -o json
 """
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from leeward.cli.csv_columns import COLUMNS
-from leeward.cli.lab.options import NameOption
+from leeward.cli.lab.options import NameOption, print_failures
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.output import Format, FormatOption, print_data
 from leeward.errors import InputError
@@ -21,20 +21,26 @@ Examples:
 def down(
     name: NameOption = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Remove all labs that no running process owns.")
+        bool,
+        typer.Option(
+            "--all", help="Remove all labs that are up, except those that belong to a running program."
+        ),
     ] = False,
     output: FormatOption = Format.table,
 ) -> None:
-    """Remove a lab, and what killed labs left.
+    """Remove a lab, and the remains of killed labs.
 
-    Programs in the lab end, and everything that it made is removed. Without --name, the command removes the
-    only lab that is up, and what labs left whose processes were killed. It touches nothing that no lab made,
-    and no lab whose process runs.
+    Programs in the lab end, and the command removes everything that the lab made. Without --name, it
+    removes the only lab that is up, and the remains of labs whose processes were killed. With --name, it
+    also removes the remains of a lab without a state file, as after a reboot. A lab of a running program
+    stays.
     """
     from leeward import lab
 
     known = [] if name is not None else lab.labs()
-    left = [each.name for each in known if not each.up and not each.problem]
+    print_failures(name)
+    ended = {each.name for each in lab.failures()} - {each.name for each in known} if name is None else set()
+    left = [each.name for each in known if not each.up and not each.problem] + sorted(ended)
     kept = [each.name for each in known if each.up and (each.process is None or each.stands)]
     is_unclear = len(kept) > 1 and not every
     for each in known:

@@ -1,9 +1,9 @@
 """`leeward lab list`: labs on this machine."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 
 from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.lab.options import print_failures, time_of_day
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.output import Format, FormatOption, print_data, print_table
 
@@ -17,7 +17,8 @@ Examples:
 def labs(output: FormatOption = Format.table) -> None:
     """List the labs on this machine.
 
-    A lab is up if no process owns it, or if its process runs. `leeward lab down` removes the others.
+    A lab is up if no process owns it, or if its process runs. `leeward lab down` removes labs whose processes
+    were killed. Errors that ended labs are shown until `leeward lab down`, or the next lab of the name.
     """
     from leeward import lab
 
@@ -25,8 +26,10 @@ def labs(output: FormatOption = Format.table) -> None:
     for each in known:
         if each.problem:
             print_warning(each.problem)
+    print_failures()
     rows = [asdict(each) for each in known]
-    if print_data(output, {"labs": rows}, rows, COLUMNS["lab list"]):
+    document = {"labs": rows, "failures": [asdict(each) for each in lab.failures()]}
+    if print_data(output, document, "labs", COLUMNS["lab list"]):
         return
     if not known:
         print_note("no lab")
@@ -38,14 +41,10 @@ def labs(output: FormatOption = Format.table) -> None:
             (
                 each.name,
                 "broken" if each.problem else "up" if each.up else "left",
-                _time(each.since_s),
+                time_of_day(each.since_s),
                 "-" if each.hosts is None else str(each.hosts),
                 "-" if each.process is None else str(each.process),
             )
             for each in known
         ],
     )
-
-
-def _time(seconds: float) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,9 +1,11 @@
 """Options that the commands of the lab share."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from leeward.cli.notes import print_warning
 from leeward.cli.options import whole_number
 from leeward.errors import InputError
 
@@ -12,7 +14,7 @@ DilationOption = Annotated[
     typer.Option(
         metavar="N",
         parser=whole_number(1, 100_000),
-        help="Real seconds for each virtual second. [default: 30 for each rack, at least 40]",
+        help="Real seconds for each virtual second. [default: 30 for each rack, at least 60]",
         show_default=False,
     ),
 ]
@@ -20,7 +22,7 @@ BoundOption = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION",
-        help="Largest lateness of 99 % of the packets, in virtual time. A run that is later is refused."
+        help="Largest lateness of 99 % of the packets, in virtual time. A run that is later fails."
         " [default: 5us]",
         show_default=False,
     ),
@@ -42,6 +44,21 @@ NameOption = Annotated[
 ]
 
 
+def print_failures(name: str | None = None) -> None:
+    """Prints the errors that ended labs: that of a name, or all."""
+    from leeward import lab
+
+    for failure in lab.failures():
+        if name in {None, failure.name}:
+            at = time_of_day(failure.at_s)
+            print_warning(f"lab {failure.name} ended with an error at {at}: {failure.text}")
+
+
+def time_of_day(seconds: float) -> str:
+    """A Unix time as text."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
 def name_of_lab(name: str | None) -> str:
     """Name of a lab, or of the only lab that is up.
 
@@ -55,6 +72,7 @@ def name_of_lab(name: str | None) -> str:
         return name
     names = [each.name for each in lab.labs() if each.up]
     if not names:
+        print_failures()
         raise OSError("no lab is up: bring one up with `leeward lab up`")
     if len(names) > 1:
         raise InputError.about("name", f"labs {', '.join(names)} are up: name one")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   sudo leeward lab run examples/circuits/strobe.yaml
-  sudo leeward lab run examples/circuits/strobe.yaml --dilation 40 --out results
+  sudo leeward lab run examples/circuits/strobe.yaml --dilation 60 --out results
   sudo leeward lab run examples/circuits/strobe.yaml -o json
 """
 

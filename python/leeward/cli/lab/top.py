@@ -109,6 +109,8 @@ def _print_view(name: str, now: dict[str, Any], rates: dict[str, Any]) -> None:
     )
     if lost := now["lost_packets"]:
         print_warning(f"{lost} packets were lost outside the switch: choose a larger dilation")
+    for remark in now["remarks"]:
+        print_warning(remark)
     print_table(
         ("RACK", "CIRCUIT TO", "QUEUED", "OF", "BY PACKETS", "BY CIRCUITS"),
         "<<>>>>",

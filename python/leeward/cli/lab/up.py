@@ -1,6 +1,8 @@
 """`leeward lab up`: a lab for programs, from a cluster file or from a scenario with circuits."""
 
+import json
 import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,10 +21,12 @@ from leeward.errors import InputError
 if TYPE_CHECKING:
     from leeward.lab import Network, StandingLab
 
+_OF_SCENARIOS = ("network", "workload", "scheduler", "horizon")
+"""Fields of scenarios that cluster files do not have."""
 EXAMPLES = """\b
 Examples:
   sudo leeward lab up examples/lab/four-racks.yaml
-  sudo leeward lab up examples/lab/eight-racks.yaml --dilation 240
+  sudo leeward lab up examples/lab/eight-racks.yaml --dilation 160
   sudo leeward lab up examples/clusters/hose.yaml --name hose --scale 100
   sudo leeward lab up cluster.yaml --disk-size 4GiB -o json
 """
@@ -76,7 +80,8 @@ def up(
     rate. A host whose entry has devices has a folder for each, throttled to its rates; programs find the
     first one in LEEWARD_DISK and all in LEEWARD_DISKS.
 
-    Nothing outside the namespaces of the lab changes.
+    Outside its namespaces, the lab changes control groups only: for devices on a machine with cgroup2, it
+    enables the controllers io and memory at the root.
     """
     from leeward import lab
 
@@ -106,13 +111,16 @@ def up(
 
 
 def _has_circuits(file: str) -> bool:
-    """Whether a file is a scenario: it has a field `network`, which a cluster file has not."""
+    """Whether a file is a scenario: it has a field that cluster files do not have."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         # The reader of cluster files says what is wrong.
         return False
-    return re.search(r"^network\s*:|\"network\"\s*:", text, re.MULTILINE) is not None
+    if text.lstrip().startswith("{"):
+        with suppress(ValueError):
+            return not json.loads(text).keys().isdisjoint(_OF_SCENARIOS)
+    return re.search(rf"^[\"']?({'|'.join(_OF_SCENARIOS)})[\"']?\s*:", text, re.MULTILINE) is not None
 
 
 def _print_lab(

@@ -4,6 +4,9 @@
 //! before anything is made. One lock, on the folder of all state files, orders the decisions of processes; the process
 //! that removes a lab owns it first.
 
+mod failures;
+mod leftovers;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -14,14 +17,17 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
-use crate::groups::Groups;
 use crate::machine::Machine;
 use crate::names::LabName;
-use crate::part::{IMAGES, MOUNTS, NAMESPACES, Part, remove_all};
+use crate::part::{IMAGES, MOUNTS, Part, remove_all};
 use crate::process::Process;
+
+pub use failures::Failure;
 
 /// Folder of the state files of labs.
 const FOLDER: &str = MOUNTS;
+/// End of the names of state files.
+const STATE: &str = ".json";
 /// File of a lab's folder with its latest view.
 pub(crate) const VIEW: &str = "view.json";
 /// File in which a view is written.
@@ -86,8 +92,9 @@ impl State {
                 continue;
             }
             if let Some(part) = parts.iter().find(|part| part.exists()) {
-                return Err(LabError::Exists(part.to_string()));
+                return Err(LabError::Exists { part: part.to_string(), name: name.to_string() });
             }
+            Failure::forget(name);
             return State { name: name.to_string(), owner: None, parts, machines }.claim();
         }
     }
@@ -136,7 +143,7 @@ impl State {
     }
 
     fn path(name: &str) -> PathBuf {
-        Path::new(FOLDER).join(format!("{name}.json"))
+        Path::new(FOLDER).join(format!("{name}{STATE}"))
     }
 
     /// Reads the state of a lab; `None` if there is none.
@@ -160,12 +167,7 @@ impl State {
 
     /// Names of all labs with a state file, in order.
     pub fn all() -> Vec<LabName> {
-        let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned()))
-            .collect();
-        names.sort();
-        names.iter().filter_map(|name| name.parse().ok()).collect()
+        names_with(STATE)
     }
 
     /// Time of the last change of a lab's owner: that at which it was up. `None` without a state file.
@@ -184,68 +186,55 @@ impl State {
         self.owner.is_none_or(|owner| owner.is_alive())
     }
 
-    /// Removes a lab that no process owns, or whose process has ended, or that stands: its process is ended then. If its state file is broken, removes everything
-    /// that has the name of the lab.
+    /// Removes a lab that no process owns, or whose process has ended, or that stands: its process is ended then. Without
+    /// a state file, as after a reboot, or with a broken one, removes everything that has the name of the lab.
     ///
     /// # Errors
-    /// Returns an error if no such lab is up, if the process that owns it runs, or if a part cannot be removed.
+    /// Returns an error if nothing has the name, if the process that owns the lab does not end, or if a part cannot be
+    /// removed.
     pub fn down(name: &LabName) -> Result<(), LabError> {
-        let lock = Lock::take()?;
-        let state = match State::read(name) {
-            Ok(None) => {
-                remove_empty_folders();
-                return Err(LabError::NotUp(name.to_string()));
-            }
-            Ok(Some(state)) => state,
-            Err(LabError::Broken { .. }) => State::by_name(name),
-            Err(error) => return Err(error),
-        };
+        let mut lock = Lock::take()?;
+        let mut state = State::read_or_find(name)?;
         if let Some(owner) = state.owner.filter(Process::is_alive) {
             let owned = LabError::Owned { name: state.name.clone(), pid: owner.pid };
             if !state.stands() {
                 return Err(owned);
             }
-            // The process removes the lab itself.
             drop(lock);
-            return if owner.end() { Ok(()) } else { Err(owned) };
+            if !owner.end()? {
+                return Err(owned);
+            }
+            // The process has removed the lab, except for parts that it could not remove.
+            lock = Lock::take()?;
+            state = match State::read(name)? {
+                Some(state) if !state.is_up() => state,
+                // Another process removes the lab, or a new one has its name.
+                Some(_) => return Ok(()),
+                None => {
+                    remove_empty_folders();
+                    return Ok(());
+                }
+            };
         }
         let state = state.claim()?;
+        Failure::forget(name);
         drop(lock);
         state.remove()
     }
 
-    /// State of a lab whose file is broken: everything on the machine that has its name.
-    fn by_name(name: &LabName) -> State {
-        let entries = |folder: &Path| {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            let mut names: Vec<String> =
-                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-            names.sort();
-            names
+    /// State of a lab: that of its file, or everything on the machine that has its name. The caller has the lock.
+    fn read_or_find(name: &LabName) -> Result<State, LabError> {
+        let found = match State::read(name) {
+            Ok(Some(state)) => return Ok(state),
+            Ok(None) => leftovers::find(name),
+            Err(LabError::Broken { .. }) => return Ok(leftovers::find(name)),
+            Err(error) => return Err(error),
         };
-        let of_lab = |folder: &Path| {
-            let mut names = entries(folder);
-            names.retain(|entry| name.machine(entry).is_some());
-            names
-        };
-        let mut parts = Vec::new();
-        let images = Path::new(IMAGES).join(name.as_str());
-        parts.push(Part::Folder(images.clone()));
-        parts.extend(entries(&images).into_iter().map(|image| Part::File(images.join(image))));
-        let mounts = Path::new(MOUNTS).join(name.as_str());
-        parts.push(Part::Folder(mounts.clone()));
-        for host in entries(&mounts).into_iter().map(|host| mounts.join(host)) {
-            parts.push(Part::Folder(host.clone()));
-            for disk in entries(&host).into_iter().map(|disk| host.join(disk)) {
-                parts.extend([Part::Folder(disk.clone()), Part::Mount(disk)]);
-            }
+        if found.parts.is_empty() {
+            remove_empty_folders();
+            return Err(LabError::not_up(name));
         }
-        if let Some(Groups::One(groups) | Groups::Two(groups)) = Groups::detect() {
-            parts.extend(of_lab(&groups).into_iter().map(|group| Part::Cgroup(groups.join(group))));
-        }
-        parts.extend(of_lab(Path::new(FILES)).iter().flat_map(|namespace| files_of(namespace)));
-        parts.extend(of_lab(Path::new(NAMESPACES)).into_iter().map(Part::Namespace));
-        State { name: name.to_string(), owner: None, parts, machines: Vec::new() }
+        Ok(found)
     }
 
     /// Removes everything that the lab made, and its state file. Parts that are already gone are no error.
@@ -296,6 +285,15 @@ impl State {
     }
 }
 
+/// Names of labs with a file that ends like this, in order.
+fn names_with(end: &str) -> Vec<LabName> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(end)?.to_owned())).collect();
+    names.sort();
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
 /// Folder of a lab that stands.
 pub(crate) fn folder_of(name: &LabName) -> PathBuf {
     Path::new(FOLDER).join(name.as_str())
@@ -317,90 +315,4 @@ fn remove_empty_folders() {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name(of: &str) -> LabName {
-        format!("test-{of}-{}", std::process::id()).parse().expect("a valid name")
-    }
-
-    fn is_root() -> bool {
-        leeward_testing::require(
-            "labs",
-            if rustix::process::geteuid().is_root() { Ok(()) } else { Err("root is needed") },
-        )
-        .is_some()
-    }
-
-    #[test]
-    fn a_lab_has_one_owner_and_its_name_is_in_use_until_it_is_removed() {
-        if !is_root() {
-            return;
-        }
-        let name = name("owner");
-        let state = State::begin(&name, Vec::new(), Vec::new()).expect("a new name");
-        assert!(state.is_up() && State::all().contains(&name) && State::since(&name).is_some());
-        assert!(matches!(State::begin(&name, Vec::new(), Vec::new()), Err(LabError::InUse { .. })));
-        assert!(matches!(State::down(&name), Err(LabError::Owned { .. })));
-        let state = state.release().expect("it is ours");
-        assert!(matches!(State::begin(&name, Vec::new(), Vec::new()), Err(LabError::InUse { .. })));
-        assert_eq!(State::read(&name).expect("a state file"), Some(state));
-        State::down(&name).expect("nobody owns it");
-        assert!(matches!(State::down(&name), Err(LabError::NotUp(_))));
-    }
-
-    #[test]
-    fn what_a_process_left_that_has_ended_is_removed_by_the_next_lab_of_the_name() {
-        if !is_root() {
-            return;
-        }
-        let name = name("left");
-        let [part, file] = files_of(&name.namespace("r0h0"));
-        let Part::Folder(folder) = part.clone() else { unreachable!() };
-        let parts = vec![part, file];
-        let state = State::begin(&name, parts.clone(), Vec::new()).expect("a new name");
-        state.write_files("").expect("a folder");
-        let ended = Process { started: 1, ..Process::this() };
-        state.with_owner(Some(ended)).expect("it is ours");
-        let state = State::begin(&name, parts, Vec::new()).expect("the owner has ended");
-        assert!(!folder.exists());
-        state.remove().expect("it is ours");
-    }
-
-    #[test]
-    fn a_broken_state_file_is_named_and_can_be_removed() {
-        if !is_root() {
-            return;
-        }
-        let name = name("broken");
-        State::begin(&name, Vec::new(), Vec::new()).expect("a new name");
-        fs::write(State::path(name.as_str()), "{").expect("root may write");
-        let [Part::Folder(folder), _] = files_of(&name.namespace("r0h0")) else { unreachable!() };
-        fs::create_dir_all(&folder).expect("root may write");
-        assert!(State::all().contains(&name));
-        for error in [State::read(&name).map(drop), State::begin(&name, Vec::new(), Vec::new()).map(drop)] {
-            assert!(matches!(error, Err(LabError::Broken { .. })), "{error:?}");
-        }
-        State::down(&name).expect("everything has its name");
-        assert!(!folder.exists() && !State::all().contains(&name));
-    }
-
-    #[test]
-    fn of_many_threads_one_makes_a_lab() {
-        if !is_root() {
-            return;
-        }
-        let name = name("race");
-        let ended = Process { started: 1, ..Process::this() };
-        State::begin(&name, Vec::new(), Vec::new())
-            .and_then(|state| state.with_owner(Some(ended)))
-            .expect("a new name");
-        let states: Vec<State> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| State::begin(&name, Vec::new(), Vec::new()).ok())).collect();
-            threads.into_iter().filter_map(|thread| thread.join().expect("no panic")).collect()
-        });
-        assert_eq!(states.len(), 1);
-        states[0].remove().expect("it is ours");
-    }
-}
+mod tests;
