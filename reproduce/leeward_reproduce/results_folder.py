@@ -114,8 +114,13 @@ def write(out: Path, inputs: Inputs, titles: Mapping[str, str], rows: Sequence[R
         inputs: Inputs of the figures.
         titles: Titles of all figures, in order.
         rows: Rows of some figures.
+
+    Raises:
+        ValueError: A row is of a figure without a title.
     """
     new = {row.figure for row in rows}
+    if not new <= titles.keys():
+        raise ValueError(f"figures without a title: {sorted(new - titles.keys())}")
     every = [*rows, *(row for row in read_rows(out, inputs) if row.figure not in new)]
     of_figure = {name: [row for row in every if row.figure == name] for name in titles}
     by_figure = {name: (titles[name], results) for name, results in of_figure.items() if results}

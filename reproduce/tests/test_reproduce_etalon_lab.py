@@ -23,11 +23,13 @@ class MadeUp(Bench):
         super().__init__(lambda: None)
         self.keeps_up = keeps_up
         self.scenarios: set[str] = set()
+        self.calls = 0
 
     def both(
         self, scenario: Mapping[str, Any], dilation: int, measure: Callable[[packets.PacketRun], T]
     ) -> Both[T]:
         self.scenarios.add(json.dumps(scenario))
+        self.calls += 1
         value = measure(packets.simulate(dict(scenario)))
         if self.keeps_up:
             return Both(value, value, TIMING, f"dilation {dilation}")
@@ -74,3 +76,13 @@ def test_figure_1_of_a_lab_that_is_late_has_the_reason_and_no_values() -> None:
     rows = figures.checks(MadeUp(keeps_up=False), "20ms")[:6]
     assert {(row.ours, row.met, row.note) for row in rows} == {(None, None, "late")}
     assert all(row.simulator is not None for row in rows)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_asks_for_as_many_scenarios_as_it_says_and_has_rows_of_its_name(name: str) -> None:
+    # Progress counts the scenarios, and results have the rows of figures by their names.
+    bench = MadeUp(keeps_up=True)
+    figure = FIGURES[name]
+    rows = figure.rows(bench, figure.horizon if figure.of_size else "4ms")
+    assert bench.calls == figure.scenarios
+    assert {row.figure for row in rows} == {name}

@@ -31,7 +31,7 @@ class Bench:
     """Runs scenarios, each once.
 
     Args:
-        progress: Called after each scenario.
+        progress: Called after each scenario that a figure asks for, also one that has run before.
     """
 
     def __init__(self, progress: Callable[[], object]) -> None:
@@ -49,7 +49,7 @@ class Bench:
         key = json.dumps(scenario, sort_keys=True)
         if key not in self._runs:
             self._runs[key] = (packets.simulate(dict(scenario)), *_run(scenario, dilation))
-            self._progress()
+        self._progress()
         simulated, measured, note = self._runs[key]
         if measured is None:
             return Both(measure(simulated), None, {}, note)

@@ -43,7 +43,8 @@ FIGURES = {
     "6a": Figure("circuit utilization by queues that stay", figures.static_used, 6),
     "6b": Figure("circuit utilization by queues that grow", figures.grown_used, 9),
     "7": Figure("median latency", figures.medians, 14),
-    "8": Figure("reTCP: utilization, and latency with the tails of figure 9", figures.retcp, 22),
+    "8": Figure("reTCP: utilization and median latency", figures.retcp, 17),
+    "9": Figure("tails of latency", figures.tails, 8),
     "10": Figure("improvement by round trips in a day", figures.improvement, 7 * len(figures.TRIPS)),
     "12": Figure("a ring: demand of ADUs and of queues", figures.ring, 2, RING_HORIZON),
     "16": Figure(
@@ -58,7 +59,6 @@ FIGURES = {
 ALIASES = {
     **{name: ["7"] for name in ("7a", "7b")},
     "6": ["6a", "6b"],
-    "9": ["8"],
     "13": ["12"],
     "2": ["16"],
     **{name: ["19"] for name in ("20", "21", "22")},
