@@ -5,6 +5,7 @@ import statistics
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,23 @@ def test_an_exception_of_a_scheduler_stops_the_lab_and_is_raised(clean: None) ->
             dilation=DILATION,
             bound=BOUND,
         )
+
+
+def test_frames_leave_their_hosts_while_a_slow_scheduler_computes(clean: None) -> None:
+    def slow(demand: Any, network: Any) -> list[tuple[float, list[tuple[int, int]]]]:
+        # A quarter of a week, in real time.
+        time.sleep(0.01)
+        return [(180e-6, [(0, 1), (1, 0)])]
+
+    busy = scenario(
+        scheduler={"name": slow, "demand": "adu"},
+        workload={"long": {"from": 0, "to": 1, "flows": 4}},
+        network={"racks": 3, "hosts_per_rack": 4},
+        horizon="20ms",
+    )
+    result = lab.run(busy, dilation=DILATION, bound="1s")
+    assert result.timing["schedules"]["count"] > 10
+    assert result.run.totals()["circuit_bytes"] > 0
 
 
 def test_a_late_run_is_refused(clean: None) -> None:

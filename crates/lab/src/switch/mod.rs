@@ -4,7 +4,7 @@
 //! before an event, because timers of the kernel are late.
 
 mod adus;
-mod nics;
+mod host_links;
 mod ports;
 mod shared;
 mod views;
@@ -29,7 +29,7 @@ use crate::hosts::Hosts;
 use crate::names::Address;
 use crate::precedence::Precedence;
 use crate::timing::Timing;
-use nics::Nics;
+use host_links::HostLinks;
 use ports::Ports;
 
 /// Real time before an event from which on the loop spins, in nanoseconds. A sleeping virtual processor needs a quarter of a
@@ -75,7 +75,7 @@ pub struct SwitchLoop<'a> {
     places: &'a [Place],
     /// Number of the host at each place; [`NOBODY`] if the lab has none there.
     numbers: Vec<u32>,
-    nics: Nics<Leaving>,
+    host_links: HostLinks<Leaving>,
     /// Frames between hosts of one rack, by the time of their delivery.
     local: VecDeque<(u64, Carried)>,
     /// Virtual time at which the workload began; records count from it.
@@ -123,7 +123,7 @@ impl<'a> SwitchLoop<'a> {
             ports: Ports::new(hosts.devices())?,
             places: hosts.places(),
             numbers,
-            nics: Nics::new(hosts.places().len(), settings.nic),
+            host_links: HostLinks::new(hosts.places().len(), settings.nic),
             local: VecDeque::new(),
             began: None,
             next_plan: NEVER,
@@ -173,7 +173,7 @@ impl<'a> SwitchLoop<'a> {
         let mut next = self.switch.wake_at().map_or(NEVER, |at| at.0);
         next = next.min(self.next_plan).min(self.next_sample).min(self.next_report);
         next = next.min(self.local.front().map_or(NEVER, |&(at, _)| at));
-        next = next.min(self.nics.next().unwrap_or(NEVER));
+        next = next.min(self.host_links.next().unwrap_or(NEVER));
         if self.began.is_none() {
             next = next.min(self.shared.begin().map_or(NEVER, |begin| begin.0));
         }
@@ -221,10 +221,7 @@ impl<'a> SwitchLoop<'a> {
 
     /// Carries out everything that is due.
     fn advance(&mut self, now: Nanos) -> Result<(), LabError> {
-        // Each frame enters at its own time, so that the loop's lateness does not change the order of events.
-        while let Some((at, sender, leaving)) = self.nics.pop(now.0) {
-            self.enter(sender, leaving, Nanos(at))?;
-        }
+        self.enter_until(now)?;
         if self.switch.wake_at().is_some_and(|at| at <= now) {
             self.switch.step(now, Event::Wake, &mut self.out)?;
             self.handle_outputs()?;
@@ -259,7 +256,7 @@ impl<'a> SwitchLoop<'a> {
             // The first packets of the workload may arrive before the loop looks at the time.
             self.begin_if_due(now)?;
             match self.leaving(slot, length) {
-                Some(leaving) => self.nics.push(sender, now.0, leaving.read.bytes, leaving),
+                Some(leaving) => self.host_links.push(sender, now.0, leaving.read.bytes, leaving),
                 None => {
                     self.timing.stray += 1;
                     self.frames.give_back(slot);
@@ -282,7 +279,15 @@ impl<'a> SwitchLoop<'a> {
         (host != NOBODY).then_some(Leaving { carried, read, rack: place.rack })
     }
 
-    /// Passes a frame that has left its host to the switch.
+    /// Passes the frames to the switch that have left their hosts. Each enters at its own time, so that the loop's lateness
+    /// does not change the order of events.
+    fn enter_until(&mut self, now: Nanos) -> Result<(), LabError> {
+        while let Some((at, sender, leaving)) = self.host_links.pop(now.0) {
+            self.enter(sender, leaving, Nanos(at))?;
+        }
+        Ok(())
+    }
+
     fn enter(&mut self, sender: usize, leaving: Leaving, at: Nanos) -> Result<(), LabError> {
         let Leaving { carried, read, rack } = leaving;
         let source = self.places[sender].rack;

@@ -24,6 +24,8 @@ impl SwitchLoop<'_> {
         let (length, ahead) = (schedule.length().0, ahead.0.max(1));
         let ready = self.clock.now();
         self.timing.schedules.add(ready.since(now));
+        // Frames have left their hosts since the computation began.
+        self.enter_until(ready)?;
         self.switch.step(ready, Event::NewWeek(schedule), &mut self.out)?;
         let begins = self.week_ends.max(ready.0);
         self.week_ends = begins + length;

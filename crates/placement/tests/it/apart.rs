@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{NOW, World};
+use crate::support::World;
+use crate::support::every::{check_policies, place};
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
-use leeward_ledger::Scratch;
-use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Transfer};
+use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
 use leeward_placement::{
-    Apart, ApartGroup, Constraint, Constraints, Context, Explain, JobId, LabelValues, Pool, Refusal,
+    Apart, ApartGroup, Constraint, Constraints, JobId, LabelValues, Pool, Refusal,
 };
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
@@ -27,14 +27,6 @@ fn app(count: usize, transfers: bool, constraints: Constraints) -> AppRequest {
         constraints,
         ..AppRequest::default()
     }
-}
-
-fn place(world: &World, policy: &str, request: &AppRequest) -> Result<Assignment, Refusal> {
-    let policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
-    let mut scratch = Scratch::default();
-    let view = &mut world.ledger.view(NOW, &mut scratch);
-    let mut context = Context { view, pool: &world.pool, seed: 3, explain: Explain::Off };
-    policy.place_one(request, &mut context).map(|decision| decision.choice)
 }
 
 fn world() -> World {
@@ -85,21 +77,6 @@ fn obeys(world: &World, request: &AppRequest, hosts: &[HostId]) -> bool {
     has_room && request.constraints.apart_groups.iter().all(is_apart)
 }
 
-/// Least completion time of all placements that obey the constraints; `None` if there is none.
-fn best_seconds(world: &World, request: &AppRequest) -> Option<f64> {
-    let (count, hosts) = (request.tasks.len() as u32, world.fabric.host_count());
-    let mut scratch = Scratch::default();
-    let view = &world.ledger.view(NOW, &mut scratch);
-    let placement = |number: usize| -> Assignment {
-        (0..count).map(|task| HostId((number / hosts.pow(task) % hosts) as u32)).collect()
-    };
-    let all = (0..hosts.pow(count)).map(placement).filter(|hosts| obeys(world, request, hosts));
-    let seconds = |hosts: Assignment| {
-        tasks::completion(view, &request.transfers, &hosts, tasks::Estimate::default()).seconds
-    };
-    all.map(seconds).min_by(f64::total_cmp)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -122,22 +99,7 @@ proptest! {
         let pairs = transfers.into_iter().filter(|((from, to), _)| from != to && is_task(from) && is_task(to));
         request.transfers =
             pairs.map(|((from, to), mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000), phase: 0 }).collect();
-        let best = best_seconds(&world, &request);
-        for registration in tasks::REGISTRY {
-            let placed = place(&world, registration.name, &request);
-            if let Ok(hosts) = &placed {
-                prop_assert!(obeys(&world, &request, hosts), "{}: {hosts:?}", registration.name);
-            }
-            if registration.name == "choreo-exact" {
-                prop_assert_eq!(placed.is_ok(), best.is_some(), "{:?}", placed);
-                let mut scratch = Scratch::default();
-                let view = &world.ledger.view(NOW, &mut scratch);
-                let estimate = tasks::Estimate::default();
-                let seconds = placed.map(|hosts| tasks::completion(view, &request.transfers, &hosts, estimate).seconds);
-                let (found, least) = (seconds.unwrap_or(0.0), best.unwrap_or(0.0));
-                prop_assert!((found - least).abs() <= 1e-6 * least, "{found} s, but {least} s is possible");
-            }
-        }
+        check_policies(&world, &request, |hosts| obeys(&world, &request, hosts))?;
     }
 }
 

@@ -1,14 +1,12 @@
 //! Goals of apps besides the completion time: bounds on round-trip times, costs of hosts, and phases, checked against all
 //! placements of small apps.
 
-use crate::support::{NOW, World};
+use crate::support::World;
+use crate::support::every::{check_policies, decide, is_about, place, placements, seconds};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cost, Cpus, HostId, Nanos};
-use leeward_ledger::Scratch;
-use leeward_placement::tasks::{
-    self, App, AppRequest, Assignment, Estimate, Goal, Task, Transfer, completion,
-};
-use leeward_placement::{Context, Decision, Explain, JobId, LatencyBound, Refusal};
+use leeward_placement::tasks::{self, App, AppRequest, Assignment, Goal, Task, Transfer};
+use leeward_placement::{JobId, LatencyBound};
 use proptest::prelude::*;
 
 const NEAR: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2, cpus: 2, rtt: {rack: 100us, network: 500us}}";
@@ -31,29 +29,6 @@ fn app(tasks: usize, transfers: &[(u32, u32, u64, u32)]) -> AppRequest {
     AppRequest { id: 5, job: JobId(1), tasks: vec![task; tasks], transfers, ..AppRequest::default() }
 }
 
-fn place(world: &World, policy: &str, request: &AppRequest) -> Result<Assignment, Refusal> {
-    decide(world, policy, "", request).map(|decision| decision.choice)
-}
-
-fn decide(
-    world: &World,
-    policy: &str,
-    settings: &str,
-    request: &AppRequest,
-) -> Result<Decision<Assignment>, Refusal> {
-    let policy = tasks::REGISTRY.make(policy, settings).expect("a policy of the registry");
-    let mut scratch = Scratch::default();
-    let view = &mut world.ledger.view(NOW, &mut scratch);
-    let mut context = Context { view, pool: &world.pool, seed: 3, explain: Explain::Off };
-    policy.place_one(request, &mut context)
-}
-
-fn seconds(world: &World, request: &AppRequest, hosts: &[HostId]) -> f64 {
-    let mut scratch = Scratch::default();
-    let view = &world.ledger.view(NOW, &mut scratch);
-    completion(view, &request.transfers, hosts, Estimate::default()).seconds
-}
-
 /// True if the hosts have room for the tasks, and the bounds are met.
 fn obeys(world: &World, request: &AppRequest, hosts: &[HostId]) -> bool {
     let has_room = hosts.iter().all(|host| hosts.iter().filter(|&other| other == host).count() <= 2);
@@ -65,12 +40,8 @@ fn obeys(world: &World, request: &AppRequest, hosts: &[HostId]) -> bool {
 }
 
 /// All placements that obey the constraints.
-fn placements<'a>(world: &'a World, request: &'a AppRequest) -> impl Iterator<Item = Assignment> + 'a {
-    let (count, hosts) = (request.tasks.len() as u32, world.fabric.host_count());
-    let placement = move |number: usize| -> Assignment {
-        (0..count).map(|task| HostId((number / hosts.pow(task) % hosts) as u32)).collect()
-    };
-    (0..hosts.pow(count)).map(placement).filter(|hosts| obeys(world, request, hosts))
+fn all_placements(world: &World, request: &AppRequest) -> impl Iterator<Item = Assignment> {
+    placements(world, request, move |hosts| obeys(world, request, hosts))
 }
 
 fn traffic() -> impl Strategy<Value = Vec<(u32, u32, u64, u32)>> {
@@ -80,10 +51,6 @@ fn traffic() -> impl Strategy<Value = Vec<(u32, u32, u64, u32)>> {
         all.retain(is_real);
         all
     })
-}
-
-fn is_about(found: f64, least: f64) -> bool {
-    (found - least).abs() <= 3e-6 * least
 }
 
 proptest! {
@@ -100,19 +67,7 @@ proptest! {
         let bounds = bounds.into_iter().filter(|((one, other), _)| one < other);
         let bound = |(tasks, max): (_, u64)| LatencyBound { tasks, max: Nanos(max * 1000) };
         request.constraints.latency = bounds.map(bound).collect();
-        let best = placements(&world, &request).map(|hosts| seconds(&world, &request, &hosts)).min_by(f64::total_cmp);
-        for registration in tasks::REGISTRY {
-            let placed = place(&world, registration.name, &request);
-            if let Ok(hosts) = &placed {
-                prop_assert!(obeys(&world, &request, hosts), "{}: {hosts:?}", registration.name);
-            }
-            if registration.name == "choreo-exact" {
-                prop_assert_eq!(placed.is_ok(), best.is_some(), "{:?}", placed);
-                let found = placed.map_or(0.0, |hosts| seconds(&world, &request, &hosts));
-                let least = best.unwrap_or(0.0);
-                prop_assert!(is_about(found, least), "{found} s, but {least} s is possible");
-            }
-        }
+        check_policies(&world, &request, |hosts| obeys(&world, &request, hosts))?;
     }
 
     /// The exact policy finds the best placement by the first goal, and among these the best by the other goal. The greedy
@@ -123,7 +78,7 @@ proptest! {
         let goal = if is_cost { Goal::Cost } else { Goal::Time };
         let request = AppRequest { goal, ..app(4, &traffic) };
         let score = |hosts: &[HostId]| (seconds(&world, &request, hosts), world.fabric.cost_of(hosts));
-        let all: Vec<(f64, Cost)> = placements(&world, &request).map(|hosts| score(&hosts)).collect();
+        let all: Vec<(f64, Cost)> = all_placements(&world, &request).map(|hosts| score(&hosts)).collect();
         let (fastest, cheapest) = (
             all.iter().map(|score| score.0).fold(f64::INFINITY, f64::min),
             all.iter().map(|score| score.1).min().expect("a placement"),
@@ -155,7 +110,7 @@ proptest! {
         prop_assert!(tasks::still_fits(&world.pool, &request, &decision.choice));
         let score = |hosts: &[HostId]| (seconds(&world, &request, hosts), world.fabric.cost_of(hosts).0 as f64);
         let ours = score(&decision.choice);
-        let all: Vec<(f64, f64)> = placements(&world, &request).map(|hosts| score(&hosts)).collect();
+        let all: Vec<(f64, f64)> = all_placements(&world, &request).map(|hosts| score(&hosts)).collect();
         let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
         let (time, cost) = if is_cost {
             let same_cost = all.iter().filter(|one| one.1 <= ours.1);
@@ -176,7 +131,7 @@ proptest! {
     fn phases_are_forecast_one_after_another_and_placed_together(traffic in traffic()) {
         let world = world(NEAR);
         let request = app(4, &traffic);
-        let least = placements(&world, &request).map(|hosts| seconds(&world, &request, &hosts)).fold(f64::INFINITY, f64::min);
+        let least = all_placements(&world, &request).map(|hosts| seconds(&world, &request, &hosts)).fold(f64::INFINITY, f64::min);
         let exact = place(&world, "choreo-exact", &request).expect("there is room");
         prop_assert!(is_about(seconds(&world, &request, &exact), least));
         for policy in ["choreo", "leeward", "random"] {

@@ -1,5 +1,7 @@
 //! Shared parts of the policy tests.
 
+pub mod every;
+
 use std::sync::Arc;
 
 use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};

@@ -14,7 +14,7 @@ const ROOM: usize = 16;
 
 /// Links of hosts, by number of the host.
 #[derive(Debug)]
-pub(super) struct Nics<T> {
+pub(super) struct HostLinks<T> {
     links: Vec<Link>,
     /// Frames on the link of each host, in the order in which they leave.
     leaving: Vec<VecDeque<T>>,
@@ -22,10 +22,10 @@ pub(super) struct Nics<T> {
     order: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-impl<T> Nics<T> {
+impl<T> HostLinks<T> {
     /// Creates idle links of one rate.
-    pub(super) fn new(hosts: usize, rate: Bandwidth) -> Nics<T> {
-        Nics {
+    pub(super) fn new(hosts: usize, rate: Bandwidth) -> HostLinks<T> {
+        HostLinks {
             links: vec![Link::new(Pace::of(rate)); hosts],
             leaving: (0..hosts).map(|_| VecDeque::with_capacity(ROOM)).collect(),
             order: BinaryHeap::with_capacity(ROOM * hosts),
@@ -60,15 +60,15 @@ mod tests {
     #[test]
     fn frames_leave_one_after_another_and_hosts_do_not_wait_for_each_other() {
         // 9,000 bytes take 7.2 us at 10 Gb/s.
-        let mut nics = Nics::new(2, Bandwidth(10_000_000_000));
-        nics.push(0, 100, 9_000, 'a');
-        nics.push(0, 100, 9_000, 'b');
-        nics.push(1, 1_000, 9_000, 'c');
-        nics.push(0, 20_000, 9_000, 'd');
-        assert_eq!(nics.next(), Some(7_300));
-        assert_eq!(nics.pop(7_299), None);
-        let order: Vec<_> = std::iter::from_fn(|| nics.pop(u64::MAX)).collect();
+        let mut links = HostLinks::new(2, Bandwidth(10_000_000_000));
+        links.push(0, 100, 9_000, 'a');
+        links.push(0, 100, 9_000, 'b');
+        links.push(1, 1_000, 9_000, 'c');
+        links.push(0, 20_000, 9_000, 'd');
+        assert_eq!(links.next(), Some(7_300));
+        assert_eq!(links.pop(7_299), None);
+        let order: Vec<_> = std::iter::from_fn(|| links.pop(u64::MAX)).collect();
         assert_eq!(order, [(7_300, 0, 'a'), (8_200, 1, 'c'), (14_500, 0, 'b'), (27_200, 0, 'd')]);
-        assert_eq!(nics.next(), None);
+        assert_eq!(links.next(), None);
     }
 }
