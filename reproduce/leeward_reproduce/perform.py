@@ -108,7 +108,7 @@ def check(
     runs_at_once(jobs)
     if horizon is not None:
         _module(paper, lab).check_horizon(horizon)
-    inputs = results_folder.current_inputs(paper, seeds, horizon, lab)
+    inputs = results_folder.current_inputs(paper, seeds, horizon, lab, default_seeds(paper, lab))
     if out is not None:
         results_folder.read_rows(Path(out), inputs)
     return inputs

@@ -12,7 +12,7 @@ seeds or shorter runs, because their rows would look alike.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from leeward._files import atomic_file, check_folder, is_temporary
@@ -22,7 +22,7 @@ from leeward_reproduce.rows import Row
 from leeward_reproduce.table import markdown
 
 SEEDS = 10
-"""Minimum number of seeds of a full reproduction; fewer are a first look."""
+"""Number of seeds of a full reproduction, unless a paper has another."""
 RUN, ROWS, RESULTS = "run.json", "rows.json", "results.md"
 PICTURES, SWEEPS = "pictures", "sweeps"
 
@@ -40,12 +40,15 @@ class Inputs:
     """Length of runs; None for the paper's."""
     lab: bool = False
     """True for runs in a lab on this machine instead of simulations."""
+    full_seeds: int = field(default=SEEDS, compare=False)
+    """Number of seeds of a full reproduction; fewer are a first look."""
 
     @property
     def summary(self) -> str:
         """The inputs in a line."""
         seeds = "seed 1" if self.seeds == 1 else f"seeds 1 to {self.seeds}"
-        runs = "runs as long as the paper's" if self.horizon is None else f"runs of {self.horizon}"
+        length = "shorter runs than the paper's" if self.lab else "runs as long as the paper's"
+        runs = length if self.horizon is None else f"runs of {self.horizon}"
         look = " (a first look, and not the reproduction)" if self.look else ""
         lab = " in a lab" if self.lab else ""
         return f"{self.paper}{lab} by Leeward {self.leeward}, {seeds}, {runs}{look}"
@@ -53,14 +56,17 @@ class Inputs:
     @property
     def look(self) -> str:
         """Reason why this is only a first look; empty for a full reproduction."""
-        few = [f"{self.seeds} seed{'s' * (self.seeds > 1)}"] if self.seeds < SEEDS else []
+        few = [f"{self.seeds} seed{'s' * (self.seeds > 1)}"] if self.seeds < self.full_seeds else []
         short = [] if self.horizon is None else [f"runs of {self.horizon}"]
         return " and ".join(few + short)
 
 
-def current_inputs(paper: str, seeds: int, horizon: str | None, lab: bool = False) -> Inputs:
+def current_inputs(
+    paper: str, seeds: int, horizon: str | None, lab: bool = False, full_seeds: int = SEEDS
+) -> Inputs:
     """Inputs with this version."""
-    return Inputs(paper, __version__, seeds, None if horizon is None else horizon.strip(), lab)
+    length = None if horizon is None else horizon.strip()
+    return Inputs(paper, __version__, seeds, length, lab, full_seeds)
 
 
 def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:

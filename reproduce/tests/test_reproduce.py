@@ -297,6 +297,7 @@ def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tup
         "seeds": 2,
         "horizon": "2min",
         "lab": False,
+        "full_seeds": results_folder.SEEDS,
     }
     assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
 
@@ -306,6 +307,9 @@ def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
     row = measured_row("8", "it", "x", [1.0])
     assert (whole.look, results_folder.mark_rows([row], whole)) == ("", [row])
     assert "first look" not in whole.summary
+    lab = results_folder.current_inputs("etalon", 1, None, lab=True, full_seeds=1)
+    assert (lab.look, lab.summary.endswith(", seed 1, shorter runs than the paper's")) == ("", True)
+    assert results_folder.current_inputs("choreo", 2, None, lab=True).look == "2 seeds"
 
 
 def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) -> None:

@@ -64,6 +64,9 @@ def _run(scenario: Scenario, dilation: int) -> tuple[lab.LabRun | None, str]:
         except TimeoutError as error:
             reason = str(error)
             continue
-        notes = [f"dilation {dilation << attempt}", *result.notes]
+        used = f"dilation {dilation << attempt}"
+        if attempt:
+            used += f", because the lab fell behind under {dilation << attempt - 1}"
+        notes = [used, *result.notes]
         return result, "; ".join(notes)
     return None, reason
