@@ -6,9 +6,7 @@ use crate::support::World;
 use crate::support::every::{check_policies, place};
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
 use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
-use leeward_placement::{
-    Apart, ApartGroup, Constraint, Constraints, JobId, LabelValues, Pool, Refusal,
-};
+use leeward_placement::{Apart, ApartGroup, Constraint, Constraints, JobId, LabelValues, Pool, Refusal};
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
