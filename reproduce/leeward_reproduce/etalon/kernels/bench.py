@@ -57,16 +57,13 @@ class Bench:
 
 
 def _run(scenario: Scenario, dilation: int) -> tuple[lab.LabRun | None, str]:
-    reason = ""
+    rejected: list[str] = []
     for attempt in range(MOST_TRIES):
+        used = dilation << attempt
         try:
-            result = lab.run(dict(scenario), dilation=dilation << attempt)
+            result = lab.run(dict(scenario), dilation=used)
         except TimeoutError as error:
-            reason = str(error)
+            rejected.append(f"a run under dilation {used} was rejected: {error}")
             continue
-        used = f"dilation {dilation << attempt}"
-        if attempt:
-            used += f", because the lab fell behind under {dilation << attempt - 1}"
-        notes = [used, *result.notes]
-        return result, "; ".join(notes)
-    return None, reason
+        return result, "; ".join([f"dilation {used}", *rejected, *result.notes])
+    return None, "; ".join(rejected)
