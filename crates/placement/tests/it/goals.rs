@@ -40,7 +40,7 @@ fn obeys(world: &World, request: &AppRequest, hosts: &[HostId]) -> bool {
 }
 
 /// All placements that obey the constraints.
-fn all_placements(world: &World, request: &AppRequest) -> impl Iterator<Item = Assignment> {
+fn all_placements<'a>(world: &'a World, request: &'a AppRequest) -> impl Iterator<Item = Assignment> + 'a {
     placements(world, request, move |hosts| obeys(world, request, hosts))
 }
 
