@@ -212,7 +212,7 @@ pub fn lab_machines(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
         let name: LabName = name.parse()?;
         match State::read(&name)? {
             Some(state) if state.is_up() => Ok(state),
-            _ => Err(LabError::not_up(&name)),
+            _ => Err(Failure::not_up(&name)),
         }
     };
     let state = read().map_err(lab_error)?;
@@ -224,7 +224,7 @@ pub fn lab_machines(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
 pub fn lab_prefix(name: &str, machine: &str) -> PyResult<Vec<String>> {
     let read = || {
         let name: LabName = name.parse()?;
-        let state = State::read(&name)?.filter(State::is_up).ok_or_else(|| LabError::not_up(&name))?;
+        let state = State::read(&name)?.filter(State::is_up).ok_or_else(|| Failure::not_up(&name))?;
         Ok(Machine::find(&state.machines, machine)?.prefix())
     };
     read().map_err(lab_error)

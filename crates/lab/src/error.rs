@@ -6,8 +6,6 @@ use leeward_circuits::switch::SwitchError;
 use leeward_fabric::Nanos;
 use leeward_packets::{SettingsError, SimulatorError};
 
-use crate::names::LabName;
-use crate::state::Failure;
 
 /// Error that prevents or ends a lab.
 #[derive(Debug, thiserror::Error)]
@@ -167,11 +165,6 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Error of a name without a lab.
-    pub fn not_up(name: &LabName) -> LabError {
-        LabError::NotUp { name: name.to_string(), error: Failure::of(name).map(|failure| failure.text) }
-    }
-
     /// Error of a system call during `what`.
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
         move |error| LabError::System { what: what.into(), error }

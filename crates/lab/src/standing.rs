@@ -19,7 +19,7 @@ use crate::live::Live;
 use crate::names::LabName;
 use crate::reports;
 use crate::run::{Options, all_places, announce_divisions, raise_open_files, stop_after};
-use crate::state::{self, State};
+use crate::state::{self, Failure, State};
 use crate::switch::{Shared, SwitchLoop};
 use crate::timing::Timing;
 
@@ -198,7 +198,7 @@ fn write_view(path: &Path, view: &View) -> Result<(), LabError> {
 /// Returns an error if no lab of this name is up, or if the view cannot be read.
 pub fn view_of(name: &LabName) -> Result<Option<String>, LabError> {
     if State::read(name)?.is_none_or(|state| !state.is_up()) {
-        return Err(LabError::not_up(name));
+        return Err(Failure::not_up(name));
     }
     let path = state::folder_of(name).join(state::VIEW);
     match fs::read_to_string(&path) {

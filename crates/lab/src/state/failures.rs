@@ -41,6 +41,11 @@ impl Failure {
         Some(Failure { name: name.clone(), at, text: fs::read_to_string(path).ok()? })
     }
 
+    /// Error of a command for a lab that is not up, with the error that ended it.
+    pub fn not_up(name: &LabName) -> LabError {
+        LabError::NotUp { name: name.to_string(), error: Failure::of(name).map(|failure| failure.text) }
+    }
+
     /// Errors of all labs, by name.
     pub fn all() -> Vec<Failure> {
         names_with(LAST_ERROR).iter().filter_map(Failure::of).collect()

@@ -232,7 +232,7 @@ impl State {
         };
         if found.parts.is_empty() {
             remove_empty_folders();
-            return Err(LabError::not_up(name));
+            return Err(Failure::not_up(name));
         }
         Ok(found)
     }

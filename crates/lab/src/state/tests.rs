@@ -110,14 +110,14 @@ fn the_error_that_ended_a_lab_stays_until_it_is_removed_or_a_lab_of_the_name_com
     let failure = Failure::of(&name).expect("it was recorded");
     assert_eq!((&failure.name, failure.text.as_str()), (&name, "no idea"));
     assert!(Failure::all().contains(&failure) && !State::all().contains(&name));
-    assert!(LabError::not_up(&name).to_string().ends_with("not up: ended by an error: no idea"));
+    assert!(Failure::not_up(&name).to_string().ends_with("not up: ended by an error: no idea"));
     State::down(&name).expect("the error is left");
     assert_eq!(Failure::of(&name), None);
     Failure::record(&name, "no idea").expect("root may write");
     let state = State::begin(&name, Vec::new(), Vec::new()).expect("a new name");
     assert_eq!(Failure::of(&name), None);
     state.remove().expect("it is ours");
-    assert!(LabError::not_up(&name).to_string().ends_with("not up"));
+    assert!(Failure::not_up(&name).to_string().ends_with("not up"));
 }
 
 #[test]
