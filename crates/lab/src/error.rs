@@ -6,7 +6,6 @@ use leeward_circuits::switch::SwitchError;
 use leeward_fabric::Nanos;
 use leeward_packets::{SettingsError, SimulatorError};
 
-
 /// Error that prevents or ends a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
