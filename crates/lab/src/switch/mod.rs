@@ -288,6 +288,7 @@ impl<'a> SwitchLoop<'a> {
         Ok(())
     }
 
+    /// Passes a frame that has left its host to the switch.
     fn enter(&mut self, sender: usize, leaving: Leaving, at: Nanos) -> Result<(), LabError> {
         let Leaving { carried, read, rack } = leaving;
         let source = self.places[sender].rack;
