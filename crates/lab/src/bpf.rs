@@ -29,7 +29,7 @@ pub(crate) type Finished = (Vec<(String, Counters)>, Vec<String>);
 pub(crate) struct Bpf {
     child: Child,
     output: BufReader<ChildStdout>,
-    errors: Option<JoinHandle<()>>,
+    errors: Option<JoinHandle<Option<String>>>,
     remarks: Arc<Mutex<Vec<String>>>,
 }
 
@@ -75,7 +75,8 @@ impl Bpf {
         if line.trim() == READY {
             return Ok(bpf);
         }
-        let problem = bpf.last_remarks().into_iter().next();
+        let (remarks, log) = bpf.last_words();
+        let problem = remarks.into_iter().next().or(log);
         Err(failed(problem.unwrap_or_else(|| "ended without a message".to_owned())))
     }
 
@@ -88,12 +89,12 @@ impl Bpf {
         drop(self.child.stdin.take());
         let mut text = String::new();
         self.output.read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
-        let remarks = self.last_remarks();
+        let (remarks, log) = self.last_words();
         let status = self.child.wait().map_err(|error| failed(error.to_string()))?;
         let counters: Vec<(String, Counters)> = text.lines().filter_map(counters_of).collect();
         let rejected = |(name, value): &(String, u64)| name == "rejected" && *value > 0;
         if !status.success() || counters.iter().any(|(_, counters)| counters.iter().any(rejected)) {
-            return Err(failed(remarks.into_iter().next().unwrap_or_else(|| status.to_string())));
+            return Err(failed(remarks.into_iter().next().or(log).unwrap_or_else(|| status.to_string())));
         }
         Ok((counters, remarks))
     }
@@ -103,18 +104,17 @@ impl Bpf {
         self.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Remarks of the loader, which ends.
-    fn last_remarks(&mut self) -> Vec<String> {
+    /// Remarks of the loader, which ends, and the last other line that it wrote.
+    fn last_words(&mut self) -> (Vec<String>, Option<String>) {
         drop(self.child.stdin.take());
-        if let Some(errors) = self.errors.take() {
-            errors.join().expect("the thread does not panic");
-        }
-        self.remarks()
+        let log = self.errors.take().and_then(|errors| errors.join().expect("the thread does not panic"));
+        (self.remarks(), log)
     }
 }
 
-/// Stores the loader's remarks, and passes on its log, until it ends.
-fn read_errors(errors: ChildStderr, remarks: &Mutex<Vec<String>>) {
+/// Stores the loader's remarks, and passes on all other lines, until it ends. Returns the last other line.
+fn read_errors(errors: ChildStderr, remarks: &Mutex<Vec<String>>) -> Option<String> {
+    let mut last = None;
     for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         match line.strip_prefix(REMARK) {
@@ -125,9 +125,13 @@ fn read_errors(errors: ChildStderr, remarks: &Mutex<Vec<String>>) {
                 }
             }
             // Nobody may read the log.
-            None => drop(writeln!(io::stderr(), "{line}")),
+            None => {
+                drop(writeln!(io::stderr(), "{line}"));
+                last = Some(line.into_owned());
+            }
         }
     }
+    last
 }
 
 impl Drop for Bpf {
@@ -174,6 +178,12 @@ mod tests {
             let error = attach(control).expect_err("it is required").to_string();
             assert!(error.ends_with(": no struct_ops"), "{error}");
         }
+        std::fs::remove_file(path).expect("it is there");
+        let path = loader("echo 'cannot open libbpf.so.1' >&2; exit 127");
+        let reason =
+            Bpf::attach(&path, Path::new("/"), &["--timers".to_owned()]).expect("a lab can do without");
+        let reason = reason.expect_err("it fails");
+        assert!(reason.ends_with(": cannot open libbpf.so.1"), "{reason}");
         std::fs::remove_file(path).expect("it is there");
     }
 

@@ -37,8 +37,9 @@ const LEAST_ACK_DELAY_TICKS: u64 = 2;
 /// Folder of the settings, and that of the largest timeout, which kernels before 6.15 do not have.
 pub(crate) const SYSCTLS: &str = "/proc/sys/net";
 const MOST_TIMEOUT: &str = "ipv4/tcp_rto_max_ms";
-/// First release of Linux on which runs with `tcp_recovery` 0 and 1 were the same: losses are detected by time (RACK).
-const RACK_ONLY: (u32, u32) = (6, 18);
+/// First release of Linux without another rule for losses than time (RACK): commit 1c120191dcec removed it. Runs with
+/// `tcp_recovery` 0 and 1 were the same on Linux 6.18.
+const RACK_ONLY: (u32, u32) = (6, 17);
 const RACK_NOTE: &str =
     "tcp.rack: always: this kernel detects losses by time, whatever net.ipv4.tcp_recovery is";
 const ACK_DELAY: &str = "tcp.ack_delay";
@@ -258,9 +259,14 @@ mod tests {
 
     #[test]
     fn a_kernel_that_detects_losses_by_time_has_a_note_for_other_transports() {
-        for (release, is_by_time) in
-            [(c"6.18.44-v1", true), (c"7.0", true), (c"6.17.9", false), (c"5.19", false), (c"", false)]
-        {
+        for (release, is_by_time) in [
+            (c"6.18.44-v1", true),
+            (c"7.0", true),
+            (c"6.17.9", true),
+            (c"6.16.12", false),
+            (c"5.19", false),
+            (c"", false),
+        ] {
             assert_eq!(detects_by_time(release), is_by_time, "{release:?}");
         }
         for rack in [RackUse::Always, RackUse::Never, RackUse::Repairs] {

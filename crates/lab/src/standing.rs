@@ -153,7 +153,9 @@ fn remarks(bpf: Option<&Bpf>, shared: &Shared) -> Vec<String> {
     let mut remarks = bpf.map_or_else(Vec::new, Bpf::remarks);
     let ignored = shared.adus().map_or(0, |adus| adus.ignored());
     if ignored > 0 {
-        remarks.push(format!("demand: {ignored} connections are ignored: too many are open at once"));
+        remarks.push(format!(
+            "demand: {ignored} openings of connections are ignored: too many are open at once"
+        ));
     }
     remarks
 }

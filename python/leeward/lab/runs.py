@@ -71,8 +71,8 @@ class Comparison:
 def default_dilation(scenario: Scenario) -> int:
     """Dilation for all racks of a scenario at once: 30 for each rack, at least 60.
 
-    On a machine with two processors, one pair of racks that sends needs 60, and eight racks that all send
-    need 160. `check` finds the numbers of this machine.
+    On a machine with two processors, one pair of racks that sends needs 60, eight racks that all send need
+    160, and 320 if circuits of all of them are full at times. `check` finds the numbers of this machine.
     """
     return max(_LEAST_DILATION, _DILATION_OF_RACK * read(scenario).racks)
 

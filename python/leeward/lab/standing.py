@@ -165,7 +165,8 @@ def stand(
     except BaseException as error:
         # A panic of the native code is no `Exception`.
         if is_ready:
-            _native.record_lab_failure(name, text_of(error))
+            with suppress(OSError):
+                _native.record_lab_failure(name, text_of(error))
         raise
 
 

@@ -121,7 +121,7 @@ impl AduTable {
         }
     }
 
-    /// Number of connections that were ignored because there were too many.
+    /// Number of packets that open a connection and were ignored, because there were too many connections.
     pub(crate) fn ignored(&self) -> u64 {
         self.ignored
     }

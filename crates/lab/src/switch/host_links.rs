@@ -34,7 +34,8 @@ impl<T> HostLinks<T> {
 
     /// Puts a frame on the link of its host, behind those that are there.
     pub(super) fn push(&mut self, host: usize, now: u64, bytes: u32, frame: T) {
-        self.links[host] = self.links[host].after(now, bytes);
+        let start = now.max(self.links[host].free_at());
+        self.links[host] = self.links[host].after(start, bytes);
         self.leaving[host].push_back(frame);
         self.order.push(Reverse((self.links[host].free_at(), host as u32)));
     }

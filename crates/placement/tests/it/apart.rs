@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::World;
-use crate::support::every::{check_policies, place};
+use crate::support::every::check_policies;
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
 use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
 use leeward_placement::{Apart, ApartGroup, Constraint, Constraints, JobId, LabelValues, Pool, Refusal};
@@ -47,7 +47,7 @@ proptest! {
             if registration.name == "choreo-exact" && count > 3 {
                 continue;
             }
-            match place(&world, registration.name, &request) {
+            match world.assign(registration.name, "", &request) {
                 Ok(hosts) => {
                     let place = |&host: &HostId| if racks { world.fabric.rack_of(host).0 } else { host.0 };
                     let places: BTreeSet<u32> = hosts.iter().map(place).collect();
@@ -112,11 +112,12 @@ fn hosts_and_racks_of_other_tasks_are_avoided_with_the_reason() {
     };
     assert!(!constraints.only_tags(), "such a task does not move");
     for policy in ["random", "choreo", "round-robin", "minimum-machines"] {
-        let hosts = place(&world, policy, &app(1, false, constraints.clone())).expect("two hosts are left");
+        let hosts =
+            world.assign(policy, "", &app(1, false, constraints.clone())).expect("two hosts are left");
         assert!([1, 2].contains(&hosts[0].0), "{policy}: {hosts:?}");
     }
     let all = Constraints { occupied_racks: (0..4).map(DomainId).collect(), ..Constraints::default() };
-    let refusal = place(&world, "random", &app(1, false, all)).expect_err("no host is left");
+    let refusal = world.assign("random", "", &app(1, false, all)).expect_err("no host is left");
     let expected = Refusal::NoHost {
         task: 0,
         alone: true,

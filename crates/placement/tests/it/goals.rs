@@ -2,7 +2,7 @@
 //! placements of small apps.
 
 use crate::support::World;
-use crate::support::every::{check_policies, decide, is_about, place, placements, seconds};
+use crate::support::every::{check_policies, is_about, placements};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cost, Cpus, HostId, Nanos};
 use leeward_placement::tasks::{self, App, AppRequest, Assignment, Goal, Task, Transfer};
@@ -77,7 +77,7 @@ proptest! {
         let world = world(PRICED);
         let goal = if is_cost { Goal::Cost } else { Goal::Time };
         let request = AppRequest { goal, ..app(4, &traffic) };
-        let score = |hosts: &[HostId]| (seconds(&world, &request, hosts), world.fabric.cost_of(hosts));
+        let score = |hosts: &[HostId]| (world.seconds(&request, hosts), world.fabric.cost_of(hosts));
         let all: Vec<(f64, Cost)> = all_placements(&world, &request).map(|hosts| score(&hosts)).collect();
         let (fastest, cheapest) = (
             all.iter().map(|score| score.0).fold(f64::INFINITY, f64::min),
@@ -87,13 +87,13 @@ proptest! {
         let of_cheapest =
             all.iter().filter(|score| score.1 == cheapest).map(|score| score.0).fold(f64::INFINITY, f64::min);
         let (time, cost) = if is_cost { (of_cheapest, cheapest) } else { (fastest, of_fastest.expect("it is one")) };
-        let found = score(&place(&world, "choreo-exact", &request).expect("there is room"));
+        let found = score(&world.assign("choreo-exact", "", &request).expect("there is room"));
         prop_assert!(is_about(found.0, time) && found.1 == cost, "{found:?}, but {time} s at {cost}");
         for policy in ["choreo", "leeward"] {
-            let score = score(&place(&world, policy, &request).expect("there is room"));
+            let score = score(&world.assign(policy, "", &request).expect("there is room"));
             prop_assert!(score.0 >= fastest && score.1 >= cheapest);
             if is_cost && policy == "leeward" {
-                let plain = place(&world, policy, &app(4, &traffic)).expect("there is room");
+                let plain = world.assign(policy, "", &app(4, &traffic)).expect("there is room");
                 prop_assert!(score.1 <= world.fabric.cost_of(&plain));
             }
         }
@@ -106,9 +106,9 @@ proptest! {
     ) {
         let world = world(PRICED);
         let request = AppRequest { goal: if is_cost { Goal::Cost } else { Goal::Time }, ..app(4, &traffic) };
-        let decision = decide(&world, "choreo-exact", &format!("nodes: {nodes}"), &request).expect("there is room");
+        let decision = world.decide("choreo-exact", &format!("nodes: {nodes}"), &request).expect("there is room");
         prop_assert!(tasks::still_fits(&world.pool, &request, &decision.choice));
-        let score = |hosts: &[HostId]| (seconds(&world, &request, hosts), world.fabric.cost_of(hosts).0 as f64);
+        let score = |hosts: &[HostId]| (world.seconds(&request, hosts), world.fabric.cost_of(hosts).0 as f64);
         let ours = score(&decision.choice);
         let all: Vec<(f64, f64)> = all_placements(&world, &request).map(|hosts| score(&hosts)).collect();
         let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
@@ -131,23 +131,23 @@ proptest! {
     fn phases_are_forecast_one_after_another_and_placed_together(traffic in traffic()) {
         let world = world(NEAR);
         let request = app(4, &traffic);
-        let least = all_placements(&world, &request).map(|hosts| seconds(&world, &request, &hosts)).fold(f64::INFINITY, f64::min);
-        let exact = place(&world, "choreo-exact", &request).expect("there is room");
-        prop_assert!(is_about(seconds(&world, &request, &exact), least));
+        let least = all_placements(&world, &request).map(|hosts| world.seconds(&request, &hosts)).fold(f64::INFINITY, f64::min);
+        let exact = world.assign("choreo-exact", "", &request).expect("there is room");
+        prop_assert!(is_about(world.seconds(&request, &exact), least));
         for policy in ["choreo", "leeward", "random"] {
-            let hosts = place(&world, policy, &request).expect("there is room");
+            let hosts = world.assign(policy, "", &request).expect("there is room");
             let alone = |phase: u32| {
                 let of_phase = request.transfers.iter().filter(|transfer| transfer.phase == phase);
                 let transfers = of_phase.map(|transfer| Transfer { phase: 0, ..*transfer }).collect();
-                seconds(&world, &AppRequest { transfers, ..request.clone() }, &hosts)
+                world.seconds(&AppRequest { transfers, ..request.clone() }, &hosts)
             };
             let sum: f64 = (0..3).map(alone).sum();
-            let together = seconds(&world, &request, &hosts);
+            let together = world.seconds(&request, &hosts);
             prop_assert!((together - sum).abs() <= 1e-9 * sum, "{policy}: {together} s, but {sum} s");
         }
-        let search = place(&world, "leeward", &request).expect("there is room");
-        let greedy = place(&world, "choreo", &request).expect("there is room");
-        prop_assert!(seconds(&world, &request, &search) <= seconds(&world, &request, &greedy) * (1.0 + 1e-9));
+        let search = world.assign("leeward", "", &request).expect("there is room");
+        let greedy = world.assign("choreo", "", &request).expect("there is room");
+        prop_assert!(world.seconds(&request, &search) <= world.seconds(&request, &greedy) * (1.0 + 1e-9));
     }
 }
 
@@ -158,7 +158,8 @@ fn a_bound_that_cannot_be_met_is_named_with_both_tasks() {
     let app = App::from_text("app.yaml", text, &Files::default()).expect("a valid app");
     assert_eq!(app.request.constraints.latency, [LatencyBound { tasks: (0, 1), max: Nanos(90_000) }]);
     let refusal = |cluster: &str, policy: &str| {
-        place(&world(cluster), policy, &app.request)
+        world(cluster)
+            .assign(policy, "", &app.request)
             .expect_err("no two hosts are near")
             .with_task_names(&app.names)
     };
@@ -178,7 +179,7 @@ fn a_bound_that_cannot_be_met_is_named_with_both_tasks() {
     assert!(refusal(unknown, "choreo").ends_with("too far from task web"));
     let one =
         AppRequest { tasks: vec![Task { cpus: Cpus(500), ..Task::default() }; 2], ..app.request.clone() };
-    let hosts = place(&world(unknown), "choreo", &one).expect("one host takes both");
+    let hosts = world(unknown).assign("choreo", "", &one).expect("one host takes both");
     assert_eq!(hosts[0], hosts[1]);
 }
 

@@ -19,30 +19,6 @@ static PROACTIVE: LazyLock<Vec<&str>> = LazyLock::new(|| {
     REGISTRY.names().filter(|name| mesh.assign(name, "", &sender(1)) == Err(Refusal::NoRackLinks)).collect()
 });
 
-impl World {
-    fn assign(&self, policy: &str, settings: &str, app: &AppRequest) -> Result<Assignment, Refusal> {
-        self.decide(policy, settings, app).map(|decision| decision.choice)
-    }
-
-    fn decide(
-        &self,
-        policy: &str,
-        settings: &str,
-        app: &AppRequest,
-    ) -> Result<Decision<Assignment>, Refusal> {
-        let policy = tasks::REGISTRY.make(policy, settings).expect("a policy of the registry");
-        let mut scratch = Scratch::default();
-        let view = &mut self.ledger.view(NOW, &mut scratch);
-        let mut context = Context { view, pool: &self.pool, seed: 7, explain: Explain::All };
-        policy.place(std::slice::from_ref(app), &mut context).remove(0)
-    }
-
-    fn seconds(&self, app: &AppRequest, hosts: &[HostId]) -> f64 {
-        let mut scratch = Scratch::default();
-        completion(&self.ledger.view(NOW, &mut scratch), &app.transfers, hosts, Estimate::default()).seconds
-    }
-}
-
 /// An app of tasks, each with thousandths of a processor, and a matrix in MB.
 fn app(cpus: &[u64], transfers: &[(u32, u32, u64)]) -> AppRequest {
     let task = |&cpus| Task { cpus: Cpus(cpus), ..Task::default() };

@@ -56,7 +56,7 @@ def down(
             failures.append(error)
         else:
             removed.append(one)
-            print_note(f"removed lab {one}")
+            print_note(f"removed {'the error of ' if one in ended else ''}lab {one}")
     print_data(output, {"removed": removed}, [{"name": one} for one in removed], COLUMNS["lab down"])
     if failures:
         raise failures[0]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import rate_text, time_text
+from leeward._quantities import rate_text, read_seconds, time_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.lab.options import NameOption, name_of_lab
 from leeward.cli.notes import print_warning
@@ -35,7 +35,6 @@ def top(
     by packets and by circuits in virtual time since the last refresh. Ctrl-C ends it.
     """
     from leeward import lab
-    from leeward._quantities import read_seconds
 
     with name_flags(every="--every"):
         pause = read_seconds("every", every)
@@ -101,6 +100,8 @@ def _rows(now: dict[str, Any], rates: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _print_view(name: str, now: dict[str, Any], rates: dict[str, Any]) -> None:
+    from leeward.lab.runs import BOUND
+
     late = now["late_p99_s"]
     timing = "" if late is None else f", packets late by {time_text(late, 3)} at p99"
     print_text(
@@ -109,7 +110,9 @@ def _print_view(name: str, now: dict[str, Any], rates: dict[str, Any]) -> None:
     )
     if lost := now["lost_packets"]:
         print_warning(f"{lost} packets were lost outside the switch: choose a larger dilation")
-    for remark in now["remarks"]:
+    if late is not None and late > read_seconds("bound", BOUND):
+        print_warning(f"99 % of the packets should be at most {BOUND} late: choose a larger dilation")
+    for remark in now.get("remarks", []):
         print_warning(remark)
     print_table(
         ("RACK", "CIRCUIT TO", "QUEUED", "OF", "BY PACKETS", "BY CIRCUITS"),

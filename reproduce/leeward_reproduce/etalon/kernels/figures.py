@@ -1,6 +1,6 @@
 """Rows of Etalon's figures on real kernels: the paper, the simulator, the lab, and what is expected."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,10 +22,12 @@ PAIR = 60
 ALL = 160
 """Dilation of scenarios in which all racks send."""
 SLOW = 320
-"""Dilation of those that do not keep up under `ALL` on two processors."""
-TRIPS = (0.75, 1.5, 3.0, 9.0)
+"""Dilation of those that fill circuits of all racks at times: two processors do not keep up under `ALL`."""
+PACKETS = 80
+"""Dilation of scenarios in which all racks send, without circuits."""
+TRIPS = (0.75, 3.0, 9.0, 18.0)
 """Round trips within a day, of figure 10, that the lab measures."""
-RING_SYSTEMS = ("ToR VOQ", "VOQ+Resize", "ADU+Resize", "ADU+reTCP")
+RING_SYSTEMS = ("ToR VOQ", "VOQ+Resize", "ADU+Resize", "ADU+reTCP", "Packet10")
 """Systems of table 2 that the lab measures."""
 T = TypeVar("T")
 Long = Both[LongFlowRun]
@@ -134,17 +136,14 @@ def _curve(
         )
         for name, one, value, within in zip(names, runs, papers, expected, strict=True)
     ]
+    return [*rows, _agreement(rows, quantity, points=points)]
+
+
+def _agreement(rows: Sequence[Row], quantity: str, points: bool = False) -> Row:
+    """How far the lab is from the simulator in rows of a figure; in percentage points with `points`."""
     pairs = [(one.simulator, one.ours) for one in rows]
-    rows.append(
-        agreement(
-            figure,
-            f"{quantity}: largest difference of lab and simulator",
-            "points" if points else "%",
-            pairs,
-            points=points,
-        )
-    )
-    return rows
+    text = f"{quantity}: largest difference of lab and simulator"
+    return agreement(rows[0].figure, text, "points" if points else "%", pairs, points=points)
 
 
 _VOQ = [f"queues of {voq}" for voq in paper.VOQ]
@@ -206,7 +205,14 @@ def retcp(bench: Bench, horizon: str) -> list[Row]:
     short = _long(bench, horizon, 16)
     names, none = _TAU[1:], [None] * len(told)
     rows = [
-        row("8", "utilization, reTCP: queues of 16", "%", _values(alone, _used), paper=paper.RETCP_STATIC[0]),
+        row(
+            "8",
+            "utilization, reTCP: queues of 16",
+            "%",
+            _values(alone, _used),
+            paper=paper.RETCP_STATIC[0],
+            note=alone.note,
+        ),
         *_curve("8", "utilization, reTCP", "%", names, told, _used, paper.RETCP_USED, none, points=True),
         *_curve("8", "median latency, reTCP", "us", names, told, _median, paper.RETCP_MEDIANS, none),
     ]
@@ -255,13 +261,14 @@ def improvement(bench: Bench, horizon: str) -> list[Row]:
                 note=grown.note,
             )
         )
-    return rows
+    return [*rows, _agreement(rows, "lower median at equal utilization", points=True)]
 
 
 def _rings(bench: Bench, horizon: str, count: int, system: str) -> Both[Rings]:
     scenario = experiments.rings_scenario(SEED, horizon, count, system)
     is_slow = system.startswith("ADU+") or (count == 1 and system == "ToR VOQ")
-    return bench.both(scenario, SLOW if is_slow else ALL, experiments.measure_rings)
+    dilation = PACKETS if system.startswith("Packet") else SLOW if is_slow else ALL
+    return bench.both(scenario, dilation, experiments.measure_rings)
 
 
 def _percentile(kind: str, percent: float) -> Callable[[Rings], float | None]:
@@ -274,7 +281,8 @@ def _percentile(kind: str, percent: float) -> Callable[[Rings], float | None]:
 
 def ring(bench: Bench, horizon: str) -> list[Row]:
     """Figures 12 and 13: one ring."""
-    voq, adu = (_rings(bench, horizon, 1, system) for system in ("ToR VOQ", "ADU"))
+    runs = {system: _rings(bench, horizon, 1, system) for system in ("ToR VOQ", "ADU")}
+    voq, adu = runs.values()
     rows = []
     for name, kind, percent, value, least in (
         ("big flows, median", "big", 50, paper.RING_GAINS[0], 5.0),
@@ -284,9 +292,9 @@ def ring(bench: Bench, horizon: str) -> list[Row]:
         values = _compare(voq, adu, _percentile(kind, percent))
         text = f"ADU faster than VOQ: {name}"
         expected = at_least(least, f"{least:g}x")
-        note = f"ToR VOQ: {voq.note}; ADU: {adu.note}"
+        note = _notes(runs, "ToR VOQ", "ADU")
         rows.append(row("12", text, "x", values, paper=value, expected=expected, note=note))
-    return rows
+    return [*rows, _agreement(rows, "ADU faster than VOQ")]
 
 
 def two_rings(bench: Bench, horizon: str) -> list[Row]:
@@ -303,6 +311,7 @@ def two_rings(bench: Bench, horizon: str) -> list[Row]:
         for system, both in runs.items():
             value = papers[paper.SYSTEMS.index(system)]
             rows.append(row("16", f"{name}: {system}", unit, _values(both, get), paper=value, note=both.note))
+        rows.append(_agreement(rows[-len(runs) :], name))
     median = _percentile("big", 50)
     values = _compare(runs["ADU+Resize"], runs["ToR VOQ"], median)
     text = "big flows, median: ADU+Resize against ToR VOQ"
@@ -313,6 +322,10 @@ def two_rings(bench: Bench, horizon: str) -> list[Row]:
         text = f"sent by circuits: {one} against {other}"
         rows.append(row("16", text, "x", values, paper=of_paper, expected=at_least(1, "1x")))
     return rows
+
+
+def _notes(runs: Mapping[str, Both[T]], *systems: str) -> str:
+    return "; ".join(f"{system}: {runs[system].note}" for system in systems)
 
 
 def _write(percent: float) -> Callable[[WriteRun], float]:
@@ -339,7 +352,8 @@ def writes(bench: Bench, size: str) -> list[Row]:
         values = _compare(runs["HDFS"], runs["reHDFS"], _write(percent))
         text = f"writes faster under reHDFS: {name}"
         expected = at_least(least, f"{least:g}x")
-        rows.append(row("19", text, "x", values, paper=value, expected=expected, note=runs["HDFS"].note))
+        note = _notes(runs, "HDFS", "reHDFS")
+        rows.append(row("19", text, "x", values, paper=value, expected=expected, note=note))
     values = _compare(runs["reHDFS"], runs["HDFS"], lambda one: one.packet_gib)
     text = "sent by packets: reHDFS against HDFS"
     rows.append(row("19", text, "x", values, paper=0.5 / 15.1, expected=at_most(0.1, "0.1x")))
@@ -352,4 +366,5 @@ def writes(bench: Bench, size: str) -> list[Row]:
             rows.append(
                 row("19", f"{quantity}: {system}", unit, _values(both, get), paper=value, note=both.note)
             )
+        rows.append(_agreement(rows[-len(runs) :], quantity))
     return rows

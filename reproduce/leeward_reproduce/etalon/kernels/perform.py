@@ -16,7 +16,7 @@ from leeward_reproduce.rows import Row
 
 __all__ = ["ALIASES", "FIGURES", "SEEDS", "Figure", "check_horizon", "make", "runs"]
 
-PAIR_HORIZON, RING_HORIZON, RINGS_HORIZON, FILE_SIZE = "300ms", "700ms", "500ms", "100MiB"
+PAIR_HORIZON, RING_HORIZON, RINGS_HORIZON, FILE_SIZE = "300ms", "600ms", "450ms", "100MiB"
 """Virtual length of runs of section 4, and of section 5 with one ring and with two, and size of the files of
 section 6. They are less than the paper's, because a virtual second takes minutes. Flows of section 5 are
 stopped after this time, which bounds by how much one system is faster than another."""

@@ -8,29 +8,31 @@ use proptest::prelude::*;
 
 use super::{NOW, World};
 
-/// Places an app with one policy.
-pub fn decide(
-    world: &World,
-    policy: &str,
-    settings: &str,
-    request: &AppRequest,
-) -> Result<Decision<Assignment>, Refusal> {
-    let policy = tasks::REGISTRY.make(policy, settings).expect("a policy of the registry");
-    let mut scratch = Scratch::default();
-    let view = &mut world.ledger.view(NOW, &mut scratch);
-    let mut context = Context { view, pool: &world.pool, seed: 3, explain: Explain::Off };
-    policy.place_one(request, &mut context)
-}
+impl World {
+    /// Places an app with one policy.
+    pub fn decide(
+        &self,
+        policy: &str,
+        settings: &str,
+        app: &AppRequest,
+    ) -> Result<Decision<Assignment>, Refusal> {
+        let policy = tasks::REGISTRY.make(policy, settings).expect("a policy of the registry");
+        let mut scratch = Scratch::default();
+        let view = &mut self.ledger.view(NOW, &mut scratch);
+        let mut context = Context { view, pool: &self.pool, seed: 7, explain: Explain::All };
+        policy.place_one(app, &mut context)
+    }
 
-pub fn place(world: &World, policy: &str, request: &AppRequest) -> Result<Assignment, Refusal> {
-    decide(world, policy, "", request).map(|decision| decision.choice)
-}
+    /// Hosts of an app by one policy.
+    pub fn assign(&self, policy: &str, settings: &str, app: &AppRequest) -> Result<Assignment, Refusal> {
+        self.decide(policy, settings, app).map(|decision| decision.choice)
+    }
 
-/// Completion time of an app on hosts.
-pub fn seconds(world: &World, request: &AppRequest, hosts: &[HostId]) -> f64 {
-    let mut scratch = Scratch::default();
-    let view = &world.ledger.view(NOW, &mut scratch);
-    completion(view, &request.transfers, hosts, Estimate::default()).seconds
+    /// Completion time of an app on hosts.
+    pub fn seconds(&self, app: &AppRequest, hosts: &[HostId]) -> f64 {
+        let mut scratch = Scratch::default();
+        completion(&self.ledger.view(NOW, &mut scratch), &app.transfers, hosts, Estimate::default()).seconds
+    }
 }
 
 /// True if a time is the least one, but for the rounding of the exact policy's program.
@@ -58,15 +60,15 @@ pub fn check_policies(
     obeys: impl Fn(&[HostId]) -> bool,
 ) -> Result<(), TestCaseError> {
     let all = placements(world, request, &obeys);
-    let best = all.map(|hosts| seconds(world, request, &hosts)).min_by(f64::total_cmp);
+    let best = all.map(|hosts| world.seconds(request, &hosts)).min_by(f64::total_cmp);
     for registration in tasks::REGISTRY {
-        let placed = place(world, registration.name, request);
+        let placed = world.assign(registration.name, "", request);
         if let Ok(hosts) = &placed {
             prop_assert!(obeys(hosts), "{}: {hosts:?}", registration.name);
         }
         if registration.name == "choreo-exact" {
             prop_assert_eq!(placed.is_ok(), best.is_some(), "{:?}", placed);
-            let found = placed.map_or(0.0, |hosts| seconds(world, request, &hosts));
+            let found = placed.map_or(0.0, |hosts| world.seconds(request, &hosts));
             let least = best.unwrap_or(0.0);
             prop_assert!(is_about(found, least), "{found} s, but {least} s is possible");
         }
