@@ -11,6 +11,9 @@ use super::settings::Settings;
 #[derive(Clone, Debug)]
 pub struct Receiver {
     every: u32,
+    /// Number of acknowledgements for one segment each after an occasion, and of those that are left.
+    quick: u32,
+    quick_left: u32,
     delay: Nanos,
     /// If true, marks are echoed segment by segment; otherwise an echo continues until the sender reports a reduction.
     exact: bool,
@@ -42,6 +45,8 @@ impl Receiver {
         settings.check()?;
         Ok(Receiver {
             every: settings.ack_every,
+            quick: settings.quick_acks,
+            quick_left: settings.quick_acks,
             delay: settings.ack_delay,
             exact: settings.control.echoes_exactly(),
             division: 0,
@@ -77,7 +82,7 @@ impl Receiver {
         if in_order {
             self.next = segment.end();
             self.waiting += 1;
-            let due = before.is_none() && self.waiting >= self.every;
+            let due = before.is_none() && (self.waiting >= self.every || self.quick_left > 0);
             if due {
                 return Some(self.acknowledge());
             }
@@ -86,6 +91,9 @@ impl Receiver {
         }
         // Segments that are out of order, repeated, or fill a gap are acknowledged at once (RFC 5681, section
         // 4.2).
+        if segment.end() <= self.next {
+            self.quick_left = self.quick;
+        }
         self.take(Block { start: segment.start, end: segment.end() });
         if before.is_some() {
             self.timer = Some(now);
@@ -120,6 +128,7 @@ impl Receiver {
 
     fn acknowledge(&mut self) -> Ack {
         self.waiting = 0;
+        self.quick_left = self.quick_left.saturating_sub(1);
         self.timer = None;
         self.last_acked = self.next;
         Ack {

@@ -49,6 +49,9 @@ pub struct Settings {
     pub max_timeout: Nanos,
     /// Segments per acknowledgement (RFC 5681, section 4.2: at most 2).
     pub ack_every: u32,
+    /// Number of acknowledgements that are sent for each segment, at the beginning of a connection and after a repeated
+    /// segment. Linux sends 16.
+    pub quick_acks: u32,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Nanos,
 }
@@ -87,6 +90,7 @@ impl Default for Settings {
             min_timeout: Nanos(200_000_000),
             max_timeout: Nanos(120_000_000_000),
             ack_every: 2,
+            quick_acks: 0,
             ack_delay: Nanos(40_000_000),
         }
     }

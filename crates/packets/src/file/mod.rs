@@ -293,6 +293,9 @@ pub struct TcpFile {
     pub max_timeout: Nanos,
     /// Number of segments per acknowledgement. Default 2.
     pub ack_every: u32,
+    /// Number of acknowledgements for one segment each, at the beginning of a connection and after a repeated segment.
+    /// Linux sends 16. Default 0.
+    pub quick_acks: u32,
     /// Longest delay of an acknowledgement. Default 2ms.
     pub ack_delay: Nanos,
 }
@@ -320,6 +323,7 @@ impl Default for TcpFile {
             min_timeout: etalon.min_timeout,
             max_timeout: etalon.max_timeout,
             ack_every: etalon.ack_every,
+            quick_acks: etalon.quick_acks,
             ack_delay: etalon.ack_delay,
         }
     }
@@ -353,6 +357,7 @@ impl TcpFile {
             min_timeout: self.min_timeout,
             max_timeout: self.max_timeout,
             ack_every: self.ack_every,
+            quick_acks: self.quick_acks,
             ack_delay: self.ack_delay,
         }
     }

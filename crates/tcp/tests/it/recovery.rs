@@ -432,6 +432,15 @@ fn a_receiver_answers_every_second_segment_or_after_its_delay() {
 }
 
 #[test]
+fn a_receiver_answers_single_segments_at_the_beginning_and_after_a_repeated_one() {
+    let mut receiver = Receiver::new(&Settings { quick_acks: 2, ..Settings::default() }).unwrap();
+    let mut answers = |number| receiver.on_segment(Nanos(number), &segment(number)).is_some();
+    assert_eq!([0, 1, 2, 3, 4].map(&mut answers), [true, true, false, true, false]);
+    // The answer to the repeated segment is the first of two.
+    assert_eq!([2, 5, 6, 7].map(&mut answers), [true, true, false, true]);
+}
+
+#[test]
 fn a_receiver_reports_the_latest_block_first_and_at_once() {
     // RFC 2018, section 4.
     let mut receiver = Receiver::new(&Settings::default()).unwrap();

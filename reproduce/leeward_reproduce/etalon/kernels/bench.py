@@ -10,6 +10,9 @@ from leeward import lab, packets
 T = TypeVar("T")
 Scenario = Mapping[str, Any]
 
+LINUX = {"rack": "always", "quick_acks": 16}
+"""Rules of Linux's TCP that the paper's scenarios do not have: losses by time (RFC 8985; the only rule since
+Linux 6.17), and acknowledgements of single segments."""
 MOST_TRIES = 3
 """Runs of a scenario until one keeps up. Each has twice the dilation of the run before."""
 
@@ -28,7 +31,7 @@ class Both(Generic[T]):
 
 
 class Bench:
-    """Runs scenarios, each once, with the rule for losses of RFC 8985: Linux has no other one since 6.17.
+    """Runs scenarios, each once, under the rules of TCP in `LINUX`.
 
     Args:
         progress: Called after each scenario that a figure asks for, also one that has run before.
@@ -46,7 +49,7 @@ class Bench:
             InputError: The scenario is invalid, or kernels cannot run it.
             OSError: No root, no TUN devices, or a program of iproute2 failed.
         """
-        scenario = {**scenario, "tcp": {**scenario.get("tcp", {}), "rack": "always"}}
+        scenario = {**scenario, "tcp": {**scenario.get("tcp", {}), **LINUX}}
         key = json.dumps(scenario, sort_keys=True)
         if key not in self._runs:
             self._runs[key] = (packets.simulate(dict(scenario)), *_run(scenario, dilation))
