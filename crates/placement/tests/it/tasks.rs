@@ -7,9 +7,9 @@ use crate::support::{NOW, World};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos};
 use leeward_ledger::Scratch;
 use leeward_placement::tasks::{
-    self, AppRequest, Assignment, Estimate, REGISTRY, Task, TaskPolicy, Traffic, Transfer, completion,
+    AppRequest, Assignment, Estimate, REGISTRY, Task, TaskPolicy, Traffic, Transfer, completion,
 };
-use leeward_placement::{Considered, Constraint, Context, Decision, Explain, JobId, Refusal, Verdict};
+use leeward_placement::{Considered, Constraint, Decision, JobId, Refusal, Verdict};
 use leeward_registry::Registration;
 use proptest::prelude::*;
 
