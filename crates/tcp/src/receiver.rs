@@ -11,7 +11,7 @@ use super::settings::Settings;
 #[derive(Clone, Debug)]
 pub struct Receiver {
     every: u32,
-    /// Number of acknowledgements for one segment each after an occasion, and of those that are left.
+    /// Number of segments that are acknowledged one by one after a repeated segment, and how many of them are to come.
     quick: u32,
     quick_left: u32,
     delay: Nanos,

@@ -49,8 +49,8 @@ pub struct Settings {
     pub max_timeout: Nanos,
     /// Segments per acknowledgement (RFC 5681, section 4.2: at most 2).
     pub ack_every: u32,
-    /// Number of acknowledgements that are sent for each segment, at the beginning of a connection and after a repeated
-    /// segment. Linux sends 16.
+    /// Number of segments that are acknowledged one by one, at the beginning of a connection and after a repeated
+    /// segment. 16 in Linux.
     pub quick_acks: u32,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Nanos,

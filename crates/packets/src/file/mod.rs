@@ -293,8 +293,8 @@ pub struct TcpFile {
     pub max_timeout: Nanos,
     /// Number of segments per acknowledgement. Default 2.
     pub ack_every: u32,
-    /// Number of acknowledgements for one segment each, at the beginning of a connection and after a repeated segment.
-    /// Linux sends 16. Default 0.
+    /// Number of segments that are acknowledged one by one, at the beginning of a connection and after a repeated
+    /// segment. 16 in Linux. Default 0.
     pub quick_acks: u32,
     /// Longest delay of an acknowledgement. Default 2ms.
     pub ack_delay: Nanos,

@@ -140,7 +140,10 @@ def _curve(
 
 
 def _agreement(rows: Sequence[Row], quantity: str, points: bool = False) -> Row:
-    """How far the lab is from the simulator in rows of a figure; in percentage points with `points`."""
+    """A row with the largest difference between lab and simulator in some rows of a figure.
+
+    The difference is in percentage points with `points`, and otherwise a share of the simulator's value.
+    """
     pairs = [(one.simulator, one.ours) for one in rows]
     text = f"{quantity}: largest difference of lab and simulator"
     return agreement(rows[0].figure, text, "points" if points else "%", pairs, points=points)
