@@ -76,6 +76,8 @@ class Fleet:
         self._heard_s: dict[str, float] = {}
         """Time of the last event of each host."""
         self._last_lines: dict[str, collections.deque[str]] = {}
+        self._reading: dict[str, threading.Thread] = {}
+        """Threads that store the last lines of each helper."""
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._numbers = itertools.count(1)
         self._token = secrets.token_hex(16)
@@ -195,7 +197,7 @@ class Fleet:
                 helper.wait()
         for thread in self._threads:
             thread.join()
-        self._helpers, self._heard_s, self._threads = {}, {}, []
+        self._helpers, self._heard_s, self._threads, self._reading = {}, {}, [], {}
 
     def _start(self, host: Host) -> None:
         command = [*host.run, *host.leeward, "tenant", "worker"]
@@ -217,12 +219,13 @@ class Fleet:
         self._writing[host.name], self._heard_s[host.name] = threading.Lock(), time.monotonic()
         lines = self._last_lines[host.name] = collections.deque(maxlen=_LAST_LINES)
         errors = threading.Thread(target=_keep_last, args=(helper.stderr, lines), daemon=True)
-        events = threading.Thread(target=self._read, args=(host.name, helper.stdout, errors), daemon=True)
+        events = threading.Thread(target=self._read, args=(host.name, helper.stdout), daemon=True)
+        self._reading[host.name] = errors
         self._threads += [errors, events]
         errors.start()
         events.start()
 
-    def _read(self, name: str, stream: TextIO, errors: threading.Thread) -> None:
+    def _read(self, name: str, stream: TextIO) -> None:
         """Passes the events of a helper on, until it ends."""
         with stream:
             for line in stream:
@@ -236,7 +239,6 @@ class Fleet:
                 self._heard_s[name] = time.monotonic()
                 if kind != "beat":
                     self._events.put(event)
-        errors.join(1)
         self._events.put({"event": "ended", "host": name})
 
     def _ask_for_signs_of_life(self) -> None:
@@ -278,6 +280,8 @@ class Fleet:
             code = self._helpers[name].wait(1)
         except subprocess.TimeoutExpired:
             return HostError(name, "the helper closed its connection")
+        # The last lines may still be in the pipe. A program that the helper started can hold the pipe open.
+        self._reading[name].join(1)
         how = f"by signal {-code}" if code < 0 else f"with code {code}"
         last = next((line.strip() for line in reversed(self._last_lines[name]) if line.strip()), "")
         return HostError(name, f"the helper ended {how}" + (f": {last}" if last else ""))
