@@ -1,0 +1,121 @@
+package org.apache.hadoop.hdfs.server.blockmanagement;
+
+import dev.leeward.hdfs.Decision;
+import dev.leeward.hdfs.Engine;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.Supplier;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.net.NetworkTopology;
+import org.apache.hadoop.net.Node;
+
+/**
+ * The part that both policies share: it holds the engine and the decision of the running thread. Balancer, Mover and fsck
+ * create policies without a topology; they place nothing, so they get no engine.
+ */
+final class LeewardHook {
+
+    /** Difference between two rates that does not count, as a share of the largest. */
+    private static final double NEGLIGIBLE = 1.0 / 8.0;
+
+    private final Engine.Layout layout;
+    private final ThreadLocal<Decision> decisions = new ThreadLocal<>();
+    private Engine engine;
+
+    LeewardHook(Engine.Layout layout) {
+        this.layout = layout;
+    }
+
+    void initialize(Configuration conf, NetworkTopology clusterMap) {
+        engine = clusterMap == null ? null : Engine.open(conf, clusterMap, layout);
+    }
+
+    /** Runs a call of {@code chooseTarget}. HDFS may call it from within, for favored nodes; the outer call counts. */
+    DatanodeStorageInfo[] place(
+            String path,
+            int copies,
+            Node writer,
+            List<DatanodeStorageInfo> chosen,
+            long bytes,
+            Supplier<DatanodeStorageInfo[]> call) {
+        if (engine == null || decisions.get() != null) {
+            return call.get();
+        }
+        Decision decision = engine.begin(path, writer, bytes, copies, chosen);
+        decisions.set(decision);
+        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+        try {
+            targets = call.get();
+            return targets;
+        } finally {
+            decisions.remove();
+            engine.end(decision, targets);
+        }
+    }
+
+    /** Passes on the state of a search. */
+    void onSearch(List<DatanodeStorageInfo> results, int mostPerRack) {
+        Decision decision = decisions.get();
+        if (decision != null) {
+            decision.onSearch(results, mostPerRack);
+        }
+    }
+
+    /** The node that the engine chooses, else that of the default policy. */
+    DatanodeDescriptor choose(
+            String scope, Collection<Node> excluded, StorageType type, Supplier<DatanodeDescriptor> otherwise) {
+        Decision decision = decisions.get();
+        DatanodeDescriptor node = decision == null ? null : engine.choose(decision, scope, excluded, type);
+        return node != null ? node : otherwise.get();
+    }
+
+    /** Whether the third copy of the running decision goes to a third rack. */
+    boolean wantsThirdRack(List<DatanodeStorageInfo> results) {
+        Decision decision = decisions.get();
+        return decision != null && engine.remoteRacks() > 1 && decision.isNewBlock() && results.size() == 2;
+    }
+
+    /**
+     * Of copies that HDFS may delete, the one behind the link with the least capacity left; among links that differ by
+     * less than an eighth of the most, the one with the least free space. Null if the default rule shall choose: because
+     * a load is unknown, no link is hotter than the others, or a DataNode has stopped its heartbeats.
+     *
+     * @param copies the copies
+     * @param types types of storage of which a copy may go
+     * @param oldestHeartbeat monotonic time in ms from which on heartbeats are in time
+     */
+    DatanodeStorageInfo behindHotLink(
+            Collection<DatanodeStorageInfo> copies, List<StorageType> types, long oldestHeartbeat) {
+        if (engine == null || copies.size() < 2) {
+            return null;
+        }
+        List<DatanodeStorageInfo> candidates = new ArrayList<>(copies.size());
+        List<Double> rates = new ArrayList<>(copies.size());
+        double least = Double.POSITIVE_INFINITY;
+        double most = 0.0;
+        for (DatanodeStorageInfo copy : copies) {
+            if (!types.contains(copy.getStorageType())) {
+                continue;
+            }
+            double rate = engine.leftOut(copy.getDatanodeDescriptor());
+            if (Double.isNaN(rate) || copy.getDatanodeDescriptor().getLastUpdateMonotonic() < oldestHeartbeat) {
+                return null;
+            }
+            candidates.add(copy);
+            rates.add(rate);
+            least = Math.min(least, rate);
+            most = Math.max(most, rate);
+        }
+        double limit = least + most * NEGLIGIBLE;
+        DatanodeStorageInfo chosen = null;
+        for (int i = 0; i < candidates.size() && limit < most; i++) {
+            DatanodeStorageInfo copy = candidates.get(i);
+            if (rates.get(i) <= limit && (chosen == null || copy.getRemaining() < chosen.getRemaining())) {
+                chosen = copy;
+            }
+        }
+        return chosen;
+    }
+}
