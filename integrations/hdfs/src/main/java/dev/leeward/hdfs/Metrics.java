@@ -128,8 +128,8 @@ final class Metrics implements MetricsSource, LeewardMXBean {
 
     @Override
     public long getSnapshotEpoch() {
-        boolean none = engine.link() == null || engine.link().feed().last() == null;
-        return none ? -1 : engine.link().feed().last().epoch();
+        NetworkView view = engine.view();
+        return view == null || view.snapshot() == null ? -1 : view.snapshot().epoch();
     }
 
     @Override

@@ -75,7 +75,7 @@ final class PlacementLog {
                 settings.policy() == Settings.PolicyName.LEEWARD ? path(view, writer, hosts) : new int[0];
         long rate = rate(view, crossed);
         long sequence = link.placements().nextSequence();
-        return new Placement(view.loads(), sequence, nowNs, pressed, pressures, crossed, rate);
+        return new Placement(view.loads(), sequence, nowNs, pressed, pressures, crossed, rate, bytes);
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */

@@ -20,8 +20,6 @@ import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
-import org.apache.hadoop.metrics2.impl.MetricsCollectorImpl;
-import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -150,8 +148,8 @@ class EngineTest {
             assertTrue(replicas.get("sequence").asLong() < 1L << 53);
             before = replicas.get("sequence").asLong();
         }
-        Eventually.holds("no local placements", () -> metric("PlacementsLocal") == 0);
-        assertEquals(25, metric("ReportsAccepted"));
+        Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
+        assertEquals(25, Metric.of("ReportsAccepted"));
     }
 
     @Test
@@ -167,7 +165,7 @@ class EngineTest {
         }
         long ms = (System.nanoTime() - start) / 1_000_000;
         assertTrue(ms < 2_000, "200 placements took " + ms + " ms");
-        assertTrue(metric("ReportsDropped") > 100, "dropped: " + metric("ReportsDropped"));
+        assertTrue(Metric.of("ReportsDropped") > 100, "dropped: " + Metric.of("ReportsDropped"));
     }
 
     // ---- the controller fails -------------------------------------------------------------------------------
@@ -314,21 +312,21 @@ class EngineTest {
     }
 
     @Test
-    void aPolicyWithoutATopologyPlacesNothingAndStartsNothing() {
-        int threads = daemons();
+    void policiesOfTheBalancerAndOfFsckStartNothing() {
         LeewardBlockPlacementPolicy policy = new LeewardBlockPlacementPolicy();
         policy.initialize(Harness.conf(controller.address(), "leeward"), null, null, null);
-        assertEquals(threads, daemons());
+        policy.initialize(Harness.conf(controller.address(), "leeward"), null, nodes.map(), null);
+        assertEquals(0, daemons());
+        assertEquals(0, controller.requestCount());
     }
 
     @Test
     void policiesWithTheSameSettingsShareOneDaemonWhichEndsWithThem() throws Exception {
         Configuration conf = Harness.conf(controller.address(), "leeward");
-        int before = daemons();
         Harness one = Harness.open(new FakeDataNodes(4, 4), conf);
         Harness two = Harness.open(new FakeDataNodes(4, 4), conf);
         two.awaitReason(Reason.RANKED);
-        assertEquals(before + 2, daemons(), "a thread for snapshots and one for reports");
+        assertEquals(2, daemons(), "a thread for snapshots and one for reports");
         one.place("r0h0");
         one = null;
         two = null;
@@ -336,28 +334,17 @@ class EngineTest {
         Harness.open(new FakeDataNodes(1, 1), Harness.conf("http://127.0.0.1:1", "ccp"));
         Eventually.holds("the end of the daemons", () -> {
             System.gc();
-            return daemons() <= before + 2;
+            return daemons() == 0;
         });
     }
 
-    private static int daemons() {
+    private int daemons() {
         return (int) Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().startsWith("leeward-"))
+                .filter(thread -> thread.getName().endsWith(controller.address()))
                 .count();
     }
 
     // ---- metrics and explanations ---------------------------------------------------------------------------
-
-    private static long metric(String name) {
-        MetricsCollectorImpl collector = new MetricsCollectorImpl();
-        DefaultMetricsSystem.instance().getSource("Leeward").getMetrics(collector, true);
-        for (var metric : collector.getRecords().get(0).metrics()) {
-            if (metric.name().equals(name)) {
-                return metric.value().longValue();
-            }
-        }
-        throw new AssertionError("no metric " + name);
-    }
 
     @Test
     void metricsCountDecisionsAndTheTimeInThePolicy() throws Exception {
@@ -365,11 +352,11 @@ class EngineTest {
         for (int block = 0; block < 10; block++) {
             harness.place("r0h0");
         }
-        assertEquals(10, metric("Decisions_ranked"));
-        assertEquals(10, metric("PlaceTimeNumOps"));
-        assertTrue(metric("PlaceTimeP99Ns") >= metric("PlaceTimeP50Ns") && metric("PlaceTimeP50Ns") > 0);
-        assertTrue(metric("SnapshotAgeMs") >= 0 && metric("SnapshotAgeMs") < 1_000);
-        assertTrue(metric("SnapshotsWhole") > 0);
+        assertEquals(10, Metric.of("Decisions_ranked"));
+        assertEquals(10, Metric.of("PlaceTimeNumOps"));
+        assertTrue(Metric.of("PlaceTimeP99Ns") >= Metric.of("PlaceTimeP50Ns") && Metric.of("PlaceTimeP50Ns") > 0);
+        assertTrue(Metric.of("SnapshotAgeMs") >= 0 && Metric.of("SnapshotAgeMs") < 1_000);
+        assertTrue(Metric.of("SnapshotsWhole") > 0);
         assertEquals("leeward", Jmx.bean().getPolicy());
         assertEquals(16, Jmx.bean().getDataNodes());
     }

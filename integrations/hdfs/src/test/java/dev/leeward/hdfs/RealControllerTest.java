@@ -23,8 +23,6 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
-import org.apache.hadoop.metrics2.impl.MetricsCollectorImpl;
-import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -129,17 +127,6 @@ class RealControllerTest {
         return Harness.open(new FakeDataNodes(4, 4), conf);
     }
 
-    private static long metric(String name) {
-        MetricsCollectorImpl collector = new MetricsCollectorImpl();
-        DefaultMetricsSystem.instance().getSource("Leeward").getMetrics(collector, true);
-        for (var metric : collector.getRecords().get(0).metrics()) {
-            if (metric.name().equals(name)) {
-                return metric.value().longValue();
-            }
-        }
-        throw new AssertionError("no metric " + name);
-    }
-
     @Test
     void blocksFollowTheReportsThroughDifferences() throws Exception {
         Harness harness = open("sinbad");
@@ -156,9 +143,9 @@ class RealControllerTest {
             }
             return harness.secondRacks("r0h0", 5).equals(Map.of("r1", 5));
         });
-        assertTrue(metric("SnapshotsDifference") > 5, "differences: " + metric("SnapshotsDifference"));
-        assertEquals(1, metric("SnapshotsWhole"));
-        assertEquals(0, metric("SnapshotFailures_invalid"));
+        assertTrue(Metric.of("SnapshotsDifference") > 5, "differences: " + Metric.of("SnapshotsDifference"));
+        assertEquals(1, Metric.of("SnapshotsWhole"));
+        assertEquals(0, Metric.of("SnapshotFailures_invalid"));
     }
 
     @Test
@@ -169,9 +156,9 @@ class RealControllerTest {
         for (int block = 0; block < 20; block++) {
             harness.place("r0h1");
         }
-        Eventually.holds("reports", () -> metric("ReportsWaiting") == 0 && metric("ReportsAccepted") >= 20);
-        assertEquals(0, metric("ReportsRejected"));
-        Eventually.holds("no local placements", () -> metric("PlacementsLocal") == 0);
+        Eventually.holds("reports", () -> Metric.of("ReportsWaiting") == 0 && Metric.of("ReportsAccepted") >= 20);
+        assertEquals(0, Metric.of("ReportsRejected"));
+        Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
         JsonNode decisions = JSON.readTree(send("GET", "/v1/decisions?limit=100", null).body()).get("items");
         assertTrue(decisions.size() >= 20, decisions.size() + " decisions");
         JsonNode decision = decisions.get(0);
@@ -192,6 +179,6 @@ class RealControllerTest {
         report(0.2, 0.3, 1.8, 1.5);
         Eventually.holds("the end of the outage", () -> Jmx.bean().getFailure().isEmpty());
         harness.awaitReason(Reason.RANKED);
-        assertTrue(metric("SnapshotsWhole") >= 2);
+        assertTrue(Metric.of("SnapshotsWhole") >= 2);
     }
 }

@@ -4,7 +4,8 @@ package dev.leeward.hdfs.placements;
  * A placed block, as its links count it.
  *
  * <p>The pressure on a link leaves with the link's next window, as in Sinbad. The rate leaves when the snapshot counts
- * the placement. If the controller does not learn of it, the rate leaves with the next window too.
+ * the placement, or when the transfer is over at that rate. If the controller does not learn of the placement, the rate
+ * leaves with the next window too.
  */
 public final class Placement {
 
@@ -20,6 +21,7 @@ public final class Placement {
     /** Links whose rate counts. */
     private final int[] crossed;
     private final long rate;
+    private final long endNs;
     private volatile boolean awaited;
 
     /**
@@ -32,9 +34,17 @@ public final class Placement {
      * @param pressures pressure in bit/s on each of them
      * @param crossed links whose rate counts
      * @param rate rate of the block in bit/s
+     * @param bytes size of the block
      */
     public Placement(
-            LocalLoads loads, long sequence, long atNs, int[] pressed, long[] pressures, int[] crossed, long rate) {
+            LocalLoads loads,
+            long sequence,
+            long atNs,
+            int[] pressed,
+            long[] pressures,
+            int[] crossed,
+            long rate,
+            long bytes) {
         this.loads = loads;
         this.sequence = sequence;
         this.atNs = atNs;
@@ -42,6 +52,7 @@ public final class Placement {
         this.pressures = pressures;
         this.crossed = crossed;
         this.rate = rate;
+        this.endNs = atNs + (rate > 0 ? (long) Math.min(1e18, bytes * 8.0 / rate * 1e9) : 0);
     }
 
     long sequence() {
@@ -71,15 +82,17 @@ public final class Placement {
      *
      * @param current loads of the snapshot's version of the cluster
      * @param until end of the last window of each link
+     * @param nowNs time of the snapshot
      * @param counted whether the snapshot counts the placement
      * @param late whether the placement is too old to count at all
      * @return true if nothing of the placement counts any more
      */
-    boolean drop(LocalLoads current, long[] until, boolean counted, boolean late) {
+    boolean drop(LocalLoads current, long[] until, long nowNs, boolean counted, boolean late) {
         if (current != loads) {
             return true;
         }
         boolean remains = false;
+        boolean shown = counted || late || nowNs > endNs;
         for (int i = 0; i < pressed.length; i++) {
             if (pressed[i] != LEFT && (late || until[pressed[i]] > atNs)) {
                 loads.addPressure(pressed[i], -pressures[i]);
@@ -88,7 +101,7 @@ public final class Placement {
             remains |= pressed[i] != LEFT;
         }
         for (int i = 0; i < crossed.length; i++) {
-            if (crossed[i] != LEFT && (counted || late || (!awaited && until[crossed[i]] > atNs))) {
+            if (crossed[i] != LEFT && (shown || (!awaited && until[crossed[i]] > atNs))) {
                 loads.addRate(crossed[i], -rate, -1);
                 crossed[i] = LEFT;
             }

@@ -74,7 +74,8 @@ public final class Placements {
             Placement placement = items.next();
             boolean tooMany = excess-- > 0;
             boolean late = tooMany || snapshot.timeNs() - placement.atNs() > LONGEST_NS;
-            if (placement.drop(loads, snapshot.until(), placement.sequence() <= counted, late)) {
+            boolean isCounted = placement.sequence() <= counted;
+            if (placement.drop(loads, snapshot.until(), snapshot.timeNs(), isCounted, late)) {
                 items.remove();
                 size.decrementAndGet();
                 if (tooMany) {

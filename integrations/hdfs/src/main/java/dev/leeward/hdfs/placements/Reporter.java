@@ -32,7 +32,7 @@ public final class Reporter {
 
     /** Starts the thread. It ends when nothing refers to the reporter any more. */
     public void start(Controller controller) {
-        Thread thread = new Thread(new Sender(controller, queue, this), "leeward-reports");
+        Thread thread = new Thread(new Sender(controller, queue, this), "leeward-reports " + controller.address());
         thread.setDaemon(true);
         thread.start();
     }

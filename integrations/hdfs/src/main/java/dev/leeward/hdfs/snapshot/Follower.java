@@ -35,7 +35,8 @@ public final class Follower implements Runnable {
      * @param first takes in each snapshot before the readers of the feed; it must not refer to the feed
      */
     public static Thread start(Controller controller, SnapshotFeed feed, Consumer<Snapshot> first) {
-        Thread thread = new Thread(new Follower(controller, feed, first), "leeward-snapshots");
+        Thread thread = new Thread(
+                new Follower(controller, feed, first), "leeward-snapshots " + controller.address());
         thread.setDaemon(true);
         thread.start();
         return thread;

@@ -15,6 +15,7 @@ class PlacementsTest {
 
     private final FakeNetwork network = new FakeNetwork(2, 2, 1000, 2000);
     private final Placements placements = new Placements("nn", 100);
+    private long bytes = 1 << 20;
     private long time;
 
     private Snapshot snapshot() {
@@ -27,7 +28,7 @@ class PlacementsTest {
     private Placement add(int pressed, int crossed) {
         Placement placement = new Placement(
                 placements.loads(), placements.nextSequence(), time, new int[] {pressed}, new long[] {70},
-                new int[] {crossed}, 30);
+                new int[] {crossed}, 30, bytes);
         placements.add(placement);
         return placement;
     }
@@ -76,6 +77,20 @@ class PlacementsTest {
         network.advance(500);
         snapshot();
         assertLoads(0, 0, 0);
+    }
+
+    @Test
+    void theRateLeavesWhenTheTransferIsOver() {
+        snapshot();
+        // 30 bit/s for two seconds.
+        bytes = 7;
+        add(1, 2).setAwaited(true);
+        network.pass(1_500);
+        snapshot();
+        assertLoads(70, 30, 1);
+        network.pass(500);
+        snapshot();
+        assertLoads(70, 0, 0);
     }
 
     @Test

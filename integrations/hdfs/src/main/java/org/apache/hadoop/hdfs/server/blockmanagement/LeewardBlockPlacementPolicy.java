@@ -28,7 +28,7 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
     public void initialize(
             Configuration conf, FSClusterStats stats, NetworkTopology clusterMap, Host2NodesMap host2datanodeMap) {
         super.initialize(conf, stats, clusterMap, host2datanodeMap);
-        hook.initialize(conf, clusterMap);
+        hook.initialize(conf, stats, clusterMap);
     }
 
     @Override

@@ -12,8 +12,9 @@ import org.apache.hadoop.net.NetworkTopology;
 import org.apache.hadoop.net.Node;
 
 /**
- * The part that both policies share: it holds the engine and the decision of the running thread. Balancer, Mover and fsck
- * create policies without a topology; they place nothing, so they get no engine.
+ * The part that both policies share: it holds the engine and the decision of the running thread. Balancer and Mover
+ * create policies without a topology, and each fsck creates one without statistics. They place nothing, so they get no
+ * engine.
  */
 final class LeewardHook {
 
@@ -28,8 +29,8 @@ final class LeewardHook {
         this.layout = layout;
     }
 
-    void initialize(Configuration conf, NetworkTopology clusterMap) {
-        engine = clusterMap == null ? null : Engine.open(conf, clusterMap, layout);
+    void initialize(Configuration conf, FSClusterStats stats, NetworkTopology clusterMap) {
+        engine = stats == null || clusterMap == null ? null : Engine.open(conf, clusterMap, layout);
     }
 
     /** Runs a call of {@code chooseTarget}. HDFS may call it from within, for favored nodes; the outer call counts. */
