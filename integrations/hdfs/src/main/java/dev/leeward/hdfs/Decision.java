@@ -13,7 +13,9 @@ import org.apache.hadoop.net.Node;
  */
 public final class Decision {
 
-    private final String path;
+    /** Stands for a block that the default policy places. */
+    public static final Decision BY_DEFAULT = new Decision(null, 0, 0, List.of(), null, 0, new Ties(0), null);
+
     private final Node writer;
     private final long bytes;
     private final int copies;
@@ -22,28 +24,24 @@ public final class Decision {
     private final long beganNano;
     private final Ties ties;
     private final DecisionRecord record;
-    private Reason reason;
+    private Reason reason = Reason.RANKED;
     private int choices;
     private List<DatanodeStorageInfo> results = List.of();
     private int mostPerRack = Integer.MAX_VALUE;
 
     Decision(
-            String path,
             Node writer,
             long bytes,
             int copies,
             List<DatanodeStorageInfo> chosen,
             NetworkView view,
-            Reason reason,
             long beganNano,
             Ties ties,
             DecisionRecord record) {
-        this.path = path;
         this.writer = writer;
         this.bytes = bytes;
         this.copies = copies;
         this.view = view;
-        this.reason = reason;
         this.beganNano = beganNano;
         this.ties = ties;
         this.record = record;
@@ -66,10 +64,6 @@ public final class Decision {
     /** Whether the block is new: no copy existed before. */
     public boolean isNewBlock() {
         return existing.isEmpty();
-    }
-
-    String path() {
-        return path;
     }
 
     Node writer() {

@@ -30,7 +30,7 @@ final class DecisionRecord {
 
     DecisionRecord(Instant time, String path, String writer, long bytes, String policy) {
         this.time = time;
-        this.path = path;
+        this.path = path == null ? "" : path;
         this.writer = writer;
         this.bytes = bytes;
         this.policy = policy;

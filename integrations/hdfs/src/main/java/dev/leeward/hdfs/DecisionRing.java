@@ -25,7 +25,7 @@ final class DecisionRing {
     synchronized List<String> search(String text) {
         List<String> found = new ArrayList<>();
         records.descendingIterator().forEachRemaining(record -> {
-            if (record.path() == null || record.path().contains(text)) {
+            if (record.path().contains(text)) {
                 found.add(record.json());
             }
         });

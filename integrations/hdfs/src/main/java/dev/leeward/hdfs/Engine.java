@@ -3,6 +3,7 @@ package dev.leeward.hdfs;
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.policies.Candidates;
 import dev.leeward.hdfs.policies.Ccp;
+import dev.leeward.hdfs.policies.EqualRates;
 import dev.leeward.hdfs.policies.Explanation;
 import dev.leeward.hdfs.policies.Leeward;
 import dev.leeward.hdfs.policies.NetworkView;
@@ -174,7 +175,7 @@ public final class Engine implements SnapshotFeed.Listener {
         boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD && snapshot != null;
         LocalLoads loads = link == null ? new LocalLoads("", 0) : link.placements().loads();
         view = new NetworkView(
-                topology, network, storage, classes, snapshot,
+                topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
                 sinbad ? expectedCapacities.of(snapshot) : NOTHING, loads);
         if (!sameNetwork && snapshot != null && network.unknown().length > 0) {
             LOG.warn("Leeward knows {} of {} DataNodes; the others get their share of blocks as by the default policy."
@@ -188,18 +189,19 @@ public final class Engine implements SnapshotFeed.Listener {
     // ---- decisions ------------------------------------------------------------------------------------------
 
     /**
-     * Begins a call of {@code chooseTarget}.
+     * Begins a call of {@code chooseTarget}. While the default policy places all blocks, this is all that Leeward does.
      *
      * @param path file of the block, or null
      * @param writer node that writes, or null
      * @param bytes size of the block
      * @param copies number of new copies
      * @param chosen storages of earlier copies
+     * @return null if the default policy places the block; it is counted then
      */
     public Decision begin(String path, Node writer, long bytes, int copies, List<DatanodeStorageInfo> chosen) {
         long nano = System.nanoTime();
-        NetworkView current = null;
         Reason reason;
+        NetworkView current = null;
         try {
             current = current(nano);
             reason = reasonAgainst(current, bytes, nano);
@@ -207,11 +209,14 @@ public final class Engine implements SnapshotFeed.Listener {
             warn(e);
             reason = Reason.ERROR;
         }
+        if (reason != Reason.RANKED) {
+            metrics.count(reason);
+            return null;
+        }
         ThreadLocalRandom random = ThreadLocalRandom.current();
         double sample = settings.explain().sample();
         DecisionRecord record = sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
-        return new Decision(
-                path, writer, bytes, copies, chosen, current, reason, nano, new Ties(random.nextLong()), record);
+        return new Decision(writer, bytes, copies, chosen, current, nano, new Ties(random.nextLong()), record);
     }
 
     private DecisionRecord record(String path, Node writer, long bytes) {
@@ -337,7 +342,7 @@ public final class Engine implements SnapshotFeed.Listener {
     /** Ends a call of {@code chooseTarget}: counts it, and records and reports the placement. */
     public void end(Decision decision, DatanodeStorageInfo[] chosen) {
         try {
-            if (placementLog != null && decision.view() != null) {
+            if (placementLog != null) {
                 placementLog.add(decision, chosen);
             }
             if (decision.record() != null) {
@@ -351,7 +356,8 @@ public final class Engine implements SnapshotFeed.Listener {
         } catch (RuntimeException e) {
             warn(e);
         }
-        metrics.count(decision.reason(), System.nanoTime() - decision.beganNano());
+        metrics.count(decision.reason());
+        metrics.time(System.nanoTime() - decision.beganNano());
     }
 
     /**
@@ -417,11 +423,11 @@ public final class Engine implements SnapshotFeed.Listener {
                 writer = node;
             }
         }
-        Reason reason = reasonAgainst(current, bytes, System.nanoTime());
-        DecisionRecord record = record(null, writer, bytes);
+        DecisionRecord record = record("", writer, bytes);
         Decision decision = new Decision(
-                null, writer, bytes, copies, List.of(), current, reason, System.nanoTime(),
+                writer, bytes, copies, List.of(), current, System.nanoTime(),
                 new Ties(ThreadLocalRandom.current().nextLong()), record);
+        decision.fallBack(reasonAgainst(current, bytes, System.nanoTime()));
         String scope = writer == null ? "" : "~" + writer.getNetworkLocation();
         DatanodeDescriptor node = choose(decision, scope, writer == null ? List.of() : List.of(writer), null);
         record.finish(node == null ? List.of() : List.of(node.getHostName()), decision.reason());

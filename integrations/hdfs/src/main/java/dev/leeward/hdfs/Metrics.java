@@ -36,8 +36,12 @@ final class Metrics implements MetricsSource, LeewardMXBean {
         }
     }
 
-    void count(Reason reason, long nanoseconds) {
+    void count(Reason reason) {
         decisions.get(reason).increment();
+    }
+
+    /** Adds the time of a block that the policy placed. */
+    void time(long nanoseconds) {
         times.add(nanoseconds);
     }
 
@@ -71,9 +75,9 @@ final class Metrics implements MetricsSource, LeewardMXBean {
                     info("Decisions_" + reason.text(), "blocks placed with this reason"),
                     decisions.get(reason).sum());
         }
-        record.addCounter(info("PlaceTimeNumOps", "blocks placed"), times.count());
-        record.addCounter(info("PlaceTimeTotalNs", "time in chooseTarget, in ns"), times.sum());
-        record.addGauge(info("PlaceTimeP50Ns", "median time in chooseTarget since the start, in ns"), times.quantile(0.5));
+        record.addCounter(info("PlaceTimeNumOps", "blocks placed by the policy"), times.count());
+        record.addCounter(info("PlaceTimeTotalNs", "time in chooseTarget for them, in ns"), times.sum());
+        record.addGauge(info("PlaceTimeP50Ns", "median of it since the start, in ns"), times.quantile(0.5));
         record.addGauge(info("PlaceTimeP99Ns", "99th percentile of it, in ns"), times.quantile(0.99));
         record.addGauge(info("UnknownDataNodes", "DataNodes that the controller does not know"), unknownCount());
         Link link = engine.link();

@@ -47,18 +47,22 @@ final class PlacementLog {
         int writer = view.topology().host(decision.writer());
         Placement placement = placement(view, decision.bytes(), writer, hosts, snapshot.timeAt(nano));
         link.placements().add(placement);
-        if (settings.report().enabled()) {
+        if (settings.report().enabled() && link.reporter().hasRoom()) {
             report(view, decision, writer, hosts, placement);
         }
     }
 
     private static int[] newHosts(Topology topology, Decision decision, DatanodeStorageInfo[] chosen) {
-        return Arrays.stream(chosen)
-                .map(DatanodeStorageInfo::getDatanodeDescriptor)
-                .filter(node -> !decision.existing().contains(node))
-                .mapToInt(topology::host)
-                .filter(host -> host >= 0)
-                .toArray();
+        int[] hosts = new int[chosen.length];
+        int count = 0;
+        for (DatanodeStorageInfo storage : chosen) {
+            DatanodeDescriptor node = storage.getDatanodeDescriptor();
+            int host = topology.host(node);
+            if (host >= 0 && !decision.existing().contains(node)) {
+                hosts[count++] = host;
+            }
+        }
+        return count == hosts.length ? hosts : Arrays.copyOf(hosts, count);
     }
 
     // ---- loads ----------------------------------------------------------------------------------------------
@@ -144,16 +148,21 @@ final class PlacementLog {
     /** A growing list of links. */
     private static final class Links {
         private final NetworkView view;
-        private final List<Integer> numbers = new ArrayList<>(12);
+        private int[] numbers = new int[16];
+        private int count;
 
         Links(NetworkView view) {
             this.view = view;
         }
 
         void add(int number) {
-            if (number >= 0) {
-                numbers.add(number);
+            if (number < 0) {
+                return;
             }
+            if (count == numbers.length) {
+                numbers = Arrays.copyOf(numbers, 2 * count);
+            }
+            numbers[count++] = number;
         }
 
         /** Adds the links from one host to another; from -1, only those into the rack and host. */
@@ -177,7 +186,7 @@ final class PlacementLog {
         }
 
         int[] numbers() {
-            return numbers.stream().mapToInt(Integer::intValue).toArray();
+            return Arrays.copyOf(numbers, count);
         }
     }
 

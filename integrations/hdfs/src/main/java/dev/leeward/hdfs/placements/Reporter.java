@@ -37,6 +37,15 @@ public final class Reporter {
         thread.start();
     }
 
+    /** Whether the queue has room. If not, a placement is dropped and counted, before the effort of its report. */
+    public boolean hasRoom() {
+        boolean room = queue.remainingCapacity() > 0;
+        if (!room) {
+            dropped.increment();
+        }
+        return room;
+    }
+
     /** Queues a placement. Returns at once; false if it was dropped. */
     public boolean offer(Report report) {
         // Marked first: the report may be on its way before this method returns.

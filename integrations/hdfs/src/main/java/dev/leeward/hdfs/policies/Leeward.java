@@ -21,10 +21,6 @@ public final class Leeward implements Policy {
 
     /** Number of steps from 0 to the highest possible rate. */
     private static final double RATE_STEPS = 8.0;
-    /** Step of fill, as a share of the average. */
-    private static final double FILL_STEP = 0.05;
-    /** Largest difference from the average fill, in steps. */
-    private static final int MOST_FILL_STEPS = 1000;
     /** Largest number of racks in which hosts are examined. */
     private static final int RACKS_EXAMINED = 5;
 
@@ -61,7 +57,8 @@ public final class Leeward implements Policy {
         private final double outOfHost;
         private final double outOfRack;
         private final double outOfPod;
-        private final double topRate;
+        private final double mostRate;
+        private final double stepsPerRate;
         private final long radix = (long) (headroom * RATE_STEPS) + 1;
 
         Search(NetworkView view, Request request, Candidates candidates, Scratch scratch, Explanation why) {
@@ -81,7 +78,9 @@ public final class Leeward implements Policy {
             outOfPod = source < 0
                     ? NetworkView.UNLIMITED
                     : Math.min(outOfRack, view.leftOrUnlimited(network.podUplink(sourceRack)));
-            topRate = topRate(source);
+            double topRate = topRate(source);
+            mostRate = headroom * topRate;
+            stepsPerRate = RATE_STEPS / topRate;
         }
 
         /** Highest possible rate of the block: that of a disk, or of the source's own link. */
@@ -196,14 +195,12 @@ public final class Leeward implements Policy {
                 own = NetworkView.UNLIMITED;
             }
             own = Math.min(own, hostRate);
-            long emptiness = MOST_FILL_STEPS - fillSteps(view.storage().rackFill(rack));
-            long score = (steps(Math.min(out(rack), own)) * radix + steps(own)) * (2 * MOST_FILL_STEPS + 1) + emptiness;
-            return score * (UplinkClasses.HIGH + 1) + view.classes().of(rack);
+            long rates = steps(Math.min(out(rack), own)) * radix + steps(own);
+            return rates * EqualRates.RANKS + view.equalRates().ofRack(rack);
         }
 
         private long hostKey(int host, double rate) {
-            long emptiness = MOST_FILL_STEPS - fillSteps(view.storage().hostFill(host));
-            return steps(rate) * (2 * MOST_FILL_STEPS + 1) + emptiness;
+            return steps(rate) * EqualRates.RANKS + view.equalRates().ofHost(host);
         }
 
         /** Rate left into a host and at its disks, by which it ranks; NaN if its load is unknown. */
@@ -237,13 +234,7 @@ public final class Leeward implements Policy {
         }
 
         private long steps(double rate) {
-            return (long) (Math.min(rate, headroom * topRate) / topRate * RATE_STEPS);
-        }
-
-        private long fillSteps(double fill) {
-            double mean = view.storage().meanFill();
-            double steps = (fill - mean) / Math.max(mean * FILL_STEP, Double.MIN_NORMAL);
-            return (long) Math.max(-MOST_FILL_STEPS, Math.min(MOST_FILL_STEPS, steps));
+            return (long) (Math.min(rate, mostRate) * stepsPerRate);
         }
     }
 }

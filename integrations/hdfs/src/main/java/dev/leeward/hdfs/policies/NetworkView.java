@@ -13,6 +13,7 @@ import dev.leeward.hdfs.topology.Topology;
  * @param network their links and disks
  * @param storage their storage
  * @param classes classes of uplinks
+ * @param equalRates order of racks and hosts of the same rate
  * @param snapshot the last snapshot, or null
  * @param expected for each link C - M, or what the setting for hysteresis makes of it, without own placements; NaN if
  *     the load is unknown
@@ -23,6 +24,7 @@ public record NetworkView(
         Network network,
         Storage storage,
         UplinkClasses classes,
+        EqualRates equalRates,
         Snapshot snapshot,
         double[] expected,
         LocalLoads loads) {

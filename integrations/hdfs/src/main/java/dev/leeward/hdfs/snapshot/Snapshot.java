@@ -24,6 +24,14 @@ public final class Snapshot {
     private final Table racks;
     private final Table hosts;
     private final Table devices;
+    // Columns that decisions read.
+    private final long[] capacities;
+    private final long[] measured;
+    private final long[] until;
+    private final long[] residual;
+    private final long[] expectedCapacity;
+    private final long[] deviceSteps;
+    private final long[] deviceUntil;
     private final Map<String, Long> clients;
     private final Names names;
 
@@ -45,6 +53,13 @@ public final class Snapshot {
         racks = tables.get(Columns.RACKS);
         hosts = tables.get(Columns.HOSTS);
         devices = tables.get(Columns.DEVICES);
+        capacities = links.values("capacity_bps");
+        measured = links.values("measured_bps");
+        until = links.values("until");
+        residual = links.values("residual_bps");
+        expectedCapacity = links.values("expected_capacity_bps");
+        deviceSteps = devices.values("residual_steps");
+        deviceUntil = devices.values("until");
         this.clients = Collections.unmodifiableMap(clients);
         // A controller that answers with the same state again and again is as stale as that state.
         boolean advanced = base == null || timeNs != base.timeNs;
@@ -151,27 +166,27 @@ public final class Snapshot {
 
     /** Capacity of each link. */
     public long[] capacities() {
-        return links.values("capacity_bps");
+        return capacities;
     }
 
     /** Measured load of each link. */
     public long[] measured() {
-        return links.values("measured_bps");
+        return measured;
     }
 
     /** End of the last accepted window of each link, in nanoseconds since 1970. */
     public long[] until() {
-        return links.values("until");
+        return until;
     }
 
     /** Rate of each link that best-effort work may still use; 0 if its load is unknown. */
     public long[] residual() {
-        return links.values("residual_bps");
+        return residual;
     }
 
     /** Capacity that Sinbad expects to remain on each link, less the placements that the snapshot counts. */
     public long[] expectedCapacity() {
-        return links.values("expected_capacity_bps");
+        return expectedCapacity;
     }
 
     // ---- racks, hosts, devices ------------------------------------------------------------------------------
@@ -243,8 +258,8 @@ public final class Snapshot {
 
     /** Share of a device's time that is free, from 0 to 1; NaN if no report was ever accepted. */
     public double deviceFree(int device) {
-        long steps = devices.values("residual_steps")[device];
-        boolean reported = devices.values("until")[device] != UNKNOWN;
+        long steps = deviceSteps[device];
+        boolean reported = deviceUntil[device] != UNKNOWN;
         return steps == UNKNOWN || !reported ? Double.NaN : Math.max(0.0, Math.min(1.0, steps * resolution));
     }
 }

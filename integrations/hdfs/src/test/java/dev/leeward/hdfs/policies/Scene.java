@@ -47,8 +47,9 @@ final class Scene {
             long measured = snapshot.measured()[link];
             expected[link] = measured == Snapshot.UNKNOWN ? Double.NaN : snapshot.capacities()[link] - measured;
         }
+        UplinkClasses classes = UplinkClasses.of(joined, storage, snapshot, uplinkPerTb);
         return new NetworkView(
-                topology, joined, storage, UplinkClasses.of(joined, storage, snapshot, uplinkPerTb), snapshot, expected,
+                topology, joined, storage, classes, EqualRates.of(topology, storage, classes), snapshot, expected,
                 new LocalLoads(snapshot.clusterVersion(), snapshot.linkCount()));
     }
 

@@ -16,6 +16,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 
 /** A controller on the loopback interface that shows a {@link FakeNetwork}, and misbehaves on request. */
@@ -38,6 +40,7 @@ public final class FakeController implements AutoCloseable {
     }
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Pattern INTERVAL = Pattern.compile("interval=([0-9]+)ms");
 
     private final FakeNetwork network;
     private final HttpServer server;
@@ -127,11 +130,12 @@ public final class FakeController implements AutoCloseable {
         if (refuses(exchange)) {
             return;
         }
-        boolean follows = exchange.getRequestURI().getQuery().contains("since=");
+        Matcher interval = INTERVAL.matcher(exchange.getRequestURI().getQuery());
+        int wait = interval.find() ? Integer.parseInt(interval.group(1)) : 0;
         switch (behavior) {
             case WELL -> {
-                pause(follows ? 50 : 0);
-                network.pass(50);
+                pause(wait);
+                network.pass(Math.max(wait, 1));
                 answer(exchange, 200, network.whole());
             }
             case REPEATS -> answer(exchange, 200, repeated);

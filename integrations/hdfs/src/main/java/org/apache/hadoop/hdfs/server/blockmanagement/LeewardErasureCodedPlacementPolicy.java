@@ -73,7 +73,12 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
             List<DatanodeDescriptor> favoredNodes,
             BlockStoragePolicy storagePolicy,
             EnumSet<AddBlockFlag> flags) {
-        return hook.place(src, numOfReplicas, writer, List.of(), blocksize, () -> super.chooseTarget(
+        if (favoredNodes == null || favoredNodes.isEmpty()) {
+            // HDFS continues with the method above.
+            return super.chooseTarget(
+                    src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
+        }
+        return hook.placeFavored(src, numOfReplicas, writer, blocksize, () -> super.chooseTarget(
                 src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags));
     }
 

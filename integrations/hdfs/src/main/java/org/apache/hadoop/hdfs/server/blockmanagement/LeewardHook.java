@@ -33,7 +33,7 @@ final class LeewardHook {
         engine = stats == null || clusterMap == null ? null : Engine.open(conf, clusterMap, layout);
     }
 
-    /** Runs a call of {@code chooseTarget}. HDFS may call it from within, for favored nodes; the outer call counts. */
+    /** Runs a call of {@code chooseTarget}. */
     DatanodeStorageInfo[] place(
             String path,
             int copies,
@@ -45,6 +45,29 @@ final class LeewardHook {
             return call.get();
         }
         Decision decision = engine.begin(path, writer, bytes, copies, chosen);
+        return decision == null ? call.get() : place(decision, call);
+    }
+
+    /** Runs a call of {@code chooseTarget} with favored nodes, in which HDFS may call it again for the other copies. */
+    DatanodeStorageInfo[] placeFavored(
+            String path, int copies, Node writer, long bytes, Supplier<DatanodeStorageInfo[]> call) {
+        if (engine == null) {
+            return call.get();
+        }
+        Decision decision = engine.begin(path, writer, bytes, copies, List.of());
+        if (decision != null) {
+            return place(decision, call);
+        }
+        // The inner call must not count the block again.
+        decisions.set(Decision.BY_DEFAULT);
+        try {
+            return call.get();
+        } finally {
+            decisions.remove();
+        }
+    }
+
+    private DatanodeStorageInfo[] place(Decision decision, Supplier<DatanodeStorageInfo[]> call) {
         decisions.set(decision);
         DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
         try {
@@ -59,7 +82,7 @@ final class LeewardHook {
     /** Passes on the state of a search. */
     void onSearch(List<DatanodeStorageInfo> results, int mostPerRack) {
         Decision decision = decisions.get();
-        if (decision != null) {
+        if (decision != null && decision != Decision.BY_DEFAULT) {
             decision.onSearch(results, mostPerRack);
         }
     }
@@ -68,14 +91,19 @@ final class LeewardHook {
     DatanodeDescriptor choose(
             String scope, Collection<Node> excluded, StorageType type, Supplier<DatanodeDescriptor> otherwise) {
         Decision decision = decisions.get();
-        DatanodeDescriptor node = decision == null ? null : engine.choose(decision, scope, excluded, type);
+        boolean ranks = decision != null && decision != Decision.BY_DEFAULT;
+        DatanodeDescriptor node = ranks ? engine.choose(decision, scope, excluded, type) : null;
         return node != null ? node : otherwise.get();
     }
 
     /** Whether the third copy of the running decision goes to a third rack. */
     boolean wantsThirdRack(List<DatanodeStorageInfo> results) {
         Decision decision = decisions.get();
-        return decision != null && engine.remoteRacks() > 1 && decision.isNewBlock() && results.size() == 2;
+        return decision != null
+                && decision != Decision.BY_DEFAULT
+                && engine.remoteRacks() > 1
+                && decision.isNewBlock()
+                && results.size() == 2;
     }
 
     /**
