@@ -1,9 +1,7 @@
 package dev.leeward.hdfs;
 
-import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.policies.Candidates;
 import dev.leeward.hdfs.policies.Ccp;
-import dev.leeward.hdfs.policies.EqualRates;
 import dev.leeward.hdfs.policies.Explanation;
 import dev.leeward.hdfs.policies.Leeward;
 import dev.leeward.hdfs.policies.NetworkView;
@@ -13,22 +11,17 @@ import dev.leeward.hdfs.policies.Request;
 import dev.leeward.hdfs.policies.Scratch;
 import dev.leeward.hdfs.policies.Sinbad;
 import dev.leeward.hdfs.policies.Ties;
-import dev.leeward.hdfs.policies.UplinkClasses;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.settings.SettingsException;
 import dev.leeward.hdfs.settings.SettingsReader;
 import dev.leeward.hdfs.snapshot.ControllerException;
 import dev.leeward.hdfs.snapshot.Snapshot;
-import dev.leeward.hdfs.snapshot.SnapshotFeed;
-import dev.leeward.hdfs.topology.Network;
-import dev.leeward.hdfs.topology.Storage;
 import dev.leeward.hdfs.topology.Topology;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.locks.ReentrantLock;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
@@ -42,13 +35,10 @@ import org.slf4j.LoggerFactory;
  * Leeward behind one placement policy of a NameNode. Decisions read an immutable view and do no I/O; no fault here
  * reaches HDFS: its own policy then chooses.
  */
-public final class Engine implements SnapshotFeed.Listener {
+public final class Engine {
 
     private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
-    /** Age at which the DataNodes are read again although their number is the same, in ns. */
-    private static final long TOPOLOGY_NS = 10_000_000_000L;
     private static final long WARNING_NS = 60_000_000_000L;
-    private static final double[] NOTHING = {};
 
     /** Form of a block's data at its hosts. */
     public enum Layout {
@@ -66,11 +56,8 @@ public final class Engine implements SnapshotFeed.Listener {
     private final Metrics metrics;
     private final DecisionRing ring;
     private final PlacementLog placementLog;
-    private final ExpectedCapacities expectedCapacities;
-    private final ReentrantLock refreshing = new ReentrantLock();
+    private final CurrentView views;
     private final ThreadLocal<Scratch> scratch = ThreadLocal.withInitial(Scratch::new);
-    private volatile NetworkView view;
-    private volatile long topologyNano;
     private volatile long warnedNano;
 
     private Engine(Settings settings, Layout layout, NetworkTopology map, Link link) {
@@ -88,7 +75,7 @@ public final class Engine implements SnapshotFeed.Listener {
         ring = new DecisionRing(settings.explain().stored());
         metrics = new Metrics(this);
         placementLog = link == null ? null : new PlacementLog(settings, layout, link);
-        expectedCapacities = new ExpectedCapacities(settings.sinbad());
+        views = new CurrentView(settings, map, link);
     }
 
     /**
@@ -119,71 +106,13 @@ public final class Engine implements SnapshotFeed.Listener {
         Link link = settings.connection().controllers().isEmpty() ? null : Link.of(settings);
         Engine engine = new Engine(settings, layout, map, link);
         if (link != null) {
-            link.feed().addListener(engine);
+            link.feed().addListener(engine.views);
         }
         engine.metrics.register();
         LOG.info("Leeward places {} by policy {}; controller: {}",
                 layout == Layout.CHAIN ? "replicated blocks" : "erasure-coded blocks",
                 settings.policy().text(), settings.connection());
         return engine;
-    }
-
-    // ---- the view -------------------------------------------------------------------------------------------
-
-    @Override
-    public void accept(Snapshot snapshot) {
-        refreshing.lock();
-        try {
-            refresh(snapshot, System.nanoTime());
-        } finally {
-            refreshing.unlock();
-        }
-    }
-
-    private NetworkView current(long nano) {
-        NetworkView current = view;
-        boolean fits = current != null
-                && current.topology().hostCount() == map.getNumOfLeaves()
-                && nano - topologyNano < TOPOLOGY_NS;
-        // One thread reads the DataNodes again; the others continue with the earlier view.
-        if (!fits && (current == null || refreshing.tryLock())) {
-            if (current == null) {
-                refreshing.lock();
-            }
-            try {
-                refresh(link == null ? null : link.feed().last(), nano);
-            } finally {
-                refreshing.unlock();
-            }
-            current = view;
-        }
-        return current;
-    }
-
-    private void refresh(Snapshot snapshot, long nano) {
-        NetworkView before = view;
-        Topology topology = before == null ? null : before.topology();
-        if (topology == null || topology.hostCount() != map.getNumOfLeaves() || nano - topologyNano >= TOPOLOGY_NS) {
-            topology = Topology.of(map);
-            topologyNano = nano;
-        }
-        boolean sameNetwork =
-                before != null && before.topology() == topology && before.network().fits(snapshot);
-        Network network = sameNetwork ? before.network() : Network.of(topology, snapshot);
-        Storage storage = Storage.of(topology);
-        UplinkClasses classes = UplinkClasses.of(network, storage, snapshot, settings.ccp().uplinkPerTb());
-        boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD && snapshot != null;
-        LocalLoads loads = link == null ? new LocalLoads("", 0) : link.placements().loads();
-        view = new NetworkView(
-                topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
-                sinbad ? expectedCapacities.of(snapshot) : NOTHING, loads);
-        if (!sameNetwork && snapshot != null && network.unknown().length > 0) {
-            LOG.warn("Leeward knows {} of {} DataNodes; the others get their share of blocks as by the default policy."
-                    + " The first of them is {} in {}",
-                    topology.hostCount() - network.unknown().length, topology.hostCount(),
-                    topology.node(network.unknown()[0]).getHostName(),
-                    topology.location(topology.rackOf(network.unknown()[0])));
-        }
     }
 
     // ---- decisions ------------------------------------------------------------------------------------------
@@ -200,14 +129,17 @@ public final class Engine implements SnapshotFeed.Listener {
      */
     public Decision begin(String path, Node writer, long bytes, int copies, List<DatanodeStorageInfo> chosen) {
         long nano = System.nanoTime();
-        Reason reason;
-        NetworkView current = null;
+        Reason reason = Reason.ERROR;
+        NetworkView current = views.last();
         try {
-            current = current(nano);
-            reason = reasonAgainst(current, bytes, nano);
+            // While the controller is away, the DataNodes need not be looked at.
+            reason = current == null ? Reason.RANKED : reasonAgainst(current, bytes, nano);
+            if (reason == Reason.RANKED) {
+                current = views.current(nano);
+                reason = reasonAgainst(current, bytes, nano);
+            }
         } catch (RuntimeException e) {
             warn(e);
-            reason = Reason.ERROR;
         }
         if (reason != Reason.RANKED) {
             metrics.count(reason);
@@ -220,7 +152,10 @@ public final class Engine implements SnapshotFeed.Listener {
     }
 
     private DecisionRecord record(String path, Node writer, long bytes) {
-        String name = writer instanceof DatanodeDescriptor node ? node.getHostName() : writer == null ? null : writer.getName();
+        String name = writer == null ? null : writer.getName();
+        if (writer instanceof DatanodeDescriptor node) {
+            name = node.getHostName();
+        }
         return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text());
     }
 
@@ -261,7 +196,7 @@ public final class Engine implements SnapshotFeed.Listener {
             DatanodeDescriptor node = host < 0 ? null : decision.view().topology().node(host);
             if (node != null && !map.contains(node)) {
                 // The DataNode left after the view was built.
-                topologyNano = System.nanoTime() - TOPOLOGY_NS;
+                views.expire();
                 node = null;
             }
             if (node == null) {
@@ -365,12 +300,11 @@ public final class Engine implements SnapshotFeed.Listener {
      * policy reads loads. No I/O, no lock.
      */
     public double leftOut(DatanodeDescriptor node) {
-        NetworkView current = view;
+        NetworkView current = views.last();
         long nano = System.nanoTime();
-        if (current == null || !settings.policy().readsLoads() || reasonAgainst(current, Long.MAX_VALUE, nano) != Reason.RANKED) {
-            return Double.NaN;
-        }
-        return placementLog.leftOut(current, node);
+        boolean reads = current != null && settings.policy().readsLoads();
+        boolean fresh = reads && reasonAgainst(current, Long.MAX_VALUE, nano) == Reason.RANKED;
+        return fresh ? placementLog.leftOut(current, node) : Double.NaN;
     }
 
     /** Number of racks for the copies besides the first. */
@@ -401,7 +335,7 @@ public final class Engine implements SnapshotFeed.Listener {
     }
 
     NetworkView view() {
-        return view;
+        return views.last();
     }
 
     DecisionRing ring() {
@@ -414,7 +348,7 @@ public final class Engine implements SnapshotFeed.Listener {
 
     /** An explained decision for a writer, now; nothing is placed. */
     String explain(String writerName, long bytes, int copies) {
-        NetworkView current = current(System.nanoTime());
+        NetworkView current = views.current(System.nanoTime());
         Topology topology = current.topology();
         DatanodeDescriptor writer = null;
         for (int host = 0; host < topology.hostCount(); host++) {

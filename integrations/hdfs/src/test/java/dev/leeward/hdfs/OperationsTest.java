@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeNetwork;
+import dev.leeward.hdfs.testing.Jmx;
 import dev.leeward.hdfs.testing.MiniCluster;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -111,6 +112,14 @@ class OperationsTest {
             for (List<String> hosts : cluster.awaitCopies(path, 3, "none")) {
                 assertEquals(Set.of("r1h0", "r1h1", "r3h0"), new HashSet<>(hosts));
             }
+            assertEquals(3, Jmx.bean().getDecisionsByReason().get("ranked"), "each block counts once");
+            controller.close();
+            Eventually.holds("the outage", () -> Jmx.bean().getSnapshotAgeMs() > 2_500);
+            try (FSDataOutputStream out = cluster.files().create(new Path("/other"), FsPermission.getFileDefault(), true,
+                    4096, (short) 3, MiniCluster.BLOCK, null, new InetSocketAddress[] {favored.get(0)})) {
+                out.write(new byte[2 * MiniCluster.BLOCK]);
+            }
+            assertEquals(2, Jmx.bean().getDecisionsByReason().get("unreachable"), "each block counts once");
         }
     }
 

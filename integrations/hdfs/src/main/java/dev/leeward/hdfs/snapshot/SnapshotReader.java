@@ -60,7 +60,7 @@ final class SnapshotReader {
         expect(JsonToken.START_OBJECT, parser.nextToken(), "snapshot");
         while (parser.nextToken() != JsonToken.END_OBJECT) {
             expect(JsonToken.FIELD_NAME, parser.currentToken(), "snapshot");
-            String field = parser.getCurrentName();
+            String field = parser.currentName();
             parser.nextToken();
             switch (field) {
                 case "id" -> head.id = text(field);
@@ -88,7 +88,7 @@ final class SnapshotReader {
         Map<String, Object> table = new LinkedHashMap<>();
         while (parser.nextToken() != JsonToken.END_OBJECT) {
             expect(JsonToken.FIELD_NAME, parser.currentToken(), columns.table());
-            String column = parser.getCurrentName();
+            String column = parser.currentName();
             JsonToken start = parser.nextToken();
             Table.Kind kind = column.equals("rows") ? Table.Kind.NUMBER : columns.kinds().get(column);
             if (kind == null) {
@@ -156,7 +156,7 @@ final class SnapshotReader {
             String client = null;
             Long sequence = null;
             while (parser.nextToken() != JsonToken.END_OBJECT) {
-                String field = parser.getCurrentName();
+                String field = parser.currentName();
                 parser.nextToken();
                 switch (field) {
                     case "client" -> client = text(field);
