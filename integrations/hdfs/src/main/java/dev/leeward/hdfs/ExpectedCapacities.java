@@ -53,7 +53,7 @@ final class ExpectedCapacities {
         if (!snapshot.clusterVersion().equals(clusterVersion)) {
             clusterVersion = snapshot.clusterVersion();
             lastMeasured = new double[measured.length];
-            Arrays.fill(lastMeasured, settings.initialZero() ? 0.0 : Double.NaN);
+            Arrays.fill(lastMeasured, Double.NaN);
             lastUntil = new long[measured.length];
             Arrays.fill(lastUntil, snapshot.timeNs());
         }
@@ -68,14 +68,14 @@ final class ExpectedCapacities {
 
     /** A link of unknown load: each missing report counts as one of a full link, or the link stays unknown. */
     private double ofUnknown(int link, long capacity, long now) {
-        double measured = lastMeasured[link];
-        if (!settings.missingAsFull()) {
-            boolean neverSeen = measured == 0.0 && settings.initialZero();
-            return neverSeen ? capacity : Double.NaN;
-        }
-        if (Double.isNaN(measured)) {
+        boolean seen = !Double.isNaN(lastMeasured[link]);
+        if (!seen && !settings.initialZero()) {
             return Double.NaN;
         }
+        if (!settings.missingAsFull()) {
+            return seen ? Double.NaN : capacity;
+        }
+        double measured = seen ? lastMeasured[link] : 0.0;
         MissedReports missed = ledger.missedAt(lastUntil[link], now);
         double full = missed == null ? measured : missed.afterFull(measured, capacity);
         return Numbers.expectedCapacity(capacity, full, 0);

@@ -3,7 +3,7 @@ package dev.leeward.hdfs;
 import java.util.List;
 import java.util.Map;
 
-/** The state of Leeward in a NameNode, by JMX: {@code Hadoop:service=NameNode,name=Leeward}. */
+/** The state of Leeward in a NameNode, by JMX: {@code Hadoop:service=NameNode,name=LeewardInfo}. */
 public interface LeewardMXBean {
 
     /** Name of the policy. */

@@ -22,7 +22,7 @@ import org.apache.hadoop.metrics2.util.MBeans;
 final class Metrics implements MetricsSource, LeewardMXBean {
 
     private static final int MOST_NAMES = 100;
-    /** The bean of each layout: a NameNode that starts again in one process replaces it. */
+    /** The bean of each layout: a NameNode that starts again in one process replaces it. Metrics2 has {@code Leeward}. */
     private static final Map<Engine.Layout, ObjectName> BEANS = new EnumMap<>(Engine.Layout.class);
 
     private final Engine engine;
@@ -57,7 +57,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
             if (before != null) {
                 MBeans.unregister(before);
             }
-            ObjectName bean = MBeans.register("NameNode", name, this);
+            ObjectName bean = MBeans.register("NameNode", name + "Info", this);
             if (bean != null) {
                 BEANS.put(engine.layout(), bean);
             }

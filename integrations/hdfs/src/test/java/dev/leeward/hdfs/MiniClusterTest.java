@@ -15,6 +15,7 @@ import java.io.PrintStream;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import javax.management.JMException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
@@ -82,7 +83,14 @@ class MiniClusterTest {
             assertTrue(report.contains("Mis-replicated blocks:\t\t0"), report);
             assertTrue(report.contains("Unsatisfactory placement block groups:\t0"), report);
             assertEquals(30, Jmx.bean().getDecisionsByReason().get("ranked"));
-            assertTrue(Jmx.bean("LeewardErasureCoded").getDecisionsByReason().get("ranked") >= 3);
+            Eventually.holds("the metrics of 30 blocks", () -> {
+                try {
+                    return Jmx.metric("Decisions_ranked") == 30;
+                } catch (JMException e) {
+                    throw new AssertionError(e);
+                }
+            });
+            assertTrue(Jmx.bean("LeewardErasureCodedInfo").getDecisionsByReason().get("ranked") >= 3);
         }
     }
 

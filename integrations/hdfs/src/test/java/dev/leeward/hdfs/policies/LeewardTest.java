@@ -151,6 +151,17 @@ class LeewardTest {
     }
 
     @Test
+    void theLinksOfPodsCountBetweenPodsAndNotWithinOne() {
+        Scene scene = new Scene(6, 2);
+        scene.network.addPods(2, 3 * Scene.GBPS);
+        scene.load("p1:downlink", 2.9).load("p2:downlink", 1.0).load("r1:downlink", 1.4).load("r5:downlink", 1.5);
+        // r1 is in the writer's pod and has 0.6 left, r4 has 1.0 of the writer's link, r2 and r3 have 0.1 of their pod.
+        assertEquals(Map.of("r4", 50), scene.racksOf(leeward, "r0h0", 50));
+        scene.load("p0:uplink", 2.8);
+        assertEquals(Map.of("r1", 50), scene.racksOf(leeward, "r0h0", 50));
+    }
+
+    @Test
     void equalRacksShareTheBlocks() {
         Map<String, Integer> counts = new Scene(4, 4).racksOf(leeward, "r0h0", 3000);
         counts.values().forEach(count -> assertTrue(count > 850 && count < 1150, counts.toString()));

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import org.apache.hadoop.fs.StorageType;
 import org.junit.jupiter.api.Test;
 
 class SinbadTest {
@@ -98,6 +99,26 @@ class SinbadTest {
         Placements placements = new Placements("test", 0);
         placements.add(new Placement(
                 view.loads(), 0, 0, new int[] {link}, new long[] {bps}, new int[0], 0, 0));
+    }
+
+    @Test
+    void theLinkIntoAPodLimitsItsRacks() {
+        Scene scene = new Scene(4, 2);
+        scene.network.addPods(2, 3 * Scene.GBPS);
+        scene.load("p1:downlink", 2.5).load("r1:downlink", 1.0);
+        assertEquals(Map.of("r1", 50), scene.racksOf(sinbad, "r0h0", 50));
+    }
+
+    @Test
+    void chunksOfAStripePressOnTheRacksThatTheyWentTo() {
+        Scene scene = new Scene(3, 6).load("r1:downlink", 0.5).load("r2:downlink", 0.6);
+        NetworkView view = scene.view();
+        int[] held = {0, 1};
+        Candidates candidates =
+                new Candidates(view.topology(), "", Set.of(), StorageType.DISK, held, 9);
+        Request request = new Request(Scene.BLOCK, 0, 0, new int[] {0, 0, 1}, 1, 0, new Ties(1));
+        int host = sinbad.choose(view, request, candidates, new Scratch(), null);
+        assertEquals("/r2", view.topology().location(view.topology().rackOf(host)));
     }
 
     @Test

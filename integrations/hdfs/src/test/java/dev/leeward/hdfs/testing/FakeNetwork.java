@@ -32,6 +32,7 @@ public final class FakeNetwork {
     private Instant time = START;
     private Instant until = START;
     private String clusterVersion = "1";
+    private int racksPerPod;
     private long epoch = 1;
     private long number;
 
@@ -47,6 +48,16 @@ public final class FakeNetwork {
             add("r" + rack + ":uplink", rackBps);
             add("r" + rack + ":downlink", rackBps);
         }
+    }
+
+    /** Puts racks into pods {@code p0}, {@code p1}, ... with links of a capacity. */
+    public synchronized FakeNetwork addPods(int size, long podBps) {
+        racksPerPod = size;
+        for (int pod = 0; pod * size < racks; pod++) {
+            add("p" + pod + ":uplink", podBps);
+            add("p" + pod + ":downlink", podBps);
+        }
+        return this;
     }
 
     private void add(String link, long bps) {
@@ -182,7 +193,7 @@ public final class FakeNetwork {
         ArrayNode downlinks = table.putArray("downlink");
         for (int rack = 0; rack < racks; rack++) {
             names.add("r" + rack);
-            pods.addNull();
+            pods.add(racksPerPod == 0 ? null : "p" + rack / racksPerPod);
             uplinks.add("r" + rack + ":uplink");
             downlinks.add("r" + rack + ":downlink");
         }

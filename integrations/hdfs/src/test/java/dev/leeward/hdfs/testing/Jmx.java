@@ -2,6 +2,7 @@ package dev.leeward.hdfs.testing;
 
 import dev.leeward.hdfs.LeewardMXBean;
 import java.lang.management.ManagementFactory;
+import javax.management.JMException;
 import javax.management.JMX;
 import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
@@ -14,7 +15,14 @@ public final class Jmx {
 
     /** The bean of the policy for replicated blocks. */
     public static LeewardMXBean bean() {
-        return bean("Leeward");
+        return bean("LeewardInfo");
+    }
+
+    /** A metric of the source {@code Leeward}, as the web page of the NameNode shows it. */
+    public static long metric(String name) throws JMException {
+        ObjectName source = new ObjectName("Hadoop:service=NameNode,name=Leeward");
+        Object value = ManagementFactory.getPlatformMBeanServer().getAttribute(source, name);
+        return ((Number) value).longValue();
     }
 
     /** A bean by its name. */
