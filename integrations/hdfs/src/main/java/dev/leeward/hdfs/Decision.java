@@ -1,0 +1,121 @@
+package dev.leeward.hdfs;
+
+import dev.leeward.hdfs.policies.NetworkView;
+import dev.leeward.hdfs.policies.Ties;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
+import org.apache.hadoop.net.Node;
+
+/**
+ * One call of {@code chooseTarget}, from its begin to its end, in one thread. The policy in HDFS's package passes it what
+ * HDFS tells along the way.
+ */
+public final class Decision {
+
+    /** Stands for a block that the default policy places. */
+    public static final Decision BY_DEFAULT = new Decision(null, 0, 0, List.of(), null, 0, new Ties(0), null);
+
+    private final Node writer;
+    private final long bytes;
+    private final int copies;
+    private final List<Node> existing = new ArrayList<>();
+    private final NetworkView view;
+    private final long beganNano;
+    private final Ties ties;
+    private final DecisionRecord record;
+    private Reason reason = Reason.RANKED;
+    private int choices;
+    private List<DatanodeStorageInfo> results = List.of();
+    private int mostPerRack = Integer.MAX_VALUE;
+
+    Decision(
+            Node writer,
+            long bytes,
+            int copies,
+            List<DatanodeStorageInfo> chosen,
+            NetworkView view,
+            long beganNano,
+            Ties ties,
+            DecisionRecord record) {
+        this.writer = writer;
+        this.bytes = bytes;
+        this.copies = copies;
+        this.view = view;
+        this.beganNano = beganNano;
+        this.ties = ties;
+        this.record = record;
+        for (DatanodeStorageInfo storage : chosen) {
+            existing.add(storage.getDatanodeDescriptor());
+        }
+    }
+
+    /**
+     * Takes in the state of a search in HDFS.
+     *
+     * @param results storages chosen so far, with those of earlier copies; HDFS adds to the list
+     * @param mostPerRack largest number of copies in a rack
+     */
+    public void onSearch(List<DatanodeStorageInfo> results, int mostPerRack) {
+        this.results = results;
+        this.mostPerRack = mostPerRack;
+    }
+
+    /** Whether the block is new: no copy existed before. */
+    public boolean isNewBlock() {
+        return existing.isEmpty();
+    }
+
+    Node writer() {
+        return writer;
+    }
+
+    long bytes() {
+        return bytes;
+    }
+
+    /** Number of new copies. */
+    int copies() {
+        return copies;
+    }
+
+    List<Node> existing() {
+        return existing;
+    }
+
+    NetworkView view() {
+        return view;
+    }
+
+    long beganNano() {
+        return beganNano;
+    }
+
+    /** Ties of the next choice: another draw for each. */
+    Ties nextTies() {
+        return new Ties(ties.rank(choices++));
+    }
+
+    DecisionRecord record() {
+        return record;
+    }
+
+    Reason reason() {
+        return reason;
+    }
+
+    /** The first reason against the policy counts for the whole decision. */
+    void fallBack(Reason why) {
+        if (reason == Reason.RANKED) {
+            reason = why;
+        }
+    }
+
+    List<DatanodeStorageInfo> results() {
+        return results;
+    }
+
+    int mostPerRack() {
+        return mostPerRack;
+    }
+}

@@ -1,0 +1,107 @@
+package dev.leeward.hdfs;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import dev.leeward.hdfs.policies.Explanation;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/** An explained decision: what was asked, what the policy compared for each copy, and what HDFS took. */
+final class DecisionRecord {
+
+    private static final JsonFactory JSON = new JsonFactory();
+
+    /** One choice of the policy. HDFS may have rejected it and asked again. */
+    private record Step(String scope, String host, Reason reason, Explanation why) {
+    }
+
+    private final Instant time;
+    private final String path;
+    private final String writer;
+    private final long bytes;
+    private final String policy;
+    private final List<Step> steps = new ArrayList<>();
+    private List<String> hosts = List.of();
+    private Reason reason = Reason.RANKED;
+
+    DecisionRecord(Instant time, String path, String writer, long bytes, String policy) {
+        this.time = time;
+        this.path = path == null ? "" : path;
+        this.writer = writer;
+        this.bytes = bytes;
+        this.policy = policy;
+    }
+
+    void addStep(String scope, String host, Reason why, Explanation explanation) {
+        steps.add(new Step(scope, host, why, explanation));
+    }
+
+    void finish(List<String> chosen, Reason result) {
+        hosts = chosen;
+        reason = result;
+    }
+
+    String path() {
+        return path;
+    }
+
+    /** The record as JSON on one line. */
+    String json() {
+        StringWriter out = new StringWriter();
+        try (JsonGenerator json = JSON.createGenerator(out)) {
+            json.writeStartObject();
+            json.writeStringField("time", time.toString());
+            json.writeStringField("path", path);
+            json.writeStringField("writer", writer);
+            json.writeNumberField("bytes", bytes);
+            json.writeStringField("policy", policy);
+            json.writeStringField("reason", reason.text());
+            json.writeArrayFieldStart("hosts");
+            for (String host : hosts) {
+                json.writeString(host);
+            }
+            json.writeEndArray();
+            json.writeArrayFieldStart("steps");
+            for (Step step : steps) {
+                write(json, step);
+            }
+            json.writeEndArray();
+            json.writeEndObject();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return out.toString();
+    }
+
+    private static void write(JsonGenerator json, Step step) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("scope", step.scope);
+        json.writeStringField("host", step.host);
+        json.writeStringField("reason", step.reason.text());
+        if (step.why != null) {
+            if (!step.why.note().isEmpty()) {
+                json.writeStringField("note", step.why.note());
+            }
+            write(json, "racks", step.why.racks());
+            write(json, "hosts", step.why.hosts());
+        }
+        json.writeEndObject();
+    }
+
+    private static void write(JsonGenerator json, String field, List<Explanation.Considered> list)
+            throws IOException {
+        json.writeArrayFieldStart(field);
+        for (Explanation.Considered considered : list) {
+            json.writeStartObject();
+            json.writeStringField("name", considered.name());
+            json.writeNumberField("value", considered.value());
+            json.writeStringField("unit", considered.unit());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+    }
+}

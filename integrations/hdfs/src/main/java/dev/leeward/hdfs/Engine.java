@@ -1,0 +1,370 @@
+package dev.leeward.hdfs;
+
+import dev.leeward.hdfs.policies.Candidates;
+import dev.leeward.hdfs.policies.Ccp;
+import dev.leeward.hdfs.policies.Explanation;
+import dev.leeward.hdfs.policies.Leeward;
+import dev.leeward.hdfs.policies.NetworkView;
+import dev.leeward.hdfs.policies.Policy;
+import dev.leeward.hdfs.policies.ReHdfs;
+import dev.leeward.hdfs.policies.Request;
+import dev.leeward.hdfs.policies.Scratch;
+import dev.leeward.hdfs.policies.Sinbad;
+import dev.leeward.hdfs.policies.Ties;
+import dev.leeward.hdfs.settings.Settings;
+import dev.leeward.hdfs.settings.SettingsException;
+import dev.leeward.hdfs.settings.SettingsReader;
+import dev.leeward.hdfs.snapshot.ControllerException;
+import dev.leeward.hdfs.snapshot.Snapshot;
+import dev.leeward.hdfs.topology.Topology;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
+import org.apache.hadoop.net.NetworkTopology;
+import org.apache.hadoop.net.Node;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Leeward behind one placement policy of a NameNode. Decisions read an immutable view and do no I/O; no fault here
+ * reaches HDFS: its own policy then chooses.
+ */
+public final class Engine {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
+    private static final long WARNING_NS = 60_000_000_000L;
+
+    /** Form of a block's data at its hosts. */
+    public enum Layout {
+        /** Whole copies; each host forwards the block to the next. */
+        CHAIN,
+        /** Chunks of an erasure code; the writer sends each. */
+        STRIPE
+    }
+
+    private final Settings settings;
+    private final Layout layout;
+    private final NetworkTopology map;
+    private final Policy policy;
+    private final Link link;
+    private final Metrics metrics;
+    private final DecisionRing ring;
+    private final PlacementLog placementLog;
+    private final CurrentView views;
+    private final ThreadLocal<Scratch> scratch = ThreadLocal.withInitial(Scratch::new);
+    private volatile long warnedNano;
+
+    private Engine(Settings settings, Layout layout, NetworkTopology map, Link link) {
+        this.settings = settings;
+        this.layout = layout;
+        this.map = map;
+        this.link = link;
+        policy = switch (settings.policy()) {
+            case SINBAD -> new Sinbad(settings.diskWriteRate());
+            case CCP -> new Ccp(settings.ccp());
+            case REHDFS -> new ReHdfs(settings.rehdfs());
+            case LEEWARD -> new Leeward(settings.diskWriteRate(), settings.headroom());
+            case DEFAULT -> null;
+        };
+        ring = new DecisionRing(settings.explain().stored());
+        metrics = new Metrics(this);
+        placementLog = link == null ? null : new PlacementLog(settings, layout, link);
+        views = new CurrentView(settings, map, link);
+    }
+
+    /**
+     * Opens the engine of a policy in a NameNode.
+     *
+     * @return null if the default policy shall place every block: by the settings, or because they are invalid. The log
+     *     then has an error that names the property.
+     * @throws IllegalArgumentException if the settings are invalid and {@code dfs.leeward.strict} is set
+     */
+    public static Engine open(Configuration conf, NetworkTopology map, Layout layout) {
+        try {
+            Settings settings = SettingsReader.read(conf);
+            if (settings.policy() == Settings.PolicyName.DEFAULT) {
+                return null;
+            }
+            return open(settings, map, layout);
+        } catch (SettingsException | ControllerException e) {
+            if (SettingsReader.isStrict(conf)) {
+                throw new IllegalArgumentException(e.getMessage(), e);
+            }
+            LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
+            return null;
+        }
+    }
+
+    /** Opens an engine with settings. */
+    static Engine open(Settings settings, NetworkTopology map, Layout layout) throws ControllerException {
+        Link link = settings.connection().controllers().isEmpty() ? null : Link.of(settings);
+        Engine engine = new Engine(settings, layout, map, link);
+        if (link != null) {
+            link.feed().addListener(engine.views);
+        }
+        engine.metrics.register();
+        LOG.info("Leeward places {} by policy {}; controller: {}",
+                layout == Layout.CHAIN ? "replicated blocks" : "erasure-coded blocks",
+                settings.policy().text(), settings.connection());
+        return engine;
+    }
+
+    // ---- decisions ------------------------------------------------------------------------------------------
+
+    /**
+     * Begins a call of {@code chooseTarget}. While the default policy places all blocks, this is all that Leeward does.
+     *
+     * @param path file of the block, or null
+     * @param writer node that writes, or null
+     * @param bytes size of the block
+     * @param copies number of new copies
+     * @param chosen storages of earlier copies
+     * @return null if the default policy places the block; it is counted then
+     */
+    public Decision begin(String path, Node writer, long bytes, int copies, List<DatanodeStorageInfo> chosen) {
+        long nano = System.nanoTime();
+        Reason reason = Reason.ERROR;
+        NetworkView current = views.last();
+        try {
+            // While the controller is away, the DataNodes need not be looked at.
+            reason = current == null ? Reason.RANKED : reasonAgainst(current, bytes, nano);
+            if (reason == Reason.RANKED) {
+                current = views.current(nano);
+                reason = reasonAgainst(current, bytes, nano);
+            }
+        } catch (RuntimeException e) {
+            warn(e);
+        }
+        if (reason != Reason.RANKED) {
+            metrics.count(reason);
+            return null;
+        }
+        ThreadLocalRandom random = ThreadLocalRandom.current();
+        double sample = settings.explain().sample();
+        DecisionRecord record = sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
+        return new Decision(writer, bytes, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+    }
+
+    private DecisionRecord record(String path, Node writer, long bytes) {
+        String name = writer == null ? null : writer.getName();
+        if (writer instanceof DatanodeDescriptor node) {
+            name = node.getHostName();
+        }
+        return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text());
+    }
+
+    private Reason reasonAgainst(NetworkView current, long bytes, long nano) {
+        if (settings.policy() == Settings.PolicyName.SINBAD && bytes < settings.sinbad().threshold()) {
+            return Reason.SMALL;
+        }
+        if (settings.policy() == Settings.PolicyName.REHDFS) {
+            return Reason.RANKED;
+        }
+        Snapshot snapshot = current.snapshot();
+        if (snapshot == null || !current.loads().clusterVersion().equals(snapshot.clusterVersion())) {
+            return Reason.withoutSnapshot(link.feed().failure(), false);
+        }
+        long ageMs = (nano - snapshot.advancedNano()) / 1_000_000;
+        // Capacities stay right for as long as the controller is away; loads do not.
+        if (settings.policy().readsLoads() && ageMs > settings.connection().maxAgeMs()) {
+            return Reason.withoutSnapshot(link.feed().failure(), true);
+        }
+        return current.network().isOfOtherCluster() ? Reason.OTHER_CLUSTER : Reason.RANKED;
+    }
+
+    /**
+     * The host for one copy.
+     *
+     * @param scope location of HDFS, or {@code ~} and a location for all hosts outside it
+     * @param excluded nodes that must not be chosen
+     * @param type type of storage, or null
+     * @return null if the default policy shall choose
+     */
+    public DatanodeDescriptor choose(Decision decision, String scope, Collection<Node> excluded, StorageType type) {
+        if (decision.reason() != Reason.RANKED && decision.reason() != Reason.UNKNOWN_HOST) {
+            return null;
+        }
+        try {
+            Explanation why = decision.record() == null ? null : new Explanation();
+            int host = choose(decision, scope, excluded, type, why);
+            DatanodeDescriptor node = host < 0 ? null : decision.view().topology().node(host);
+            if (node != null && !map.contains(node)) {
+                // The DataNode left after the view was built.
+                views.expire();
+                node = null;
+            }
+            if (node == null) {
+                decision.fallBack(Reason.NO_CANDIDATE);
+            }
+            if (why != null) {
+                decision.record().addStep(
+                        scope, node == null ? null : node.getHostName(),
+                        node == null ? Reason.NO_CANDIDATE : Reason.RANKED, why);
+            }
+            return node;
+        } catch (RuntimeException e) {
+            warn(e);
+            decision.fallBack(Reason.ERROR);
+            return null;
+        }
+    }
+
+    private int choose(
+            Decision decision, String scope, Collection<Node> excluded, StorageType type, Explanation why) {
+        NetworkView current = decision.view();
+        Topology topology = current.topology();
+        if (topology.hostCount() == 0) {
+            return Policy.NONE;
+        }
+        List<DatanodeStorageInfo> results = decision.results();
+        int[] held = new int[results.size()];
+        int[] placed = new int[Math.max(0, results.size() - decision.existing().size())];
+        int source = topology.host(decision.writer());
+        int news = 0;
+        for (int i = 0; i < held.length; i++) {
+            DatanodeDescriptor node = results.get(i).getDatanodeDescriptor();
+            int host = topology.host(node);
+            held[i] = host < 0 ? -1 : topology.rackOf(host);
+            if (news < placed.length && !decision.existing().contains(node)) {
+                placed[news++] = held[i];
+                source = layout == Layout.CHAIN && host >= 0 ? host : source;
+            }
+        }
+        if (source < 0 && !decision.existing().isEmpty()) {
+            source = topology.host(decision.existing().get(0));
+        }
+        Candidates candidates =
+                new Candidates(topology, scope, excluded, type, held, decision.mostPerRack());
+        Ties ties = decision.nextTies();
+        int unknown = settings.policy().readsLoads() ? drawUnknown(current, candidates, ties) : Policy.NONE;
+        if (unknown >= 0) {
+            decision.fallBack(Reason.UNKNOWN_HOST);
+            return unknown;
+        }
+        Request request = new Request(
+                decision.bytes(), topology.host(decision.writer()), source, placed, together(decision, scope),
+                System.currentTimeMillis() * 1_000_000, ties);
+        int host = policy.choose(current, request, candidates, scratch.get(), why);
+        if (host < 0 && request.together() > 1) {
+            host = policy.choose(current, request.alone(), candidates, scratch.get(), why);
+        }
+        return host;
+    }
+
+    /** Copies that HDFS will place in the rack of the next one: the second and third of a new block. */
+    private int together(Decision decision, String scope) {
+        boolean remote = layout == Layout.CHAIN && decision.isNewBlock() && scope.startsWith("~");
+        boolean two = decision.results().size() == 1 && decision.copies() >= 3 && settings.remoteRacks() == 1;
+        return remote && two ? 2 : 1;
+    }
+
+    /** Hosts that the controller does not know get their share of the copies, as by the default policy. */
+    private static int drawUnknown(NetworkView current, Candidates candidates, Ties ties) {
+        int[] unknown = current.network().unknown();
+        if (unknown.length == 0) {
+            return Policy.NONE;
+        }
+        int drawn = ties.draw(Integer.MAX_VALUE, current.topology().hostCount());
+        return drawn < unknown.length && candidates.includes(unknown[drawn]) ? unknown[drawn] : Policy.NONE;
+    }
+
+    /** Ends a call of {@code chooseTarget}: counts it, and records and reports the placement. */
+    public void end(Decision decision, DatanodeStorageInfo[] chosen) {
+        try {
+            if (placementLog != null) {
+                placementLog.add(decision, chosen);
+            }
+            if (decision.record() != null) {
+                List<String> hosts = new ArrayList<>();
+                for (DatanodeStorageInfo storage : chosen) {
+                    hosts.add(storage.getDatanodeDescriptor().getHostName());
+                }
+                decision.record().finish(hosts, decision.reason());
+                ring.add(decision.record());
+            }
+        } catch (RuntimeException e) {
+            warn(e);
+        }
+        metrics.count(decision.reason());
+        metrics.time(System.nanoTime() - decision.beganNano());
+    }
+
+    /**
+     * The rate in bit/s left on the links out of a host, for the choice of a copy to delete; NaN if it is unknown or no
+     * policy reads loads. No I/O, no lock.
+     */
+    public double leftOut(DatanodeDescriptor node) {
+        NetworkView current = views.last();
+        long nano = System.nanoTime();
+        boolean reads = current != null && settings.policy().readsLoads();
+        boolean fresh = reads && reasonAgainst(current, Long.MAX_VALUE, nano) == Reason.RANKED;
+        return fresh ? placementLog.leftOut(current, node) : Double.NaN;
+    }
+
+    /** Number of racks for the copies besides the first. */
+    public int remoteRacks() {
+        return settings.remoteRacks();
+    }
+
+    private void warn(RuntimeException e) {
+        long nano = System.nanoTime();
+        if (warnedNano == 0 || nano - warnedNano > WARNING_NS) {
+            warnedNano = nano;
+            LOG.error("a fault in Leeward; the default policy places the block", e);
+        }
+    }
+
+    // ---- for metrics ----------------------------------------------------------------------------------------
+
+    Settings settings() {
+        return settings;
+    }
+
+    Layout layout() {
+        return layout;
+    }
+
+    Link link() {
+        return link;
+    }
+
+    NetworkView view() {
+        return views.last();
+    }
+
+    DecisionRing ring() {
+        return ring;
+    }
+
+    Metrics metrics() {
+        return metrics;
+    }
+
+    /** An explained decision for a writer, now; nothing is placed. */
+    String explain(String writerName, long bytes, int copies) {
+        NetworkView current = views.current(System.nanoTime());
+        Topology topology = current.topology();
+        DatanodeDescriptor writer = null;
+        for (int host = 0; host < topology.hostCount(); host++) {
+            DatanodeDescriptor node = topology.node(host);
+            if (node.getHostName().equals(writerName) || node.getIpAddr().equals(writerName)) {
+                writer = node;
+            }
+        }
+        DecisionRecord record = record("", writer, bytes);
+        Decision decision = new Decision(
+                writer, bytes, copies, List.of(), current, System.nanoTime(),
+                new Ties(ThreadLocalRandom.current().nextLong()), record);
+        decision.fallBack(reasonAgainst(current, bytes, System.nanoTime()));
+        String scope = writer == null ? "" : "~" + writer.getNetworkLocation();
+        DatanodeDescriptor node = choose(decision, scope, writer == null ? List.of() : List.of(writer), null);
+        record.finish(node == null ? List.of() : List.of(node.getHostName()), decision.reason());
+        return record.json();
+    }
+}

@@ -1,0 +1,83 @@
+package dev.leeward.hdfs;
+
+import dev.leeward.hdfs.ledger.LedgerSettings;
+import dev.leeward.hdfs.ledger.MissedReports;
+import dev.leeward.hdfs.ledger.Numbers;
+import dev.leeward.hdfs.settings.Settings;
+import dev.leeward.hdfs.snapshot.Snapshot;
+import java.util.Arrays;
+
+/**
+ * Capacity that Sinbad expects to remain on each link, without own placements, and Sinbad's rules for links without a
+ * report (section 6.2). The rules need the last known loads, so an instance takes in all snapshots, one after another.
+ */
+final class ExpectedCapacities {
+
+    private final Settings.Sinbad settings;
+    private final LedgerSettings ledger;
+    private String clusterVersion;
+    private double[] lastMeasured;
+    private long[] lastUntil;
+
+    ExpectedCapacities(Settings.Sinbad settings) {
+        this.settings = settings;
+        LedgerSettings standard = LedgerSettings.DEFAULT;
+        long interval = settings.reportMs() * 1_000_000;
+        ledger = new LedgerSettings(
+                interval, settings.alpha(), LedgerSettings.Missing.SINBAD, LedgerSettings.Initial.ZERO, interval / 2,
+                standard.unknownAfter(), false, standard.limit(), standard.reservable(), standard.hot());
+    }
+
+    /** The capacities of a snapshot in bit/s; NaN for a link of unknown load. */
+    double[] of(Snapshot snapshot) {
+        remember(snapshot);
+        long[] capacities = snapshot.capacities();
+        long[] measured = snapshot.measured();
+        long[] expected = snapshot.expectedCapacity();
+        double[] result = new double[capacities.length];
+        for (int link = 0; link < result.length; link++) {
+            if (measured[link] == Snapshot.UNKNOWN) {
+                result[link] = ofUnknown(link, capacities[link], snapshot.timeNs());
+            } else if (settings.hysteresis() == Settings.Hysteresis.PAPER && expected[link] != Snapshot.UNKNOWN) {
+                // The controller adds the pressure of the placements that it knows.
+                result[link] = expected[link];
+            } else {
+                result[link] = Numbers.expectedCapacity(capacities[link], measured[link], 0);
+            }
+        }
+        return result;
+    }
+
+    private void remember(Snapshot snapshot) {
+        long[] measured = snapshot.measured();
+        if (!snapshot.clusterVersion().equals(clusterVersion)) {
+            clusterVersion = snapshot.clusterVersion();
+            lastMeasured = new double[measured.length];
+            Arrays.fill(lastMeasured, Double.NaN);
+            lastUntil = new long[measured.length];
+            Arrays.fill(lastUntil, snapshot.timeNs());
+        }
+        for (int link = 0; link < measured.length; link++) {
+            if (measured[link] != Snapshot.UNKNOWN) {
+                lastMeasured[link] = measured[link];
+                long until = snapshot.until()[link];
+                lastUntil[link] = until == Snapshot.UNKNOWN ? snapshot.timeNs() : until;
+            }
+        }
+    }
+
+    /** A link of unknown load: each missing report counts as one of a full link, or the link stays unknown. */
+    private double ofUnknown(int link, long capacity, long now) {
+        boolean seen = !Double.isNaN(lastMeasured[link]);
+        if (!seen && !settings.initialZero()) {
+            return Double.NaN;
+        }
+        if (!settings.missingAsFull()) {
+            return seen ? Double.NaN : capacity;
+        }
+        double measured = seen ? lastMeasured[link] : 0.0;
+        MissedReports missed = ledger.missedAt(lastUntil[link], now);
+        double full = missed == null ? measured : missed.afterFull(measured, capacity);
+        return Numbers.expectedCapacity(capacity, full, 0);
+    }
+}

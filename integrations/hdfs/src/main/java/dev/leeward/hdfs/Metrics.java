@@ -1,0 +1,186 @@
+package dev.leeward.hdfs;
+
+import dev.leeward.hdfs.policies.NetworkView;
+import dev.leeward.hdfs.snapshot.Failure;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.LongAdder;
+import javax.management.ObjectName;
+import org.apache.hadoop.metrics2.MetricsCollector;
+import org.apache.hadoop.metrics2.MetricsInfo;
+import org.apache.hadoop.metrics2.MetricsRecordBuilder;
+import org.apache.hadoop.metrics2.MetricsSource;
+import org.apache.hadoop.metrics2.MetricsSystem;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.metrics2.lib.Interns;
+import org.apache.hadoop.metrics2.util.MBeans;
+
+/** Counts of an engine, as a source of Metrics2 and by JMX. */
+final class Metrics implements MetricsSource, LeewardMXBean {
+
+    private static final int MOST_NAMES = 100;
+    /** The bean of each layout: a NameNode that starts again in one process replaces it. Metrics2 has {@code Leeward}. */
+    private static final Map<Engine.Layout, ObjectName> BEANS = new EnumMap<>(Engine.Layout.class);
+
+    private final Engine engine;
+    private final Map<Reason, LongAdder> decisions = new EnumMap<>(Reason.class);
+    private final TimeHistogram times = new TimeHistogram();
+
+    Metrics(Engine engine) {
+        this.engine = engine;
+        for (Reason reason : Reason.values()) {
+            decisions.put(reason, new LongAdder());
+        }
+    }
+
+    void count(Reason reason) {
+        decisions.get(reason).increment();
+    }
+
+    /** Adds the time of a block that the policy placed. */
+    void time(long nanoseconds) {
+        times.add(nanoseconds);
+    }
+
+    void register() {
+        String name = engine.layout() == Engine.Layout.CHAIN ? "Leeward" : "LeewardErasureCoded";
+        synchronized (BEANS) {
+            MetricsSystem system = DefaultMetricsSystem.instance();
+            if (system.getSource(name) != null) {
+                system.unregisterSource(name);
+            }
+            system.register(name, "Block placement by Leeward", this);
+            ObjectName before = BEANS.remove(engine.layout());
+            if (before != null) {
+                MBeans.unregister(before);
+            }
+            ObjectName bean = MBeans.register("NameNode", name + "Info", this);
+            if (bean != null) {
+                BEANS.put(engine.layout(), bean);
+            }
+        }
+    }
+
+    // ---- Metrics2 -------------------------------------------------------------------------------------------
+
+    @Override
+    public void getMetrics(MetricsCollector collector, boolean all) {
+        MetricsRecordBuilder record = collector.addRecord("leeward").setContext("dfs");
+        record.tag(info("Policy", "policy"), getPolicy());
+        for (Reason reason : Reason.values()) {
+            record.addCounter(
+                    info("Decisions_" + reason.text(), "blocks placed with this reason"),
+                    decisions.get(reason).sum());
+        }
+        record.addCounter(info("PlaceTimeNumOps", "blocks placed by the policy"), times.count());
+        record.addCounter(info("PlaceTimeTotalNs", "time in chooseTarget for them, in ns"), times.sum());
+        record.addGauge(info("PlaceTimeP50Ns", "median of it since the start, in ns"), times.quantile(0.5));
+        record.addGauge(info("PlaceTimeP99Ns", "99th percentile of it, in ns"), times.quantile(0.99));
+        record.addGauge(info("UnknownDataNodes", "DataNodes that the controller does not know"), unknownCount());
+        Link link = engine.link();
+        if (link == null) {
+            return;
+        }
+        record.addGauge(info("SnapshotAgeMs", "age of the last snapshot; -1 without one"), getSnapshotAgeMs());
+        record.addCounter(info("SnapshotsWhole", "whole snapshots"), link.feed().wholeCount());
+        record.addCounter(info("SnapshotsDifference", "differences between snapshots"), link.feed().differenceCount());
+        for (Failure failure : Failure.values()) {
+            record.addCounter(
+                    info("SnapshotFailures_" + failure.text(), "failed requests for a snapshot"),
+                    link.feed().failureCount(failure));
+        }
+        record.addGauge(info("PlacementsLocal", "own placements that no snapshot shows"), link.placements().size());
+        record.addCounter(info("PlacementsEarly", "placements that left because too many waited"),
+                link.placements().earlyCount());
+        record.addGauge(info("ReportsWaiting", "placements in the queue for the controller"), link.reporter().waiting());
+        record.addCounter(info("ReportsAccepted", "placements that the controller accepted"),
+                link.reporter().acceptedCount());
+        record.addCounter(info("ReportsRejected", "placements that the controller rejected, or lost"),
+                link.reporter().rejectedCount());
+        record.addCounter(info("ReportsDropped", "placements that found the queue full"),
+                link.reporter().droppedCount());
+    }
+
+    private static MetricsInfo info(String name, String description) {
+        return Interns.info(name, description);
+    }
+
+    private int unknownCount() {
+        NetworkView view = engine.view();
+        return view == null || view.snapshot() == null ? 0 : view.network().unknown().length;
+    }
+
+    // ---- JMX ------------------------------------------------------------------------------------------------
+
+    @Override
+    public String getPolicy() {
+        return engine.settings().policy().text();
+    }
+
+    @Override
+    public String getController() {
+        return engine.link() == null ? "" : engine.link().controller().address().toString();
+    }
+
+    @Override
+    public long getSnapshotAgeMs() {
+        return engine.link() == null ? -1 : engine.link().feed().ageMs(System.nanoTime());
+    }
+
+    @Override
+    public long getSnapshotEpoch() {
+        NetworkView view = engine.view();
+        return view == null || view.snapshot() == null ? -1 : view.snapshot().epoch();
+    }
+
+    @Override
+    public String getFailure() {
+        boolean none = engine.link() == null || engine.link().feed().failure() == null;
+        return none ? "" : engine.link().feed().failure().text();
+    }
+
+    @Override
+    public String getFailureDetail() {
+        return engine.link() == null ? "" : engine.link().feed().detail();
+    }
+
+    @Override
+    public int getDataNodes() {
+        NetworkView view = engine.view();
+        return view == null ? 0 : view.topology().hostCount();
+    }
+
+    @Override
+    public List<String> getUnknownDataNodes() {
+        NetworkView view = engine.view();
+        List<String> names = new ArrayList<>();
+        if (view != null && view.snapshot() != null) {
+            for (int host : view.network().unknown()) {
+                if (names.size() < MOST_NAMES) {
+                    names.add(view.topology().node(host).getHostName());
+                }
+            }
+        }
+        return names;
+    }
+
+    @Override
+    public Map<String, Long> getDecisionsByReason() {
+        Map<String, Long> counts = new TreeMap<>();
+        decisions.forEach((reason, count) -> counts.put(reason.text(), count.sum()));
+        return counts;
+    }
+
+    @Override
+    public List<String> findDecisions(String path) {
+        return engine.ring().search(path);
+    }
+
+    @Override
+    public String explain(String writer, long bytes, int copies) {
+        return engine.explain(writer, bytes, copies);
+    }
+}

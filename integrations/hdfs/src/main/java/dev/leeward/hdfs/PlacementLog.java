@@ -1,0 +1,243 @@
+package dev.leeward.hdfs;
+
+import dev.leeward.hdfs.ledger.Share;
+import dev.leeward.hdfs.ledger.Times;
+import dev.leeward.hdfs.placements.LocalLoads;
+import dev.leeward.hdfs.placements.Placement;
+import dev.leeward.hdfs.placements.Report;
+import dev.leeward.hdfs.policies.NetworkView;
+import dev.leeward.hdfs.settings.Settings;
+import dev.leeward.hdfs.snapshot.Snapshot;
+import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Topology;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
+import org.apache.hadoop.net.Node;
+
+/** Turns the result of a decision into a placement: its links, its load on them, and its report. */
+final class PlacementLog {
+
+    private final Settings settings;
+    private final Engine.Layout layout;
+    private final Link link;
+
+    PlacementLog(Settings settings, Engine.Layout layout, Link link) {
+        this.settings = settings;
+        this.layout = layout;
+        this.link = link;
+    }
+
+    /** Counts and reports the hosts of a block. */
+    void add(Decision decision, DatanodeStorageInfo[] chosen) {
+        NetworkView view = decision.view();
+        Snapshot snapshot = view.snapshot();
+        long nano = System.nanoTime();
+        // Without a snapshot nothing would ever drop the placement.
+        boolean fresh = snapshot != null
+                && (nano - snapshot.advancedNano()) / 1_000_000 <= settings.connection().maxAgeMs()
+                && view.loads().clusterVersion().equals(snapshot.clusterVersion())
+                && !view.network().isOfOtherCluster();
+        int[] hosts = fresh ? newHosts(view.topology(), decision, chosen) : new int[0];
+        if (hosts.length == 0) {
+            return;
+        }
+        int writer = view.topology().host(decision.writer());
+        Placement placement = placement(view, decision.bytes(), writer, hosts, snapshot.timeAt(nano));
+        link.placements().add(placement);
+        if (settings.report().enabled() && link.reporter().hasRoom()) {
+            report(view, decision, writer, hosts, placement);
+        }
+    }
+
+    private static int[] newHosts(Topology topology, Decision decision, DatanodeStorageInfo[] chosen) {
+        int[] hosts = new int[chosen.length];
+        int count = 0;
+        for (DatanodeStorageInfo storage : chosen) {
+            DatanodeDescriptor node = storage.getDatanodeDescriptor();
+            int host = topology.host(node);
+            if (host >= 0 && !decision.existing().contains(node)) {
+                hosts[count++] = host;
+            }
+        }
+        return count == hosts.length ? hosts : Arrays.copyOf(hosts, count);
+    }
+
+    // ---- loads ----------------------------------------------------------------------------------------------
+
+    private Placement placement(NetworkView view, long bytes, int writer, int[] hosts, long nowNs) {
+        boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD
+                && settings.sinbad().hysteresis() != Settings.Hysteresis.OFF;
+        int[] pressed = sinbad ? selectedLinks(view, writer, hosts) : new int[0];
+        long[] pressures = new long[pressed.length];
+        for (int i = 0; i < pressed.length; i++) {
+            pressures[i] = pressure(view, bytes, writer, pressed[i], nowNs);
+        }
+        int[] crossed =
+                settings.policy() == Settings.PolicyName.LEEWARD ? path(view, writer, hosts) : new int[0];
+        long rate = rate(view, crossed);
+        long sequence = link.placements().nextSequence();
+        return new Placement(view.loads(), sequence, nowNs, pressed, pressures, crossed, rate, bytes);
+    }
+
+    /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
+    private static int[] selectedLinks(NetworkView view, int writer, int[] hosts) {
+        Links links = new Links(view);
+        int rack = writer < 0 ? -1 : view.topology().rackOf(writer);
+        for (int host : hosts) {
+            if (host != writer) {
+                int own = view.topology().rackOf(host);
+                if (own != rack) {
+                    links.add(view.network().downlink(own));
+                }
+                links.add(view.network().ingress(host));
+                rack = own;
+            }
+        }
+        return links.numbers();
+    }
+
+    private long pressure(NetworkView view, long bytes, int writer, int onLink, long nowNs) {
+        Snapshot snapshot = view.snapshot();
+        long until = snapshot.until()[onLink] == Snapshot.UNKNOWN ? snapshot.timeNs() : snapshot.until()[onLink];
+        long interval = settings.sinbad().reportMs() * 1_000_000;
+        long toReport = interval - Times.since(nowNs, until) % interval;
+        long pressure = Share.pressure(bytes * 8.0, toReport);
+        if (settings.sinbad().hysteresis() == Settings.Hysteresis.PAPER) {
+            return pressure;
+        }
+        long most = snapshot.capacities()[onLink];
+        if (settings.diskWriteRate() > 0) {
+            most = Math.min(most, settings.diskWriteRate());
+        }
+        int egress = writer < 0 ? -1 : view.network().egress(writer);
+        if (egress >= 0) {
+            most = Math.min(most, snapshot.capacities()[egress]);
+        }
+        return Math.min(pressure, most);
+    }
+
+    /** All links on the way of the bytes. */
+    private int[] path(NetworkView view, int writer, int[] hosts) {
+        Links links = new Links(view);
+        int from = writer;
+        for (int host : hosts) {
+            if (host != from) {
+                links.addWay(from, host);
+            }
+            from = layout == Engine.Layout.CHAIN ? host : writer;
+        }
+        return links.numbers();
+    }
+
+    /** Rate of a block: the least that a new flow gets on its way (Choreo, section 3.2), at most that of a disk. */
+    private long rate(NetworkView view, int[] crossed) {
+        double least = settings.diskWriteRate() > 0 ? settings.diskWriteRate() : 1e18;
+        Snapshot snapshot = view.snapshot();
+        LocalLoads loads = view.loads();
+        for (int number : crossed) {
+            double left = Math.max(0.0, snapshot.residual()[number] - loads.rate(number));
+            double fair = snapshot.capacities()[number] / (double) (loads.flows(number) + 1);
+            least = Math.min(least, Math.max(left, fair));
+        }
+        return crossed.length == 0 ? 0 : (long) least;
+    }
+
+    /** A growing list of links. */
+    private static final class Links {
+        private final NetworkView view;
+        private int[] numbers = new int[16];
+        private int count;
+
+        Links(NetworkView view) {
+            this.view = view;
+        }
+
+        void add(int number) {
+            if (number < 0) {
+                return;
+            }
+            if (count == numbers.length) {
+                numbers = Arrays.copyOf(numbers, 2 * count);
+            }
+            numbers[count++] = number;
+        }
+
+        /** Adds the links from one host to another; from -1, only those into the rack and host. */
+        void addWay(int from, int to) {
+            Network network = view.network();
+            int fromRack = from < 0 ? -1 : view.topology().rackOf(from);
+            int toRack = view.topology().rackOf(to);
+            if (from >= 0) {
+                add(network.egress(from));
+            }
+            if (fromRack != toRack) {
+                boolean crossesPods = from < 0 || !network.sharePod(fromRack, toRack);
+                if (from >= 0) {
+                    add(network.uplink(fromRack));
+                    add(crossesPods ? network.podUplink(fromRack) : -1);
+                }
+                add(crossesPods ? network.podDownlink(toRack) : -1);
+                add(network.downlink(toRack));
+            }
+            add(network.ingress(to));
+        }
+
+        int[] numbers() {
+            return Arrays.copyOf(numbers, count);
+        }
+    }
+
+    /** Rate in bit/s left on the links out of a host and its rack; NaN if it is unknown. */
+    double leftOut(NetworkView view, DatanodeDescriptor node) {
+        int host = view.topology().host(node);
+        if (host < 0 || !view.network().isKnown(host)) {
+            return Double.NaN;
+        }
+        int rack = view.topology().rackOf(host);
+        double least = Double.NaN;
+        int[] out = {view.network().egress(host), view.network().uplink(rack), view.network().podUplink(rack)};
+        for (int number : out) {
+            if (number >= 0 && view.snapshot().measured()[number] != Snapshot.UNKNOWN) {
+                double left = Math.max(0.0, view.snapshot().residual()[number] - view.loads().rate(number));
+                least = Double.isNaN(least) ? left : Math.min(least, left);
+            }
+        }
+        return least;
+    }
+
+    // ---- reports --------------------------------------------------------------------------------------------
+
+    private void report(NetworkView view, Decision decision, int writer, int[] hosts, Placement placement) {
+        List<String> names = new ArrayList<>(hosts.length);
+        for (int host : hosts) {
+            if (!view.network().isKnown(host)) {
+                // The controller rejects a placement on a host that it does not know.
+                return;
+            }
+            names.add(name(view, host));
+        }
+        List<String> existing = new ArrayList<>(decision.existing().size());
+        for (Node node : decision.existing()) {
+            int host = view.topology().host(node);
+            if (host >= 0 && view.network().isKnown(host)) {
+                existing.add(name(view, host));
+            }
+        }
+        boolean namesWriter = writer >= 0 && view.network().isKnown(writer) && existing.isEmpty();
+        link.reporter().offer(new Report(
+                placement,
+                settings.connection().client(),
+                namesWriter ? name(view, writer) : null,
+                names,
+                existing,
+                decision.bytes(),
+                settings.report().lastsMs()));
+    }
+
+    private static String name(NetworkView view, int host) {
+        return view.snapshot().hostName(view.network().hostRow(host));
+    }
+}

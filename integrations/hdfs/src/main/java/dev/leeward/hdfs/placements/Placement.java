@@ -1,0 +1,112 @@
+package dev.leeward.hdfs.placements;
+
+/**
+ * A placed block, as its links count it.
+ *
+ * <p>The pressure on a link leaves with the link's next window, as in Sinbad. The rate leaves when the snapshot counts
+ * the placement, or when the transfer is over at that rate. If the controller does not learn of the placement, the rate
+ * leaves with the next window too.
+ */
+public final class Placement {
+
+    /** Stands for a link on which the placement no longer counts. */
+    private static final int LEFT = -1;
+
+    private final LocalLoads loads;
+    private final long sequence;
+    private final long atNs;
+    /** Links whose pressure counts, and the pressure on each. */
+    private final int[] pressed;
+    private final long[] pressures;
+    /** Links whose rate counts. */
+    private final int[] crossed;
+    private final long rate;
+    private final long endNs;
+    private volatile boolean awaited;
+
+    /**
+     * A placement.
+     *
+     * @param loads loads that count it
+     * @param sequence its number among the placements of this client
+     * @param atNs its time by the controller's clock, in ns since 1970
+     * @param pressed links whose pressure counts
+     * @param pressures pressure in bit/s on each of them
+     * @param crossed links whose rate counts
+     * @param rate rate of the block in bit/s
+     * @param bytes size of the block
+     */
+    public Placement(
+            LocalLoads loads,
+            long sequence,
+            long atNs,
+            int[] pressed,
+            long[] pressures,
+            int[] crossed,
+            long rate,
+            long bytes) {
+        this.loads = loads;
+        this.sequence = sequence;
+        this.atNs = atNs;
+        this.pressed = pressed;
+        this.pressures = pressures;
+        this.crossed = crossed;
+        this.rate = rate;
+        this.endNs = atNs + (rate > 0 ? (long) Math.min(1e18, bytes * 8.0 / rate * 1e9) : 0);
+    }
+
+    long sequence() {
+        return sequence;
+    }
+
+    /** Says whether the controller will learn of the placement. */
+    void setAwaited(boolean awaited) {
+        this.awaited = awaited;
+    }
+
+    long atNs() {
+        return atNs;
+    }
+
+    void count() {
+        for (int i = 0; i < pressed.length; i++) {
+            loads.addPressure(pressed[i], pressures[i]);
+        }
+        for (int link : crossed) {
+            loads.addRate(link, rate, 1);
+        }
+    }
+
+    /**
+     * Drops what a snapshot shows. Only one thread calls this.
+     *
+     * @param current loads of the snapshot's version of the cluster
+     * @param until end of the last window of each link
+     * @param nowNs time of the snapshot
+     * @param counted whether the snapshot counts the placement
+     * @param late whether the placement is too old to count at all
+     * @return true if nothing of the placement counts any more
+     */
+    boolean drop(LocalLoads current, long[] until, long nowNs, boolean counted, boolean late) {
+        if (current != loads) {
+            return true;
+        }
+        boolean remains = false;
+        boolean shown = counted || late || nowNs > endNs;
+        for (int i = 0; i < pressed.length; i++) {
+            if (pressed[i] != LEFT && (late || until[pressed[i]] > atNs)) {
+                loads.addPressure(pressed[i], -pressures[i]);
+                pressed[i] = LEFT;
+            }
+            remains |= pressed[i] != LEFT;
+        }
+        for (int i = 0; i < crossed.length; i++) {
+            if (crossed[i] != LEFT && (shown || (!awaited && until[crossed[i]] > atNs))) {
+                loads.addRate(crossed[i], -rate, -1);
+                crossed[i] = LEFT;
+            }
+            remains |= crossed[i] != LEFT;
+        }
+        return !remains;
+    }
+}

@@ -1,0 +1,127 @@
+package dev.leeward.hdfs.placements;
+
+import dev.leeward.hdfs.snapshot.Controller;
+import dev.leeward.hdfs.snapshot.ControllerException;
+import java.lang.ref.WeakReference;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reports placements to the controller, one after another, in a daemon thread. If the queue is full, or a request fails,
+ * the placement is dropped and counted: a report is worth less than the time of a handler.
+ */
+public final class Reporter {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Reporter.class);
+    /** Pause after a failed request, in ms. The queue then fills, and drops. */
+    private static final long PAUSE_MS = 500;
+
+    private final BlockingQueue<Report> queue;
+    private final LongAdder accepted = new LongAdder();
+    private final LongAdder rejected = new LongAdder();
+    private final LongAdder dropped = new LongAdder();
+
+    /** A reporter that holds at most this number of placements. */
+    public Reporter(int most) {
+        queue = new ArrayBlockingQueue<>(most);
+    }
+
+    /** Starts the thread. It ends when nothing refers to the reporter any more. */
+    public void start(Controller controller) {
+        Thread thread = new Thread(new Sender(controller, queue, this), "leeward-reports " + controller.address());
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Whether the queue has room. If not, a placement is dropped and counted, before the effort of its report. */
+    public boolean hasRoom() {
+        boolean room = queue.remainingCapacity() > 0;
+        if (!room) {
+            dropped.increment();
+        }
+        return room;
+    }
+
+    /** Queues a placement. Returns at once; false if it was dropped. */
+    public boolean offer(Report report) {
+        // Marked first: the report may be on its way before this method returns.
+        report.placement().setAwaited(true);
+        boolean queued = queue.offer(report);
+        if (!queued) {
+            report.placement().setAwaited(false);
+            dropped.increment();
+        }
+        return queued;
+    }
+
+    /** Number of placements that wait. */
+    public int waiting() {
+        return queue.size();
+    }
+
+    /** Number of placements that the controller accepted. */
+    public long acceptedCount() {
+        return accepted.sum();
+    }
+
+    /** Number of placements that the controller rejected, or that were lost on the way. */
+    public long rejectedCount() {
+        return rejected.sum();
+    }
+
+    /** Number of placements that found the queue full. */
+    public long droppedCount() {
+        return dropped.sum();
+    }
+
+    /** The thread's work. It refers to the reporter weakly. */
+    private static final class Sender implements Runnable {
+        private final Controller controller;
+        private final BlockingQueue<Report> queue;
+        private final WeakReference<Reporter> reporter;
+
+        Sender(Controller controller, BlockingQueue<Report> queue, Reporter reporter) {
+            this.controller = controller;
+            this.queue = queue;
+            this.reporter = new WeakReference<>(reporter);
+        }
+
+        @Override
+        public void run() {
+            try {
+                while (reporter.get() != null) {
+                    Report report = queue.poll(1, TimeUnit.SECONDS);
+                    if (report != null) {
+                        send(report);
+                    }
+                }
+            } catch (InterruptedException e) {
+                LOG.debug("interrupted", e);
+            }
+        }
+
+        private void send(Report report) throws InterruptedException {
+            boolean taken = false;
+            try {
+                int status = controller.commit(report.body());
+                taken = status == 200 || status == 201;
+                if (!taken) {
+                    LOG.debug("the controller rejected placement {} with status {}", report.placement().sequence(), status);
+                }
+            } catch (ControllerException e) {
+                LOG.debug("placement {} was not reported: {}", report.placement().sequence(), e.getMessage());
+                Thread.sleep(PAUSE_MS);
+            } catch (RuntimeException e) {
+                LOG.warn("placement {} was not reported", report.placement().sequence(), e);
+            }
+            Reporter target = reporter.get();
+            if (target != null) {
+                (taken ? target.accepted : target.rejected).increment();
+            }
+        }
+    }
+}

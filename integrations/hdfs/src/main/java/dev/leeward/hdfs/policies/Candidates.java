@@ -1,0 +1,110 @@
+package dev.leeward.hdfs.policies;
+
+import dev.leeward.hdfs.topology.Topology;
+import java.util.Collection;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
+import org.apache.hadoop.net.Node;
+
+/**
+ * The hosts that HDFS allows for one copy: those in the scope, without the excluded ones, with the type of storage, and
+ * in racks that may hold another copy.
+ */
+public final class Candidates {
+
+    private final Topology topology;
+    private final Collection<Node> excluded;
+    private final StorageType type;
+    /** The only rack of the scope, or -1. */
+    private int only = -1;
+    /** The only rack that is not in the scope, or -1. */
+    private int except = -1;
+    /** Start of the locations of racks inside or outside the scope, for scopes above racks; else null. */
+    private String inside;
+    private String outside;
+    private final int[] heldRacks;
+    private final int mostPerRack;
+
+    /**
+     * The candidates of a scope.
+     *
+     * @param scope a location of HDFS, or {@code ~} and a location for all hosts outside it
+     * @param excluded nodes that must not be chosen
+     * @param type type of storage, or null for any
+     * @param heldRacks racks of the copies of the block so far; -1 for a copy elsewhere
+     * @param mostPerRack largest number of copies in a rack
+     */
+    public Candidates(
+            Topology topology,
+            String scope,
+            Collection<Node> excluded,
+            StorageType type,
+            int[] heldRacks,
+            int mostPerRack) {
+        this.topology = topology;
+        this.excluded = excluded;
+        this.type = type;
+        this.heldRacks = heldRacks;
+        this.mostPerRack = mostPerRack;
+        boolean inverted = scope.startsWith("~");
+        String location = inverted ? scope.substring(1) : scope;
+        if (location.isEmpty() || location.equals("/")) {
+            // The whole cluster, or nothing of it.
+            inside = inverted ? "\0" : null;
+            return;
+        }
+        int rack = topology.rack(location);
+        if (rack >= 0) {
+            only = inverted ? -1 : rack;
+            except = inverted ? rack : -1;
+        } else if (inverted) {
+            outside = location + "/";
+        } else {
+            inside = location + "/";
+        }
+    }
+
+    /** First rack to look at. */
+    int firstRack() {
+        return only >= 0 ? only : 0;
+    }
+
+    /** End of the racks to look at. */
+    int endRack() {
+        return only >= 0 ? only + 1 : topology.rackCount();
+    }
+
+    /** True if the scope is one rack. */
+    boolean isOneRack() {
+        return only >= 0;
+    }
+
+    /** Whether a rack is in the scope and may hold {@code copies} more copies. */
+    boolean allowsRack(int rack, int copies) {
+        if (rack == except || (only >= 0 && rack != only)) {
+            return false;
+        }
+        if (inside != null && !topology.location(rack).startsWith(inside)) {
+            return false;
+        }
+        if (outside != null && topology.location(rack).startsWith(outside)) {
+            return false;
+        }
+        int held = 0;
+        for (int other : heldRacks) {
+            held += other == rack ? 1 : 0;
+        }
+        return held + copies <= mostPerRack;
+    }
+
+    /** Whether a host is in the scope and may be chosen. */
+    public boolean includes(int host) {
+        return allowsRack(topology.rackOf(host), 1) && allows(host);
+    }
+
+    /** Whether a host, of an allowed rack, may be chosen. */
+    boolean allows(int host) {
+        DatanodeDescriptor node = topology.node(host);
+        return node.isInService() && !excluded.contains(node) && (type == null || node.hasStorageType(type));
+    }
+}

@@ -1,0 +1,98 @@
+package dev.leeward.hdfs.policies;
+
+import dev.leeward.hdfs.topology.Topology;
+
+/**
+ * Policy {@code sinbad}: below the link with the most expected capacity, level by level (Chowdhury, Kandula, Stoica:
+ * "Leveraging endpoint flexibility in data-intensive clusters", SIGCOMM 2013, pseudocode 2).
+ *
+ * <p>A rack ranks by min(C - M - pressure, DiskWriteCap) of the link into it and of the link into its pod; then hosts
+ * rank by the same of the links into them. A link of unknown load takes no part. If no link into the hosts of a rack was
+ * ever reported, the rack alone decides and the host is drawn.
+ */
+public final class Sinbad implements Policy {
+
+    private final double writeCap;
+
+    /**
+     * The policy.
+     *
+     * @param diskWriteRate DiskWriteCap in bit/s; 0 for none
+     */
+    public Sinbad(long diskWriteRate) {
+        writeCap = diskWriteRate > 0 ? diskWriteRate : NetworkView.UNLIMITED;
+    }
+
+    @Override
+    public int choose(NetworkView view, Request request, Candidates candidates, Scratch scratch, Explanation why) {
+        Topology topology = view.topology();
+        int from = candidates.firstRack();
+        int end = candidates.endRack();
+        long[] keys = scratch.racks(topology.rackCount());
+        for (int rack = from; rack < end; rack++) {
+            keys[rack] = candidates.allowsRack(rack, 1) ? rackKey(view, rack, candidates.isOneRack()) : Ranking.OUT;
+        }
+        charge(view, request, keys, from, end);
+        if (why != null) {
+            why.listRacks(keys, from, end, request.ties(), rack -> new Explanation.Considered(
+                    topology.location(rack), keys[rack], "bit/s expected on the link into the rack"));
+        }
+        for (int rack; (rack = Ranking.best(keys, from, end, request.ties())) >= 0; ) {
+            int host = bestHost(view, request, candidates, scratch, rack, why);
+            if (host >= 0) {
+                return host;
+            }
+            keys[rack] = Ranking.OUT;
+        }
+        return NONE;
+    }
+
+    private long rackKey(NetworkView view, int rack, boolean isGiven) {
+        double expected = Math.min(
+                view.expectedCapacity(view.network().downlink(rack)),
+                view.expectedCapacity(view.network().podDownlink(rack)));
+        if (Double.isNaN(expected)) {
+            // The rack of an earlier copy is given, and its hosts may have counters.
+            return isGiven ? 0 : Ranking.OUT;
+        }
+        return (long) Math.min(expected, writeCap);
+    }
+
+    /** Chunks of this request that went to a rack count on its link, although they are not committed yet. */
+    private void charge(NetworkView view, Request request, long[] keys, int from, int end) {
+        for (int rack : request.placedRacks()) {
+            if (rack >= from && rack < end && keys[rack] != Ranking.OUT) {
+                double share = Math.min(writeCap, view.capacity(view.network().downlink(rack)));
+                keys[rack] = Math.max(0, keys[rack] - (long) Math.min(share, request.bytes() * 8.0));
+            }
+        }
+    }
+
+    private int bestHost(
+            NetworkView view, Request request, Candidates candidates, Scratch scratch, int rack, Explanation why) {
+        Topology topology = view.topology();
+        int from = topology.firstHost(rack);
+        int end = topology.firstHost(rack + 1);
+        long[] keys = scratch.hosts(topology.hostCount());
+        boolean anyReported = false;
+        for (int host = from; host < end; host++) {
+            int link = view.network().ingress(host);
+            anyReported |= view.wasReported(link);
+            double expected = view.network().isKnown(host) ? view.expectedCapacity(link) : Double.NaN;
+            keys[host] = Double.isNaN(expected) ? Ranking.OUT : (long) Math.min(expected, writeCap);
+        }
+        for (int host = from; host < end; host++) {
+            if (!anyReported && view.network().isKnown(host)) {
+                keys[host] = 0;
+            }
+            if (keys[host] != Ranking.OUT && !candidates.allows(host)) {
+                keys[host] = Ranking.OUT;
+            }
+        }
+        if (why != null) {
+            why.listHosts(keys, from, end, request.ties(), host -> new Explanation.Considered(
+                    topology.node(host).getHostName(), keys[host], "bit/s expected on the link into the host"));
+        }
+        return Ranking.best(keys, from, end, request.ties());
+    }
+}

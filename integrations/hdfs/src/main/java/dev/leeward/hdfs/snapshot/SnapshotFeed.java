@@ -1,0 +1,94 @@
+package dev.leeward.hdfs.snapshot;
+
+import java.lang.ref.WeakReference;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.LongAdder;
+
+/** The last snapshot, for any number of readers that never wait, and counts of how it came. */
+public final class SnapshotFeed {
+
+    /** A reader that is called after each new snapshot, by the daemon. */
+    public interface Listener {
+        /** Takes in a snapshot. */
+        void accept(Snapshot snapshot);
+    }
+
+    private volatile Snapshot last;
+    private volatile Failure failure;
+    private volatile String detail = "";
+    private final LongAdder whole = new LongAdder();
+    private final LongAdder differences = new LongAdder();
+    private final Map<Failure, LongAdder> failures = new EnumMap<>(Failure.class);
+    private final List<WeakReference<Listener>> listeners = new CopyOnWriteArrayList<>();
+
+    /** An empty feed. */
+    public SnapshotFeed() {
+        for (Failure kind : Failure.values()) {
+            failures.put(kind, new LongAdder());
+        }
+    }
+
+    /** Adds a reader. The feed does not keep it from the garbage collector. */
+    public void addListener(Listener listener) {
+        listeners.removeIf(reference -> reference.get() == null);
+        listeners.add(new WeakReference<>(listener));
+    }
+
+    /** The last snapshot, or null. */
+    public Snapshot last() {
+        return last;
+    }
+
+    /** Reason of the last request's failure; null if it succeeded, or before the first request. */
+    public Failure failure() {
+        return failure;
+    }
+
+    /** Message of the last failure. */
+    public String detail() {
+        return detail;
+    }
+
+    /** Number of whole snapshots. */
+    public long wholeCount() {
+        return whole.sum();
+    }
+
+    /** Number of differences. */
+    public long differenceCount() {
+        return differences.sum();
+    }
+
+    /** Number of failed requests by a reason. */
+    public long failureCount(Failure kind) {
+        return failures.get(kind).sum();
+    }
+
+    /** Age of the last snapshot in ms at a local monotonic time; -1 without one. */
+    public long ageMs(long nano) {
+        Snapshot snapshot = last;
+        return snapshot == null ? -1 : Math.max(0, nano - snapshot.advancedNano()) / 1_000_000;
+    }
+
+    /** Publishes a snapshot. */
+    public void publish(Snapshot snapshot) {
+        last = snapshot;
+        failure = null;
+        (snapshot.isDifference() ? differences : whole).increment();
+        for (WeakReference<Listener> reference : listeners) {
+            Listener listener = reference.get();
+            if (listener != null) {
+                listener.accept(snapshot);
+            }
+        }
+    }
+
+    void fail(Failure kind, String message) {
+        failures.get(kind).increment();
+        detail = message;
+        failure = kind;
+    }
+}

@@ -1,0 +1,45 @@
+package dev.leeward.hdfs.topology;
+
+import java.util.Comparator;
+
+/** Order of names in which numbers count as numbers: {@code /r2} is before {@code /r10}. */
+final class NaturalOrder implements Comparator<String> {
+
+    @Override
+    public int compare(String a, String b) {
+        int i = 0;
+        int j = 0;
+        while (i < a.length() && j < b.length()) {
+            int endA = numberEnd(a, i);
+            int endB = numberEnd(b, j);
+            int order;
+            if (endA > i && endB > j) {
+                order = compareNumbers(a.substring(i, endA), b.substring(j, endB));
+                i = endA;
+                j = endB;
+            } else {
+                order = Character.compare(a.charAt(i++), b.charAt(j++));
+            }
+            if (order != 0) {
+                return order;
+            }
+        }
+        int rest = Integer.compare(a.length() - i, b.length() - j);
+        return rest != 0 ? rest : a.compareTo(b);
+    }
+
+    private static int numberEnd(String text, int from) {
+        int end = from;
+        while (end < text.length() && text.charAt(end) >= '0' && text.charAt(end) <= '9') {
+            end++;
+        }
+        return end;
+    }
+
+    private static int compareNumbers(String a, String b) {
+        String shortA = a.replaceFirst("^0+", "");
+        String shortB = b.replaceFirst("^0+", "");
+        int order = Integer.compare(shortA.length(), shortB.length());
+        return order != 0 ? order : shortA.compareTo(shortB);
+    }
+}

@@ -1,0 +1,190 @@
+package dev.leeward.hdfs.topology;
+
+import dev.leeward.hdfs.snapshot.Snapshot;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
+
+/**
+ * The links and disks of the DataNodes: numbers of rows of a snapshot, valid for one version of the cluster.
+ *
+ * <p>A DataNode is the host of the snapshot with its host name, else with its IP address. Its rack in the snapshot must
+ * have the last name of its location in HDFS ({@code rack7} for {@code /row1/rack7}); a DataNode elsewhere is unknown,
+ * because the load of its links would be that of another rack.
+ */
+public final class Network {
+
+    private static final int NONE = -1;
+
+    private final Topology topology;
+    private final String clusterVersion;
+    /** For each rack, its number in the snapshot; -1 if no host of it is known. */
+    private final int[] rackRow;
+    private final int[] uplink;
+    private final int[] downlink;
+    private final int[] podUplink;
+    private final int[] podDownlink;
+    private final int[] hostRow;
+    private final int[] egress;
+    private final int[] ingress;
+    private final int[][] disks;
+    private final int[] unknown;
+
+    private Network(Topology topology, Snapshot snapshot) {
+        this.topology = topology;
+        int racks = topology.rackCount();
+        int hosts = topology.hostCount();
+        clusterVersion = snapshot == null ? null : snapshot.clusterVersion();
+        rackRow = none(racks);
+        uplink = none(racks);
+        downlink = none(racks);
+        podUplink = none(racks);
+        podDownlink = none(racks);
+        hostRow = none(hosts);
+        egress = none(hosts);
+        ingress = none(hosts);
+        disks = new int[hosts][];
+        if (snapshot != null) {
+            join(snapshot);
+        }
+        List<Integer> missing = new ArrayList<>();
+        for (int host = 0; host < hosts; host++) {
+            if (hostRow[host] == NONE) {
+                missing.add(host);
+            }
+        }
+        unknown = missing.stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    /** Joins DataNodes with a snapshot; null stands for no snapshot, in which every host is unknown. */
+    public static Network of(Topology topology, Snapshot snapshot) {
+        return new Network(topology, snapshot);
+    }
+
+    private static int[] none(int length) {
+        int[] rows = new int[length];
+        Arrays.fill(rows, NONE);
+        return rows;
+    }
+
+    private void join(Snapshot snapshot) {
+        Map<String, List<Integer>> devices = devicesByHost(snapshot);
+        for (int rack = 0; rack < topology.rackCount(); rack++) {
+            String location = topology.location(rack);
+            int row = snapshot.rack(location.substring(location.lastIndexOf('/') + 1));
+            if (row == NONE) {
+                continue;
+            }
+            rackRow[rack] = row;
+            uplink[rack] = snapshot.uplink(row);
+            downlink[rack] = snapshot.downlink(row);
+            if (snapshot.podOf(row) != null) {
+                podUplink[rack] = snapshot.link(snapshot.podOf(row) + ":uplink");
+                podDownlink[rack] = snapshot.link(snapshot.podOf(row) + ":downlink");
+            }
+        }
+        for (int host = 0; host < topology.hostCount(); host++) {
+            int row = row(snapshot, topology.node(host));
+            if (row == NONE || snapshot.rackOf(row) != rackRow[topology.rackOf(host)]) {
+                continue;
+            }
+            String name = snapshot.hostName(row);
+            hostRow[host] = row;
+            egress[host] = snapshot.link(name + ":egress");
+            ingress[host] = snapshot.link(name + ":ingress");
+            List<Integer> rows = devices.get(name);
+            disks[host] = rows == null ? null : rows.stream().mapToInt(Integer::intValue).toArray();
+        }
+    }
+
+    private static Map<String, List<Integer>> devicesByHost(Snapshot snapshot) {
+        Map<String, List<Integer>> devices = new HashMap<>();
+        String[] names = snapshot.deviceNames();
+        for (int device = 0; device < names.length; device++) {
+            int colon = names[device] == null ? -1 : names[device].lastIndexOf(':');
+            if (colon > 0) {
+                String host = names[device].substring(0, colon);
+                devices.computeIfAbsent(host, name -> new ArrayList<>()).add(device);
+            }
+        }
+        return devices;
+    }
+
+    private static int row(Snapshot snapshot, DatanodeDescriptor node) {
+        int row = node.getHostName() == null ? NONE : snapshot.host(node.getHostName());
+        return row != NONE || node.getIpAddr() == null ? row : snapshot.host(node.getIpAddr());
+    }
+
+    /** Whether the numbers are those of a snapshot. */
+    public boolean fits(Snapshot snapshot) {
+        return snapshot == null ? clusterVersion == null : snapshot.clusterVersion().equals(clusterVersion);
+    }
+
+    /** The DataNodes. */
+    public Topology topology() {
+        return topology;
+    }
+
+    /** Hosts that the snapshot does not have, or has in another rack. */
+    public int[] unknown() {
+        return unknown;
+    }
+
+    /** True if the snapshot has fewer than half of the DataNodes: it is that of another cluster. */
+    public boolean isOfOtherCluster() {
+        return clusterVersion != null && 2 * unknown.length > topology.hostCount();
+    }
+
+    /** Whether the snapshot has a host, in its rack. */
+    public boolean isKnown(int host) {
+        return hostRow[host] != NONE;
+    }
+
+    /** Number of a host in the snapshot; -1 if it is unknown. */
+    public int hostRow(int host) {
+        return hostRow[host];
+    }
+
+    /** Link out of a rack; -1 if there is none. */
+    public int uplink(int rack) {
+        return uplink[rack];
+    }
+
+    /** Link into a rack; -1 if there is none. */
+    public int downlink(int rack) {
+        return downlink[rack];
+    }
+
+    /** Link out of the pod of a rack; -1 if there is none. */
+    public int podUplink(int rack) {
+        return podUplink[rack];
+    }
+
+    /** Link into the pod of a rack; -1 if there is none. */
+    public int podDownlink(int rack) {
+        return podDownlink[rack];
+    }
+
+    /** Whether two racks are in one pod, so that no link of the pod is between them. */
+    public boolean sharePod(int rack, int other) {
+        return podUplink[rack] == podUplink[other];
+    }
+
+    /** Link out of a host; -1 if it is unknown. */
+    public int egress(int host) {
+        return egress[host];
+    }
+
+    /** Link into a host; -1 if it is unknown. */
+    public int ingress(int host) {
+        return ingress[host];
+    }
+
+    /** Devices of a host in the snapshot, or null. */
+    public int[] disks(int host) {
+        return disks[host];
+    }
+}

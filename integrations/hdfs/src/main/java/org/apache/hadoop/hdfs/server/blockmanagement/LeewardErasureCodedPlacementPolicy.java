@@ -1,0 +1,127 @@
+package org.apache.hadoop.hdfs.server.blockmanagement;
+
+import dev.leeward.hdfs.Engine;
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.AddBlockFlag;
+import org.apache.hadoop.hdfs.protocol.BlockStoragePolicy;
+import org.apache.hadoop.net.NetworkTopology;
+import org.apache.hadoop.net.Node;
+import org.apache.hadoop.util.Time;
+
+/**
+ * HDFS's policy for erasure-coded blocks with Leeward's order of candidates
+ * ({@code dfs.block.placement.ec.classname}). The chunks of a stripe stay as spread over racks as HDFS wants them.
+ */
+public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRackFaultTolerant {
+
+    private final LeewardHook hook = new LeewardHook(Engine.Layout.STRIPE);
+
+    @Override
+    public void initialize(
+            Configuration conf, FSClusterStats stats, NetworkTopology clusterMap, Host2NodesMap host2datanodeMap) {
+        super.initialize(conf, stats, clusterMap, host2datanodeMap);
+        hook.initialize(conf, stats, clusterMap);
+    }
+
+    @Override
+    public DatanodeStorageInfo[] chooseTarget(
+            String srcPath,
+            int numOfReplicas,
+            Node writer,
+            List<DatanodeStorageInfo> chosenNodes,
+            boolean returnChosenNodes,
+            Set<Node> excludedNodes,
+            long blocksize,
+            BlockStoragePolicy storagePolicy,
+            EnumSet<AddBlockFlag> flags) {
+        return hook.place(srcPath, numOfReplicas, writer, chosenNodes, blocksize, () -> super.chooseTarget(
+                srcPath, numOfReplicas, writer, chosenNodes, returnChosenNodes, excludedNodes, blocksize, storagePolicy,
+                flags));
+    }
+
+    @Override
+    public DatanodeStorageInfo[] chooseTarget(
+            String srcPath,
+            int numOfReplicas,
+            Node writer,
+            List<DatanodeStorageInfo> chosen,
+            boolean returnChosenNodes,
+            Set<Node> excludedNodes,
+            long blocksize,
+            BlockStoragePolicy storagePolicy,
+            EnumSet<AddBlockFlag> flags,
+            EnumMap<StorageType, Integer> storageTypes) {
+        return hook.place(srcPath, numOfReplicas, writer, chosen, blocksize, () -> super.chooseTarget(
+                srcPath, numOfReplicas, writer, chosen, returnChosenNodes, excludedNodes, blocksize, storagePolicy, flags,
+                storageTypes));
+    }
+
+    @Override
+    DatanodeStorageInfo[] chooseTarget(
+            String src,
+            int numOfReplicas,
+            Node writer,
+            Set<Node> excludedNodes,
+            long blocksize,
+            List<DatanodeDescriptor> favoredNodes,
+            BlockStoragePolicy storagePolicy,
+            EnumSet<AddBlockFlag> flags) {
+        if (favoredNodes == null || favoredNodes.isEmpty()) {
+            // HDFS continues with the method above.
+            return super.chooseTarget(
+                    src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
+        }
+        return hook.placeFavored(src, numOfReplicas, writer, blocksize, () -> super.chooseTarget(
+                src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags));
+    }
+
+    @Override
+    protected DatanodeStorageInfo chooseRandom(
+            int numOfReplicas,
+            String scope,
+            Set<Node> excludedNodes,
+            long blocksize,
+            int maxNodesPerRack,
+            List<DatanodeStorageInfo> results,
+            boolean avoidStaleNodes,
+            EnumMap<StorageType, Integer> storageTypes)
+            throws NotEnoughReplicasException {
+        hook.onSearch(results, maxNodesPerRack);
+        return super.chooseRandom(
+                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes);
+    }
+
+    @Override
+    protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes) {
+        return hook.choose(scope, excludedNodes, null, () -> super.chooseDataNode(scope, excludedNodes));
+    }
+
+    @Override
+    protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes, StorageType type) {
+        return hook.choose(scope, excludedNodes, type, () -> super.chooseDataNode(scope, excludedNodes, type));
+    }
+
+    /** Of the copies that HDFS may delete, one behind the hottest link; no I/O, as the namesystem may be locked. */
+    @Override
+    public DatanodeStorageInfo chooseReplicaToDelete(
+            Collection<DatanodeStorageInfo> moreThanOne,
+            Collection<DatanodeStorageInfo> exactlyOne,
+            List<StorageType> excessTypes,
+            Map<String, List<DatanodeStorageInfo>> rackMap) {
+        long oldest = Time.monotonicNow() - heartbeatInterval * tolerateHeartbeatMultiplier;
+        DatanodeStorageInfo hot =
+                hook.behindHotLink(pickupReplicaSet(moreThanOne, exactlyOne, rackMap), excessTypes, oldest);
+        if (hot == null) {
+            return super.chooseReplicaToDelete(moreThanOne, exactlyOne, excessTypes, rackMap);
+        }
+        excessTypes.remove(hot.getStorageType());
+        return hot;
+    }
+}

@@ -1,0 +1,395 @@
+package dev.leeward.hdfs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.leeward.hdfs.testing.Eventually;
+import dev.leeward.hdfs.testing.FakeController;
+import dev.leeward.hdfs.testing.FakeController.Behavior;
+import dev.leeward.hdfs.testing.FakeNetwork;
+import dev.leeward.hdfs.testing.Jmx;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
+import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class EngineTest {
+
+    private static final long GBPS = 1_000_000_000L;
+
+    private final FakeDataNodes nodes = new FakeDataNodes(4, 4);
+    private final FakeNetwork network = new FakeNetwork(4, 4, GBPS, 2 * GBPS)
+            .measure("r1:downlink", 1_900_000_000L).measure("r3:downlink", 1_950_000_000L);
+    private final FakeController controller;
+
+    EngineTest() throws Exception {
+        controller = new FakeController(network);
+    }
+
+    @AfterEach
+    void stop() {
+        controller.close();
+    }
+
+    // ---- order and rules ------------------------------------------------------------------------------------
+
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "leeward"})
+    void theFirstCopyStaysAndTheOthersGoToTwoHostsOfTheCoolestRack(String policy) throws Exception {
+        network.measure("r2:downlink", 0L);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+        List<String> hosts = harness.place("r0h1");
+        assertEquals("r0h1", hosts.get(0));
+        assertEquals("r2", Harness.rack(hosts.get(1)));
+        assertEquals("r2", Harness.rack(hosts.get(2)));
+        assertNotEquals(hosts.get(1), hosts.get(2));
+        assertEquals(1, Harness.count(Reason.RANKED));
+    }
+
+    @Test
+    void withTwoRemoteRacksEveryCopyHasARackOfItsOwn() throws Exception {
+        Configuration conf = withoutHysteresis();
+        conf.set("dfs.leeward.remote-racks", "2");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        for (int block = 0; block < 20; block++) {
+            List<String> hosts = harness.place("r0h1");
+            Set<String> racks = new HashSet<>();
+            hosts.forEach(host -> racks.add(Harness.rack(host)));
+            assertEquals(3, racks.size(), hosts.toString());
+            assertTrue(racks.contains("r2"), hosts.toString());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void excludedHostsAreNeverChosenAndCopiesNeverShareAHost(String policy) throws Exception {
+        Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+        Set<String> excluded = Set.of("r2h0", "r2h1", "r2h2", "r1h3");
+        for (int block = 0; block < 300; block++) {
+            List<String> hosts = harness.place("r0h0", 3, excluded, List.of());
+            assertEquals(3, new HashSet<>(hosts).size(), hosts.toString());
+            hosts.forEach(host -> assertFalse(excluded.contains(host), hosts.toString()));
+            assertTrue(hosts.stream().map(Harness::rack).distinct().count() >= 2, hosts.toString());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void aBlockGetsAsManyCopiesAsThereAreHosts(String policy) throws Exception {
+        Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+        assertEquals(16, new HashSet<>(harness.place("r0h0", 16, Set.of(), List.of())).size());
+        assertEquals(16, new HashSet<>(harness.place("r0h0", 20, Set.of(), List.of())).size());
+        assertEquals(10, new HashSet<>(harness.place(null, 10, Set.of(), List.of())).size());
+    }
+
+    @Test
+    void aMissingCopyIsPlacedBesideTheExistingOnes() throws Exception {
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        List<String> hosts = harness.place(null, 1, Set.of(), List.of("r0h0", "r0h1"));
+        assertEquals(1, hosts.size());
+        assertEquals("r2", Harness.rack(hosts.get(0)));
+        Eventually.holds("its report", () -> !controller.commitments().isEmpty());
+        JsonNode body = controller.commitments().get(0);
+        assertEquals("[\"r0h0\",\"r0h1\"]", body.get("replicas").get("existing").toString());
+        assertEquals(1, body.get("replicas").get("replicas").asInt());
+    }
+
+    @Test
+    void smallBlocksGoToTheDefaultPolicy() throws Exception {
+        Configuration conf = Harness.conf(controller.address(), "sinbad");
+        conf.set("dfs.leeward.sinbad.threshold", "256MiB");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.SMALL);
+        assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
+    }
+
+    // ---- own placements -------------------------------------------------------------------------------------
+
+    @Test
+    void betweenTwoReportsBlocksDoNotAllGoToOneRack() throws Exception {
+        network.measure("r1:downlink", 200_000_000L).measure("r3:downlink", 100_000_000L);
+        controller.setCounts(false);
+        for (String policy : List.of("sinbad", "leeward")) {
+            Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+            Map<String, Integer> counts = harness.secondRacks("r0h0", 60);
+            assertEquals(Set.of("r1", "r2", "r3"), counts.keySet(), policy);
+            counts.values().forEach(count -> assertTrue(count >= 8, policy + counts));
+        }
+    }
+
+    @Test
+    void placementsAreReportedInOrderUnderOneClientAndLeaveWhenTheyAreCounted() throws Exception {
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        for (int block = 0; block < 25; block++) {
+            harness.place("r0h2");
+        }
+        Eventually.holds("25 reports", () -> controller.commitments().size() == 25);
+        long before = 0;
+        for (JsonNode body : controller.commitments()) {
+            JsonNode replicas = body.get("replicas");
+            assertEquals(3, body.get("hosts").size());
+            assertEquals("r0h2", replicas.get("writer").asText());
+            assertEquals(Harness.BLOCK + "B", replicas.get("size").asText());
+            assertTrue(replicas.get("sequence").asLong() > before);
+            assertTrue(replicas.get("sequence").asLong() < 1L << 53);
+            before = replicas.get("sequence").asLong();
+        }
+        Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
+        assertEquals(25, Metric.of("ReportsAccepted"));
+    }
+
+    @Test
+    void aControllerThatHangsDropsReportsAndDelaysNoPlacement() throws Exception {
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.report.queue", "5");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        controller.behave(Behavior.HANGS);
+        long start = System.nanoTime();
+        for (int block = 0; block < 200; block++) {
+            assertEquals(3, harness.place("r0h0").size());
+        }
+        long ms = (System.nanoTime() - start) / 1_000_000;
+        assertTrue(ms < 2_000, "200 placements took " + ms + " ms");
+        assertTrue(Metric.of("ReportsDropped") > 100, "dropped: " + Metric.of("ReportsDropped"));
+    }
+
+    // ---- the controller fails -------------------------------------------------------------------------------
+
+    @ParameterizedTest
+    @CsvSource({"HANGS, TIMEOUT", "DRIPS, TIMEOUT", "GARBAGE, INVALID", "BUSY, STATUS", "REPEATS, STALE"})
+    void aControllerThatMisbehavesLeavesBlocksToTheDefaultPolicyAndIsUsedAgainLater(Behavior behavior, Reason reason)
+            throws Exception {
+        Harness harness = Harness.open(nodes, withoutHysteresis());
+        harness.awaitReason(Reason.RANKED);
+        assertEquals(Map.of("r2", 30), harness.secondRacks("r0h0", 30));
+        controller.behave(behavior);
+        harness.awaitReason(reason);
+        assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
+        controller.behave(Behavior.WELL);
+        harness.awaitReason(Reason.RANKED);
+        assertEquals(Map.of("r2", 30), harness.secondRacks("r0h0", 30));
+    }
+
+    /** Policy sinbad, in which own blocks do not count, so that all go to the coolest rack. */
+    private Configuration withoutHysteresis() {
+        Configuration conf = Harness.conf(controller.address(), "sinbad");
+        conf.set("dfs.leeward.sinbad.hysteresis", "off");
+        return conf;
+    }
+
+    @Test
+    void aControllerThatDiesAndComesBackIsUsedAgain() throws Exception {
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        int port = controller.port();
+        controller.close();
+        harness.awaitReason(Reason.UNREACHABLE);
+        assertEquals(3, harness.place("r0h0").size());
+        try (FakeController again = new FakeController(network, port, null)) {
+            harness.awaitReason(Reason.RANKED);
+            assertTrue(again.requestCount() > 0);
+        }
+    }
+
+    @Test
+    void ofSeveralControllersOneIsEnough() throws Exception {
+        try (FakeController other = new FakeController(network)) {
+            controller.behave(Behavior.BUSY);
+            Harness harness = Harness.open(nodes, Harness.conf(controller.address() + "," + other.address(), "sinbad"));
+            harness.awaitReason(Reason.RANKED);
+            assertTrue(other.requestCount() > 0);
+        }
+    }
+
+    @Test
+    void aWrongTokenIsItsOwnReason() throws Exception {
+        controller.requireToken("right");
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.token", "wrong");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.UNAUTHORIZED);
+        conf.set("dfs.leeward.token", "right");
+        Harness.open(nodes, conf).awaitReason(Reason.RANKED);
+    }
+
+    @Test
+    void withoutAControllerAtTheAddressTheNameNodeStartsAndPlaces() throws Exception {
+        controller.close();
+        Harness harness = Harness.open(nodes, Harness.conf("http://127.0.0.1:" + controller.port(), "ccp"));
+        harness.awaitReason(Reason.UNREACHABLE);
+        assertEquals(3, harness.place("r0h0").size());
+    }
+
+    @Test
+    void capacitiesOfAStaleSnapshotStillServeCcp() throws Exception {
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "ccp");
+        controller.behave(Behavior.HANGS);
+        Thread.sleep(1_500);
+        harness.place("r0h0");
+        assertEquals(1, Harness.count(Reason.RANKED));
+    }
+
+    // ---- the topologies differ ------------------------------------------------------------------------------
+
+    @Test
+    void aSnapshotOfAnotherClusterIsItsOwnReason() throws Exception {
+        FakeDataNodes others = new FakeDataNodes(0, 0);
+        for (int host = 0; host < 8; host++) {
+            others.add("/x" + host / 2, "r9h" + host);
+        }
+        Harness harness = Harness.openWithSnapshot(others, controller, "sinbad");
+        assertEquals(3, harness.place("r9h0").size());
+        assertEquals(1, Harness.count(Reason.OTHER_CLUSTER));
+        assertEquals(8, Jmx.bean().getUnknownDataNodes().size());
+    }
+
+    @Test
+    void hostsThatTheControllerDoesNotKnowGetTheirShareAndAreCounted() throws Exception {
+        nodes.add("/r2", "r2h90");
+        nodes.add("/r1", "r1h91");
+        nodes.add("/r7", "r3h0x");
+        nodes.add("/r3", "r0h3x");
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "sinbad");
+        int unknown = 0;
+        for (int block = 0; block < 400; block++) {
+            for (String host : harness.place("r0h0")) {
+                unknown += Set.of("r2h90", "r1h91", "r3h0x", "r0h3x").contains(host) ? 1 : 0;
+            }
+        }
+        assertEquals(4, Jmx.bean().getUnknownDataNodes().size());
+        assertTrue(unknown > 60 && unknown < 260, "copies on 4 unknown hosts of 20: " + unknown);
+        assertTrue(Harness.count(Reason.UNKNOWN_HOST) > 50);
+        assertEquals(400, Harness.count(Reason.UNKNOWN_HOST) + Harness.count(Reason.RANKED));
+    }
+
+    @Test
+    void aHostInAnotherRackThanTheControllersIsUnknown() throws Exception {
+        FakeDataNodes moved = new FakeDataNodes(3, 4);
+        moved.add("/r0", "r3h1");
+        Harness.openWithSnapshot(moved, controller, "leeward").place("r0h0");
+        assertEquals(List.of("r3h1"), Jmx.bean().getUnknownDataNodes());
+    }
+
+    @Test
+    void aDataNodeThatJoinsIsACandidateAtOnceAndOneThatLeftIsNot() throws Exception {
+        FakeDataNodes few = new FakeDataNodes(2, 2);
+        Harness harness = Harness.openWithSnapshot(few, controller, "leeward");
+        assertEquals("r1", Harness.rack(harness.place("r0h0").get(1)));
+        few.add("/r2", "r2h0");
+        assertEquals("r2h0", harness.place("r0h0", 2, Set.of(), List.of()).get(1));
+        few.map().remove(few.node("r2h0"));
+        few.map().add(few.add("/r3", "r3h0"));
+        for (int block = 0; block < 20; block++) {
+            assertFalse(harness.place("r0h0").contains("r2h0"));
+        }
+    }
+
+    // ---- settings -------------------------------------------------------------------------------------------
+
+    @Test
+    void invalidSettingsLeaveAllBlocksToTheDefaultPolicyUnlessTheyAreStrict() {
+        Configuration conf = Harness.conf(controller.address(), "fastest");
+        Harness harness = Harness.open(nodes, conf);
+        assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
+        conf.set("dfs.leeward.strict", "true");
+        IllegalArgumentException error =
+                assertThrows(IllegalArgumentException.class, () -> Harness.open(nodes, conf));
+        assertTrue(error.getMessage().startsWith("dfs.leeward.policy: `fastest`"), error.getMessage());
+    }
+
+    @Test
+    void policiesOfTheBalancerAndOfFsckStartNothing() {
+        LeewardBlockPlacementPolicy policy = new LeewardBlockPlacementPolicy();
+        policy.initialize(Harness.conf(controller.address(), "leeward"), null, null, null);
+        policy.initialize(Harness.conf(controller.address(), "leeward"), null, nodes.map(), null);
+        assertEquals(0, daemons());
+        assertEquals(0, controller.requestCount());
+    }
+
+    @Test
+    void policiesWithTheSameSettingsShareOneDaemonWhichEndsWithThem() throws Exception {
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        Harness one = Harness.open(new FakeDataNodes(4, 4), conf);
+        Harness two = Harness.open(new FakeDataNodes(4, 4), conf);
+        two.awaitReason(Reason.RANKED);
+        assertEquals(2, daemons(), "a thread for snapshots and one for reports");
+        one.place("r0h0");
+        one = null;
+        two = null;
+        // Another policy takes over the bean, which would hold the last one.
+        Harness.open(new FakeDataNodes(1, 1), Harness.conf("http://127.0.0.1:1", "ccp"));
+        Eventually.holds("the end of the daemons", () -> {
+            System.gc();
+            return daemons() == 0;
+        });
+    }
+
+    private int daemons() {
+        return (int) Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().endsWith(controller.address()))
+                .count();
+    }
+
+    // ---- metrics and explanations ---------------------------------------------------------------------------
+
+    @Test
+    void metricsCountDecisionsAndTheTimeInThePolicy() throws Exception {
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        for (int block = 0; block < 10; block++) {
+            harness.place("r0h0");
+        }
+        assertEquals(10, Metric.of("Decisions_ranked"));
+        assertEquals(10, Metric.of("PlaceTimeNumOps"));
+        assertTrue(Metric.of("PlaceTimeP99Ns") >= Metric.of("PlaceTimeP50Ns") && Metric.of("PlaceTimeP50Ns") > 0);
+        assertTrue(Metric.of("SnapshotAgeMs") >= 0 && Metric.of("SnapshotAgeMs") < 1_000);
+        assertTrue(Metric.of("SnapshotsWhole") > 0);
+        assertEquals("leeward", Jmx.bean().getPolicy());
+        assertEquals(16, Jmx.bean().getDataNodes());
+    }
+
+    @Test
+    void aSampleOfDecisionsIsStoredWithItsCandidates() throws Exception {
+        Configuration conf = withoutHysteresis();
+        conf.set("dfs.leeward.explain.sample", "1");
+        conf.set("dfs.leeward.explain.stored", "4");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        for (int block = 0; block < 10; block++) {
+            harness.place("r0h0");
+        }
+        List<String> decisions = Jmx.bean().findDecisions("/fi");
+        assertEquals(4, decisions.size());
+        assertEquals(0, Jmx.bean().findDecisions("/other").size());
+        JsonNode decision = new ObjectMapper().readTree(decisions.get(0));
+        assertEquals("r0h0", decision.get("writer").asText());
+        assertEquals(3, decision.get("hosts").size());
+        JsonNode step = decision.get("steps").get(0);
+        assertEquals("~/r0", step.get("scope").asText());
+        assertEquals("/r2", step.get("racks").get(0).get("name").asText());
+        assertEquals(4, step.get("hosts").size());
+    }
+
+    @Test
+    void anExplanationOnDemandSaysWhatTheNameNodeWouldDoNowAndPlacesNothing() throws Exception {
+        Harness.openWithSnapshot(nodes, controller, "leeward");
+        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
+        assertEquals("ranked", decision.get("reason").asText());
+        assertEquals("r2", Harness.rack(decision.get("hosts").get(0).asText()));
+        assertEquals(0, Harness.count(Reason.RANKED));
+        assertTrue(controller.commitments().isEmpty());
+    }
+}

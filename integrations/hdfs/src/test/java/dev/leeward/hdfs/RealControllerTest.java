@@ -1,0 +1,184 @@
+package dev.leeward.hdfs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.leeward.hdfs.testing.Eventually;
+import dev.leeward.hdfs.testing.Jmx;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The policy beside a real controller. The environment variable {@code LEEWARDD} has its command, and a built
+ * {@code target/release/leewardd} or {@code dist/leewardd} of this repository needs none. Without any, the tests are
+ * skipped.
+ */
+class RealControllerTest {
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final long GBPS = 1_000_000_000L;
+
+    @TempDir
+    Path folder;
+
+    private final HttpClient http = HttpClient.newHttpClient();
+    private int port;
+    private Process controller;
+
+    private static List<String> command() {
+        String given = System.getenv("LEEWARDD");
+        if (given != null && !given.isBlank()) {
+            return List.of(given.split(" "));
+        }
+        for (String built : List.of("../../target/release/leewardd", "../../dist/leewardd")) {
+            if (Files.isExecutable(Path.of(built))) {
+                return List.of(built);
+            }
+        }
+        return List.of();
+    }
+
+    @BeforeEach
+    void start() throws Exception {
+        assumeTrue(!command().isEmpty(), "no leewardd: build it, or name its command in LEEWARDD");
+        Files.writeString(folder.resolve("cluster.yaml"),
+                "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 2Gbps\n");
+        try (ServerSocket socket = new ServerSocket(0)) {
+            port = socket.getLocalPort();
+        }
+        run();
+    }
+
+    private void run() throws Exception {
+        List<String> command = new ArrayList<>(command());
+        command.addAll(List.of("--cluster", folder.resolve("cluster.yaml").toString(), "--listen",
+                "127.0.0.1:" + port, "--store", folder.resolve("store").toString()));
+        controller = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(folder.resolve("log").toFile())
+                .start();
+        Eventually.holds("the controller answers", () -> {
+            try {
+                return send("GET", "/readyz", null).statusCode() == 200;
+            } catch (IOException | InterruptedException e) {
+                return false;
+            }
+        });
+    }
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        if (controller != null) {
+            controller.destroy();
+            if (!controller.waitFor(20, TimeUnit.SECONDS)) {
+                controller.destroyForcibly();
+            }
+        }
+    }
+
+    private HttpResponse<String> send(String method, String path, String body)
+            throws IOException, InterruptedException {
+        HttpRequest.BodyPublisher publisher =
+                body == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofString(body);
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
+                .header("content-type", "application/json")
+                .method(method, publisher)
+                .build();
+        return http.send(request, HttpResponse.BodyHandlers.ofString());
+    }
+
+    /** Reports the loads of the links into racks over the last second. */
+    private void report(double... gbps) throws Exception {
+        Instant now = Instant.now();
+        var report = JSON.createObjectNode().put("from", now.minusSeconds(1).toString()).put("until", now.toString());
+        var links = report.putArray("links");
+        for (int rack = 0; rack < gbps.length; rack++) {
+            links.addObject().put("link", "r" + rack + ":downlink").put("load_bps", (long) (gbps[rack] * GBPS));
+        }
+        HttpResponse<String> answer = send("POST", "/v1/reports", report.toString());
+        assertEquals(200, answer.statusCode(), answer.body());
+    }
+
+    private Harness open(String policy) {
+        Configuration conf = Harness.conf("http://127.0.0.1:" + port, policy);
+        conf.set("dfs.leeward.sinbad.hysteresis", "off");
+        conf.set("dfs.leeward.snapshot.interval", "300ms");
+        conf.set("dfs.leeward.snapshot.max-age", "3s");
+        return Harness.open(new FakeDataNodes(4, 4), conf);
+    }
+
+    @Test
+    void blocksFollowTheReportsThroughDifferences() throws Exception {
+        Harness harness = open("sinbad");
+        report(0.2, 1.8, 0.4, 1.5);
+        Eventually.holds("blocks in r2", () -> harness.secondRacks("r0h0", 5).equals(Map.of("r2", 5)));
+        report(0.2, 0.1, 1.9, 1.5);
+        report(0.2, 0.1, 1.9, 1.5);
+        Eventually.holds("blocks in r1", () -> {
+            try {
+                Thread.sleep(1000);
+                report(0.2, 0.1, 1.9, 1.5);
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+            return harness.secondRacks("r0h0", 5).equals(Map.of("r1", 5));
+        });
+        assertTrue(Metric.of("SnapshotsDifference") > 5, "differences: " + Metric.of("SnapshotsDifference"));
+        assertEquals(1, Metric.of("SnapshotsWhole"));
+        assertEquals(0, Metric.of("SnapshotFailures_invalid"));
+    }
+
+    @Test
+    void reportedPlacementsAreDecisionsOfTheControllerAndLeaveLocally() throws Exception {
+        Harness harness = open("leeward");
+        report(0, 0, 0, 0);
+        harness.awaitReason(Reason.RANKED);
+        for (int block = 0; block < 20; block++) {
+            harness.place("r0h1");
+        }
+        Eventually.holds("reports", () -> Metric.of("ReportsWaiting") == 0 && Metric.of("ReportsAccepted") >= 20);
+        assertEquals(0, Metric.of("ReportsRejected"));
+        Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
+        JsonNode decisions = JSON.readTree(send("GET", "/v1/decisions?limit=100", null).body()).get("items");
+        assertTrue(decisions.size() >= 20, decisions.size() + " decisions");
+        JsonNode decision = decisions.get(0);
+        assertEquals("caller", decision.get("policy").asText());
+        assertEquals("r0h1", decision.get("hosts").get(0).asText());
+        assertEquals(3, decision.get("hosts").size());
+    }
+
+    @Test
+    void theControllerMayRestart() throws Exception {
+        Harness harness = open("sinbad");
+        report(0.2, 1.8, 0.4, 1.5);
+        harness.awaitReason(Reason.RANKED);
+        stop();
+        Eventually.holds("the outage", () -> !Jmx.bean().getFailure().isEmpty());
+        assertEquals(3, harness.place("r0h0").size());
+        run();
+        report(0.2, 0.3, 1.8, 1.5);
+        Eventually.holds("the end of the outage", () -> Jmx.bean().getFailure().isEmpty());
+        harness.awaitReason(Reason.RANKED);
+        assertTrue(Metric.of("SnapshotsWhole") >= 2);
+    }
+}

@@ -1,0 +1,169 @@
+package dev.leeward.hdfs.policies;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+class LeewardTest {
+
+    private final Policy leeward = new Leeward(0, 2.0);
+
+    @Test
+    void theSecondCopyGoesToTheRackWithTheMostRateAlongTheChain() {
+        Scene scene = new Scene(4, 4).load("r1:downlink", 1.6).load("r2:downlink", 0.2).load("r3:downlink", 1.3);
+        assertEquals(Map.of("r2", 100), scene.racksOf(leeward, "r0h0", 100));
+    }
+
+    @Test
+    void placedBlocksCountBeforeTelemetryShowsThem() {
+        Scene scene = new Scene(3, 4);
+        scene.network.pend("r1:downlink", 1_700_000_000L);
+        assertEquals(Map.of("r2", 50), scene.racksOf(leeward, "r0h0", 50));
+    }
+
+    @Test
+    void amongRacksOfEqualRateTheEmptierWinsAndThenTheLargerUplink() {
+        Scene scene = new Scene(4, 4);
+        for (int host = 0; host < 4; host++) {
+            for (int rack = 0; rack < 4; rack++) {
+                scene.nodes.fill("r" + rack + "h" + host, rack == 2 ? 0.2 : 0.5);
+            }
+        }
+        assertEquals(Map.of("r2", 50), scene.racksOf(leeward, "r0h0", 50));
+        for (int host = 0; host < 4; host++) {
+            scene.nodes.fill("r2h" + host, 0.5);
+        }
+        scene.network.setCapacity("r3:uplink", 6 * Scene.GBPS);
+        assertEquals(Map.of("r3", 50), scene.racksOf(leeward, "r0h0", 50));
+    }
+
+    /**
+     * Writers that fill their own links make the rate of the chain equal for all racks. The comparison then reached the
+     * storage, and the rack without writers is the emptiest, whatever its link carries.
+     */
+    @Test
+    void aFullLinkOfTheWriterDoesNotHideTheHotRack() {
+        Scene scene = new Scene(4, 4)
+                .load("r0h0:egress", 1.0).load("r1:downlink", 0.4).load("r2:downlink", 0.5).load("r3:downlink", 1.9);
+        for (int rack = 0; rack < 4; rack++) {
+            for (int host = 0; host < 4; host++) {
+                scene.nodes.fill("r" + rack + "h" + host, rack == 3 ? 0.05 : 0.3);
+            }
+        }
+        Map<String, Integer> counts = scene.racksOf(leeward, "r0h0", 90);
+        assertEquals(0, counts.getOrDefault("r3", 0), "blocks in the hot rack: " + counts);
+    }
+
+    @Test
+    void aFullUplinkOfTheWritersRackDoesNotHideTheHotRack() {
+        Scene scene = new Scene(4, 4)
+                .load("r0:uplink", 2.0).load("r1:downlink", 0.4).load("r2:downlink", 0.5).load("r3:downlink", 1.9);
+        for (int host = 0; host < 4; host++) {
+            scene.nodes.fill("r0h" + host, 0.4);
+            scene.nodes.fill("r1h" + host, 0.4);
+            scene.nodes.fill("r2h" + host, 0.4);
+        }
+        Map<String, Integer> counts = scene.racksOf(leeward, "r0h0", 90);
+        assertEquals(0, counts.getOrDefault("r3", 0), "blocks in the hot rack: " + counts);
+    }
+
+    /** Blocks of writers in three racks that fill their links. Each block loads the rack that it chose for six blocks. */
+    @Test
+    void overNinetyBlocksOfWritersWithFullLinksTheHotRackGetsNoneAlthoughItIsTheEmptiest() {
+        Scene scene = new Scene(4, 4).load("r0h0:egress", 1.0).load("r1h0:egress", 1.0).load("r2h0:egress", 1.0);
+        ArrayDeque<Integer> running = new ArrayDeque<>();
+        Map<String, Double> fills = new TreeMap<>();
+        int[] blocks = new int[4];
+        for (int block = 0; block < 90; block++) {
+            for (int rack = 0; rack < 4; rack++) {
+                int there = Collections.frequency(running, rack);
+                scene.load("r" + rack + ":downlink", Math.min(2.0, (rack == 3 ? 1.7 : 0.2) + 0.3 * there));
+            }
+            String writer = "r" + block % 3 + "h0";
+            String host = scene.choose(leeward, writer, "~/" + writer.substring(0, 2), Set.of(writer), 2, block);
+            blocks[host.charAt(1) - '0']++;
+            running.addLast(host.charAt(1) - '0');
+            if (running.size() > 6) {
+                running.removeFirst();
+            }
+            fills.merge(writer, 0.01, Double::sum);
+            fills.merge(host, 0.01, Double::sum);
+            fills.forEach(scene.nodes::fill);
+        }
+        assertEquals(0, blocks[3], "blocks by rack: " + Arrays.toString(blocks));
+        assertTrue(blocks[0] > 20 && blocks[1] > 20 && blocks[2] > 20, Arrays.toString(blocks));
+    }
+
+    @Test
+    void aRackIsWorthNoMoreThanItsHosts() {
+        Scene scene = new Scene(3, 2).load("r1h0:ingress", 0.95).load("r1h1:ingress", 0.95).load("r2:downlink", 1.0);
+        assertEquals(Map.of("r2", 50), scene.racksOf(leeward, "r0h0", 50));
+    }
+
+    @Test
+    void twoCopiesNeedTwoGoodHosts() {
+        Scene scene = new Scene(3, 2).load("r1h1:ingress", 0.95).load("r2:downlink", 1.25);
+        assertEquals("r1h0", scene.choose(leeward, "r0h0", "~/r0", Set.of("r0h0"), 1, 5));
+        assertEquals(Map.of("r2", 50), scene.racksOf(leeward, "r0h0", 50));
+    }
+
+    @Test
+    void aBusyDiskMakesAHostWorse() {
+        Policy withDisks = new Leeward(400_000_000L, 2.0);
+        Scene scene = new Scene(2, 3);
+        scene.network.addDevice("r1h0:sda", 0.1).addDevice("r1h1:sda", 0.9).addDevice("r1h2:sda", 0.2);
+        for (int seed = 0; seed < 20; seed++) {
+            assertEquals("r1h1", scene.choose(withDisks, "r0h0", "~/r0", Set.of("r0h0"), 1, seed));
+        }
+    }
+
+    @Test
+    void aRackOfUnknownLoadTakesNoPart() {
+        Scene scene = new Scene(3, 4).load("r2:downlink", 1.95);
+        scene.network.measure("r1:downlink", null);
+        assertEquals(Map.of("r2", 50), scene.racksOf(leeward, "r0h0", 50));
+        scene.network.measure("r2:downlink", null);
+        assertNull(scene.choose(leeward, "r0h0", "~/r0", Set.of("r0h0"), 1, 1));
+    }
+
+    @Test
+    void aWriterOutsideTheClusterGetsTheRackWithTheMostRateInto() {
+        Scene scene = new Scene(3, 4).load("r0:downlink", 1.5).load("r2:downlink", 1.5);
+        assertEquals("r1", scene.choose(leeward, null, "", Set.of(), 1, 9).substring(0, 2));
+    }
+
+    @Test
+    void excludedHostsAreNeverChosen() {
+        Scene scene = new Scene(3, 3);
+        for (int seed = 0; seed < 200; seed++) {
+            String host = scene.choose(leeward, "r0h0", "", Set.of("r0h0", "r1h0", "r1h1", "r2h2"), 1, seed);
+            assertFalse(Set.of("r0h0", "r1h0", "r1h1", "r2h2").contains(host), host);
+        }
+    }
+
+    @Test
+    void theLinksOfPodsCountBetweenPodsAndNotWithinOne() {
+        Scene scene = new Scene(6, 2);
+        scene.network.addPods(2, 3 * Scene.GBPS);
+        scene.load("p1:downlink", 2.9).load("p2:downlink", 1.0).load("r1:downlink", 1.4).load("r5:downlink", 1.5);
+        // r1 is in the writer's pod and has 0.6 left, r4 has 1.0 of the writer's link, r2 and r3 have 0.1 of their pod.
+        assertEquals(Map.of("r4", 50), scene.racksOf(leeward, "r0h0", 50));
+        scene.load("p0:uplink", 2.8);
+        assertEquals(Map.of("r1", 50), scene.racksOf(leeward, "r0h0", 50));
+    }
+
+    @Test
+    void equalRacksShareTheBlocks() {
+        Map<String, Integer> counts = new Scene(4, 4).racksOf(leeward, "r0h0", 3000);
+        counts.values().forEach(count -> assertTrue(count > 850 && count < 1150, counts.toString()));
+    }
+}

@@ -1,0 +1,187 @@
+package dev.leeward.hdfs.snapshot;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.leeward.hdfs.testing.FakeNetwork;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The files in {@code recorded} are answers of a real controller to the requests of {@link Controller}. */
+class SnapshotReaderTest {
+
+    private static byte[] recorded(String name) throws IOException {
+        try (InputStream in = SnapshotReaderTest.class.getResourceAsStream("/recorded/" + name + ".json")) {
+            return in.readAllBytes();
+        }
+    }
+
+    private static Snapshot follow(String... names) throws IOException, InvalidSnapshotException {
+        Snapshot snapshot = null;
+        for (String name : names) {
+            snapshot = SnapshotReader.read(recorded(name), snapshot, 0);
+        }
+        return snapshot;
+    }
+
+    private static Snapshot read(String json) throws InvalidSnapshotException {
+        return SnapshotReader.read(json.getBytes(StandardCharsets.UTF_8), null, 0);
+    }
+
+    @Test
+    void aWholeSnapshotOfARealControllerHasItsLinksRacksHostsAndDevices() throws Exception {
+        Snapshot snapshot = follow("1-whole");
+        assertEquals(40, snapshot.linkCount());
+        assertEquals(4, snapshot.rackCount());
+        assertEquals(16, snapshot.hostCount());
+        assertEquals("1", snapshot.clusterVersion());
+        assertEquals("r2:downlink", snapshot.linkName(snapshot.downlink(snapshot.rack("r2"))));
+        assertEquals(2_000_000_000L, snapshot.capacities()[snapshot.link("r2:uplink")]);
+        assertEquals(Snapshot.UNKNOWN, snapshot.measured()[snapshot.link("r2:uplink")]);
+        assertEquals(snapshot.rack("r3"), snapshot.rackOf(snapshot.host("r3h1")));
+        assertNull(snapshot.podOf(0));
+        assertTrue(Double.isNaN(snapshot.deviceFree(0)), "the disk was never reported");
+    }
+
+    @Test
+    void differencesOfARealControllerAddUpToItsWholeSnapshotOfTheSameState() throws Exception {
+        Snapshot followed = follow("1-whole", "2-difference-after-a-report", "3-difference-after-a-commitment",
+                "4-difference-after-another-report", "5-difference-after-a-host-went-down",
+                "6-difference-after-loads-became-unknown");
+        Snapshot whole = follow("7-whole-of-the-same-state");
+        assertEquals(whole.epoch(), followed.epoch());
+        assertEquals(whole.clients(), followed.clients());
+        for (Columns columns : Columns.values()) {
+            columns.kinds().forEach((column, kind) -> {
+                String where = columns.table() + "." + column;
+                if (kind == Table.Kind.NAME) {
+                    assertArrayEquals(
+                            whole.table(columns).names(column), followed.table(columns).names(column), where);
+                } else {
+                    assertArrayEquals(
+                            whole.table(columns).values(column), followed.table(columns).values(column), where);
+                }
+            });
+        }
+    }
+
+    @Test
+    void differencesOfARealControllerShowAReportAndACommitment() throws Exception {
+        Snapshot reported = follow("1-whole", "2-difference-after-a-report");
+        assertTrue(reported.isDifference());
+        assertEquals(1_500_000_000L, reported.measured()[reported.link("r1:downlink")]);
+        assertEquals(1_800_000_000L, reported.residual()[reported.link("r2:downlink")]);
+        assertEquals(0.75, reported.deviceFree(0), 1e-9);
+        assertEquals(-1, reported.counted("hdfs-test"));
+        Snapshot committed = follow("1-whole", "2-difference-after-a-report", "3-difference-after-a-commitment");
+        assertEquals(1_764_000_000_000_000L, committed.counted("hdfs-test"));
+        assertTrue(
+                committed.expectedCapacity()[committed.link("r2:downlink")] < 1_800_000_000L,
+                "the block presses on the link into its rack");
+    }
+
+    @Test
+    void aControllerThatRestartedAnswersADifferenceWithAWholeSnapshot() throws Exception {
+        Snapshot snapshot = follow("1-whole", "2-difference-after-a-report", "8-whole-after-a-restart");
+        assertFalse(snapshot.isDifference());
+        assertEquals(0, snapshot.epoch());
+        assertEquals(Snapshot.UNKNOWN, snapshot.measured()[snapshot.link("r1:downlink")]);
+    }
+
+    @Test
+    void aDifferenceFromAnotherSnapshotThanTheRequestedOneIsRejected() throws Exception {
+        Snapshot base = follow("1-whole");
+        InvalidSnapshotException error = assertThrows(InvalidSnapshotException.class,
+                () -> SnapshotReader.read(recorded("3-difference-after-a-commitment"), base, 0));
+        assertTrue(error.getMessage().startsWith("since: "), error.getMessage());
+        assertThrows(InvalidSnapshotException.class,
+                () -> SnapshotReader.read(recorded("2-difference-after-a-report"), null, 0));
+    }
+
+    @Test
+    void aSnapshotThatRepeatsItsTimeDoesNotBecomeYounger() throws Exception {
+        byte[] whole = recorded("7-whole-of-the-same-state");
+        Snapshot first = SnapshotReader.read(whole, null, 1_000);
+        Snapshot again = SnapshotReader.read(whole, first, 9_000);
+        assertEquals(1_000, again.advancedNano());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {
+        "", "null", "[]", "{}", "7", "\"text\"", "{\"id\": 3}", "{\"epoch\": 1e400}", "{\"epoch\": -1.5}",
+        "{\"epoch\": 99999999999999999999}", "{\"time\": \"yesterday\"}", "{\"time\": \"2026-13-41T99:99:99Z\"}",
+        "{\"resolution\": \"NaN\"}", "{\"resolution\": -1}", "{\"links\": []}", "{\"links\": {\"link\": 3}}",
+        "{\"links\": {\"capacity_bps\": [true]}}", "{\"links\": {\"capacity_bps\": [[]]}}", "{\"clients\": {}}",
+        "{\"clients\": [3]}", "{\"clients\": [{}]}", "<html>a proxy</html>", "{\"id\": \"a\"", "\0\0\0\0"})
+    void otherInputIsRejectedWithAMessage(String input) {
+        InvalidSnapshotException error = assertThrows(InvalidSnapshotException.class, () -> read(input));
+        assertFalse(error.getMessage().isBlank());
+    }
+
+    @Test
+    void columnsOfDifferentLengthAreRejectedByTheirName() {
+        String json = new String(new FakeNetwork(2, 2, 1000, 2000).whole(), StandardCharsets.UTF_8)
+                .replaceFirst("\"measured_bps\":\\[0,", "\"measured_bps\":[");
+        InvalidSnapshotException error = assertThrows(InvalidSnapshotException.class, () -> read(json));
+        assertTrue(error.getMessage().contains("links.measured_bps"), error.getMessage());
+    }
+
+    @Test
+    void deepNestingInUnknownFieldsIsSkippedOrRejectedWithoutAnOverflow() {
+        String deep = "[".repeat(200_000);
+        assertThrows(InvalidSnapshotException.class, () -> read("{\"other\": " + deep));
+    }
+
+    @Test
+    void noChangeOfARealAnswerEscapesAsAnotherException() throws Exception {
+        byte[][] answers = {recorded("1-whole"), recorded("2-difference-after-a-report"),
+            recorded("5-difference-after-a-host-went-down")};
+        Snapshot base = follow("1-whole");
+        Random random = new Random(7);
+        int rejected = 0;
+        for (int run = 0; run < 20_000; run++) {
+            byte[] answer = answers[run % answers.length].clone();
+            for (int change = 0; change <= run % 4; change++) {
+                answer[random.nextInt(answer.length)] = (byte) (run % 2 == 0 ? random.nextInt(256) : "[]{},:\"019-n"
+                        .charAt(random.nextInt(12)));
+            }
+            try {
+                SnapshotReader.read(answer, base, 0);
+            } catch (InvalidSnapshotException e) {
+                rejected++;
+            }
+        }
+        assertTrue(rejected > 5_000, rejected + " of 20000 were rejected");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1970-01-01T00:00:00Z, 0",
+        "2026-01-31T12:00:00Z, 1769860800000000000",
+        "2026-01-31T12:00:00.5Z, 1769860800500000000",
+        "2026-01-31T12:00:00.123456789Z, 1769860800123456789",
+        "2026-01-31T14:30:00+02:30, 1769860800000000000",
+        "2026-01-31T07:00:00-05:00, 1769860800000000000"})
+    void timesAreNanosecondsSince1970(String text, long expected) throws Exception {
+        assertEquals(expected, Rfc3339.parse(text));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {
+        "2026-01-31", "2026-02-30T00:00:00Z", "2026-01-31T24:00:00Z", "2026-01-31T12:60:00Z", "2026-01-31T12:00:00",
+        "2026-01-31T12:00:00+2:00", "1969-12-31T23:59:59Z", "2300-01-01T00:00:00Z", "2026-01-31T12:00:00.5",
+        "2026-01-31t12.00.00Zzzzz", "                    "})
+    void otherTimesAreRejected(String text) {
+        assertThrows(InvalidSnapshotException.class, () -> Rfc3339.parse(text));
+    }
+}

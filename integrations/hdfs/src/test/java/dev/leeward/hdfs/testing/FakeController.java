@@ -1,0 +1,200 @@
+package dev.leeward.hdfs.testing;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.net.ssl.SSLContext;
+
+/** A controller on the loopback interface that shows a {@link FakeNetwork}, and misbehaves on request. */
+public final class FakeController implements AutoCloseable {
+
+    /** What the controller answers. */
+    public enum Behavior {
+        /** Whole snapshots. */
+        WELL,
+        /** Nothing, ever. */
+        HANGS,
+        /** The beginning of an answer, and then nothing. */
+        DRIPS,
+        /** A page of a proxy. */
+        GARBAGE,
+        /** A status of 503. */
+        BUSY,
+        /** The same snapshot again and again, at once. */
+        REPEATS
+    }
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Pattern INTERVAL = Pattern.compile("interval=([0-9]+)ms");
+
+    private final FakeNetwork network;
+    private final HttpServer server;
+    private final ExecutorService threads = Executors.newCachedThreadPool(task -> {
+        Thread thread = new Thread(task, "fake-controller");
+        thread.setDaemon(true);
+        return thread;
+    });
+    private final List<JsonNode> commitments = new CopyOnWriteArrayList<>();
+    private final AtomicInteger requests = new AtomicInteger();
+    private volatile Behavior behavior = Behavior.WELL;
+    private volatile String token;
+    private volatile boolean counts = true;
+    private volatile byte[] repeated;
+
+    /** A controller at a free port. */
+    public FakeController(FakeNetwork network) throws IOException {
+        this(network, 0, null);
+    }
+
+    /**
+     * A controller.
+     *
+     * @param port port, or 0 for a free one
+     * @param tls context for HTTPS, or null for HTTP
+     */
+    public FakeController(FakeNetwork network, int port, SSLContext tls) throws IOException {
+        this.network = network;
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
+        if (tls == null) {
+            server = HttpServer.create(address, 0);
+        } else {
+            HttpsServer https = HttpsServer.create(address, 0);
+            https.setHttpsConfigurator(new HttpsConfigurator(tls));
+            server = https;
+        }
+        server.setExecutor(threads);
+        server.createContext("/v1/snapshot", this::onSnapshot);
+        server.createContext("/v1/commitments", this::onCommitment);
+        server.start();
+    }
+
+    /** Port of the controller. */
+    public int port() {
+        return server.getAddress().getPort();
+    }
+
+    /** Address for {@code dfs.leeward.controller}. */
+    public String address() {
+        String scheme = server instanceof HttpsServer ? "https" : "http";
+        return scheme + "://localhost:" + port();
+    }
+
+    /** The network that it shows. */
+    public FakeNetwork network() {
+        return network;
+    }
+
+    /** Changes what it answers. */
+    public void behave(Behavior next) {
+        repeated = network.whole();
+        behavior = next;
+    }
+
+    /** Requires a token. */
+    public void requireToken(String required) {
+        token = required;
+    }
+
+    /** Whether snapshots count the reported placements. */
+    public void setCounts(boolean counts) {
+        this.counts = counts;
+    }
+
+    /** Bodies of the reported placements. */
+    public List<JsonNode> commitments() {
+        return commitments;
+    }
+
+    /** Number of requests for a snapshot. */
+    public int requestCount() {
+        return requests.get();
+    }
+
+    private void onSnapshot(HttpExchange exchange) throws IOException {
+        requests.incrementAndGet();
+        if (refuses(exchange)) {
+            return;
+        }
+        Matcher interval = INTERVAL.matcher(exchange.getRequestURI().getQuery());
+        int wait = interval.find() ? Integer.parseInt(interval.group(1)) : 0;
+        switch (behavior) {
+            case WELL -> {
+                pause(wait);
+                network.pass(Math.max(wait, 1));
+                answer(exchange, 200, network.whole());
+            }
+            case REPEATS -> answer(exchange, 200, repeated);
+            case GARBAGE -> answer(exchange, 200, "<html>a proxy</html>".getBytes(StandardCharsets.UTF_8));
+            case BUSY -> answer(exchange, 503, "{}".getBytes(StandardCharsets.UTF_8));
+            case HANGS -> pause(60_000);
+            case DRIPS -> {
+                byte[] whole = network.whole();
+                exchange.sendResponseHeaders(200, whole.length);
+                exchange.getResponseBody().write(whole, 0, whole.length / 2);
+                exchange.getResponseBody().flush();
+                pause(60_000);
+            }
+        }
+    }
+
+    private void onCommitment(HttpExchange exchange) throws IOException {
+        JsonNode body = JSON.readTree(exchange.getRequestBody());
+        if (behavior == Behavior.HANGS) {
+            pause(60_000);
+        }
+        if (refuses(exchange)) {
+            return;
+        }
+        commitments.add(body);
+        if (counts) {
+            JsonNode replicas = body.get("replicas");
+            network.count(replicas.get("client").asText(), replicas.get("sequence").asLong());
+        }
+        answer(exchange, 201, "{}".getBytes(StandardCharsets.UTF_8));
+    }
+
+    private boolean refuses(HttpExchange exchange) throws IOException {
+        String given = exchange.getRequestHeaders().getFirst("authorization");
+        if (token == null || ("Bearer " + token).equals(given)) {
+            return false;
+        }
+        answer(exchange, 401, "{\"type\": \"urn:leeward:problem:unauthorized\"}".getBytes(StandardCharsets.UTF_8));
+        return true;
+    }
+
+    private static void answer(HttpExchange exchange, int status, byte[] body) throws IOException {
+        exchange.sendResponseHeaders(status, body.length);
+        try (OutputStream out = exchange.getResponseBody()) {
+            out.write(body);
+        }
+    }
+
+    private static void pause(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        threads.shutdownNow();
+    }
+}

@@ -1,0 +1,37 @@
+package dev.leeward.hdfs.testing;
+
+import dev.leeward.hdfs.LeewardMXBean;
+import java.lang.management.ManagementFactory;
+import javax.management.JMException;
+import javax.management.JMX;
+import javax.management.MalformedObjectNameException;
+import javax.management.ObjectName;
+
+/** The bean of this process, as an operator reads it. */
+public final class Jmx {
+
+    private Jmx() {
+    }
+
+    /** The bean of the policy for replicated blocks. */
+    public static LeewardMXBean bean() {
+        return bean("LeewardInfo");
+    }
+
+    /** A metric of the source {@code Leeward}, as the web page of the NameNode shows it. */
+    public static long metric(String name) throws JMException {
+        ObjectName source = new ObjectName("Hadoop:service=NameNode,name=Leeward");
+        Object value = ManagementFactory.getPlatformMBeanServer().getAttribute(source, name);
+        return ((Number) value).longValue();
+    }
+
+    /** A bean by its name. */
+    public static LeewardMXBean bean(String name) {
+        try {
+            ObjectName object = new ObjectName("Hadoop:service=NameNode,name=" + name);
+            return JMX.newMXBeanProxy(ManagementFactory.getPlatformMBeanServer(), object, LeewardMXBean.class);
+        } catch (MalformedObjectNameException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

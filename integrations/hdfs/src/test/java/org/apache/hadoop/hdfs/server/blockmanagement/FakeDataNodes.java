@@ -1,0 +1,119 @@
+package org.apache.hadoop.hdfs.server.blockmanagement;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.DFSTestUtil;
+import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
+import org.apache.hadoop.hdfs.server.protocol.DatanodeStorage;
+import org.apache.hadoop.hdfs.server.protocol.StorageReport;
+
+/**
+ * DataNodes without processes, as a NameNode knows them: racks {@code /r0}, {@code /r1}, ... with hosts {@code r0h0}, ...
+ */
+public final class FakeDataNodes implements FSClusterStats {
+
+    /** Storage of each DataNode. */
+    public static final long CAPACITY = 1L << 42;
+
+    private final DFSNetworkTopology map = DFSNetworkTopology.getInstance(new Configuration(false));
+    private final List<DatanodeDescriptor> nodes = new ArrayList<>();
+    private final Map<String, DatanodeDescriptor> byName = new HashMap<>();
+
+    /** DataNodes that are empty, in service and idle. */
+    public FakeDataNodes(int racks, int hostsPerRack) {
+        for (int rack = 0; rack < racks; rack++) {
+            for (int host = 0; host < hostsPerRack; host++) {
+                add("/r" + rack, "r" + rack + "h" + host);
+            }
+        }
+    }
+
+    /** Adds a DataNode. */
+    public DatanodeDescriptor add(String location, String name) {
+        int number = nodes.size() + 1;
+        String address = "10." + number / 65536 + "." + number / 256 % 256 + "." + number % 256;
+        DatanodeDescriptor node = DFSTestUtil.getDatanodeDescriptor(address, 9866, location, name);
+        node.updateStorage(new DatanodeStorage("storage-" + name, DatanodeStorage.State.NORMAL, StorageType.DISK));
+        nodes.add(node);
+        byName.put(name, node);
+        fill(name, 0.0);
+        map.add(node);
+        return node;
+    }
+
+    /** Sets the used share of a DataNode's storage. */
+    public void fill(String name, double share) {
+        DatanodeDescriptor node = byName.get(name);
+        long used = (long) (share * CAPACITY);
+        List<StorageReport> reports = new ArrayList<>();
+        for (DatanodeStorageInfo storage : node.getStorageInfos()) {
+            storage.setUtilizationForTesting(CAPACITY, used, CAPACITY - used, used);
+            reports.add(new StorageReport(
+                    new DatanodeStorage(storage.getStorageID(), storage.getState(), storage.getStorageType()),
+                    false, CAPACITY, used, CAPACITY - used, used, 0));
+        }
+        node.updateHeartbeat(reports.toArray(StorageReport.EMPTY_ARRAY), 0, 0, 0, 0, null);
+    }
+
+    /** The topology of the NameNode. */
+    public DFSNetworkTopology map() {
+        return map;
+    }
+
+    /** All DataNodes. */
+    public List<DatanodeDescriptor> nodes() {
+        return nodes;
+    }
+
+    /** A DataNode by its host name. */
+    public DatanodeDescriptor node(String name) {
+        return byName.get(name);
+    }
+
+    /** Storage of a DataNode. */
+    public DatanodeStorageInfo storage(String name) {
+        return byName.get(name).getStorageInfos()[0];
+    }
+
+    /** A policy over these DataNodes. */
+    public <P extends BlockPlacementPolicy> P open(P policy, Configuration conf) {
+        policy.initialize(conf, this, map, null);
+        return policy;
+    }
+
+    // ---- statistics of an idle cluster ----------------------------------------------------------------------
+
+    @Override
+    public int getTotalLoad() {
+        return 0;
+    }
+
+    @Override
+    public boolean isAvoidingStaleDataNodesForWrite() {
+        return false;
+    }
+
+    @Override
+    public int getNumDatanodesInService() {
+        return nodes.size();
+    }
+
+    @Override
+    public double getInServiceXceiverAverage() {
+        return 0;
+    }
+
+    @Override
+    public double getInServiceXceiverAverageForVolume() {
+        return 0;
+    }
+
+    @Override
+    public Map<StorageType, StorageTypeStats> getStorageTypeStats() {
+        return Map.of();
+    }
+}
