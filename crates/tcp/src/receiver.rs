@@ -14,6 +14,8 @@ pub struct Receiver {
     /// Number of segments that are acknowledged one by one after a repeated segment, and how many of them are to come.
     quick: u32,
     quick_left: u32,
+    /// Number of segments with which the receiver still raises its window.
+    growth_left: u32,
     delay: Nanos,
     /// If true, marks are echoed segment by segment; otherwise an echo continues until the sender reports a reduction.
     exact: bool,
@@ -47,6 +49,7 @@ impl Receiver {
             every: settings.ack_every,
             quick: settings.quick_acks,
             quick_left: settings.quick_acks,
+            growth_left: settings.growth_acks,
             delay: settings.ack_delay,
             exact: settings.control.echoes_exactly(),
             division: 0,
@@ -82,7 +85,9 @@ impl Receiver {
         if in_order {
             self.next = segment.end();
             self.waiting += 1;
-            let due = before.is_none() && (self.waiting >= self.every || self.quick_left > 0);
+            let is_alone = self.quick_left > 0 || self.growth_left > 0;
+            self.growth_left = self.growth_left.saturating_sub(1);
+            let due = before.is_none() && (self.waiting >= self.every || is_alone);
             if due {
                 return Some(self.acknowledge());
             }

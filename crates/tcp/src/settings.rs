@@ -52,6 +52,10 @@ pub struct Settings {
     /// Number of segments that are acknowledged one by one, at the beginning of a connection and after a repeated
     /// segment. 16 in Linux.
     pub quick_acks: u32,
+    /// Number of segments in order at the beginning of a connection with which the receiver raises its window. Each is
+    /// acknowledged at once. Linux raises the window by two segments with each one, up to its buffer
+    /// (`tcp_grow_window`).
+    pub growth_acks: u32,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Nanos,
 }
@@ -91,6 +95,7 @@ impl Default for Settings {
             max_timeout: Nanos(120_000_000_000),
             ack_every: 2,
             quick_acks: 0,
+            growth_acks: 0,
             ack_delay: Nanos(40_000_000),
         }
     }

@@ -296,6 +296,9 @@ pub struct TcpFile {
     /// Number of segments that are acknowledged one by one, at the beginning of a connection and after a repeated
     /// segment. 16 in Linux. Default 0.
     pub quick_acks: u32,
+    /// Number of segments at the beginning of a connection with which the receiver raises its window. Each is
+    /// acknowledged at once. Default 0.
+    pub growth_acks: u32,
     /// Longest delay of an acknowledgement. Default 2ms.
     pub ack_delay: Nanos,
 }
@@ -324,6 +327,7 @@ impl Default for TcpFile {
             max_timeout: etalon.max_timeout,
             ack_every: etalon.ack_every,
             quick_acks: etalon.quick_acks,
+            growth_acks: etalon.growth_acks,
             ack_delay: etalon.ack_delay,
         }
     }
@@ -358,6 +362,7 @@ impl TcpFile {
             max_timeout: self.max_timeout,
             ack_every: self.ack_every,
             quick_acks: self.quick_acks,
+            growth_acks: self.growth_acks,
             ack_delay: self.ack_delay,
         }
     }

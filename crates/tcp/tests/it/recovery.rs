@@ -441,6 +441,15 @@ fn a_receiver_answers_single_segments_at_the_beginning_and_after_a_repeated_one(
 }
 
 #[test]
+fn a_receiver_answers_each_segment_with_which_it_raises_its_window() {
+    let mut receiver = Receiver::new(&Settings { growth_acks: 3, ..Settings::default() }).unwrap();
+    let mut answers = |number| receiver.on_segment(Nanos(number), &segment(number)).is_some();
+    assert_eq!([0, 1].map(&mut answers), [true; 2]);
+    // A repeated segment raises no window.
+    assert_eq!([1, 2, 3, 4, 5].map(&mut answers), [true, true, false, true, false]);
+}
+
+#[test]
 fn a_receiver_reports_the_latest_block_first_and_at_once() {
     // RFC 2018, section 4.
     let mut receiver = Receiver::new(&Settings::default()).unwrap();
