@@ -31,7 +31,7 @@ pub struct HostStorage {
     /// Bytes used on its volumes.
     pub stored: u64,
     /// Capacity of its volumes in bytes.
-    pub capacity: u64,
+    pub storage: u64,
 }
 
 /// Measurement endpoint of a host, at the source address of its reports.

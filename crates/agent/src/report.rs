@@ -119,7 +119,7 @@ impl Reporter {
                 let storage = reading.storage.map(|Storage { used, capacity }| HostStorage {
                     host: self.host.clone(),
                     stored: used,
-                    capacity,
+                    storage: capacity,
                 });
                 self.window = Some((window, devices, storage.into_iter().collect()));
                 Vec::new()
@@ -269,7 +269,7 @@ mod tests {
             (serde_json::to_string(&report).expect("JSON"), events.len())
         };
         assert_eq!(hosts(0, full, &[]), ("null".to_owned(), 0));
-        let expected = r#"[{"host":"r0h1","stored":7,"capacity":9}]"#;
+        let expected = r#"[{"host":"r0h1","stored":7,"storage":9}]"#;
         assert_eq!(hosts(1, full, &[]), (expected.to_owned(), 0));
         let unreadable = "used bytes: volume `/data/1`: No such file or directory";
         assert_eq!(hosts(2, None, &[unreadable]), ("[]".to_owned(), 1));

@@ -33,7 +33,8 @@ fn storage(volume: &StatVfs) -> Storage {
 pub fn read(volumes: &[PathBuf]) -> Result<Storage, String> {
     let (mut seen, mut sum) = (BTreeSet::new(), Storage::default());
     for path in volumes {
-        let of_path = |why: String| format!("used bytes: volume `{}`: {why}", excerpt(&path.to_string_lossy()));
+        let of_path =
+            |why: String| format!("used bytes: volume `{}`: {why}", excerpt(&path.to_string_lossy()));
         let (device, one) = read_one(path).map_err(|error| of_path(error.to_string()))?;
         if one.capacity == 0 {
             return Err(of_path("the file system stores no data; name the folder of a disk".to_owned()));
@@ -59,8 +60,7 @@ mod tests {
     fn reserved_blocks_are_no_capacity() {
         let folder = tempfile::tempdir().expect("a folder");
         let read = statvfs(folder.path()).expect("a file system");
-        let volume =
-            StatVfs { f_frsize: 4_096, f_blocks: 1_000, f_bfree: 300, f_bavail: 250, ..read };
+        let volume = StatVfs { f_frsize: 4_096, f_blocks: 1_000, f_bfree: 300, f_bavail: 250, ..read };
         assert_eq!(storage(&volume), Storage { used: 700 * 4_096, capacity: 950 * 4_096 });
         let faulty = StatVfs { f_blocks: u64::MAX, f_bfree: 0, f_bavail: u64::MAX, ..volume };
         assert_eq!(storage(&faulty), Storage { used: u64::MAX, capacity: u64::MAX });

@@ -307,12 +307,12 @@ fn reports_have_the_storage_of_volumes_and_one_that_appears_later_counts_from_th
     std::fs::create_dir(&later).expect("a folder");
     let hosts = reports.take(200).map(|mut body| body["hosts"].take()).find(|hosts| !hosts.is_null());
     let host = &hosts.expect("storage in a report")[0];
-    let [stored, capacity] = ["stored", "capacity"].map(|field| host[field].as_u64().expect("bytes"));
+    let [stored, storage] = ["stored", "storage"].map(|field| host[field].as_u64().expect("bytes"));
     assert_eq!(host["host"], "r0h1");
     // Both folders are on one file system, which counts once. Other programs write to it meanwhile.
     let volume = rustix::fs::statvfs(&later).expect("a file system");
     let used = (volume.f_blocks - volume.f_bfree) * volume.f_frsize;
-    assert!(stored <= capacity && capacity <= volume.f_blocks * volume.f_frsize, "{host}");
+    assert!(stored <= storage && storage <= volume.f_blocks * volume.f_frsize, "{host}");
     assert!(stored.abs_diff(used) < 1 << 30, "{host}, and the file system has {used} used bytes");
 }
 

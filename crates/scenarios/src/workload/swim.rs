@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use super::model::{FileWrite, Flow, Job, Loaded, MOST_RECORDS, Workload};
 use super::phases::{Phases, fetches};
 use super::settings::{
-    Coding, Factor, Share, Window, amount, copies, default_block, default_replicas, draw_host, positive,
-    task_hosts, whole_bytes,
+    Factor, Share, Window, amount, copies, default_block, default_replicas, draw_host, positive, task_hosts,
+    whole_bytes,
 };
 
 const JOB: Kind = Kind::named("swim.job");

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::phases::Phases;
-use crate::workload::settings::{Coding, Factor, Share, default_block, default_replicas, positive};
+use crate::workload::settings::{Factor, Share, default_block, default_replicas, positive};
 
 /// Hosts of the paper's cluster; rates below refer to this number.
 pub(super) const HOSTS: f64 = 3000.0;
