@@ -58,7 +58,7 @@ def agent(
         list[str] | None,
         typer.Option(
             metavar="PATH,...",
-            help="Folders of volumes: used and total bytes of their file systems count as the host's storage.",
+            help="Folders of volumes; their file systems count as the host's storage.",
             show_default="no storage is reported",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def agent(
         str | None,
         typer.Option(
             metavar="DSCP",
-            help="DSCP of the packets to controllers, a name (`cs6`) or 0 to 63, so that reports pass full queues.",
+            help="DSCP of packets to controllers: a name, such as cs6, or 0 to 63.",
             show_default="the system's, usually 0",
         ),
     ] = None,

@@ -123,8 +123,8 @@ def replicas(
         typer.Option(
             metavar="HOST,...",
             help="Hosts that have a copy already; --replicas counts the new copies only, and without"
-            " --writer, one of these hosts sends them. With --coding, hosts that have a chunk: only the others"
-            " are placed.",
+            " --writer, one of these hosts sends them. With --coding, hosts that have a chunk: only the"
+            " others are placed.",
         ),
     ] = None,
     prefer: Annotated[

@@ -93,8 +93,8 @@ class PlacementMethods(ClientBase):
             writer: Host that writes; None for a writer outside the cluster.
             replicas: Copies, the writer's included; by default 3. Not with `coding`.
             coding: Erasure code, such as `6+3`: instead of copies, each host holds a chunk.
-            fault_domains: Number of fault domains, besides that of the first copy, that must hold a copy. With
-                `coding`, number of fault domains that may be lost.
+            fault_domains: Number of fault domains, besides that of the first copy, that must hold a copy.
+                With `coding`, number of fault domains that may be lost.
             collocate: Hosts of related files: no other host may hold a copy.
             max_imbalance: Greatest excess of a host's used share of storage over the average of all hosts,
                 0 to 1.

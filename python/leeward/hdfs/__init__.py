@@ -4,19 +4,20 @@
 controller, for `leeward hdfs check`.
 """
 
+from leeward.hdfs.blocks import Block
 from leeward.hdfs.checks import Check, State, check
 from leeward.hdfs.differences import Differences, differences
 from leeward.hdfs.namenode import DataNode, NameNode, NameNodeState
-from leeward.hdfs.policy import PolicyState, RememberedDecision
+from leeward.hdfs.policy import PolicyState
 
 __all__ = [
+    "Block",
     "Check",
     "DataNode",
     "Differences",
     "NameNode",
     "NameNodeState",
     "PolicyState",
-    "RememberedDecision",
     "State",
     "check",
     "differences",

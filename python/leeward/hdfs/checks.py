@@ -12,6 +12,8 @@ from leeward.hdfs.policy import PolicyState
 
 NAMES = 3
 """Number of names that a check lists."""
+MAX_AGE_S = 5.0
+"""Age from which a snapshot does not count, by default, in seconds."""
 
 
 class State(StrEnum):
@@ -59,7 +61,7 @@ def check(
         *_topology(namenode, found),
         _agents(known),
         _storage(known),
-        *_policy(namenode.policy),
+        *_policy(namenode.policies),
     ]
 
 
@@ -78,7 +80,8 @@ def _controller(status: Mapping[str, Any]) -> Check:
     detail = f"Leeward {status['version']}, cluster version {status['cluster_version']}"
     detail += f", mode {status['modes']['replicas']}"
     if status["role"] != "leader":
-        return Check("controller", State.WARNING, f"{detail}: a {status['role']}; the leader is {status['leader']}")
+        detail += f": a {status['role']}; the leader is {status['leader']}"
+        return Check("controller", State.WARNING, detail)
     if status["stalled"] is not None:
         return Check("controller", State.FAILED, f"{detail}: {status['stalled']}")
     return Check("controller", State.OK, detail)
@@ -130,23 +133,37 @@ def _storage(hosts: Sequence[Mapping[str, Any]]) -> Check:
     return Check("storage", State.WARNING, f"{detail}; leeward agent --volume reports it")
 
 
-def _policy(policy: PolicyState | None) -> Iterator[Check]:
-    if policy is None:
+def _policy(policies: Sequence[PolicyState]) -> Iterator[Check]:
+    if not policies:
         detail = "the NameNode runs no Leeward policy: dfs.block.replicator.classname names another one"
         yield Check("policy", State.FAILED, detail)
-        return
-    yield Check("policy", State.OK, policy.text())
-    age, most = policy.snapshot_age_s, policy.max_age_s
+    for policy in policies:
+        yield Check("policy", State.OK, f"{policy.policy} places {policy.blocks}")
+        yield _snapshot(policy)
+        total = sum(policy.decisions.values())
+        fallbacks = policy.fallbacks()
+        detail = f"{policy.blocks}: {_count(total, 'decision')} since the start"
+        if fallbacks:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in fallbacks.items())
+            detail += f", {sum(fallbacks.values()):,} by HDFS's default policy ({reasons})"
+        yield Check("decisions", State.WARNING if fallbacks else State.OK, detail)
+
+
+def _snapshot(policy: PolicyState) -> Check:
+    age = policy.snapshot_age_s
+    because = "" if policy.failure is None else f"; the last request failed: {policy.failure}"
+    if policy.controller is None:
+        # Only this policy needs no loads and no capacities.
+        state = State.OK if policy.policy == "rehdfs" else State.FAILED
+        return Check("snapshot", state, "the NameNode has no controller: dfs.leeward.controller names one")
     if age is None:
-        yield Check("snapshot", State.FAILED, "the NameNode has no snapshot of the controller")
-    elif most is not None and age > most:
-        detail = f"{time_text(age)} old, and may be {time_text(most)} old: the default policy places"
-        yield Check("snapshot", State.FAILED, detail)
-    else:
-        yield Check("snapshot", State.OK, f"{time_text(age)} old")
-    if policy.fallbacks:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(policy.fallbacks.items()))
-        yield Check("fallbacks", State.WARNING, f"since the start, the default policy placed: {reasons}")
+        detail = f"the NameNode has no snapshot of {policy.controller}{because}"
+        return Check("snapshot", State.FAILED, detail)
+    detail = f"{time_text(age)} old, from {policy.controller}{because}"
+    if age > MAX_AGE_S:
+        detail = f"{detail}; by default, dfs.leeward.snapshot.max-age is {MAX_AGE_S:g} s"
+        return Check("snapshot", State.FAILED, detail)
+    return Check("snapshot", State.OK if policy.failure is None else State.WARNING, detail)
 
 
 def _listed(names: Sequence[str]) -> str:

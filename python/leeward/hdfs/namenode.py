@@ -9,7 +9,8 @@ from urllib.parse import urlencode, urlsplit
 from leeward._http import connections, root_cause
 from leeward._quantities import bytes_text
 from leeward.errors import InputError
-from leeward.hdfs.policy import BEANS, PolicyState
+from leeward.hdfs.blocks import Block, block_name, read_block
+from leeward.hdfs.policy import BEANS, PolicyState, read_policies
 
 URL = "http://127.0.0.1:9870"
 """Default address of a NameNode."""
@@ -29,7 +30,8 @@ class DataNode:
         name: Name of its host.
         address: IP address of its host.
         rack: Path of its rack, such as `/dc1/rack7`.
-        serves: False for a DataNode that is decommissioned or in maintenance, or becomes so: it gets no blocks.
+        serves: False for a DataNode that is decommissioned or in maintenance, or becomes so: it gets no
+            blocks.
     """
 
     name: str
@@ -47,14 +49,14 @@ class NameNodeState:
         role: `active`, `standby` or `observer`.
         safe_mode: Reason of the safe mode; None outside it.
         datanodes: Live DataNodes, by name.
-        policy: State of the Leeward policy; None if the NameNode runs none.
+        policies: States of the Leeward policy, by kind of blocks; empty if the NameNode runs none.
     """
 
     version: str
     role: str
     safe_mode: str | None
     datanodes: list[DataNode]
-    policy: PolicyState | None
+    policies: list[PolicyState]
 
 
 class NameNode:
@@ -84,30 +86,46 @@ class NameNode:
         """
         info = self._bean(_INFO)
         status = self._bean(_STATUS)
-        policies = self.beans(BEANS)
+        policies = self.policies()
         try:
             return NameNodeState(
                 version=str(info["SoftwareVersion"]),
                 role=str(status["State"]),
                 safe_mode=str(info["Safemode"]).strip() or None,
                 datanodes=_datanodes(json.loads(info["LiveNodes"])),
-                policy=PolicyState.read(policies) if policies else None,
+                policies=policies,
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise self._invalid(f"unknown form of {_INFO} or {_STATUS} ({error!r})") from None
 
-    def policy(self) -> PolicyState:
-        """State of the Leeward policy.
+    def policies(self) -> list[PolicyState]:
+        """States of the Leeward policy; empty if the NameNode runs none.
 
         Raises:
-            InputError: The NameNode does not answer, or runs no Leeward policy.
+            InputError: The NameNode does not answer, or a bean has an unknown form.
         """
-        beans = self.beans(BEANS)
-        if not beans:
-            error = InputError.about("namenode", f"{self.url}: the NameNode runs no Leeward policy")
-            error.add_note("dfs.block.replicator.classname in hdfs-site.xml names it; leeward hdfs check says more")
+        return read_policies(self.beans(BEANS))
+
+    def block(self, name: str, user: str) -> Block:
+        """The file and the hosts of a block, as `hdfs fsck -blockId` shows them.
+
+        Args:
+            name: Name of the block, with or without its generation stamp.
+            user: A superuser of HDFS. Without Kerberos, the NameNode believes the name.
+
+        Raises:
+            InputError: The name is invalid, the NameNode does not answer, or it has no such block.
+        """
+        short = block_name(name)
+        query = urlencode({"ugi": user, "blockId": short, "path": "/"})
+        text = self._get(f"/fsck?{query}").decode(errors="replace")
+        block = read_block(short, text)
+        if block is None:
+            why = " ".join(text.split())[:200] or "no answer"
+            error = InputError.about("block", f"{short}: not found: {why}")
+            error.add_note("--user names a superuser of HDFS, such as the user that runs the NameNode")
             raise error
-        return PolicyState.read(beans)
+        return block
 
     def beans(self, query: str) -> list[Mapping[str, Any]]:
         """Beans whose names match a pattern of JMX.
@@ -147,7 +165,8 @@ class NameNode:
             )
             with answer:
                 if answer.status in (401, 403):
-                    raise self._unreachable(f"{answer.status} {answer.reason}: its web interface asks for a login")
+                    why = f"{answer.status} {answer.reason}: its web interface asks for a login"
+                    raise self._unreachable(why)
                 if answer.status != 200:
                     raise self._unreachable(f"{answer.status} {answer.reason}")
                 body = answer.read(MOST_BYTES + 1)

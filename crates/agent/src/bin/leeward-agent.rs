@@ -39,8 +39,7 @@ struct Options {
     /// ones].
     #[arg(long = "disk", alias = "device", value_name = "DISK[=NAME]")]
     devices: Vec<String>,
-    /// Folder of a volume: its file system's used and total bytes count as the host's storage; may be given several
-    /// times.
+    /// Folder of a volume, whose file system counts as the host's storage; may be given several times.
     #[arg(long = "volume", value_name = "PATH")]
     volumes: Vec<String>,
     /// Time between reports; use the controller's interval [default: 1s].
@@ -52,7 +51,7 @@ struct Options {
     /// File with the certificate authorities of the controller [default: the system's].
     #[arg(long, value_name = "FILE")]
     ca: Option<String>,
-    /// DSCP of the packets to controllers, a name or 0 to 63, so that reports pass full queues.
+    /// DSCP of packets to controllers: a name, such as cs6, or 0 to 63.
     #[arg(long, value_name = "DSCP")]
     dscp: Option<String>,
     /// Address on which to take part in measurements.
