@@ -1,7 +1,7 @@
 """Differences between the topology of a NameNode and that of the controller.
 
-The rules are those of the policy in the NameNode. A DataNode is the host of the controller with its name, else
-with its IP address. The host's rack must have the last name of the DataNode's location: `rack7` for
+The rules are those of the policy in the NameNode. A DataNode is the host of the controller with its name, or
+else with its IP address. The host's rack must have the last name of the DataNode's location: `rack7` for
 `/row1/rack7`. The policy knows the loads of no other DataNode.
 """
 

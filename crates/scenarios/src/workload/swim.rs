@@ -15,6 +15,7 @@
 
 use leeward_fabric::input::{Clock, InputError, Line, Text};
 use leeward_fabric::{Bytes, Cluster, Endpoint, HostId, Nanos};
+use leeward_placement::replicas::Coding;
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
 use schemars::JsonSchema;

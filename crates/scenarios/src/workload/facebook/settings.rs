@@ -4,6 +4,7 @@ use std::num::NonZeroU8;
 
 use leeward_fabric::Bytes;
 use leeward_fabric::input::InputError;
+use leeward_placement::replicas::Coding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
