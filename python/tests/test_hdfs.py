@@ -1,4 +1,4 @@
-"""`leeward hdfs check` and `leeward explain --block`: a real controller, and a server in place of a NameNode."""
+"""`leeward hdfs check` and `leeward explain --block`: a real controller and a server for a NameNode."""
 
 import json
 import subprocess

@@ -154,7 +154,8 @@ proptest! {
 fn only_fresh_telemetry_is_read() {
     let cluster = cluster(CLUSTER);
     let mut before = coordinator(&cluster);
-    let says = |host| HostSays { host, load: 5, busy: 6, speed: Some(7), state: (Some(true), Some(8)) };
+    let says =
+        |host| HostSays { host, load: 5, busy: 6, speed: Some(7), state: (Some(true), Some((8, Some(9)))) };
     report(&mut before, 1, &says(0));
     report(&mut before, 3, &says(1));
     let state = before.telemetry_state();
