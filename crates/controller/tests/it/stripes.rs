@@ -38,9 +38,9 @@ fn a_stripe_is_placed_repaired_and_committed_and_survives_a_restart() {
         let store = Sqlite::open(&path, Durability::Process, 1_000).expect("a store");
         Server::start(service_on(CLUSTER, "", frozen_clock(), Box::new(store)))
     };
-    let mut server = start();
+    let server = start();
     server.report(&idle());
-    let body = json!({ "size": "600MiB", "writer": "r0h0", "coding": "6+3", "client": "a", "sequence": 1 });
+    let body = json!({ "size": "2400MiB", "writer": "r0h0", "coding": "6+3", "client": "a", "sequence": 1 });
     let (status, _, placed) = server.post(PATH, &body);
     assert_eq!(status, 201, "{placed}");
     let chunks = hosts(&placed);
@@ -51,15 +51,17 @@ fn a_stripe_is_placed_repaired_and_committed_and_survives_a_restart() {
     }
     assert_eq!((&placed["request"]["coding"], &placed["request"]["replicas"]), (&json!("6+3"), &json!(9)));
     let last = chunks[8];
-    assert_eq!(server.get(&format!("/v1/hosts/{last}")).2["stored"], "100MiB");
+    assert_eq!(server.get(&format!("/v1/hosts/{last}")).2["stored"], "400MiB");
     // Two hosts are lost: their chunks are placed again.
-    let repair = json!({ "size": "600MiB", "coding": "6+3", "existing": chunks[..7] });
+    let repair = json!({ "size": "2400MiB", "coding": "6+3", "existing": chunks[..7] });
     let (status, _, repaired) = server.post(PATH, &repair);
     assert_eq!((status, hosts(&repaired).len(), &repaired["source"]), (201, 2, &json!(null)), "{repaired}");
     assert!(hosts(&repaired).iter().all(|host| !chunks[..7].contains(host)), "{repaired}");
     let first = hosts(&repaired)[0];
     let holds = server.get(&format!("/v1/links/{first}:ingress")).2["holds"].clone();
-    assert!(holds.as_array().is_some_and(|holds| holds.iter().any(|hold| hold["decision"] == repaired["id"])));
+    let held =
+        holds.as_array().is_some_and(|holds| holds.iter().any(|hold| hold["decision"] == repaired["id"]));
+    assert!(held, "{first}: {holds}; {repaired}");
     let (status, _, what_if) = server.post("/v1/decisions/0/what-if", &json!({ "policy": "ccp" }));
     assert_eq!(status, 200, "{what_if}");
     server.end().expect("the server ends");
@@ -67,8 +69,10 @@ fn a_stripe_is_placed_repaired_and_committed_and_survives_a_restart() {
     server.report(&idle());
     let (status, _, again) = server.post(PATH, &body);
     assert_eq!((status, &again["id"], &again["hosts"]), (200, &placed["id"], &placed["hosts"]));
-    let other = json!({ "size": "600MiB", "writer": "r0h0", "client": "a", "sequence": 1 });
-    assert_eq!(server.post(PATH, &other).0, 409, "copies are another request");
+    let other = json!({ "size": "2400MiB", "writer": "r0h0", "client": "a", "sequence": 1 });
+    let (status, _, problem) = server.post(PATH, &other);
+    assert_eq!(status, 422, "{problem}");
+    assert!(problem["type"].as_str().is_some_and(|kind| kind.ends_with("reused")), "{problem}");
 }
 
 #[test]
@@ -94,7 +98,11 @@ fn invalid_stripes_are_problems_with_their_field() {
         (json!({ "size": "1GiB", "coding": "6+3", "replicas": 9 }), "replicas", "not both"),
         (json!({ "size": "1GiB", "coding": "6+3", "existing": many }), "existing", "none is missing"),
         (json!({ "size": "1GiB", "coding": "6+3", "existing": many[..5] }), "existing", "needs 6 chunks"),
-        (json!({ "size": "1GiB", "coding": "6+3", "existing": many[..8], "writer": "r3h0" }), "writer", "rebuilds"),
+        (
+            json!({ "size": "1GiB", "coding": "6+3", "existing": many[..8], "writer": "r3h0" }),
+            "writer",
+            "rebuilds",
+        ),
     ] {
         let (status, _, problem) = server.post(PATH, &body);
         assert_eq!((status, &problem["field"]), (422, &json!(field)), "{problem}");
