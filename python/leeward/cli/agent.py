@@ -57,7 +57,7 @@ def agent(
     volume: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PATH,...",
+            metavar="DIR,...",
             help="Folders of volumes; their file systems count as the host's storage.",
             show_default="no storage is reported",
         ),
@@ -83,7 +83,7 @@ def agent(
     dscp: Annotated[
         str | None,
         typer.Option(
-            metavar="DSCP",
+            metavar="NAME",
             help="DSCP of packets to controllers: a name, such as cs6, or 0 to 63.",
             show_default="the system's, usually 0",
         ),

@@ -61,7 +61,7 @@ def explain(
     block: Annotated[
         str | None,
         typer.Option(
-            metavar="BLOCK",
+            metavar="NAME",
             help="Block of HDFS, such as blk_1073741825, in place of a decision.",
             show_default=False,
         ),

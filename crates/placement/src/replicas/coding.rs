@@ -50,9 +50,10 @@ impl FromStr for Coding {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('+').map(|(data, parity)| (data.trim().parse(), parity.trim().parse()));
-        match parts {
-            Some((Ok(data @ 1..=100), Ok(parity @ 1..=100))) => Ok(Coding { data, parity }),
+        // `parse` accepts a sign.
+        let number = |text: &str| text.trim().parse().ok().filter(|_| !text.contains('+'));
+        match text.split_once('+').map(|(data, parity)| (number(data), number(parity))) {
+            Some((Some(data @ 1..=100), Some(parity @ 1..=100))) => Ok(Coding { data, parity }),
             _ => Err(format!("`{}`: expected data and parity chunks, such as 6+3", excerpt(text))),
         }
     }
@@ -84,7 +85,8 @@ impl JsonSchema for Coding {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^\d+\+\d+$", "examples": ["6+3"] })
+        let pattern = r"^([1-9][0-9]?|100)\+([1-9][0-9]?|100)$";
+        json_schema!({ "type": "string", "pattern": pattern, "examples": ["6+3"] })
     }
 }
 
@@ -97,7 +99,8 @@ mod tests {
         let code: Coding = "6+3".parse().expect("a code");
         assert_eq!((code.chunks(), code.data(), code.to_string().as_str()), (9, 6, "6+3"));
         assert_eq!([0, 7, 9, 300].map(|existing| code.missing(existing)), [9, 2, 0, 0]);
-        for invalid in ["", "6", "6+0", "0+3", "6+3+1", "101+1", "1+101", "6-3", "6+-3", "six+three"] {
+        for invalid in ["", "6", "6+0", "0+3", "6+3+1", "101+1", "1+101", "6-3", "6+-3", "6++3", "six+three"]
+        {
             let error = invalid.parse::<Coding>().expect_err(invalid);
             assert!(error.contains("such as 6+3"), "{error}");
         }
