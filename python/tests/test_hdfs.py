@@ -182,6 +182,30 @@ def test_each_problem_has_a_finding(
     assert (result.returncode, result.stderr) == (int(failed), "")
 
 
+def test_metrics_of_the_policy_stand_in_for_its_state(run: Run, controller: str) -> None:
+    metrics = {
+        "name": "Hadoop:service=NameNode,name=LeewardErasureCoded",
+        "modelerType": "LeewardErasureCoded",
+        "tag.Context": "dfs",
+        "tag.Policy": "ccp",
+        "tag.Hostname": "namenode",
+        "Decisions_ranked": 7,
+        "Decisions_stale": 2,
+        "PlaceTimeP50Ns": 11_000,
+        "UnknownDataNodes": 0,
+        "SnapshotAgeMs": 410,
+    }
+    both = metrics | {"name": "Hadoop:service=NameNode,name=Leeward", "tag.Policy": "rehdfs"}
+    with namenode([*beans(live_nodes(RACKS), {}), metrics, both]) as url:
+        result = run("hdfs", "check", "--namenode", url, "--controller", controller)
+    findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "policy ok sinbad places replicated blocks" in findings, "the state counts"
+    assert "policy ok ccp places erasure-coded blocks" in findings
+    assert "snapshot ok 410 ms old, from its controller" in findings
+    coded = "erasure-coded blocks: 9 decisions since the start, 2 by HDFS's default policy (2 stale)"
+    assert f"decisions warning {coded}" in findings
+
+
 def test_silent_agents_and_unknown_storage_have_findings(run: Run, serve: Serve, tmp_path: Path) -> None:
     cluster = {name: value for name, value in CLUSTER.items() if name != "devices"}
     with serve(tmp_path, cluster, "--interval", "20s") as controller:

@@ -1,7 +1,7 @@
 """The state of the Leeward policy in a NameNode, from its beans.
 
-A NameNode has one bean for replicated blocks, `Leeward`, and one for erasure-coded blocks,
-`LeewardErasureCoded`.
+The policies for replicated and for erasure-coded blocks have beans of their own; `ErasureCoded` is in the names
+of the latter. A bean is the state of the policy, or its metrics.
 """
 
 import json
@@ -13,8 +13,10 @@ from leeward.errors import InputError
 
 BEANS = "Hadoop:service=NameNode,name=Leeward*"
 """Pattern of the names of the beans."""
-_BLOCKS = {"Leeward": "replicated blocks", "LeewardErasureCoded": "erasure-coded blocks"}
-"""Blocks of each bean."""
+_POLICY = "tag.Policy"
+"""Attribute with the name of the policy, in beans of metrics."""
+_DECISIONS = "Decisions_"
+"""Beginning of the names of counts by reason, in beans of metrics."""
 RANKED = "ranked"
 """Reason of decisions in which the policy chose all hosts."""
 
@@ -55,32 +57,60 @@ def read_policies(beans: Iterable[Mapping[str, Any]]) -> list[PolicyState]:
     Raises:
         InputError: A bean has another form than expected.
     """
-    states = []
+    states: dict[str, PolicyState] = {}
     for bean in beans:
         name = str(bean.get("name", "")).rpartition("name=")[2]
-        if name in _BLOCKS:
-            try:
-                states.append(_read(_BLOCKS[name], bean))
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                message = f"bean {name}: unknown form ({error!r}); its jar is of another version than Leeward"
-                raise InputError.about("namenode", message) from None
-    return sorted(states, key=lambda state: state.blocks, reverse=True)
+        blocks = "erasure-coded blocks" if "ErasureCoded" in name else "replicated blocks"
+        try:
+            # The state says more than the metrics.
+            if "DecisionsByReason" in bean:
+                states[blocks] = _read_state(blocks, bean)
+            elif _POLICY in bean:
+                states.setdefault(blocks, _read_metrics(blocks, bean))
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            message = f"bean {name}: unknown form ({error!r}); its jar is of another version than Leeward"
+            raise InputError.about("namenode", message) from None
+    return [states[blocks] for blocks in sorted(states, reverse=True)]
 
 
-def _read(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
-    age = int(bean["SnapshotAgeMs"])
+def _read_state(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
     failure, detail = str(bean["Failure"]), str(bean.get("FailureDetail", ""))
     explained = bean.get("ExplainedDecisions")
     return PolicyState(
         blocks=blocks,
         policy=str(bean["Policy"]),
         controller=str(bean["Controller"]) or None,
-        snapshot_age_s=None if age < 0 else age / 1000,
+        snapshot_age_s=_age_s(bean["SnapshotAgeMs"]),
         failure=": ".join(part for part in (failure, detail) if part) if failure else None,
         unknown=[str(name) for name in bean["UnknownDataNodes"]],
         decisions=_counts(bean["DecisionsByReason"]),
         explained=None if explained is None else [_decision(text) for text in explained],
     )
+
+
+def _read_metrics(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
+    """State from the metrics of the policy, which have no names and no texts."""
+    decisions = {
+        name.removeprefix(_DECISIONS): int(count)
+        for name, count in bean.items()
+        if name.startswith(_DECISIONS)
+    }
+    # Without a controller, there is no age.
+    age = bean.get("SnapshotAgeMs")
+    return PolicyState(
+        blocks=blocks,
+        policy=str(bean[_POLICY]),
+        controller=None if age is None else "its controller",
+        snapshot_age_s=None if age is None else _age_s(age),
+        failure=None,
+        unknown=[],
+        decisions=decisions,
+        explained=None,
+    )
+
+
+def _age_s(milliseconds: Any) -> float | None:
+    return None if int(milliseconds) < 0 else int(milliseconds) / 1000
 
 
 def _counts(table: Any) -> dict[str, int]:
