@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from leeward import Client
 from leeward.hdfs import DataNode, differences
 from support.namenode import SUPERUSER, beans, fsck, live_nodes, namenode
+from support.prometheus import Answer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Serve = Callable[..., AbstractContextManager[str]]
@@ -221,8 +222,13 @@ def test_silent_agents_and_unknown_storage_have_findings(run: Run, serve: Serve,
     assert result.returncode == 0
 
 
+def repeated(answer: Answer) -> Callable[[int, str], Answer]:
+    """A server's function that always gives the same answer."""
+    return lambda _number, _text: answer
+
+
 def test_invalid_options_and_answers_are_errors_of_one_line(
-    run: Run, controller: str, fake: Callable[[Callable[[int, str], Any]], str]
+    run: Run, controller: str, fake: Callable[[Callable[[int, str], Answer]], str]
 ) -> None:
     def error(*arguments: str) -> str:
         result = run("hdfs", "check", "--controller", controller, *arguments)
@@ -235,7 +241,7 @@ def test_invalid_options_and_answers_are_errors_of_one_line(
     for url in ("namenode:9870", "hdfs://namenode:8020", "http://", "http://nn:9870/jmx", "http://a:b@nn"):
         assert error("--namenode", url) == f"error: --namenode: `{url}`: {expected}"
     assert "unavailable: Connection refused" in error("--namenode", "http://127.0.0.1:1")
-    for answer, why in [
+    answers: list[tuple[Answer, str]] = [
         ((404, {}, b"<html>"), "404 Not Found"),
         ((401, {}, b""), "401 Unauthorized: its web interface asks for a login"),
         ((302, {"location": "http://other"}, b""), "302 Found"),
@@ -243,9 +249,9 @@ def test_invalid_options_and_answers_are_errors_of_one_line(
         ((200, {}, b'{"beans": [7]}'), "not the answer of a NameNode: no list of beans as JSON"),
         ((200, {}, b'{"beans": []}'), "no bean Hadoop:service=NameNode,name=NameNodeInfo"),
         ((200, {}, b'{"beans": [{"name": "a"}]}'), "unknown form"),
-    ]:
-        url = fake(lambda _number, _text, answer=answer: answer)
-        assert why in error("--namenode", url)
+    ]
+    for answer, why in answers:
+        assert why in error("--namenode", fake(repeated(answer)))
     with namenode(beans(live_nodes(RACKS), {"SnapshotAgeMs": "soon"})) as url:
         assert "bean Leeward: unknown form" in error("--namenode", url)
     with namenode(beans(live_nodes(RACKS | {"/row1/r4": ["dn17"]}), {})) as url:

@@ -1,7 +1,7 @@
 """The state of the Leeward policy in a NameNode, from its beans.
 
-The policies for replicated and for erasure-coded blocks have beans of their own; `ErasureCoded` is in the names
-of the latter. A bean is the state of the policy, or its metrics.
+The policies for replicated and for erasure-coded blocks have beans of their own; `ErasureCoded` is in the
+names of the latter. A bean is the state of the policy, or its metrics.
 """
 
 import json
