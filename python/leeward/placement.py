@@ -34,7 +34,8 @@ def place_replicas(
     telemetry: str | PathLike[str] | None = None,
     max_age: str = MAX_AGE,
     writer: str | None = None,
-    replicas: int = 3,
+    replicas: int | None = None,
+    coding: str | None = None,
     fault_domains: int | None = None,
     exclude: Sequence[str] | str = (),
     tags: Sequence[str] | str = (),
@@ -47,7 +48,7 @@ def place_replicas(
     seed: int = 1,
     explain: int = ALL,
 ) -> dict[str, Any]:
-    """Chooses the hosts of the copies of a block.
+    """Chooses the hosts of the copies of a block, or of the chunks of its stripe.
 
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
@@ -58,9 +59,11 @@ def place_replicas(
         max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
             since 1970.
         writer: Host that writes; None for a writer outside the cluster.
-        replicas: Copies, the writer's included: 1 to 255.
+        replicas: Copies, the writer's included: 1 to 255, by default 3. Not with `coding`.
+        coding: Erasure code, such as `6+3`: instead of copies, each host holds a chunk.
         fault_domains: Number of fault domains, besides that of the first copy, that must hold a copy, 0 to
-            255; by default 1, and 0 for a single copy.
+            255; by default 1, and 0 for a single copy. With `coding`, number of fault domains that may be
+            lost.
         exclude: Hosts, racks and pods that must not hold a copy; a text is one name.
         tags: Tags that hosts must have; a text is one tag.
         collocate: Hosts of related files: if any are given, no other host may hold a copy; a text is one
@@ -68,7 +71,8 @@ def place_replicas(
         max_imbalance: Greatest excess of a host's used share of storage over the average of all hosts, 0 to
             1.
         existing: Hosts that have a copy already: `replicas` counts the new copies only, and without a writer,
-            one of these hosts sends them; a text is one name.
+            one of these hosts sends them; a text is one name. With `coding`, hosts that have a chunk: only
+            the others are placed.
         prefer: Hosts to try first, in this order; a text is one name.
         storage: Type of storage that holds the copies, as `type` of devices in the cluster file.
         labels: Labels that hosts must have, each with its value or with one of several values.
@@ -85,7 +89,8 @@ def place_replicas(
     Raises:
         InputError: The cluster, the telemetry or an argument is invalid.
     """
-    whole_number("replicas", replicas, 1, 255)
+    if replicas is not None:
+        whole_number("replicas", replicas, 1, 255)
     if fault_domains is not None:
         whole_number("fault_domains", fault_domains, 0, 255)
     whole_number("seed", seed, 0, MOST_SEED)
@@ -100,6 +105,7 @@ def place_replicas(
             telemetry=telemetry,
             writer=writer,
             replicas=replicas,
+            coding=coding,
             fault_domains=fault_domains,
             exclude=names(exclude),
             tags=names(tags),

@@ -24,6 +24,7 @@ METAVARS = {
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
+    "DATA+PARITY",
     *("MODE", "TEXT", "TYPE", "KEY=VALUE", "sflow:PORT"),
 }
 """Metavars of options. A list adds `,...`; a choice has its values, separated by `|`."""
@@ -35,6 +36,7 @@ SEVERAL_KINDS = {
     "--job": "place tasks reads the file of an app, decisions has the name of a job",
     "--lab": "tenant run has the name of a lab, reproduce runs in one of its own",
     "--output": "slo pack also writes YAML",
+    "--volume": "slo curve has the name of a volume in a trace, agent the folder of one",
 }
 """Options whose metavar differs between commands, and the reason."""
 ONE_MEANING = {
@@ -43,6 +45,7 @@ ONE_MEANING = {
     "--ca": "certificate authorities of the controller",
     "--cadence": "time between samples",
     "--cluster": "cluster file",
+    "--coding": "erasure code",
     "--controller": "addresses of controllers",
     "--dry-run": "nothing changes",
     "--every": "time between repetitions",
@@ -69,6 +72,7 @@ ONE_MEANING = {
     "--secret": "file of the secret of measurements",
     "--seed": "seed of random numbers",
     "--shape": "shape of a measured network",
+    "--size": "size of a block",
     "--since": "start of a range of time",
     "--seeds": "number of seeds",
     "--telemetry": "loads of links",
@@ -77,11 +81,14 @@ ONE_MEANING = {
     "--until": "end of a range of time",
     "--tokens": "file of the service's tokens",
     "--top": "most rows of a table",
+    "--writer": "host that writes a block",
 }
 """Meanings of options whose help texts differ between commands."""
 TWO_MEANINGS = {
     "--explain": "hotspots explains words, place explains a decision",
-    **dict.fromkeys(("--again", "--by", "--days", "--job", "--lab", "--out"), "see SEVERAL_KINDS"),
+    **dict.fromkeys(
+        ("--again", "--by", "--days", "--job", "--lab", "--out", "--volume"), "see SEVERAL_KINDS"
+    ),
 }
 """Options with two meanings, and the reason."""
 WITHOUT_FORMAT = {

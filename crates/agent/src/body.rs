@@ -15,9 +15,23 @@ pub struct Report {
     /// Work of its devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
+    /// Storage of the host, if the agent reads volumes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostStorage>,
     /// Measurement endpoint of the host, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
+}
+
+/// Storage of a host.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HostStorage {
+    /// Name of the host.
+    pub host: String,
+    /// Bytes used on its volumes.
+    pub stored: u64,
+    /// Capacity of its volumes in bytes.
+    pub storage: u64,
 }
 
 /// Measurement endpoint of a host, at the source address of its reports.

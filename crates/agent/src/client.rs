@@ -8,8 +8,11 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt, read_text};
 use serde::Deserialize;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, RustlsConnector};
 
 use crate::body::{Acceptance, Rejection, Report};
+use crate::marked::Marked;
 use crate::settings::{Settings, token};
 
 /// Timeout of a report; by then the next report has newer data.
@@ -106,7 +109,15 @@ impl Client {
         };
         let reports = format!("{controller}/v1/reports");
         let (url, token) = (controller.to_owned(), settings.token.clone());
-        Ok(Client { agent: config.build().into(), url, reports, token })
+        let agent = match settings.dscp {
+            Some(dscp) => ureq::Agent::with_parts(
+                config.build(),
+                Marked(dscp).chain(RustlsConnector::default()),
+                DefaultResolver::default(),
+            ),
+            None => config.build().into(),
+        };
+        Ok(Client { agent, url, reports, token })
     }
 
     /// URL of the controller.

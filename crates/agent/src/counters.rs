@@ -160,7 +160,7 @@ mod tests {
 
     fn reading(at_ms: u64, interfaces: Vec<Interface>) -> Reading {
         let (at, wall) = (Nanos(at_ms * 1_000_000), Nanos((at_ms + 1_000_000) * 1_000_000));
-        Reading { at, wall, interfaces, disks: Vec::new(), unread: Vec::new() }
+        Reading { at, wall, interfaces, disks: Vec::new(), storage: None, unread: Vec::new() }
     }
 
     fn count(bytes: u64, packets: u64) -> Count {

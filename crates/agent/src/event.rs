@@ -45,7 +45,8 @@ pub enum Event {
         /// Interval of the controller, in seconds.
         needed_s: f64,
     },
-    /// The controller bounded the load of this link by its capacity in the cluster file.
+    /// The controller bounded the load of this link, or the stored bytes of this host, by the capacity in the cluster
+    /// file.
     Clamped(String),
 }
 
@@ -103,6 +104,12 @@ impl fmt::Display for Event {
                 f,
                 "reports are too rare: one every {own}, and the controller expects one every {needed_s} s; the links \
                  are unknown in between: set --interval {needed_s}s"
+            ),
+            Event::Clamped(host) if !host.contains(':') => write!(
+                f,
+                "`{}`: the used bytes are above the storage in the cluster file and count as this storage; correct the \
+                 cluster file, or the volumes of --volume",
+                excerpt(host)
             ),
             Event::Clamped(name) => write!(
                 f,

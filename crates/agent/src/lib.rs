@@ -1,4 +1,5 @@
-//! Agent of a host: reads the counters of its interfaces and disks and reports their loads to controllers.
+//! Agent of a host: reads the counters of its interfaces and disks and the storage of its volumes, and reports them to
+//! controllers.
 //!
 //! ```text
 //!      machine --Reading--> Reporter --Report--> client --HTTP--> controller
@@ -19,21 +20,25 @@ mod client;
 mod clock;
 mod counters;
 mod disks;
+mod dscp;
 mod event;
 mod liveness;
 mod machine;
+mod marked;
 mod queues;
 mod reading;
 mod report;
 mod report_schedule;
 mod run;
 mod settings;
+mod volumes;
 mod window;
 
-pub use body::{Acceptance, Device, Link, Probe, Rejection, Report, SkippedParts};
+pub use body::{Acceptance, Device, HostStorage, Link, Probe, Rejection, Report, SkippedParts};
 pub use client::Client;
 pub use counters::Meter;
 pub use disks::{Disk, DiskWork};
+pub use dscp::Dscp;
 pub use event::Event;
 pub use machine::Machine;
 pub use reading::{Count, Interface, Reading};
@@ -41,4 +46,5 @@ pub use report::{Disks, Reporter};
 pub use report_schedule::ReportSchedule;
 pub use run::{StopReason, run};
 pub use settings::{Arguments, Settings};
+pub use volumes::Storage;
 pub use window::{Gap, Window};

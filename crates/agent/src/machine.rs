@@ -1,4 +1,5 @@
-//! Machine adapter: reads interfaces and disks from `/sys/class/net`, netlink, `/proc/diskstats` and `/sys/block`.
+//! Machine adapter: reads interfaces and disks from `/sys/class/net`, netlink, `/proc/diskstats` and `/sys/block`, and
+//! the storage of volumes.
 //!
 //! The mounted sysfs determines the network namespace: `ip netns exec` mounts its own.
 
@@ -12,6 +13,7 @@ use leeward_fabric::Nanos;
 use crate::disks::{self, Disk};
 use crate::queues::Queues;
 use crate::reading::{Count, Interface, Reading};
+use crate::volumes;
 
 /// A machine to read.
 pub struct Machine {
@@ -22,6 +24,8 @@ pub struct Machine {
     speeds: BTreeMap<u32, (u64, u64)>,
     /// For each present disk: true if it is a drive of the machine.
     physical: BTreeMap<String, bool>,
+    /// Folders whose file systems store the host's data.
+    volumes: Vec<PathBuf>,
 }
 
 impl Default for Machine {
@@ -49,10 +53,17 @@ fn is_drive(folder: &Path) -> bool {
 impl Machine {
     /// Reads files below `root`, a folder laid out like `/`.
     pub(crate) fn new(root: impl Into<PathBuf>, queues: io::Result<Queues>) -> Machine {
-        Machine { root: root.into(), queues, speeds: BTreeMap::new(), physical: BTreeMap::new() }
+        let (speeds, physical, volumes) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Machine { root: root.into(), queues, speeds, physical, volumes }
     }
 
-    /// Reads all interfaces and disks at a given time of both clocks.
+    /// Sets the folders whose file systems store the host's data.
+    #[must_use]
+    pub fn with_volumes(self, volumes: Vec<PathBuf>) -> Machine {
+        Machine { volumes, ..self }
+    }
+
+    /// Reads all interfaces, disks and volumes at a given time of both clocks.
     ///
     /// # Errors
     /// Returns the system's error about interfaces; an interface that disappears meanwhile is left out.
@@ -76,10 +87,17 @@ impl Machine {
             unread.push(format!("disks: /proc/diskstats: {error}"));
             Vec::new()
         });
+        let storage = match volumes::read(&self.volumes) {
+            Ok(storage) => Some(storage).filter(|_| !self.volumes.is_empty()),
+            Err(why) => {
+                unread.push(why);
+                None
+            }
+        };
         // A new interface or disk may reuse the index or name of an earlier interface or disk.
         self.speeds.retain(|index, _| interfaces.iter().any(|one| one.index == *index));
         self.physical.retain(|name, _| disks.iter().any(|disk| disk.name == *name));
-        Ok(Reading { at, wall, interfaces, disks, unread })
+        Ok(Reading { at, wall, interfaces, disks, storage, unread })
     }
 
     /// Reads an interface; `None` if the interface disappears meanwhile.

@@ -3,6 +3,7 @@
 use leeward_fabric::Nanos;
 
 use crate::disks::Disk;
+use crate::volumes::Storage;
 
 /// Counters of an interface in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,6 +46,8 @@ pub struct Reading {
     pub interfaces: Vec<Interface>,
     /// All disks.
     pub disks: Vec<Disk>,
-    /// Errors about queues and disks that could not be read.
+    /// Bytes on the volumes; `None` if there are no volumes to read, or one of them is unreadable.
+    pub storage: Option<Storage>,
+    /// Errors about queues, disks and volumes that could not be read.
     pub unread: Vec<String>,
 }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use leeward_fabric::Nanos;
 
-use crate::body::{Acceptance, Device, Link, Probe, Rejection, Report, SkippedParts};
+use crate::body::{Acceptance, Device, HostStorage, Link, Probe, Rejection, Report, SkippedParts};
 use crate::counters::Meter;
 use crate::disks::{Disk, DiskWork};
 use crate::event::Event;
 use crate::reading::Reading;
 use crate::report_schedule::ReportSchedule;
+use crate::volumes::Storage;
 use crate::window::{Gap, Window};
 
 /// Maximum number of different messages that are logged once each. Without this limit, a controller that always sends
@@ -63,8 +64,8 @@ pub struct Reporter {
     /// Port of the measurement listener, if any.
     probe: Option<u16>,
     schedule: ReportSchedule,
-    /// Last window and the work of its devices, until it is sent or replaced.
-    window: Option<(Window, Vec<Device>)>,
+    /// Last window, with the work of the devices and the storage of the host, until it is sent or replaced.
+    window: Option<(Window, Vec<Device>, Vec<HostStorage>)>,
     /// Number of windows dropped since the last accepted report.
     dropped: u64,
     /// Last logged event; an event is logged again only after a different one.
@@ -115,7 +116,12 @@ impl Reporter {
                     })
                 };
                 let devices = window.disks.iter().filter_map(device).collect();
-                self.window = Some((window, devices));
+                let storage = reading.storage.map(|Storage { used, capacity }| HostStorage {
+                    host: self.host.clone(),
+                    stored: used,
+                    storage: capacity,
+                });
+                self.window = Some((window, devices, storage.into_iter().collect()));
                 Vec::new()
             }
             Err(Gap::First) => Vec::new(),
@@ -142,7 +148,7 @@ impl Reporter {
         if !self.schedule.may_send(now) {
             return None;
         }
-        let (window, devices) = self.window.take()?;
+        let (window, devices, hosts) = self.window.take()?;
         let link = |way: &str, bytes, queue_bytes| Link {
             link: format!("{}:{way}", self.host),
             load_bps: window.rate_bps(bytes),
@@ -151,7 +157,8 @@ impl Reporter {
         };
         let links = [link("egress", window.egress, window.queued), link("ingress", window.ingress, None)];
         let probe = self.probe.map(|port| Probe { host: self.host.clone(), port });
-        Some(Report { from: rfc3339(window.from), until: rfc3339(window.until), links, devices, probe })
+        let (from, until) = (rfc3339(window.from), rfc3339(window.until));
+        Some(Report { from, until, links, devices, hosts, probe })
     }
 
     /// Processes the reply to a report. If the reply was lost, the controller may have accepted the report. The loss
@@ -229,7 +236,7 @@ mod tests {
         };
         let at = Nanos(second * Nanos::SECOND.0);
         let (wall, interfaces) = (Nanos(1_769_860_800_000_000_000 + at.0), vec![interface]);
-        Reading { at, wall, interfaces, disks: Vec::new(), unread: Vec::new() }
+        Reading { at, wall, interfaces, disks: Vec::new(), storage: None, unread: Vec::new() }
     }
 
     fn reporter() -> Reporter {
@@ -249,6 +256,25 @@ mod tests {
             r#"{"from":"2026-01-31T12:00:00Z","until":"2026-01-31T12:00:02Z","links":[{"link":"r0h1:egress","load_bps":1000000.0},{"link":"r0h1:ingress","load_bps":1000000.0}]}"#
         );
         assert_eq!(reporter.report(Nanos(2)), None, "a window is sent once");
+    }
+
+    #[test]
+    fn a_report_has_the_storage_of_the_volumes_and_none_while_a_volume_is_unreadable() {
+        let mut reporter = reporter();
+        let full = Some(Storage { used: 7, capacity: 9 });
+        let mut hosts = |second, storage, unread: &[&str]| {
+            let unread = unread.iter().map(|&why| why.to_owned()).collect();
+            let events = reporter.read(&Reading { storage, unread, ..reading(second, 1_000) });
+            let report = reporter.report(Nanos(second * Nanos::SECOND.0)).map(|report| report.hosts);
+            (serde_json::to_string(&report).expect("JSON"), events.len())
+        };
+        assert_eq!(hosts(0, full, &[]), ("null".to_owned(), 0));
+        let expected = r#"[{"host":"r0h1","stored":7,"storage":9}]"#;
+        assert_eq!(hosts(1, full, &[]), (expected.to_owned(), 0));
+        let unreadable = "used bytes: volume `/data/1`: No such file or directory";
+        assert_eq!(hosts(2, None, &[unreadable]), ("[]".to_owned(), 1));
+        assert_eq!(hosts(3, None, &[unreadable]), ("[]".to_owned(), 0), "the event is logged once");
+        assert_eq!(hosts(4, full, &[]).0, expected);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Settings of an agent, read from its command line and validated.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt, read_secret};
 use leeward_probe::control::Secret;
 
+use crate::dscp::Dscp;
 use crate::machine::Machine;
 
 /// Shortest interval; at shorter intervals the timer's error dominates.
@@ -22,12 +24,16 @@ pub struct Arguments {
     pub interfaces: Vec<String>,
     /// `--disk`, one entry each; default: all physical disks.
     pub devices: Vec<String>,
+    /// `--volume`, one entry each.
+    pub volumes: Vec<String>,
     /// `--interval`; default: one second.
     pub interval: Option<String>,
     /// `--token-file`.
     pub token_file: Option<String>,
     /// `--ca`: a file; default: the system's authorities.
     pub ca: Option<String>,
+    /// `--dscp`: name or number.
+    pub dscp: Option<String>,
     /// `--probe-listen`: address for measurements.
     pub probe_listen: Option<String>,
     /// `--secret`: a file, for measurements.
@@ -44,12 +50,16 @@ pub struct Settings {
     pub interfaces: Vec<String>,
     /// Disks to report and their names in the cluster; empty for all physical ones.
     pub devices: Vec<(String, String)>,
+    /// Folders whose file systems store the host's data; empty for none.
+    pub volumes: Vec<PathBuf>,
     /// Time between reports.
     pub interval: Nanos,
     /// Token file.
     pub token: Option<String>,
     /// File of the certificate authorities to trust for the controller.
     pub ca: Option<String>,
+    /// Mark of the packets to controllers; the system's default without one.
+    pub dscp: Option<Dscp>,
     /// Address for measurements, and the hosts' shared secret.
     pub probe: Option<(SocketAddr, Secret)>,
 }
@@ -88,7 +98,10 @@ impl Settings {
         if interval < SHORTEST {
             return Err(invalid("--interval", "expected 10ms or more".to_owned()));
         }
-        let devices = devices(&given.devices)?;
+        let (devices, volumes) = (devices(&given.devices)?, volumes(&given.volumes)?);
+        let dscp = given.dscp.as_deref().map(|text| {
+            text.parse().map_err(|expected| invalid("--dscp", format!("`{}`: {expected}", excerpt(text))))
+        });
         if let Some(file) = &given.token_file {
             token(file)?;
         }
@@ -110,7 +123,8 @@ impl Settings {
             return Err(invalid("--secret", "only for measurements; give --probe-listen too".to_owned()));
         }
         let (interfaces, token, ca) = (given.interfaces, given.token_file, given.ca);
-        Ok(Settings { controllers, host, interfaces, devices, interval, token, ca, probe })
+        let dscp = dscp.transpose()?;
+        Ok(Settings { controllers, host, interfaces, devices, volumes, interval, token, ca, dscp, probe })
     }
 }
 
@@ -161,6 +175,23 @@ fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
     Ok(devices)
 }
 
+/// Validates the folders of volumes. A folder that does not exist may be mounted later.
+fn volumes(given: &[String]) -> Result<Vec<PathBuf>, InputError> {
+    let mut volumes: Vec<PathBuf> = Vec::new();
+    for text in given {
+        let invalid = |message: &str| InputError::new("--volume", format!("`{}`: {message}", excerpt(text)));
+        let path = PathBuf::from(text);
+        if !path.is_absolute() || text.contains(|letter: char| letter.is_control()) {
+            return Err(invalid("expected an absolute path of a folder, such as /data/1"));
+        }
+        if volumes.contains(&path) {
+            return Err(invalid("given twice"));
+        }
+        volumes.push(path);
+    }
+    Ok(volumes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +225,11 @@ mod tests {
             (Arguments { devices: several(&["sda="]), ..valid() }, "--disk"),
             (Arguments { devices: several(&["sda=a b"]), ..valid() }, "--disk"),
             (Arguments { devices: several(&["sda=disk0", "sdb=disk0"]), ..valid() }, "--disk"),
+            (Arguments { volumes: several(&["data/1"]), ..valid() }, "--volume"),
+            (Arguments { volumes: several(&[""]), ..valid() }, "--volume"),
+            (Arguments { volumes: several(&["/data/1", "/data/1/"]), ..valid() }, "--volume"),
+            (Arguments { dscp: Some("64".to_owned()), ..valid() }, "--dscp"),
+            (Arguments { dscp: Some("fast".to_owned()), ..valid() }, "--dscp"),
             (Arguments { host: Some("r0:h0".to_owned()), ..valid() }, "--host"),
             (Arguments { interval: Some("1".to_owned()), ..valid() }, "--interval"),
             (Arguments { interval: Some("0s".to_owned()), ..valid() }, "--interval"),

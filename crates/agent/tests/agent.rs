@@ -1,6 +1,6 @@
 //! The program `leeward-agent`: its requests to a scripted controller, its log, and its CPU time and memory.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::iter;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use socket2::{Domain, Protocol, Socket, Type};
 
 /// A request that the controller received: its head, and its body as JSON.
 type Request = (String, serde_json::Value);
@@ -277,6 +278,8 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
         (["--token-file", "nothing"], "error: nothing: no such file"),
         (["--interval", "soon"], "error: --interval: `soon`"),
         (["--disk", "/dev/sda"], "error: --disk: `/dev/sda`: expected a disk"),
+        (["--volume", "data"], "error: --volume: `data`: expected an absolute path"),
+        (["--dscp", "64"], "error: --dscp: `64`: expected a code point from 0 to 63 or its name"),
         (["--probe-listen", "0.0.0.0:7601"], "error: --probe-listen: `0.0.0.0:7601`: without a secret"),
     ] {
         let (code, line) = run(&[&url[..], &more].concat());
@@ -286,6 +289,59 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
     let address = busy.local_addr().expect("an address").to_string();
     let (code, line) = run(&["--controller", "http://127.0.0.1:1", "--probe-listen", &address]);
     assert!(code == Some(2) && line.starts_with("error: --probe-listen: "), "{line}");
+}
+
+#[test]
+fn reports_have_the_storage_of_volumes_and_one_that_appears_later_counts_from_then_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (present, later) = (folder.path().to_owned(), folder.path().join("later"));
+    let (address, requests) = controller(|_| response("200 OK", ACCEPTED));
+    let [present, later_name] = [&present, &later].map(|path| path.display().to_string());
+    let more = ["--interval", "20ms", "--volume", &present, "--volume", &later_name];
+    let mut agent = Agent::start(address, &more);
+    let mut lines = agent.output_lines();
+    let unread = format!("not in reports: used bytes: volume `{later_name}`: No such file or directory");
+    assert!(lines.any(|line| line.starts_with(&unread)), "the log names the volume");
+    let mut reports = requests.iter().map(|(_, body)| body);
+    assert_eq!(reports.next().expect("a report")["hosts"], serde_json::Value::Null);
+    std::fs::create_dir(&later).expect("a folder");
+    let hosts = reports.take(200).map(|mut body| body["hosts"].take()).find(|hosts| !hosts.is_null());
+    let host = &hosts.expect("storage in a report")[0];
+    let [stored, storage] = ["stored", "storage"].map(|field| host[field].as_u64().expect("bytes"));
+    assert_eq!(host["host"], "r0h1");
+    // Both folders are on one file system, which counts once. Other programs write to it meanwhile.
+    let volume = rustix::fs::statvfs(&later).expect("a file system");
+    let used = (volume.f_blocks - volume.f_bfree) * volume.f_frsize;
+    assert!(stored <= storage && storage <= volume.f_blocks * volume.f_frsize, "{host}");
+    assert!(stored.abs_diff(used) < 1 << 30, "{host}, and the file system has {used} used bytes");
+}
+
+#[test]
+fn every_packet_to_the_controller_has_the_dscp() {
+    // A raw socket receives a copy of each packet to this machine.
+    let raw = match Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::TCP)) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return println!("skipped: packets can be seen with CAP_NET_RAW only");
+        }
+        raw => raw.expect("a raw socket"),
+    };
+    raw.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+    let (address, requests) = controller(|_| response("200 OK", ACCEPTED));
+    let _agent = Agent::start(address, &["--interval", "20ms", "--dscp", "CS6"]);
+    for _ in 0..3 {
+        requests.recv_timeout(TIMEOUT).expect("a report");
+    }
+    let (mut classes, mut packet) = (Vec::new(), [0_u8; 1 << 16]);
+    while classes.len() < 8 {
+        let length = (&raw).read(&mut packet).expect("a packet to the controller");
+        let header = 4 * usize::from(packet[0] & 0xf);
+        let port = u16::from_be_bytes([packet[header + 2], packet[header + 3]]);
+        if length > header && port == address.port() {
+            classes.push(packet[1]);
+        }
+    }
+    // The first packet opens the connection; three reports take at least as many more.
+    assert!(classes.iter().all(|class| class & !3 == 48 << 2), "{classes:?}");
 }
 
 #[test]
@@ -319,8 +375,15 @@ fn https_needs_a_trusted_certificate() {
         }
     });
     let not_trusted = "report failed: certificate not trusted (";
-    for (ca, beginning) in [(&wrong, not_trusted), (&right, "reports accepted")] {
-        let mut agent = Agent::start_with_url(&url, &["--interval", "20ms", "--ca", ca]);
+    let marked: &[&str] = &["--dscp", "ef"];
+    for (ca, more, beginning) in [
+        (&wrong, &[][..], not_trusted),
+        (&right, &[], "reports accepted"),
+        (&wrong, marked, not_trusted),
+        (&right, marked, "reports accepted"),
+    ] {
+        let mut agent =
+            Agent::start_with_url(&url, &[&["--interval", "20ms", "--ca", ca.as_str()], more].concat());
         let line = agent.output_lines().next().expect("a line");
         assert!(line.starts_with(beginning), "{line}");
         let (_, resident) = agent.cost();

@@ -15,9 +15,11 @@ pub struct AgentArguments {
     host: Option<String>,
     interfaces: Vec<String>,
     devices: Vec<String>,
+    volumes: Vec<String>,
     interval: Option<String>,
     token_file: Option<String>,
     ca: Option<String>,
+    dscp: Option<String>,
     probe_listen: Option<String>,
     secret: Option<String>,
 }
@@ -29,13 +31,27 @@ impl From<AgentArguments> for Arguments {
             host,
             interfaces,
             devices,
+            volumes,
             interval,
             token_file,
             ca,
+            dscp,
             probe_listen,
             secret,
         } = arguments;
-        Arguments { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret }
+        Arguments {
+            controllers,
+            host,
+            interfaces,
+            devices,
+            volumes,
+            interval,
+            token_file,
+            ca,
+            dscp,
+            probe_listen,
+            secret,
+        }
     }
 }
 

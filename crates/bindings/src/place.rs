@@ -7,7 +7,7 @@ use leeward_engine::{CommittedDecision, Engine, Input, Output, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
-use leeward_placement::replicas::{self, Chain, ReplicaRequest, ReplicasSpec};
+use leeward_placement::replicas::{self, Chain, Coding, ReplicaRequest, ReplicasSpec};
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
 use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
@@ -19,8 +19,8 @@ use crate::simulation::as_python;
 
 /// Places the replicas of one block. Links missing from the telemetry file are unknown.
 #[pyfunction]
-#[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = 3, fault_domains = None,
-    exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, existing = vec![], prefer = vec![],
+#[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = None, coding = None,
+    fault_domains = None, exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, existing = vec![], prefer = vec![],
     storage = None, labels = BTreeMap::new(), seed = 1, explain = 0, clock = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_replicas(
@@ -30,7 +30,8 @@ pub fn place_replicas(
     size: &str,
     telemetry: Option<PathBuf>,
     writer: Option<&str>,
-    replicas: u8,
+    replicas: Option<u8>,
+    coding: Option<&str>,
     fault_domains: Option<u8>,
     exclude: Vec<String>,
     tags: Vec<String>,
@@ -52,9 +53,17 @@ pub fn place_replicas(
     let policy =
         replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
     let size: Bytes = size.parse().map_err(|e| invalid("size", format!("{e}")))?;
+    let coding: Option<Coding> =
+        coding.map(|text| text.parse().map_err(|e| invalid("coding", e))).transpose()?;
+    let missing = coding.map(|coding| coding.missing(existing.len()));
+    if missing.is_some() && replicas.is_some() {
+        let message = "give `replicas` or `coding`, not both";
+        return Err(invalid("replicas", message.to_owned()).into());
+    }
     let request = ReplicasSpec {
         writer: writer.map(str::to_owned),
-        replicas,
+        replicas: missing.or(replicas).unwrap_or(3),
+        coding,
         fault_domains,
         exclude,
         tags,

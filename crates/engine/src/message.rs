@@ -22,6 +22,8 @@ pub enum Input<'a> {
     Drain(HostId, bool),
     /// Bytes stored on a host.
     Stored(HostId, Bytes),
+    /// Storage of a host, as it reports it.
+    Storage(HostId, Bytes),
     /// Reduction of the bytes stored on a host: planned data were not written, or data were deleted.
     Unstored(HostId, Bytes),
     /// Cross traffic on resources, as an equivalent number of flows that always have data to send (Choreo

@@ -199,6 +199,13 @@ pub enum Refusal {
     UnknownWriter,
     /// No host with an existing copy is up, and no writer is given.
     NoSource,
+    /// A stripe cannot be rebuilt.
+    TooFewChunks {
+        /// Number of hosts with a chunk that are up.
+        up: usize,
+        /// Number of chunks that are needed.
+        needed: usize,
+    },
     /// The copies are too few for the required fault domains.
     TooFewCopies {
         /// Number of copies, or chunks.
@@ -286,6 +293,12 @@ impl Refusal {
             Refusal::NoPolicy { kind } => write!(f, "no policy is configured for {kind}"),
             Refusal::NoSource => {
                 f.write_str("no host in `existing` is up, so none can send the copies; give a `writer`")
+            }
+            Refusal::TooFewChunks { up, needed } => {
+                write!(
+                    f,
+                    "{up} hosts in `existing` are up, and {needed} chunks are needed to rebuild the others"
+                )
             }
             Refusal::UnknownWriter => f.write_str("the writer is not a host of the cluster"),
             Refusal::NoStorage => {

@@ -18,13 +18,22 @@ pub struct Pool {
     /// Bytes stored on all hosts with limited storage, and their total storage.
     stored: u128,
     total_storage: u128,
-    /// Storage of the hosts below each domain; `None` if one of them has no limit.
-    storage: Vec<Option<u64>>,
-    /// Bytes stored on the hosts below each domain.
-    stored_in: Vec<u128>,
+    /// Storage of the hosts below each domain, and the bytes stored on them.
+    domains: Vec<DomainStorage>,
     write_rate: Option<Bandwidth>,
     /// Places of the tasks of each job. Only for lookups, never iterated.
     tasks: HashMap<JobId, JobTasks>,
+}
+
+/// Storage of the hosts below a domain.
+#[derive(Clone, Copy, Debug, Default)]
+struct DomainStorage {
+    /// Storage of the hosts with limited storage.
+    limited: u128,
+    /// Number of the other hosts.
+    unlimited: u32,
+    /// Bytes stored on all hosts.
+    stored: u128,
 }
 
 /// Number of tasks of a job by rack and by host, sorted, without zeros.
@@ -70,6 +79,11 @@ impl Status {
     fn is_open(&self) -> bool {
         self.up && !self.draining && self.stored < self.storage
     }
+
+    /// Storage in total; `None` for no limit.
+    fn limit(&self) -> Option<u64> {
+        (self.storage < u64::MAX).then_some(self.storage)
+    }
 }
 
 impl Pool {
@@ -88,17 +102,15 @@ impl Pool {
         };
         let hosts: Vec<Status> = fabric.all_hosts().map(status).collect();
         let write_rate = fastest_write(fabric.all_hosts().flat_map(|host| fabric.devices(host)));
-        let limited = hosts.iter().filter(|status| status.storage < u64::MAX);
-        let total_storage = limited.map(|status| u128::from(status.storage)).sum();
+        let total_storage = hosts.iter().filter_map(Status::limit).map(u128::from).sum();
         let open = vec![0; fabric.domain_count()];
-        let (storage, stored_in) = (storage(&fabric), vec![0; fabric.domain_count()]);
+        let domains = vec![DomainStorage::default(); fabric.domain_count()];
         let mut pool = Pool {
             open,
             hosts,
             stored: 0,
             total_storage,
-            storage,
-            stored_in,
+            domains,
             write_rate,
             tasks: HashMap::new(),
             fabric,
@@ -107,6 +119,12 @@ impl Pool {
             if pool.is_open(host) {
                 pool.count(host, 1);
             }
+            let limit = pool.hosts[host.index()].limit();
+            pool.climb(host, |pool, at| {
+                let domain = &mut pool.domains[at.index()];
+                domain.limited += limit.map_or(0, u128::from);
+                domain.unlimited += u32::from(limit.is_none());
+            });
         }
         pool
     }
@@ -121,8 +139,7 @@ impl Pool {
             open: self.open.clone(),
             stored: self.stored,
             total_storage: self.total_storage,
-            storage: self.storage.clone(),
-            stored_in: self.stored_in.clone(),
+            domains: self.domains.clone(),
             write_rate: self.write_rate,
             tasks,
         }
@@ -151,6 +168,15 @@ impl Pool {
     /// Marks a host as draining or as open. A draining host takes no new work.
     pub fn set_draining(&mut self, host: HostId, draining: bool) {
         self.change(host, |status| status.draining = draining);
+    }
+
+    /// Sets the storage that a host has according to its reports. The storage in the cluster file is the upper limit.
+    pub fn set_storage(&mut self, host: HostId, reported: Bytes) {
+        if host.index() >= self.hosts.len() {
+            return;
+        }
+        let storage = self.fabric.storage(host).map_or(reported.0, |storage| storage.0.min(reported.0));
+        self.change(host, |status| status.storage = storage);
     }
 
     /// Sets the bytes stored on a host.
@@ -234,14 +260,20 @@ impl Pool {
         bytes.0 <= status.storage.saturating_sub(status.stored)
     }
 
-    /// Storage of a domain's hosts; `None` for no limit.
+    /// Storage of a host; `None` for no limit.
+    pub fn storage_of(&self, host: HostId) -> Option<Bytes> {
+        self.hosts[host.index()].limit().map(Bytes)
+    }
+
+    /// Storage of a domain's hosts; `None` if one of them has no limit.
     pub fn storage(&self, domain: DomainId) -> Option<Bytes> {
-        self.storage[domain.index()].map(Bytes)
+        let DomainStorage { limited, unlimited, .. } = self.domains[domain.index()];
+        (unlimited == 0).then_some(Bytes(u64::try_from(limited).unwrap_or(u64::MAX)))
     }
 
     /// Bytes stored on a domain's hosts.
     pub fn stored_in(&self, domain: DomainId) -> Bytes {
-        Bytes(u64::try_from(self.stored_in[domain.index()]).unwrap_or(u64::MAX))
+        Bytes(u64::try_from(self.domains[domain.index()].stored).unwrap_or(u64::MAX))
     }
 
     /// Free storage of a host.
@@ -285,20 +317,27 @@ impl Pool {
 
     fn change(&mut self, host: HostId, change: impl FnOnce(&mut Status)) {
         let Some(status) = self.hosts.get_mut(host.index()) else { return };
-        let before = status.is_open();
-        let before_stored = status.stored;
+        let before = *status;
         change(status);
-        let stored = status.stored;
-        if status.storage < u64::MAX {
-            self.stored = self.stored - u128::from(before_stored) + u128::from(stored);
-        }
-        if stored != before_stored {
+        let after = *status;
+        let limited = |status: Status| {
+            let limit = status.limit()?;
+            Some((u128::from(status.stored), u128::from(limit)))
+        };
+        let ((old_stored, old_storage), (stored, storage)) =
+            (limited(before).unwrap_or_default(), limited(after).unwrap_or_default());
+        self.stored = self.stored - old_stored + stored;
+        self.total_storage = self.total_storage - old_storage + storage;
+        if (before.stored, before.storage) != (after.stored, after.storage) {
             self.climb(host, |pool, at| {
-                let sum = &mut pool.stored_in[at.index()];
-                *sum = *sum - u128::from(before_stored) + u128::from(stored);
+                let domain = &mut pool.domains[at.index()];
+                domain.stored = domain.stored - u128::from(before.stored) + u128::from(after.stored);
+                domain.limited = domain.limited - old_storage + storage;
+                let unlimited = |status: Status| u32::from(status.limit().is_none());
+                domain.unlimited = domain.unlimited - unlimited(before) + unlimited(after);
             });
         }
-        match (before, self.is_open(host)) {
+        match (before.is_open(), after.is_open()) {
             (false, true) => self.count(host, 1),
             (true, false) => self.count(host, -1),
             _ => {}
@@ -319,21 +358,6 @@ impl Pool {
             domain = self.fabric.parent(at);
         }
     }
-}
-
-/// Storage of the hosts below each domain.
-fn storage(fabric: &Fabric) -> Vec<Option<u64>> {
-    let mut storage = vec![Some(0_u64); fabric.domain_count()];
-    for host in fabric.all_hosts() {
-        let own = fabric.storage(host);
-        let mut domain = Some(fabric.rack_of(host));
-        while let Some(at) = domain {
-            let sum = &mut storage[at.index()];
-            *sum = sum.zip(own).map(|(sum, own)| sum.saturating_add(own.0));
-            domain = fabric.parent(at);
-        }
-    }
-    storage
 }
 
 fn fastest_write<'a>(devices: impl Iterator<Item = &'a Device>) -> Option<Bandwidth> {

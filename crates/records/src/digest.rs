@@ -84,11 +84,12 @@ mod tests {
     #[test]
     fn every_field_changes_the_digest() {
         let names = |count: u32| (0..count).map(|host| format!("h{host}")).collect::<Vec<String>>();
-        let changes: [fn(&mut ReplicasSpec); 10] = [
+        let changes: [fn(&mut ReplicasSpec); 11] = [
             |spec| spec.size = Bytes(1),
             |spec| spec.writer = Some("h0".to_owned()),
             |spec| spec.replicas = 2,
             |spec| spec.fault_domains = Some(2),
+            |spec| spec.coding = "2+1".parse().ok(),
             |spec| spec.tags = vec!["ssd".to_owned()],
             |spec| spec.max_imbalance = Some(0.5),
             |spec| spec.blocks_left = Some(2),

@@ -83,6 +83,8 @@ struct HostRow {
     up: bool,
     draining: bool,
     stored: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    storage: Option<u64>,
     windows: [u64; 3],
 }
 
@@ -120,6 +122,7 @@ impl Rows {
             up: known.up,
             draining: known.draining,
             stored: known.stored.0,
+            storage: known.storage.map(|storage| storage.0),
             windows: known.windows.map(|until| until.0),
         };
         Rows {
@@ -162,9 +165,9 @@ impl Rows {
         };
         let disk =
             |DiskRow { name, only }| (name, only.map_or(ReportedDiskName::Several, ReportedDiskName::Only));
-        let host = |HostRow { name, up, draining, stored, windows }| {
-            let windows = windows.map(Nanos);
-            (name, KnownHost { up, draining, stored: Bytes(stored), windows })
+        let host = |HostRow { name, up, draining, stored, storage, windows }| {
+            let (storage, windows) = (storage.map(Bytes), windows.map(Nanos));
+            (name, KnownHost { up, draining, stored: Bytes(stored), storage, windows })
         };
         Ok(TelemetryState {
             at: Nanos(self.at),

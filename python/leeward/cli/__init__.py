@@ -23,6 +23,7 @@ from leeward.cli import (
     device,
     explain,
     export,
+    hdfs,
     hotspots,
     impact,
     lab,
@@ -55,7 +56,10 @@ from leeward.errors import InputError
 SECTIONS = (
     ("See the network", (hotspots, impact, plan, export, top)),
     ("Measure it", (probe, agent, matrix, device)),
-    ("Place work", (place, reevaluate, migrate, tenant, serve, mode, report, decisions, explain, token)),
+    (
+        "Place work",
+        (place, reevaluate, migrate, tenant, serve, hdfs, mode, report, decisions, explain, token),
+    ),
     ("Keep promises", (slo, circuits)),
     ("Try a change first", (demo, simulate, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),

@@ -15,6 +15,7 @@ Examples:
   leeward agent --controller https://leeward:7600 --token-file /etc/leeward/agent.token
   leeward agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
   leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
+  leeward agent --controller https://leeward:7600 --volume /data/1/dfs --volume /data/2/dfs --dscp cs6
 
 The agent runs until it is interrupted (Ctrl-C) or terminated, and retries while a controller is unavailable.
 `leeward-agent` is the same program without Python.
@@ -53,6 +54,14 @@ def agent(
             show_default="all physical disks",
         ),
     ] = None,
+    volume: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DIR,...",
+            help="Folders of volumes; their file systems count as the host's storage.",
+            show_default="no storage is reported",
+        ),
+    ] = None,
     interval: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +78,14 @@ def agent(
             metavar="FILE",
             help="PEM file with the certificate authorities of the controller.",
             show_default="the system's",
+        ),
+    ] = None,
+    dscp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="DSCP of packets to controllers: a name, such as cs6, or 0 to 63.",
+            show_default="the system's, usually 0",
         ),
     ] = None,
     probe_listen: Annotated[
@@ -88,7 +105,7 @@ def agent(
         ),
     ] = None,
 ) -> None:
-    """Report the loads of this host's interfaces and disks."""
+    """Report the loads of this host's interfaces and disks, and the storage of its volumes."""
 
     def print_line(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -100,9 +117,11 @@ def agent(
         "host": host,
         "interfaces": interface or [],
         "devices": disk or [],
+        "volumes": volume or [],
         "interval": interval,
         "token_file": token_file,
         "ca": ca,
+        "dscp": dscp,
         "probe_listen": probe_listen,
         "secret": secret,
     }

@@ -48,6 +48,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "device import": ("kind", "size_bytes", "percentile", "seconds"),
     "device profile": ("kind", "size_bytes", "percentile", "seconds"),
     "explain": ("task", *_REASON, "objectives.in_rack", "objectives.balance", "objectives.left"),
+    "hdfs check": ("check", "state", "detail"),
     "hotspots": (
         *("place", "link", "hot", "rate", "since_ms", "until_ms", "open", "lasts", "cause", "evidence"),
         *("remedy", "lost", "lost_why"),

@@ -22,6 +22,8 @@ from leeward.cli.controller import (
     controller_errors,
 )
 from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.hdfs.block import explain_block
+from leeward.cli.hdfs.options import NAMENODE, NameNodeOption
 from leeward.cli.output import Format, FormatOption, print_data, print_json, print_table, print_text
 from leeward.errors import InputError
 
@@ -30,6 +32,7 @@ Examples:
   leeward explain 42
   leeward explain 42 --controller https://leeward:7600 --token-file ~/.leeward-token -o json
   leeward explain decision.json
+  leeward explain --block blk_1073741825 --namenode http://namenode:9870 --user hdfs
   leeward place replicas --cluster examples/clusters/reference.yaml --size 1GiB --policy uniform \\
       --explain -o json | leeward explain -
 
@@ -45,28 +48,46 @@ PATIENCE_S = 1.0
 
 def explain(
     decision: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="DECISION",
             help="Id of the decision; or a JSON file with a decision, or - for stdin.",
             show_default=False,
         ),
-    ],
+    ] = None,
     controller: ControllerOption = CONTROLLER,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
+    block: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Block of HDFS, such as blk_1073741825, in place of a decision.",
+            show_default=False,
+        ),
+    ] = None,
+    namenode: NameNodeOption = NAMENODE,
+    user: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Superuser of HDFS, for --block.", show_default="the local user"),
+    ] = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Explain a decision.
+    """Explain a decision, or where a block of HDFS went.
 
     Shows its candidates level by level with the outcome of each, the bottleneck link, the age of the
-    telemetry, and the policy. The decision comes from a controller or from a file.
+    telemetry, and the policy. The decision comes from a controller or from a file. For a block, it comes
+    from the Leeward policy in the NameNode, which remembers a sample of its decisions.
     """
-    if decision.isascii() and decision.isdigit():
+    if (decision is None) == (block is None):
+        raise InputError.about("DECISION", "expected the id of a decision, a file, or --block BLOCK")
+    if block is not None:
+        explain_block(block, namenode, user, output)
+    elif decision is not None and decision.isascii() and decision.isdigit():
         with controller_errors():
             record = client(controller, token_file, ca, PATIENCE_S).decision(decision)
         _show(record, output, "--controller")
-    else:
+    elif decision is not None:
         name = "<stdin>" if decision == "-" else decision
         _show(_read(decision, name), output, name)
 

@@ -23,6 +23,8 @@ Examples:
       --telemetry examples/telemetry/loads.csv --size 1GiB --policy leeward --exclude r4 -o json
   leeward place replicas --cluster examples/clusters/reference.yaml \\
       --size 256MiB --policy uniform
+  leeward place replicas --cluster examples/clusters/reference.yaml \\
+      --telemetry examples/telemetry/loads.csv --size 1GiB --policy leeward --coding 6+3
   leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml --explain
 
 The telemetry file is CSV with the columns link,load_bps and one line for each link, such as
@@ -67,20 +69,30 @@ def replicas(
         typer.Option(metavar="HOST", help="Host that writes; by default the writer is outside the cluster."),
     ] = None,
     replicas: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="N",
             parser=whole_number(1, 255),
             help="Number of copies, the writer's included, 1 to 255.",
+            show_default="3",
         ),
-    ] = 3,
+    ] = None,
+    coding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA+PARITY",
+            help="Erasure code, such as 6+3: instead of copies, each host holds a chunk.",
+            show_default=False,
+        ),
+    ] = None,
     fault_domains: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             parser=whole_number(0, 255),
             help="Number of fault domains, besides that of the first copy, that must hold a copy, 0 to 255;"
-            " by default 1, and 0 for a single copy. Each rack is a fault domain unless the cluster file"
+            " by default 1, and 0 for a single copy. With --coding, number of fault domains that may be lost."
+            " Each rack is a fault domain unless the cluster file"
             " names others.",
         ),
     ] = None,
@@ -111,7 +123,8 @@ def replicas(
         typer.Option(
             metavar="HOST,...",
             help="Hosts that have a copy already; --replicas counts the new copies only, and without"
-            " --writer, one of these hosts sends them.",
+            " --writer, one of these hosts sends them. With --coding, hosts that have a chunk: only the"
+            " others are placed.",
         ),
     ] = None,
     prefer: Annotated[
@@ -134,7 +147,7 @@ def replicas(
     explain: Annotated[bool, typer.Option("--explain", help="Show the candidates and the reasons.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
-    """Choose the hosts for the copies of a block."""
+    """Choose the hosts for the copies of a block, or for the chunks of its stripe."""
     from leeward.placement import place_replicas
 
     network = read(cluster)
@@ -142,6 +155,7 @@ def replicas(
         "size",
         "writer",
         "replicas",
+        "coding",
         "exclude",
         "collocate",
         "existing",
@@ -167,6 +181,7 @@ def replicas(
             max_age=max_age,
             writer=writer,
             replicas=replicas,
+            coding=coding,
             fault_domains=fault_domains,
             exclude=exclude or (),
             tags=tag or (),

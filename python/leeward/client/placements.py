@@ -70,7 +70,8 @@ class PlacementMethods(ClientBase):
         size: str,
         *,
         writer: str | None = None,
-        replicas: int = 3,
+        replicas: int | None = None,
+        coding: str | None = None,
         fault_domains: int | None = None,
         collocate: Sequence[str] | str = (),
         max_imbalance: float | None = None,
@@ -83,18 +84,23 @@ class PlacementMethods(ClientBase):
         labels: Labels | None = None,
         **options: Unpack[PlacementOptions],
     ) -> Decision:
-        """Chooses hosts for the copies of a block. The copies count until the decision is released.
+        """Chooses hosts for the copies of a block, or for the chunks of its stripe.
+
+        The work counts until the decision is released.
 
         Args:
             size: Size of the block, such as `256MiB`.
             writer: Host that writes; None for a writer outside the cluster.
-            replicas: Copies, the writer's included.
+            replicas: Copies, the writer's included; by default 3. Not with `coding`.
+            coding: Erasure code, such as `6+3`: instead of copies, each host holds a chunk.
             fault_domains: Number of fault domains, besides that of the first copy, that must hold a copy.
+                With `coding`, number of fault domains that may be lost.
             collocate: Hosts of related files: no other host may hold a copy.
             max_imbalance: Greatest excess of a host's used share of storage over the average of all hosts,
                 0 to 1.
             existing: Hosts that have a copy already: `replicas` counts the new copies only, and without a
-                writer, one of these hosts sends them.
+                writer, one of these hosts sends them. With `coding`, hosts that have a chunk: only the others
+                are placed, and the host of the first one rebuilds them.
             prefer: Hosts to try first, in this order.
             storage: Type of storage that holds the copies, as `type` of devices in the cluster file.
             blocks_left: Number of blocks of the file that are yet to be written, this one included.
@@ -113,6 +119,7 @@ class PlacementMethods(ClientBase):
             "size": size,
             "writer": writer,
             "replicas": replicas,
+            "coding": coding,
             "fault_domains": fault_domains,
             "collocate": names(collocate),
             "max_imbalance": max_imbalance,

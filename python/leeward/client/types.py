@@ -439,6 +439,7 @@ class HostReport(TypedDict, total=False):
     up: bool
     draining: bool
     stored: str
+    storage: str
 
 
 class TaskReport(TypedDict):

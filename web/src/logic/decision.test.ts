@@ -4,6 +4,7 @@ import {
   betterChoice,
   difference,
   formatHosts,
+  kindWord,
   levels,
   lineOf,
   loadsBeside,
@@ -61,6 +62,19 @@ test('the factor is null if either policy used no link loads', () => {
   expect(difference(decisionOf('a', ['x'], null), decisionOf('b', ['y'], 1)).factor).toBeNull()
   expect(difference(decisionOf('a', ['x'], 1), decisionOf('b', ['y'], null)).factor).toBeNull()
   expect(difference(decisionOf('a', ['x'], 0), decisionOf('b', ['y'], 1)).factor).toBeNull()
+})
+
+test('a stripe has chunks and no replicas', () => {
+  const block = { ...decisionOf('leeward', ['a', 'b'], 1), request: { size: '1GiB', replicas: 2 } }
+  const stripe = { ...block, request: { size: '1GiB', replicas: 2, coding: '1+1' } }
+  expect([kindWord(block), formatHosts(block)]).toEqual(['replicas', 'a → b'])
+  expect([kindWord(stripe), formatHosts(stripe)]).toEqual(['chunks', 'a, b'])
+  expect(requestFields(block.request)).toContainEqual(['replicas', '2'])
+  expect(requestFields(stripe.request)).toEqual([
+    ['chunks', '2'],
+    ['size', '1GiB'],
+    ['coding', '1+1'],
+  ])
 })
 
 test('replicas are interchangeable, tasks are not', () => {

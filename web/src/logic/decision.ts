@@ -4,10 +4,28 @@ import { quantity, size } from './format'
 /** Maximum number of list items in a text. */
 const MAX_ITEMS = 6
 
+/** True for the request of a stripe, which has chunks of an erasure code instead of copies. */
+function isCoded(request: object): boolean {
+  return typeof (request as { coding?: unknown }).coding === 'string'
+}
+
+/** Word for the kind of a decision: `chunks` for those of a stripe, which are no replicas. */
+export function kindWord({ kind, request }: Pick<Decision, 'kind' | 'request'>): string {
+  return isCoded(request) ? 'chunks' : kind
+}
+
 /** Lists the fields of a request as name and text. Omits empty fields and the curves of a workload. */
 export function requestFields(request: object): [string, string][] {
   const { workload } = request as { workload?: object }
   if (workload) return requestFields({ ...workload, curves: null, model: null })
+  if (isCoded(request)) {
+    const { replicas, ...others } = request as { replicas?: unknown }
+    return [['chunks', fieldText(replicas)], ...fieldsOf(others)]
+  }
+  return fieldsOf(request)
+}
+
+function fieldsOf(request: object): [string, string][] {
   return Object.entries(request)
     .map(([name, value]): [string, string] => [name.replaceAll('_', ' '), fieldText(value)])
     .filter(([, text]) => text !== '')
@@ -26,7 +44,7 @@ function fieldText(value: unknown): string {
   return parts.map(([name, text]) => `${name} ${text}`).join(' ')
 }
 
-/** Task name of each host of a decision; null for replicas, which are interchangeable. */
+/** Task name of each host of a decision; null for replicas and chunks, which are interchangeable. */
 export function taskNames(decision: Decision): (string | null)[] {
   const { tasks } = decision.request as { tasks?: { name?: string }[] }
   return decision.hosts.map((_, at) => tasks?.[at]?.name ?? null)
@@ -40,9 +58,9 @@ export function originalHosts({ hosts, why }: Pick<PolicyResult, 'hosts' | 'why'
   })
 }
 
-/** Formats hosts on one line: replicas as a chain, tasks as a list. */
-export function formatHosts({ kind, hosts }: Pick<Decision, 'kind' | 'hosts'>): string {
-  return hosts.join(kind === 'replicas' ? ' → ' : ', ') || 'not placed'
+/** Formats hosts on one line: replicas as a chain, chunks and tasks as a list. */
+export function formatHosts({ kind, hosts, request }: Pick<Decision, 'kind' | 'hosts' | 'request'>): string {
+  return hosts.join(kindWord({ kind, request }) === 'replicas' ? ' → ' : ', ') || 'not placed'
 }
 
 export interface Level {

@@ -14,6 +14,7 @@ Examples:
   leeward-agent --controller https://leeward:7600 --token-file /etc/leeward/agent.token
   leeward-agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
   leeward-agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
+  leeward-agent --controller https://leeward:7600 --volume /data/1/dfs --volume /data/2/dfs --dscp cs6
   leeward-agent --controller https://leeward:7600 --token-file token \\
       --probe-listen 10.0.1.7:7601 --secret /etc/leeward/probe.secret
 
@@ -21,7 +22,7 @@ The agent runs until it is terminated, and retries while a controller is unavail
 
 Exit codes: 1 failure at run time; 2 invalid arguments.";
 
-/// Report the traffic of this host's interfaces and the work of its disks to controllers.
+/// Report the traffic of this host's interfaces, the work of its disks and the storage of its volumes to controllers.
 #[derive(Parser)]
 #[command(name = "leeward-agent", version, after_help = EXAMPLES)]
 struct Options {
@@ -38,6 +39,9 @@ struct Options {
     /// ones].
     #[arg(long = "disk", alias = "device", value_name = "DISK[=NAME]")]
     devices: Vec<String>,
+    /// Folder of a volume, whose file system counts as the host's storage; may be given several times.
+    #[arg(long = "volume", value_name = "PATH")]
+    volumes: Vec<String>,
     /// Time between reports; use the controller's interval [default: 1s].
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
@@ -47,6 +51,9 @@ struct Options {
     /// File with the certificate authorities of the controller [default: the system's].
     #[arg(long, value_name = "FILE")]
     ca: Option<String>,
+    /// DSCP of packets to controllers: a name, such as cs6, or 0 to 63.
+    #[arg(long, value_name = "DSCP")]
+    dscp: Option<String>,
     /// Address on which to take part in measurements.
     #[arg(long, value_name = "HOST:PORT")]
     probe_listen: Option<String>,
@@ -61,10 +68,32 @@ fn fail(code: u8, what: impl std::fmt::Display) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let Options { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret } =
-        Options::parse();
-    let arguments =
-        Arguments { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret };
+    let Options {
+        controllers,
+        host,
+        interfaces,
+        devices,
+        volumes,
+        interval,
+        token_file,
+        ca,
+        dscp,
+        probe_listen,
+        secret,
+    } = Options::parse();
+    let arguments = Arguments {
+        controllers,
+        host,
+        interfaces,
+        devices,
+        volumes,
+        interval,
+        token_file,
+        ca,
+        dscp,
+        probe_listen,
+        secret,
+    };
     let settings = match Settings::new(arguments) {
         Ok(settings) => Arc::new(settings),
         Err(error) => return fail(2, error),

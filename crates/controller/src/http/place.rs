@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Nanos};
+use leeward_placement::replicas::Coding;
 use leeward_placement::tasks::App;
 use leeward_placement::{Apart, LabelValues};
 use leeward_records::schema::{AppForm, Name, Reference, WorkloadForm};
@@ -139,11 +140,14 @@ pub struct ReplicasBody {
     size: Bytes,
     /// Host that writes the block. Without it, the writer is outside the cluster.
     writer: Option<String>,
-    /// Number of copies, including the writer's and without existing ones.
-    #[serde(default = "three")]
+    /// Number of copies, including the writer's and without existing ones; default 3. Not with `coding`.
     #[schemars(range(min = 1))]
-    replicas: u8,
-    /// Number of fault domains that must hold a copy, besides the fault domain of the first copy.
+    replicas: Option<u8>,
+    /// Erasure code, such as `6+3`: instead of copies, each host stores a chunk. The request places all chunks of the stripe
+    /// that no host in `existing` has.
+    coding: Option<Coding>,
+    /// Number of fault domains that must hold a copy, besides the fault domain of the first copy. With `coding`, number of
+    /// fault domains that may be lost.
     fault_domains: Option<u8>,
     /// Blocks of the file still to write, including this one.
     #[serde(default = "one")]
@@ -159,7 +163,8 @@ pub struct ReplicasBody {
     #[serde(default)]
     collocate: Vec<String>,
     /// Hosts that have a copy already, such as when a host is lost or leaves: `replicas` counts the new copies only. Without
-    /// a writer, one of these hosts sends the copies.
+    /// a writer, one of these hosts sends the copies. With `coding`, hosts that have a chunk: the host of the first missing
+    /// chunk reads from these hosts and rebuilds the missing ones.
     #[serde(default)]
     #[schemars(length(max = 255), extend("uniqueItems" = true))]
     existing: Vec<String>,
@@ -194,10 +199,6 @@ pub struct ReplicasBody {
     reserve: Option<Nanos>,
 }
 
-fn three() -> u8 {
-    3
-}
-
 fn one() -> u64 {
     1
 }
@@ -213,10 +214,15 @@ impl PlacementBody for ReplicasBody {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
         }
+        let missing = self.coding.map(|coding| coding.missing(self.existing.len()));
+        if missing.is_some() && self.replicas.is_some() {
+            return Err(Problem::field("replicas", "give `replicas` or `coding`, not both"));
+        }
         let spec = ReplicasSpec {
             size: self.size,
             writer: self.writer,
-            replicas: self.replicas,
+            replicas: missing.or(self.replicas).unwrap_or(3),
+            coding: self.coding,
             fault_domains: self.fault_domains,
             exclude: self.exclude,
             tags: self.tags,

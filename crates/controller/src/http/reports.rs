@@ -143,6 +143,9 @@ pub struct HostBody {
     draining: Option<bool>,
     /// Bytes stored on the host.
     stored: Option<Bytes>,
+    /// Storage of the host in bytes; only with `stored`. Storage below the capacity of the host's devices in the cluster file
+    /// replaces that capacity.
+    storage: Option<Bytes>,
 }
 
 impl ReportBody {
@@ -203,10 +206,13 @@ impl ReportBody {
                 return Err(Problem::field("probe.port", "0: expected a port from 1 to 65535"));
             }
         }
-        let host = |(at, &HostBody { ref host, up, draining, stored }): (usize, &HostBody)| {
+        let host = |(at, &HostBody { ref host, up, draining, stored, storage }): (usize, &HostBody)| {
+            if storage.is_some() && stored.is_none() {
+                return Err(Problem::field(format!("hosts[{at}].storage"), "give `stored` with it"));
+            }
             let unknown = || Problem::field(format!("hosts[{at}].host"), no_host(fabric, host));
             let host = fabric.host(host).ok_or_else(unknown)?;
-            Ok(HostReport { host, up, draining, stored })
+            Ok(HostReport { host, up, draining, stored, storage })
         };
         let task = |(at, body): (usize, &TaskBody)| {
             let wrong = || Problem::field(format!("tasks[{at}].decision"), "expected the id of a decision");

@@ -132,7 +132,8 @@ pub struct Host {
     pub draining: bool,
     /// Bytes stored.
     pub stored: Bytes,
-    /// Storage in bytes; null without a device of known capacity.
+    /// Storage in bytes: the capacity of its devices in the cluster file, or less if the host reports less. Null if neither is
+    /// known.
     pub storage: Option<Bytes>,
     /// Number of tasks on the host.
     pub tasks: u32,
@@ -215,7 +216,7 @@ impl Host {
             up: state.up,
             draining: state.draining,
             stored: state.stored,
-            storage: fabric.storage(host),
+            storage: state.storage,
             tasks: state.tasks,
             replicas: state.replicas,
             egress: Link::at(snapshot, clock, fabric.egress(host)),

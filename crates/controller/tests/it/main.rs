@@ -28,6 +28,7 @@ mod requests;
 mod reserve;
 mod service;
 mod start;
+mod stripes;
 mod summary;
 mod watching;
 mod workloads;

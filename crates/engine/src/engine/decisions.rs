@@ -44,14 +44,13 @@ impl Engine {
 
     /// The request with the host that sends its copies, if the block has existing copies and the request names no writer.
     #[must_use]
-    pub fn with_source(&mut self, now: Nanos, request: ReplicaRequest) -> ReplicaRequest {
+    pub fn with_source(&mut self, now: Nanos, mut request: ReplicaRequest) -> ReplicaRequest {
         let now = self.advance(now);
-        if request.writer.is_some() || request.constraints.existing.is_empty() {
-            return request;
+        if !request.constraints.existing.is_empty() {
+            let view = self.ledger.view(now, &mut self.scratch);
+            replicas::set_source(&mut request, &self.pool, &view, self.seed);
         }
-        let view = self.ledger.view(now, &mut self.scratch);
-        let writer = replicas::find_source(&request, &self.pool, &view, self.seed);
-        ReplicaRequest { writer, ..request }
+        request
     }
 
     /// Places the tasks of an app and commits the decision. A running app of the same number ends first. Appends the

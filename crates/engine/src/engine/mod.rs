@@ -231,6 +231,7 @@ impl Engine {
                 self.default_hosts.set_draining(host, draining);
             }
             Input::Stored(host, stored) => self.pool.set_stored(host, stored),
+            Input::Storage(host, storage) => self.pool.set_storage(host, storage),
             Input::Unstored(host, bytes) => self.pool.discard(host, bytes),
             Input::MoveRule(rule) => self.move_rule = rule,
             Input::Wake => {}

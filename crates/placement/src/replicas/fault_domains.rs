@@ -58,6 +58,25 @@ impl Spread {
     }
 }
 
+/// Most chunks of a stripe that a fault domain may hold: enough chunks remain after the loss of any `fault_domains`
+/// of them. `None` for copies, and if no fault domain may be lost.
+pub(super) fn most_chunks(request: &ReplicaRequest) -> Option<usize> {
+    let Layout::Stripe { parity } = request.layout else { return None };
+    usize::from(parity).checked_div(usize::from(request.fault_domains))
+}
+
+/// True if the fault domain of a host holds as many chunks of a stripe as it may.
+pub(super) fn has_most_chunks(
+    request: &ReplicaRequest,
+    fabric: &Fabric,
+    held: &[HostId],
+    host: HostId,
+) -> bool {
+    let domain = |host: HostId| fabric.fault_domain(fabric.rack_of(host));
+    let beside = || held.iter().filter(|&&other| domain(other) == domain(host)).count();
+    most_chunks(request).is_some_and(|most| beside() >= most)
+}
+
 /// Number of copies that have no host yet.
 pub(super) fn copies_left(request: &ReplicaRequest, filter: &Filter<'_>) -> usize {
     (request.constraints.existing.len() + usize::from(request.replicas)).saturating_sub(filter.used.len())
@@ -106,8 +125,9 @@ pub(super) fn spreads(
             }));
             Ok(spreads)
         }
-        Layout::Stripe { parity } => {
-            let most = usize::from(parity).checked_div(faults).unwrap_or(copies + 1).min(copies + 1);
+        Layout::Stripe { .. } => {
+            let chunks = filter.used.len() + copies;
+            let most = most_chunks(request).unwrap_or(chunks).min(chunks);
             if most == 0 {
                 return Err(refused);
             }

@@ -3,9 +3,9 @@
 use leeward_fabric::HostId;
 use leeward_ledger::Fade;
 
-use super::fault_domains::{copies_left, domains_besides_first, spreads};
-use super::source::source;
-use super::{Chain, ReplicaRequest, transfers};
+use super::fault_domains::{copies_left, domains_besides_first, has_most_chunks, spreads};
+use super::source::{data_chunks, source};
+use super::{Chain, Layout, ReplicaRequest, transfers};
 use crate::constraints::{Constraint, Filter};
 use crate::decision::count_refusals;
 use crate::ties::RequestDraws;
@@ -25,7 +25,8 @@ pub(super) fn filter<'a>(pool: &'a Pool, request: &'a ReplicaRequest) -> Filter<
 /// if eligible, else on a host of its rack, else on any host. Returns the host of the block's first copy.
 ///
 /// # Errors
-/// [`Refusal`] for an unknown writer, if no host is eligible, or if no host with an existing copy can send it.
+/// [`Refusal`] for an unknown writer, if no host is eligible, if no host with an existing copy can send it, or if too few
+/// chunks of a stripe are left.
 pub(super) fn place_first(
     request: &ReplicaRequest,
     filter: &mut Filter<'_>,
@@ -35,8 +36,12 @@ pub(super) fn place_first(
     if request.writer.is_some_and(|writer| writer.index() >= fabric.host_count()) {
         return Err(Refusal::UnknownWriter);
     }
-    if request.writer.is_none() && !request.constraints.existing.is_empty() {
-        return Err(Refusal::NoSource);
+    let existing = &request.constraints.existing;
+    let up = existing.iter().filter(|&&host| filter.pool.is_up(host)).count();
+    match data_chunks(request).filter(|_| !existing.is_empty()) {
+        Some(needed) if up < needed => return Err(Refusal::TooFewChunks { up, needed }),
+        None if request.writer.is_none() && !existing.is_empty() => return Err(Refusal::NoSource),
+        _ => {}
     }
     place_preferred(request, filter);
     if let Some(&first) = filter.used.first() {
@@ -67,6 +72,10 @@ fn place_preferred(request: &ReplicaRequest, filter: &mut Filter<'_>) {
 /// Reason for which a preferred host takes no copy; `None` if it takes one.
 fn objection(request: &ReplicaRequest, filter: &Filter<'_>, host: HostId) -> Option<Constraint> {
     filter.refuses(host).or_else(|| {
+        if matches!(request.layout, Layout::Stripe { .. }) {
+            let full = has_most_chunks(request, filter.pool.fabric(), &filter.used, host);
+            return full.then_some(Constraint::FaultDomain);
+        }
         let held = [filter.used.as_slice(), &[host]].concat();
         let held_domains = domains_besides_first(filter.pool.fabric(), &held);
         let left = copies_left(request, filter).saturating_sub(1);

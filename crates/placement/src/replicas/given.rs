@@ -4,7 +4,7 @@
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Epoch, Fade};
 
-use super::fault_domains::domains_besides_first;
+use super::fault_domains::{domains_besides_first, has_most_chunks};
 use super::first_replica::filter;
 use super::source::source;
 use super::{Chain, Layout, ReplicaRequest, transfers};
@@ -36,13 +36,15 @@ pub fn given(
 }
 
 /// For each chosen host, the reason for which a policy would refuse it; `None` if none would. The last host also has
-/// [`Constraint::FaultDomain`] if all copies together are in too few fault domains.
+/// [`Constraint::FaultDomain`] if all copies together are in too few fault domains, and the host of a chunk if its fault
+/// domain has too many chunks.
 pub fn objections(pool: &Pool, request: &ReplicaRequest, hosts: &[HostId]) -> Vec<Option<Constraint>> {
     let mut filter = filter(pool, request);
     let mut objections: Vec<Option<Constraint>> = hosts
         .iter()
         .map(|&host| {
-            let objection = filter.refuses(host);
+            let crowded = has_most_chunks(request, pool.fabric(), &filter.used, host);
+            let objection = filter.refuses(host).or(crowded.then_some(Constraint::FaultDomain));
             filter.used.push(host);
             objection
         })

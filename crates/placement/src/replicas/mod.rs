@@ -2,10 +2,14 @@
 //!
 //! The writer keeps one copy if it can; the policy picks the others. Copies flow as a chain: from the writer to the
 //! first host, to the second, and so on. The write ends when the last copy is on disk.
+//!
+//! A stripe has chunks of an erasure code instead of copies. The host of the first missing chunk of a damaged stripe
+//! rebuilds all missing ones, as HDFS does: it reads as many chunks as the code has of data, and sends the others on.
 
 mod ccp;
 mod chain;
 mod circuit;
+mod coding;
 mod copies;
 mod fault_domains;
 mod first_replica;
@@ -30,6 +34,7 @@ use leeward_registry::Registry;
 use serde::Deserialize;
 
 pub use ccp::{Ccp, CcpSettings, Within};
+pub use coding::Coding;
 pub use copies::{Because, RatedCopy, choose_deletions, order_reads};
 pub use given::{given, objections};
 pub use leeward::{Leeward, LeewardSettings};
@@ -38,12 +43,12 @@ pub use rehdfs::{ReHdfs, ReHdfsSettings};
 pub use sinbad::Sinbad;
 pub use sinbad_file::SinbadFile;
 pub use sinbad_settings::{Hysteresis, SinbadSettings, WithoutTelemetry};
-pub use source::find_source;
+pub use source::set_source;
 pub use spec::ReplicasSpec;
 pub use uniform::{Uniform, UniformSettings};
 
 use self::path_left::sender;
-use self::source::source;
+use self::source::{source, sources_of_chunks};
 use crate::ties::Ties;
 use crate::{Constraints, Policy, Request};
 
@@ -189,7 +194,15 @@ fn transfers(
 ) -> Transaction {
     let mut add = Vec::with_capacity(1);
     let storage = request.constraints.storage.as_deref();
-    routes(fabric, request.layout, request.id, storage, request.writer, copies, |route| {
+    let chunks = sources_of_chunks(request);
+    let rebuilder = copies.first().copied().filter(|_| !chunks.is_empty());
+    for (&from, to) in chunks.iter().zip(rebuilder.iter().cycle()) {
+        let mut hops = Vec::with_capacity(12);
+        fabric.path(&[sender(fabric, from), Endpoint::Host(*to)], &mut hops);
+        add.push(transfer(request, hops, cap, fade, now));
+    }
+    let writer = rebuilder.or(request.writer);
+    routes(fabric, request.layout, request.id, storage, writer, copies, |route| {
         let mut hops = Vec::with_capacity(12);
         match (source(request), route) {
             (Some(host), [Endpoint::Host(_), rest @ ..]) => {

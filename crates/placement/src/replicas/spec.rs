@@ -7,13 +7,13 @@ use leeward_fabric::{Bytes, Fabric};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, ReplicaRequest};
+use super::{Coding, Layout, ReplicaRequest};
 use crate::{Constraints, LabelValues};
 
 /// Largest number of hosts with existing copies, and of preferred hosts. A block has at most as many copies.
 const MAX_HOSTS: usize = 255;
 
-/// Placement of a block's copies.
+/// Placement of a block's copies, or of the chunks of its stripe.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ReplicasWish")]
 pub struct ReplicasSpec {
@@ -21,9 +21,13 @@ pub struct ReplicasSpec {
     pub size: Bytes,
     /// Host that writes the block; null if it is outside the cluster.
     pub writer: Option<String>,
-    /// Number of copies, including the writer's.
+    /// Number of copies, including the writer's; with `coding`, number of chunks to place.
     pub replicas: u8,
-    /// Fault domains besides the first copy's that must hold a copy; null for the policy's default.
+    /// Erasure code of the block; null for whole copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coding: Option<Coding>,
+    /// Fault domains besides the first copy's that must hold a copy, or, with `coding`, fault domains that may be lost; null
+    /// for the policy's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_domains: Option<u8>,
     /// Hosts, racks and pods to avoid.
@@ -38,7 +42,7 @@ pub struct ReplicasSpec {
     /// Largest excess of a host's fill over the average of hosts, as a share of its storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_imbalance: Option<f64>,
-    /// Hosts that have a copy already; `replicas` counts the new copies only.
+    /// Hosts that have a copy or chunk already; `replicas` counts the new ones only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub existing: Vec<String>,
     /// Hosts to try first, in this order.
@@ -76,6 +80,7 @@ impl ReplicasSpec {
         if self.size == Bytes(0) {
             return Err(invalid("size", "0B: expected more than nothing"));
         }
+        self.check_stripe()?;
         if self.replicas == 0 {
             return Err(invalid("replicas", "0: expected at least one copy"));
         }
@@ -90,17 +95,51 @@ impl ReplicasSpec {
             id,
             file: id,
             writer: writer.transpose()?,
-            size: self.size,
+            size: self.piece(),
             replicas: self.replicas,
-            layout: Layout::Chain,
+            layout: self.coding.map_or(Layout::Chain, Coding::layout),
             fault_domains: self.fault_domains.unwrap_or(self.default_fault_domains()),
             blocks_left: self.blocks_left.unwrap_or(1),
             constraints: self.constraints(fabric)?,
         })
     }
 
+    /// Bytes that each host stores: the whole block, or a chunk.
+    pub fn piece(&self) -> Bytes {
+        self.coding.map_or(self.size, |coding| coding.chunk(self.size))
+    }
+
+    /// Checks the fields that a stripe limits.
+    fn check_stripe(&self) -> Result<(), InputError> {
+        let Some(coding) = self.coding else { return Ok(()) };
+        let (existing, missing) = (self.existing.len(), coding.missing(self.existing.len()));
+        if missing == 0 {
+            let message = format!(
+                "{existing} hosts: a stripe of {coding} has {} chunks, so none is missing",
+                coding.chunks()
+            );
+            return Err(invalid("existing", message));
+        }
+        if existing > 0 && existing < usize::from(coding.data()) {
+            let message = format!(
+                "{existing} hosts: a stripe of {coding} needs {} chunks to be rebuilt",
+                coding.data()
+            );
+            return Err(invalid("existing", message));
+        }
+        if existing > 0 && self.writer.is_some() {
+            let message = "the host of the first missing chunk rebuilds a stripe; leave out the writer";
+            return Err(invalid("writer", message));
+        }
+        if self.replicas != missing {
+            let message = format!("{}: a stripe of {coding} has {missing} chunks to place", self.replicas);
+            return Err(invalid("replicas", message));
+        }
+        Ok(())
+    }
+
     /// Fault domains besides the first copy's that must hold a copy, if the request does not say: one if there are several
-    /// copies.
+    /// copies. For a stripe, one fault domain may be lost.
     pub fn default_fault_domains(&self) -> u8 {
         u8::from(usize::from(self.replicas) + self.existing.len() > 1)
     }

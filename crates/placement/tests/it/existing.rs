@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::{World, request};
 use leeward_fabric::{Bytes, DomainId, HostId, ResourceKind};
 use leeward_ledger::Scratch;
-use leeward_placement::replicas::{self, Layout, ReplicaRequest, ReplicasSpec, find_source};
+use leeward_placement::replicas::{self, Layout, ReplicaRequest, ReplicasSpec, set_source};
 use leeward_placement::{Candidate, Constraint, Constraints, Refusal, Verdict};
 use leeward_testing::clusters::RACKS_WITH_SMALL_DISKS as SMALL;
 use proptest::prelude::*;
@@ -72,7 +72,9 @@ fn the_holder_with_the_most_capacity_left_sends_the_copies() {
     let block = with(1, None, 1, constraints);
     let source = |world: &World| {
         let mut scratch = Scratch::default();
-        find_source(&block, &world.pool, &world.ledger.view(crate::support::NOW, &mut scratch), 7)
+        let (mut block, view) = (block.clone(), world.ledger.view(crate::support::NOW, &mut scratch));
+        set_source(&mut block, &world.pool, &view, 7);
+        block.writer
     };
     assert_eq!(source(&world), Some(HostId(16)), "host 4 has a busy uplink, and host 9 a busy disk");
     world.pool.set_draining(HostId(16), true);

@@ -13,5 +13,7 @@ mod reevaluate;
 mod replicas;
 mod sight;
 mod sinbad;
+mod storage;
+mod stripes;
 mod support;
 mod tasks;

@@ -9,15 +9,14 @@ use std::num::NonZeroU8;
 
 use leeward_fabric::input::{Clock, InputError, Line, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
-use leeward_placement::replicas::Layout;
+use leeward_placement::replicas::{Coding, Layout};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::List;
 use super::model::{FileWrite, Job, Loaded, MOST_RECORDS, Workload};
 use super::settings::{
-    Coding, Factor, Window, amount, copies, default_block, default_replicas, enough_hosts, positive,
-    whole_bytes,
+    Factor, Window, amount, copies, default_block, default_replicas, enough_hosts, positive, whole_bytes,
 };
 
 /// Required columns of the list.

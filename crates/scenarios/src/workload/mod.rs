@@ -59,7 +59,7 @@ pub use phases::Phases;
 pub use rates::Rates;
 pub use read_stream::ReadStream;
 pub use reads::{Degraded, Readers, Reads};
-pub use settings::{Coding, Factor, Share};
+pub use settings::{Factor, Share};
 pub use source::Source;
 pub use swim::Swim;
 pub use tasks::Tasks;

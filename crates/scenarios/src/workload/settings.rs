@@ -3,9 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU8;
 
-use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bandwidth, Bytes, Cluster, HostId, Nanos, RackKind, Shape};
-use leeward_placement::replicas::Layout;
+use leeward_placement::replicas::{Coding, Layout};
 use rand::RngExt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -80,43 +79,6 @@ impl Share {
     }
 }
 
-/// An erasure code, written `data+parity`: a block is split into `data` chunks, and `parity` additional chunks can
-/// replace lost ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Coding {
-    data: u8,
-    parity: u8,
-}
-
-impl TryFrom<String> for Coding {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let parts = text.split_once('+').map(|(data, parity)| (data.trim().parse(), parity.trim().parse()));
-        match parts {
-            Some((Ok(data @ 1..=100), Ok(parity @ 1..=100))) => Ok(Coding { data, parity }),
-            _ => Err(format!("`{}`: expected data and parity chunks, such as 6+3", excerpt(&text))),
-        }
-    }
-}
-
-impl From<Coding> for String {
-    fn from(coding: Coding) -> String {
-        format!("{}+{}", coding.data, coding.parity)
-    }
-}
-
-impl JsonSchema for Coding {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Coding".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^\d+\+\d+$", "examples": ["6+3"] })
-    }
-}
-
 /// Blocks of 256 MiB, as in Sinbad's evaluation.
 pub(super) fn default_block() -> Bytes {
     Bytes(256 << 20)
@@ -131,7 +93,7 @@ pub(super) fn default_replicas() -> NonZeroU8 {
 pub(super) fn copies(replicas: NonZeroU8, coding: Option<Coding>) -> (u8, Layout) {
     match coding {
         None => (replicas.get(), Layout::Chain),
-        Some(Coding { data, parity }) => (data + parity, Layout::Stripe { parity }),
+        Some(coding) => (coding.chunks(), coding.layout()),
     }
 }
 

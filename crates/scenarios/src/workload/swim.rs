@@ -15,6 +15,7 @@
 
 use leeward_fabric::input::{Clock, InputError, Line, Text};
 use leeward_fabric::{Bytes, Cluster, Endpoint, HostId, Nanos};
+use leeward_placement::replicas::Coding;
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
 use schemars::JsonSchema;
@@ -23,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use super::model::{FileWrite, Flow, Job, Loaded, MOST_RECORDS, Workload};
 use super::phases::{Phases, fetches};
 use super::settings::{
-    Coding, Factor, Share, Window, amount, copies, default_block, default_replicas, draw_host, positive,
-    task_hosts, whole_bytes,
+    Factor, Share, Window, amount, copies, default_block, default_replicas, draw_host, positive, task_hosts,
+    whole_bytes,
 };
 
 const JOB: Kind = Kind::named("swim.job");

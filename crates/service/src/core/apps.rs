@@ -233,6 +233,7 @@ mod tests {
             up: None,
             draining: Some(hosts.contains(&host)),
             stored: None,
+            storage: None,
         });
         let report =
             Report { window: (at(second), at(second + 1)), hosts: states.collect(), ..Report::default() };

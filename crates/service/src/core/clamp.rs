@@ -62,10 +62,12 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Bounds the stored bytes of a host by its storage.
+    /// Bounds the stored bytes of a host by its storage in the cluster, and by its reported storage.
     pub(super) fn clamp_stored(&self, state: HostReport, clamped: &mut Clamped) -> HostReport {
         let fabric = self.fabric();
-        let Some((stored, storage)) = state.stored.zip(fabric.storage(state.host)) else { return state };
+        let reported = state.storage.or(self.hosts.storage(state.host));
+        let storage = [fabric.storage(state.host), reported].into_iter().flatten().min();
+        let Some((stored, storage)) = state.stored.zip(storage) else { return state };
         let stored = clamped.bound(stored.0, storage.0, || fabric.host_name(state.host).to_owned());
         HostReport { stored: Some(Bytes(stored)), ..state }
     }

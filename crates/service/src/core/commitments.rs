@@ -48,10 +48,7 @@ impl<A: Addresses> Coordinator<A> {
             self.clients.note_waiting(caller, id);
         }
         if let PlacementSpec::Replicas(spec) = &spec {
-            let fabric = self.engine.ledger().fabric().clone();
-            for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
-                self.hosts.add_copy(host, self.now, spec.size);
-            }
+            hosts.iter().for_each(|&host| self.hosts.add_copy(host, self.now, spec.piece()));
         }
         let details = DecisionDetails { reference, digest, ..details };
         self.record(id, caller, lasts, details, entries, vec![to]);
@@ -164,7 +161,7 @@ impl<A: Addresses> Coordinator<A> {
             (false, ..) => Vec::new(),
             (true, Some(request), _) => self.engine.commit_given_app(&request, decision),
             (true, None, PlacementSpec::Replicas(spec)) => {
-                self.engine.commit_given_replicas(&mut decision, spec.size)
+                self.engine.commit_given_replicas(&mut decision, spec.piece())
             }
             (true, None, _) => Vec::new(),
         };

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use leeward_fabric::{Bytes, HostId, Nanos};
 
 use super::request::HostReport;
+use super::telemetry_state::KnownHost;
 
 /// Largest number of placements per host with separate times. Beyond this number, the oldest placements are merged.
 const MAX_PLACEMENTS: usize = 32;
@@ -20,6 +21,8 @@ struct Host {
     up: Nanos,
     draining: Nanos,
     stored: Nanos,
+    /// Reported storage; `None` without a report of it.
+    storage: Option<Bytes>,
     /// Placements since the last `stored` state, by time.
     placed: VecDeque<(Nanos, u64)>,
 }
@@ -37,17 +40,19 @@ impl Hosts {
             Some(value)
         }
         let (host, mut stale) = (self.0.entry(report.host).or_default(), 0);
-        let parts = HostReport {
-            host: report.host,
-            up: newer(report.up, &mut host.up, until, &mut stale),
-            draining: newer(report.draining, &mut host.draining, until, &mut stale),
-            stored: newer(report.stored, &mut host.stored, until, &mut stale).map(|stored| {
-                // The stored bytes of the report include earlier placements.
-                host.placed.retain(|&(at, _)| at >= until);
-                let since = host.placed.iter().fold(0_u64, |sum, &(_, bytes)| sum.saturating_add(bytes));
-                Bytes(stored.0.saturating_add(since))
-            }),
-        };
+        let (up, draining) = (
+            newer(report.up, &mut host.up, until, &mut stale),
+            newer(report.draining, &mut host.draining, until, &mut stale),
+        );
+        let stored = newer(report.stored, &mut host.stored, until, &mut stale).map(|stored| {
+            // The stored bytes of the report include earlier placements.
+            host.placed.retain(|&(at, _)| at >= until);
+            let since = host.placed.iter().fold(0_u64, |sum, &(_, bytes)| sum.saturating_add(bytes));
+            Bytes(stored.0.saturating_add(since))
+        });
+        let storage = report.storage.filter(|_| stored.is_some());
+        host.storage = storage.or(host.storage);
+        let parts = HostReport { host: report.host, up, draining, stored, storage };
         (parts, stale)
     }
 
@@ -56,9 +61,16 @@ impl Hosts {
         self.0.get(&host).map_or([Nanos(0); 3], |host| [host.up, host.draining, host.stored])
     }
 
+    /// Storage that a host reported; `None` without a report of it.
+    pub fn storage(&self, host: HostId) -> Option<Bytes> {
+        self.0.get(&host)?.storage
+    }
+
     /// Continues with states that another coordinator had at the time `at`. Returns the bytes of copies placed later.
-    pub fn restore(&mut self, host: HostId, [up, draining, stored]: [Nanos; 3], at: Nanos) -> Bytes {
+    pub fn restore(&mut self, host: HostId, known: KnownHost, now: Nanos, at: Nanos) -> Bytes {
         let host = self.0.entry(host).or_default();
+        let [up, draining, stored] = known.windows.map(|until| until.min(now));
+        host.storage = host.storage.or(known.storage);
         (host.up, host.draining) = (host.up.max(up), host.draining.max(draining));
         host.stored = host.stored.max(stored);
         let later = host.placed.iter().filter(|&&(placed, _)| placed > at);

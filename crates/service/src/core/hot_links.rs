@@ -8,7 +8,7 @@ use leeward_engine::NoMove;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{EntryId, find_link};
 use leeward_placement::moves::Running;
-use leeward_records::{DecisionId, DecisionRecord, MigrationState, PlacementSpec, ReplicasSpec};
+use leeward_records::{DecisionId, DecisionRecord, MigrationState, PlacementSpec};
 
 use super::{Addresses, Coordinator};
 
@@ -128,14 +128,16 @@ impl<A: Addresses> Coordinator<A> {
             record.released.is_none() && self.now.since(record.at) <= lifetime
         };
         for record in self.records.last(None).filter(is_recent) {
-            let PlacementSpec::Replicas(ReplicasSpec { size, .. }) = record.details.spec else { continue };
+            let PlacementSpec::Replicas(spec) = &record.details.spec else { continue };
             for entry in record.entries.iter().filter_map(|&id: &EntryId| ledger.entry(id)) {
                 let hops = || entry.hops.iter().map(|hop| hop.resource);
                 let to = hops().rfind(|&at| fabric.kind(at) == ResourceKind::HostIngress);
                 for link in hops() {
                     let Some(found) = found.get_mut(&link) else { continue };
                     let to = to.and_then(|at| fabric.host_of(at));
-                    keep_largest(&mut found.transfers, (size, record.id, to), |&(size, id, _)| (size, id));
+                    keep_largest(&mut found.transfers, (spec.piece(), record.id, to), |&(size, id, _)| {
+                        (size, id)
+                    });
                 }
             }
         }

@@ -166,9 +166,7 @@ impl<A: Addresses> Coordinator<A> {
         let Placement { spec, caller, lasts, reference, digest } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let PlacementSpec::Replicas(spec) = &spec {
-            for &host in decision.choice.iter().filter(|&&host| fabric.storage(host).is_some()) {
-                self.hosts.add_copy(host, self.now, spec.size);
-            }
+            decision.choice.iter().for_each(|&host| self.hosts.add_copy(host, self.now, spec.piece()));
         }
         let [policy, other] = policies;
         let mut details =

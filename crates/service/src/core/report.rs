@@ -36,7 +36,8 @@ impl<A: Addresses> Coordinator<A> {
             let up = newer.up.map(|up| Input::Health(newer.host, up));
             let draining = newer.draining.map(|draining| Input::Drain(newer.host, draining));
             let stored = newer.stored.map(|stored| Input::Stored(newer.host, stored));
-            for input in [up, draining, stored].into_iter().flatten() {
+            let storage = newer.storage.map(|storage| Input::Storage(newer.host, storage));
+            for input in [up, draining, storage, stored].into_iter().flatten() {
                 self.apply(input);
             }
         }

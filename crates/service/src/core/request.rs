@@ -60,6 +60,8 @@ pub struct HostReport {
     pub draining: Option<bool>,
     /// Stored bytes.
     pub stored: Option<Bytes>,
+    /// Storage; only with `stored`.
+    pub storage: Option<Bytes>,
 }
 
 /// A placement request.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
 use leeward_records::{
-    Caller, Change, ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, RequestState,
-    State, StoredEntry,
+    Caller, Change, ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, RequestState, State,
+    StoredEntry,
 };
 
 use super::{Addresses, Coordinator};
@@ -85,12 +85,9 @@ impl<A: Addresses> Coordinator<A> {
     ) -> Result<(), CommitError> {
         let (id, at) = (record.id, self.decided_at(record.at));
         record.entries = match &record.details.spec {
-            &PlacementSpec::Replicas(ReplicasSpec { size, .. }) => {
-                let fabric = self.engine.ledger().fabric().clone();
-                for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
-                    self.hosts.add_copy(host, at, size);
-                }
-                self.engine.resume_chain(at, hosts, size, entries)?
+            PlacementSpec::Replicas(spec) => {
+                hosts.iter().for_each(|&host| self.hosts.add_copy(host, at, spec.piece()));
+                self.engine.resume_chain(at, hosts, spec.piece(), entries)?
             }
             spec @ PlacementSpec::Tasks(tasks) => {
                 let job = self.hold_job(spec, id);

@@ -218,8 +218,13 @@ impl Harness {
                 let until = back(late);
                 let window = (Nanos(until.0.saturating_sub(Nanos::SECOND.0)), until);
                 let hosts = hosts.into_iter().filter(|(host, ..)| *host < 9);
-                let host =
-                    |(host, up, draining)| HostReport { host: HostId(host), up, draining, stored: None };
+                let host = |(host, up, draining)| HostReport {
+                    host: HostId(host),
+                    up,
+                    draining,
+                    stored: None,
+                    storage: None,
+                };
                 let load = |(at, share): (usize, u8)| {
                     let link = ResourceId((at * 7 % fabric.resource_count()) as u32);
                     let load = Load(i64::from(share) * 10_000_000);

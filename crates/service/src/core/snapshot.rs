@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
-use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, Modes, PlacementSpec, ReplicasSpec};
+use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, Modes, PlacementSpec};
 
 use super::readings::LastReading;
 use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
@@ -171,6 +171,8 @@ pub struct HostState {
     pub draining: bool,
     /// Stored bytes.
     pub stored: Bytes,
+    /// Storage; `None` for no limit.
+    pub storage: Option<Bytes>,
     /// Number of tasks.
     pub tasks: u32,
     /// Copies from decisions in memory that have not ended.
@@ -285,6 +287,7 @@ impl<A: Addresses> Coordinator<A> {
             up: pool.is_up(host),
             draining: pool.is_draining(host),
             stored: pool.stored(host),
+            storage: pool.storage_of(host),
             tasks: self.engine.tasks_on(host),
             replicas: self.replicas.get(host.index()).copied().unwrap_or(0),
         };
@@ -325,8 +328,8 @@ impl<A: Addresses> Coordinator<A> {
         };
         let is_in_rack = |name: &&String| fabric.host(name).is_some_and(|host| fabric.rack_of(host) == rack);
         let copies = self.records.last(None).filter(|record| record.released.is_none()).flat_map(|record| {
-            let size = match record.details.spec {
-                PlacementSpec::Replicas(ReplicasSpec { size, .. }) => Some(size),
+            let size = match &record.details.spec {
+                PlacementSpec::Replicas(spec) => Some(spec.piece()),
                 PlacementSpec::Tasks(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => None,
             };
             let hosts = record.details.hosts.iter().filter(is_in_rack);

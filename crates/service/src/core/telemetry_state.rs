@@ -35,6 +35,8 @@ pub struct KnownHost {
     pub draining: bool,
     /// Stored bytes.
     pub stored: Bytes,
+    /// Reported storage; `None` without a report of it.
+    pub storage: Option<Bytes>,
     /// Ends of the windows of the three states; zero before the first report.
     pub windows: [Nanos; 3],
 }
@@ -124,7 +126,8 @@ impl<A: Addresses> Coordinator<A> {
         let of_resources = || (first..end.min(resources)).map(ResourceId);
         let host = |host| {
             let (up, draining, stored) = (pool.is_up(host), pool.is_draining(host), pool.stored(host));
-            (host, KnownHost { up, draining, stored, windows: self.hosts.windows(host) })
+            let (storage, windows) = (self.hosts.storage(host), self.hosts.windows(host));
+            (host, KnownHost { up, draining, stored, storage, windows })
         };
         let disks = self.disks.between(ResourceId(first), ResourceId(end.max(first)));
         TelemetryPiece {
@@ -147,16 +150,17 @@ impl<A: Addresses> Coordinator<A> {
         let mut outputs = Vec::new();
         for (name, known) in hosts {
             let Some(host) = fabric.host(&name) else { continue };
-            let windows = known.windows.map(|until| until.min(self.now));
-            let later = self.hosts.restore(host, windows, at);
+            let later = self.hosts.restore(host, known, self.now, at);
             let stored = known.stored.0.saturating_add(later.0);
-            let stored = Bytes(fabric.storage(host).map_or(stored, |storage| stored.min(storage.0)));
+            let limits = [fabric.storage(host), known.storage].into_iter().flatten();
+            let stored = limits.fold(Bytes(stored), Bytes::min);
             let inputs = [
-                Input::Health(host, known.up),
-                Input::Drain(host, known.draining),
-                Input::Stored(host, stored),
+                known.storage.map(|storage| Input::Storage(host, storage)),
+                Some(Input::Health(host, known.up)),
+                Some(Input::Drain(host, known.draining)),
+                Some(Input::Stored(host, stored)),
             ];
-            for input in inputs {
+            for input in inputs.into_iter().flatten() {
                 self.engine.handle(self.now, input, &mut outputs);
             }
             kept.hosts += usize::from(known.windows != [Nanos(0); 3]);

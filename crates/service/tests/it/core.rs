@@ -414,7 +414,7 @@ fn an_invalid_report_is_rejected_by_field_and_changes_nothing() {
 
 /// An empty report of one host.
 fn host_report(host: u32) -> HostReport {
-    HostReport { host: HostId(host), up: None, draining: None, stored: None }
+    HostReport { host: HostId(host), up: None, draining: None, stored: None, storage: None }
 }
 
 /// A report of hosts over a window of half a second.
@@ -583,8 +583,13 @@ fn time_never_goes_backward() {
 fn reports() -> impl Strategy<Value = Vec<(Nanos, Report)>> {
     let load = (0u32..44, -1i64..3).prop_map(|(link, load)| (ResourceId(link), Load(load * 100_000_000)));
     let host = (0u32..4, prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
-    let host =
-        host.prop_map(|(host, up, draining)| HostReport { host: HostId(host), up, draining, stored: None });
+    let host = host.prop_map(|(host, up, draining)| HostReport {
+        host: HostId(host),
+        up,
+        draining,
+        stored: None,
+        storage: None,
+    });
     let report = (0u64..6, 0u64..6, prop::collection::vec(load, 0..4), prop::collection::vec(host, 0..2));
     let report = report.prop_map(|(from, until, loads, hosts)| Report {
         window: (at(from * 500), at(until * 500)),

@@ -154,7 +154,13 @@ fn stored_bytes_are_at_most_the_storage_of_the_host() {
     let mut coordinator = coordinator();
     let stores = |until: u64, stored: u64| Report {
         window: window(until),
-        hosts: vec![HostReport { host: HostId(2), up: None, draining: None, stored: Some(Bytes(stored)) }],
+        hosts: vec![HostReport {
+            host: HostId(2),
+            up: None,
+            draining: None,
+            stored: Some(Bytes(stored)),
+            storage: None,
+        }],
         ..Report::default()
     };
     let now = Nanos(12 * SECOND.0);
@@ -168,9 +174,30 @@ fn stored_bytes_are_at_most_the_storage_of_the_host() {
 }
 
 #[test]
+fn reported_storage_replaces_more_in_the_cluster_and_never_less() {
+    let mut coordinator = coordinator();
+    let mut storage = |until: u64, stored: u64, storage: Option<u64>| {
+        let stored = Some(Bytes(stored));
+        let host =
+            HostReport { host: HostId(2), up: None, draining: None, stored, storage: storage.map(Bytes) };
+        let report = Report { window: window(until), hosts: vec![host], ..Report::default() };
+        let summary = coordinator.report(Nanos(20 * SECOND.0), report).expect("a valid report");
+        let state = &coordinator.snapshot().hosts[2];
+        (state.stored.0, state.storage.map(|storage| storage.0), summary.clamped)
+    };
+    // The cluster file has a device of 1 GiB.
+    assert_eq!(storage(10, 1 << 20, None), (1 << 20, Some(1 << 30), 0));
+    assert_eq!(storage(11, 1 << 20, Some(1 << 29)), (1 << 20, Some(1 << 29), 0));
+    assert_eq!(storage(10, 1 << 20, Some(1 << 20)), (1 << 20, Some(1 << 29), 0), "the report is stale");
+    assert_eq!(storage(12, 1 << 30, None), (1 << 29, Some(1 << 29), 1));
+    assert_eq!(storage(13, u64::MAX, Some(u64::MAX)), (1 << 30, Some(1 << 30), 1));
+    assert_eq!(storage(14, 5, Some(0)), (0, Some(0), 1), "a host without storage is full");
+}
+
+#[test]
 fn a_state_of_a_host_is_no_telemetry_of_its_links() {
     let mut coordinator = coordinator_with("{without_telemetry: default}");
-    let down = HostReport { host: HostId(0), up: Some(false), draining: None, stored: None };
+    let down = HostReport { host: HostId(0), up: Some(false), draining: None, stored: None, storage: None };
     let report = Report { window: window(10), hosts: vec![down], ..Report::default() };
     coordinator.report(Nanos(10 * SECOND.0), report).expect("a valid report");
     let spec = ReplicasSpec { size: Bytes(1 << 20), replicas: 1, ..ReplicasSpec::default() };

@@ -33,11 +33,12 @@ struct HostSays {
     load: i64,
     busy: i64,
     speed: Option<i64>,
-    state: (Option<bool>, Option<u64>),
+    state: (Option<bool>, Option<(u64, Option<u64>)>),
 }
 
 fn says() -> impl Strategy<Value = HostSays> {
-    let state = (prop::option::of(any::<bool>()), prop::option::of(0_u64..1 << 40));
+    let stored = (0_u64..1 << 40, prop::option::of(0_u64..1 << 41));
+    let state = (prop::option::of(any::<bool>()), prop::option::of(stored));
     let speed = prop::option::of(1_i64..2_000_000_000);
     (0_u32..6, 0_i64..1_000_000_000, 0_i64..1_000_000_000, speed, state)
         .prop_map(|(host, load, busy, speed, state)| HostSays { host, load, busy, speed, state })
@@ -52,9 +53,11 @@ fn report(coordinator: &mut Coordinator<Numbers>, second: u64, says: &HostSays) 
     let device = fabric.device(host, 0).expect("each host has a device");
     let reading = Reading { speed: says.speed.map(Load), ..Reading::default() };
     let (draining, stored) = says.state;
+    let (stored, storage) =
+        (stored.map(|(stored, _)| Bytes(stored)), stored.and_then(|(_, storage)| storage));
     let report = Report {
         window,
-        hosts: vec![HostReport { host, up: None, draining, stored: stored.map(Bytes) }],
+        hosts: vec![HostReport { host, up: None, draining, stored, storage: storage.map(Bytes) }],
         loads: links.iter().map(|&link| sample(link, says.load)).collect(),
         devices: vec![sample(device, says.busy)],
         readings: links.iter().map(|&link| (link, reading)).collect(),
@@ -132,7 +135,7 @@ proptest! {
     ) {
         let cluster = cluster(CLUSTER);
         let mut coordinator = coordinator(&cluster);
-        report(&mut coordinator, 1, &HostSays { host: 0, load: 5, busy: 6, speed: Some(7), state: (Some(true), Some(8)) });
+        report(&mut coordinator, 1, &HostSays { host: 0, load: 5, busy: 6, speed: Some(7), state: (Some(true), Some((8, Some(9)))) });
         let folder = tempfile::tempdir().expect("a folder");
         let file = TelemetryFile::new(folder.path().join("telemetry"));
         file.write(coordinator.telemetry_state()).expect("the folder is writable");
@@ -151,7 +154,8 @@ proptest! {
 fn only_fresh_telemetry_is_read() {
     let cluster = cluster(CLUSTER);
     let mut before = coordinator(&cluster);
-    let says = |host| HostSays { host, load: 5, busy: 6, speed: Some(7), state: (Some(true), Some(8)) };
+    let says =
+        |host| HostSays { host, load: 5, busy: 6, speed: Some(7), state: (Some(true), Some((8, Some(9)))) };
     report(&mut before, 1, &says(0));
     report(&mut before, 3, &says(1));
     let state = before.telemetry_state();

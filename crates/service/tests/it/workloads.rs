@@ -238,7 +238,13 @@ fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     coordinator.place(SECOND, placement(&form("a", None, 50, 10), None), 1);
     let result = coordinator.jobs().next().expect("an analysis starts").run();
     // The first candidate is some host of this rack. All hosts of the rack start draining.
-    let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
+    let drained = |host: u32| HostReport {
+        host: HostId(host),
+        up: None,
+        draining: Some(true),
+        stored: None,
+        storage: None,
+    };
     let report = Report {
         window: (Nanos(SECOND.0 - 1), SECOND),
         hosts: (0..3).map(drained).collect(),
@@ -422,7 +428,7 @@ fn the_latest_measured_latency_of_a_workload_is_shown() {
     // A late report may name a workload that has ended; the rest of the report counts.
     coordinator.release(SECOND, record.id).expect("a decision");
     let late = report(8, "a", 0.1);
-    let drains = HostReport { host: HostId(3), up: None, draining: Some(true), stored: None };
+    let drains = HostReport { host: HostId(3), up: None, draining: Some(true), stored: None, storage: None };
     assert_eq!(skipped(&mut coordinator, Report { hosts: vec![drains], ..late }), unknown);
     assert!(coordinator.snapshot().hosts[3].draining);
 }

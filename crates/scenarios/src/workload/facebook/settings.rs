@@ -4,11 +4,12 @@ use std::num::NonZeroU8;
 
 use leeward_fabric::Bytes;
 use leeward_fabric::input::InputError;
+use leeward_placement::replicas::Coding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::phases::Phases;
-use crate::workload::settings::{Coding, Factor, Share, default_block, default_replicas, positive};
+use crate::workload::settings::{Factor, Share, default_block, default_replicas, positive};
 
 /// Hosts of the paper's cluster; rates below refer to this number.
 pub(super) const HOSTS: f64 = 3000.0;

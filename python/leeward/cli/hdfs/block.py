@@ -1,0 +1,112 @@
+"""Explanation of the placement of a block, for `leeward explain --block`."""
+
+import getpass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from leeward._quantities import bytes_text, rate_text
+from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.notes import print_error, print_note
+from leeward.cli.options import name_flags
+from leeward.cli.output import Format, print_data, print_table, print_text
+from leeward.errors import InputError
+
+_RATE = "bit/s"
+"""Beginning of the units of rates."""
+
+
+def explain_block(name: str, namenode: str, user: str | None, output: Format) -> None:
+    """Prints where the policy of a NameNode placed a block, and why.
+
+    Raises:
+        InputError: The NameNode does not answer, has no such block, or runs no Leeward policy.
+    """
+    from leeward import hdfs
+
+    with name_flags(namenode="--namenode", block="--block"):
+        node = hdfs.NameNode(namenode)
+        block = node.block(name, user or getpass.getuser())
+        policies = node.policies()
+    if not policies:
+        error = InputError.about("--namenode", f"{node.url}: the NameNode runs no Leeward policy")
+        error.add_note("leeward hdfs check shows what is missing")
+        raise error
+    if all(policy.explained is None for policy in policies):
+        message = f"{node.url}: the policy in the NameNode shows no decisions over HTTP"
+        raise InputError.about("--namenode", message)
+    of_file = [
+        decision
+        for policy in policies
+        for decision in policy.explained or ()
+        if decision.get("path") == block.path
+    ]
+    decision = next((one for one in of_file if set(one["hosts"]) == set(block.hosts)), None)
+    document = {"block": asdict(block), "decision": decision}
+    rows = [] if decision is None else list(_rows(decision))
+    if not print_data(output, document, rows, COLUMNS["explain"]):
+        for label, text in _facts(asdict(block), decision):
+            print_text(f"{label:<10} {text}")
+        if decision is not None:
+            _print_steps(decision["steps"])
+    if decision is None:
+        print_error(_missing(block.path, len(of_file)))
+        print_note("hint: dfs.leeward.explain.sample is the share of decisions that the NameNode remembers")
+        raise typer.Exit(1)
+
+
+def _missing(path: str, others: int) -> str:
+    if others:
+        return f"of {path}, the NameNode remembers {others} decisions, and none has the hosts of the block"
+    return f"the NameNode remembers no decision about {path}"
+
+
+def _facts(block: dict[str, Any], decision: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """Label and text of each fact, except the candidates."""
+    yield "block", f"{block['name']} of {block['path']}"
+    yield "stored on", " ".join(block["hosts"]) or "no live host"
+    if decision is None:
+        return
+    size = decision.get("bytes")
+    writer = decision.get("writer") or "a client outside the cluster"
+    yield "decision", f"{decision['time']}, for {writer}" + ("" if size is None else f", {bytes_text(size)}")
+    yield "hosts", " ".join(decision["hosts"]) or "none"
+    yield "policy", decision["policy"]
+    yield "reason", decision["reason"]
+
+
+def _print_steps(steps: Sequence[dict[str, Any]]) -> None:
+    """Prints the candidates of each copy, best first."""
+    for number, step in enumerate(steps, 1):
+        host = step.get("host") or "left to HDFS's default policy"
+        scope = step.get("scope") or "anywhere"
+        where = f"outside {scope[1:]}" if scope.startswith("~") else scope
+        print_text(f"\n{number}. {host}, {where}: {step.get('note') or step.get('reason', '')}")
+        rows = [(one["name"], _value(one)) for level in ("racks", "hosts") for one in step.get(level, [])]
+        if rows:
+            print()
+            print_table(("CANDIDATE", "RANKED BY"), "<<", rows)
+
+
+def _value(candidate: dict[str, Any]) -> str:
+    """Value by which a candidate was ranked, with its meaning."""
+    unit, value = str(candidate.get("unit", "")), float(candidate["value"])
+    if unit.startswith(_RATE):
+        return rate_text(value) + unit.removeprefix(_RATE)
+    return f"{value:g} {unit}".rstrip()
+
+
+def _rows(decision: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of CSV: the candidates of each copy, counted as tasks are."""
+    for number, step in enumerate(decision["steps"]):
+        for level in ("racks", "hosts"):
+            for one in step.get(level, []):
+                yield {
+                    "task": number,
+                    "candidate": one["name"],
+                    "value_bps": one["value"] if str(one.get("unit", "")).startswith(_RATE) else None,
+                    "verdict": "chosen" if one["name"] == step.get("host") else None,
+                    "because": step.get("note"),
+                }

@@ -1,0 +1,133 @@
+"""The state of the Leeward policy in a NameNode, from its beans.
+
+The policies for replicated and for erasure-coded blocks have beans of their own; `ErasureCoded` is in the
+names of the latter. A bean is the state of the policy, or its metrics.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.errors import InputError
+
+BEANS = "Hadoop:service=NameNode,name=Leeward*"
+"""Pattern of the names of the beans."""
+_POLICY = "tag.Policy"
+"""Attribute with the name of the policy, in beans of metrics."""
+_DECISIONS = "Decisions_"
+"""Beginning of the names of counts by reason, in beans of metrics."""
+RANKED = "ranked"
+"""Reason of decisions in which the policy chose all hosts."""
+
+
+@dataclass(frozen=True)
+class PolicyState:
+    """State of the policy for one kind of blocks.
+
+    Attributes:
+        blocks: Blocks that it places: `replicated blocks` or `erasure-coded blocks`.
+        policy: Its name: `sinbad`, `ccp`, `rehdfs` or `leeward`.
+        controller: Address of the controller that it asks next; None without one.
+        snapshot_age_s: Age of its snapshot of the controller, in seconds; None without one.
+        failure: Failure of the last request for a snapshot, with its message; None if it succeeded.
+        unknown: Names of at most 100 DataNodes whose loads it does not know.
+        decisions: Number of decisions since its start by reason: `ranked`, or that of HDFS's default policy.
+        explained: Remembered decisions, the latest first; None if the NameNode shows none over HTTP.
+    """
+
+    blocks: str
+    policy: str
+    controller: str | None
+    snapshot_age_s: float | None
+    failure: str | None
+    unknown: list[str]
+    decisions: dict[str, int]
+    explained: list[dict[str, Any]] | None
+
+    def fallbacks(self) -> dict[str, int]:
+        """Number of decisions that it left to HDFS's default policy, by reason, the most frequent first."""
+        others = {reason: count for reason, count in self.decisions.items() if count and reason != RANKED}
+        return dict(sorted(others.items(), key=lambda one: (-one[1], one[0])))
+
+
+def read_policies(beans: Iterable[Mapping[str, Any]]) -> list[PolicyState]:
+    """States of the policy, from the beans whose names match `BEANS`.
+
+    Raises:
+        InputError: A bean has another form than expected.
+    """
+    states: dict[str, PolicyState] = {}
+    for bean in beans:
+        name = str(bean.get("name", "")).rpartition("name=")[2]
+        blocks = "erasure-coded blocks" if "ErasureCoded" in name else "replicated blocks"
+        try:
+            # The state says more than the metrics.
+            if "DecisionsByReason" in bean:
+                states[blocks] = _read_state(blocks, bean)
+            elif _POLICY in bean:
+                states.setdefault(blocks, _read_metrics(blocks, bean))
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            message = f"bean {name}: unknown form ({error!r}); its jar is of another version than Leeward"
+            raise InputError.about("namenode", message) from None
+    return [states[blocks] for blocks in sorted(states, reverse=True)]
+
+
+def _read_state(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
+    failure, detail = str(bean["Failure"]), str(bean.get("FailureDetail", ""))
+    explained = bean.get("ExplainedDecisions")
+    return PolicyState(
+        blocks=blocks,
+        policy=str(bean["Policy"]),
+        controller=str(bean["Controller"]) or None,
+        snapshot_age_s=_age_s(bean["SnapshotAgeMs"]),
+        failure=": ".join(part for part in (failure, detail) if part) if failure else None,
+        unknown=[str(name) for name in bean["UnknownDataNodes"]],
+        decisions=_counts(bean["DecisionsByReason"]),
+        explained=None if explained is None else [_decision(text) for text in explained],
+    )
+
+
+def _read_metrics(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
+    """State from the metrics of the policy, which have no names and no texts."""
+    decisions = {
+        name.removeprefix(_DECISIONS): int(count)
+        for name, count in bean.items()
+        if name.startswith(_DECISIONS)
+    }
+    # Without a controller, there is no age.
+    age = bean.get("SnapshotAgeMs")
+    return PolicyState(
+        blocks=blocks,
+        policy=str(bean[_POLICY]),
+        controller=None if age is None else "its controller",
+        snapshot_age_s=None if age is None else _age_s(age),
+        failure=None,
+        unknown=[],
+        decisions=decisions,
+        explained=None,
+    )
+
+
+def _age_s(milliseconds: Any) -> float | None:
+    return None if int(milliseconds) < 0 else int(milliseconds) / 1000
+
+
+def _counts(table: Any) -> dict[str, int]:
+    """Counts by reason: JMX shows a map as a list of entries with `key` and `value`."""
+    entries = table.items() if isinstance(table, Mapping) else ((one["key"], one["value"]) for one in table)
+    return {str(reason): int(count) for reason, count in entries}
+
+
+def _decision(text: str) -> dict[str, Any]:
+    decision = json.loads(text)
+    for field in ("time", "policy", "reason"):
+        if not isinstance(decision[field], str):
+            raise TypeError(field)
+    for step in decision["steps"]:
+        for level in ("racks", "hosts"):
+            for candidate in step.get(level, []):
+                float(candidate["value"])
+    if not all(isinstance(host, str) for host in decision["hosts"]):
+        raise TypeError("hosts")
+    return dict(decision)

@@ -1,0 +1,134 @@
+"""A NameNode that answers over HTTP as Hadoop 3.5 does, with the beans and the blocks of a test."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+SUPERUSER = "hdfs"
+
+
+def live_nodes(racks: Mapping[str, Sequence[str]]) -> str:
+    """The attribute `LiveNodes`, for hosts by location."""
+    nodes = {}
+    for number, (rack, host) in enumerate((rack, host) for rack, hosts in racks.items() for host in hosts):
+        nodes[f"{host}:9866"] = {
+            "infoAddr": f"10.0.0.{number}:9864",
+            "infoSecureAddr": f"10.0.0.{number}:0",
+            "xferaddr": f"10.0.0.{number}:9866",
+            "location": rack,
+            "uuid": f"7d5ab5f2-{number:04}",
+            "lastContact": 1,
+            "usedSpace": 28672,
+            "adminState": "In Service",
+            "nonDfsUsedSpace": 50774499328,
+            "capacity": 270553174016,
+            "numBlocks": 0,
+            "version": "3.5.0",
+            "used": 28672,
+            "remaining": 205948366848,
+            "blockScheduled": 0,
+            "blockPoolUsed": 28672,
+            "blockPoolUsedPercent": 1.0597545e-05,
+            "volfails": 0,
+            "lastBlockReport": 0,
+            "blockPoolUsedPercentStdDev": 0.0,
+        }
+    return json.dumps(nodes)
+
+
+def beans(live: str, policy: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The beans of a NameNode; `policy` has fields of the policy's bean, and None leaves the bean out."""
+    info = "Hadoop:service=NameNode,name=NameNodeInfo"
+    status = "Hadoop:service=NameNode,name=NameNodeStatus"
+    result: list[dict[str, Any]] = [
+        {
+            "name": info,
+            "modelerType": "org.apache.hadoop.hdfs.server.namenode.FSNamesystem",
+            "Total": 811659522048,
+            "SoftwareVersion": "3.5.0",
+            "Safemode": "",
+            "LiveNodes": live,
+            "DeadNodes": "{}",
+        },
+        {
+            "name": status,
+            "modelerType": "org.apache.hadoop.hdfs.server.namenode.NameNode",
+            "State": "active",
+            "NNRole": "NameNode",
+            "HostAndPort": "localhost:8020",
+            "SecurityEnabled": False,
+        },
+    ]
+    if policy is not None:
+        result.append(
+            {
+                "name": "Hadoop:service=NameNode,name=Leeward",
+                "modelerType": "dev.leeward.hdfs.Metrics",
+                "Policy": "sinbad",
+                "Controller": "http://leeward:7600",
+                "SnapshotAgeMs": 320,
+                "SnapshotEpoch": 41,
+                "Failure": "",
+                "FailureDetail": "",
+                "DataNodes": 12,
+                "UnknownDataNodes": [],
+                "DecisionsByReason": [{"key": "ranked", "value": 17}, {"key": "stale", "value": 0}],
+                "ExplainedDecisions": [],
+            }
+            | dict(policy)
+        )
+    return result
+
+
+def fsck(name: str, path: str, hosts: Mapping[str, str]) -> str:
+    """The answer about a block that hosts store, by location."""
+    lines = ["Connecting to namenode", f"FSCK started by {SUPERUSER}", f"Block Id: {name}"]
+    lines += [f"Block belongs to: {path}", "No. of Expected Replica: 3"]
+    lines += [f"Block replica on datanode/rack: {host}{rack} is HEALTHY" for host, rack in hosts.items()]
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def namenode(beans: Sequence[Mapping[str, Any]], blocks: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Runs a NameNode with beans, and with the answers of fsck about blocks; yields its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            if parts.path == "/jmx":
+                found = [bean for bean in beans if fnmatchcase(str(bean["name"]), query["qry"])]
+                self.answer("application/json", json.dumps({"beans": found}, indent=1))
+            elif parts.path == "/fsck" and query["ugi"] == SUPERUSER:
+                name = query["blockId"]
+                missing = f"Block {name} does not exist\n"
+                self.answer("text/plain", (blocks or {}).get(name, missing))
+            elif parts.path == "/fsck":
+                why = "Superuser privilege is required for operation fsck"
+                text = f"Access denied for user {query['ugi']}. {why}\n\n\nFsck on path '/' FAILED"
+                self.answer("text/plain", text)
+            else:
+                self.send_error(404)
+
+        def answer(self, kind: str, text: str) -> None:
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()

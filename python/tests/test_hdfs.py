@@ -1,0 +1,383 @@
+"""`leeward hdfs check` and `leeward explain --block`: a real controller and a server for a NameNode."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward import Client
+from leeward.hdfs import DataNode, differences
+from support.namenode import SUPERUSER, beans, fsck, live_nodes, namenode
+from support.prometheus import Answer
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Serve = Callable[..., AbstractContextManager[str]]
+
+CLUSTER = {
+    "racks": 4,
+    "hosts_per_rack": 3,
+    "nic": "1Gbps",
+    "oversubscription": 3,
+    "devices": [{"read": "200MB/s", "write": "120MB/s", "capacity": "4TB"}],
+}
+RACKS = {f"/row1/r{rack}": [f"r{rack}h{host}" for host in range(3)] for rack in range(4)}
+LINKS = {f"r{rack}:{way}": 2e8 * (rack + 1) for rack in range(4) for way in ("uplink", "downlink")}
+LOADS = LINKS | {f"r{r}h{h}:{way}": 5e7 for r in range(4) for h in range(3) for way in ("ingress", "egress")}
+
+
+@pytest.fixture(scope="module")
+def controller(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "20s") as url:
+        until = datetime.now(UTC)
+        Client(url, patience_s=0).report(until - timedelta(seconds=1), until, links=LOADS)
+        yield url
+
+
+# ---- leeward hdfs check -----------------------------------------------------------------------------
+
+
+def test_a_namenode_and_its_controller_pass_all_checks(run: Run, controller: str) -> None:
+    with namenode(beans(live_nodes(RACKS), {})) as url:
+        result = run("hdfs", "check", "--namenode", url, "--controller", controller, "--size", "256MiB")
+        assert (result.returncode, result.stderr) == (0, "")
+        lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
+        states = [(name, state) for name, state, *_ in lines[1:9]]
+        names = ("NameNode", "controller", "topology", "agents", "storage", "policy", "snapshot", "decisions")
+        assert states == [(name, "ok") for name in names]
+        assert "topology    ok     12 DataNodes in 4 racks, as in the controller\n" in result.stdout
+        assert "snapshot    ok     320 ms old, from http://leeward:7600\n" in result.stdout
+        assert "decision    ok     256MiB of r0h0 to r0h0 " in result.stdout
+        assert "CANDIDATE" in result.stdout
+        as_json = run("hdfs", "check", "-o", "json", LEEWARD_NAMENODE=url, LEEWARD_CONTROLLER=controller)
+        document = json.loads(as_json.stdout)
+        assert document["differences"]["hosts"]["r0h0"] == "r0h0"
+        assert document["decision"]["dry_run"] is True
+        assert document["namenode"]["policies"][0]["decisions"] == {"ranked": 17, "stale": 0}
+        rows = run("hdfs", "check", "-o", "csv", LEEWARD_NAMENODE=url, LEEWARD_CONTROLLER=controller).stdout
+        assert rows.splitlines()[0] == "check,state,detail"
+        assert len(rows.splitlines()) == 10
+    assert list(Client(controller).decisions()) == [], "nothing is committed"
+
+
+OTHER_RACK = {**RACKS, "/row1/r0": ["r0h0", "r0h1"], "/row1/r1": [*RACKS["/row1/r1"], "r0h2"]}
+STRANGERS = {"/row1/r0": ["r0h0"], "/row1/r9": ["dn1", "dn2", "dn3", "dn4"]}
+LESS = {rack: hosts for rack, hosts in RACKS.items() if rack != "/row1/r3"}
+STALE = [{"key": "ranked", "value": 5}, {"key": "stale", "value": 3}, {"key": "no_candidate", "value": 1}]
+
+
+MOVED = "in another rack than for the controller: r0h2 is in /row1/r1 and not in r0"
+OTHER_CLUSTER = "it is the controller of another cluster, and HDFS's default policy places all blocks"
+REASONS = "3 stale, 1 no_candidate"
+PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, Any], str, str]] = [
+    (
+        RACKS | {"/row1/r4": ["dn17"]},
+        {},
+        {},
+        "topology failed",
+        "the controller lacks 1 of 13 DataNodes: dn17; their loads are unknown",
+    ),
+    (
+        OTHER_RACK,
+        {},
+        {},
+        "topology failed",
+        f"1 of 12 DataNodes {MOVED}; their loads are unknown",
+    ),
+    (
+        STRANGERS,
+        {},
+        {},
+        "topology failed",
+        f"the controller has fewer than half of 5 DataNodes: {OTHER_CLUSTER}",
+    ),
+    (
+        LESS,
+        {},
+        {},
+        "topology warning",
+        "3 hosts of the controller without a live DataNode: r3h0, r3h1, r3h2",
+    ),
+    (
+        RACKS,
+        None,
+        {},
+        "policy failed",
+        "the NameNode runs no Leeward policy: dfs.block.replicator.classname names another one",
+    ),
+    (
+        RACKS,
+        {"SnapshotAgeMs": -1, "Failure": "unauthorized", "FailureDetail": "401"},
+        {},
+        "snapshot failed",
+        "the NameNode has no snapshot of http://leeward:7600; the last request failed: unauthorized: 401",
+    ),
+    (
+        RACKS,
+        {"SnapshotAgeMs": 61_000},
+        {},
+        "snapshot failed",
+        "61 s old, from http://leeward:7600; by default, dfs.leeward.snapshot.max-age is 5 s",
+    ),
+    (
+        RACKS,
+        {"Failure": "timeout"},
+        {},
+        "snapshot warning",
+        "320 ms old, from http://leeward:7600; the last request failed: timeout",
+    ),
+    (
+        RACKS,
+        {"Controller": "", "SnapshotAgeMs": -1},
+        {},
+        "snapshot failed",
+        "the NameNode has no controller: dfs.leeward.controller names one",
+    ),
+    (
+        RACKS,
+        {"DecisionsByReason": STALE},
+        {},
+        "decisions warning",
+        f"replicated blocks: 9 decisions since the start, 4 by HDFS's default policy ({REASONS})",
+    ),
+    (
+        RACKS,
+        {},
+        {"Safemode": "Safe mode is ON."},
+        "NameNode warning",
+        "Hadoop 3.5.0, active, 12 live DataNodes, in safe mode: it places no blocks",
+    ),
+    (
+        {},
+        {},
+        {},
+        "NameNode failed",
+        "Hadoop 3.5.0, active, 0 live DataNodes: blocks can be placed nowhere",
+    ),
+]
+
+
+@pytest.mark.parametrize(("racks", "policy", "info", "check", "finding"), PROBLEMS)
+def test_each_problem_has_a_finding(
+    run: Run,
+    controller: str,
+    racks: Mapping[str, list[str]],
+    policy: Mapping[str, Any] | None,
+    info: Mapping[str, Any],
+    check: str,
+    finding: str,
+) -> None:
+    answers = beans(live_nodes(racks), policy)
+    answers[0] |= info
+    with namenode(answers) as url:
+        result = run("hdfs", "check", "--namenode", url, "--controller", controller)
+    findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert f"{check} {finding}" in findings
+    failed = any(line.split()[1:2] == ["failed"] for line in findings)
+    assert (result.returncode, result.stderr) == (int(failed), "")
+
+
+def test_metrics_of_the_policy_stand_in_for_its_state(run: Run, controller: str) -> None:
+    metrics = {
+        "name": "Hadoop:service=NameNode,name=LeewardErasureCoded",
+        "modelerType": "LeewardErasureCoded",
+        "tag.Context": "dfs",
+        "tag.Policy": "ccp",
+        "tag.Hostname": "namenode",
+        "Decisions_ranked": 7,
+        "Decisions_stale": 2,
+        "PlaceTimeP50Ns": 11_000,
+        "UnknownDataNodes": 0,
+        "SnapshotAgeMs": 410,
+    }
+    both = metrics | {"name": "Hadoop:service=NameNode,name=Leeward", "tag.Policy": "rehdfs"}
+    with namenode([*beans(live_nodes(RACKS), {}), metrics, both]) as url:
+        result = run("hdfs", "check", "--namenode", url, "--controller", controller)
+    findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "policy ok sinbad places replicated blocks" in findings, "the state counts"
+    assert "policy ok ccp places erasure-coded blocks" in findings
+    assert "snapshot ok 410 ms old, from its controller" in findings
+    coded = "erasure-coded blocks: 9 decisions since the start, 2 by HDFS's default policy (2 stale)"
+    assert f"decisions warning {coded}" in findings
+
+
+def test_silent_agents_and_unknown_storage_have_findings(run: Run, serve: Serve, tmp_path: Path) -> None:
+    cluster = {name: value for name, value in CLUSTER.items() if name != "devices"}
+    with serve(tmp_path, cluster, "--interval", "20s") as controller:
+        until = datetime.now(UTC)
+        silent = {name: load for name, load in LOADS.items() if not name.startswith("r2h1")}
+        Client(controller, patience_s=0).report(until - timedelta(seconds=1), until, links=silent)
+        with namenode(beans(live_nodes(RACKS), {})) as url:
+            result = run("hdfs", "check", "--namenode", url, "--controller", controller)
+    findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "agents warning 1 of 12 hosts without recent telemetry: r2h1" in findings
+    storage = "storage warning 12 of 12 hosts without known storage: r0h0, r0h1, r0h2 and 9 more"
+    assert f"{storage}; leeward agent --volume reports it" in findings
+    assert result.returncode == 0
+
+
+def repeated(answer: Answer) -> Callable[[int, str], Answer]:
+    """A server's function that always gives the same answer."""
+    return lambda _number, _text: answer
+
+
+def test_invalid_options_and_answers_are_errors_of_one_line(
+    run: Run, controller: str, fake: Callable[[Callable[[int, str], Answer]], str]
+) -> None:
+    def error(*arguments: str) -> str:
+        result = run("hdfs", "check", "--controller", controller, *arguments)
+        assert (result.returncode, result.stdout) == (2, "")
+        first, *hints = result.stderr.splitlines()
+        assert all(hint.startswith("hint: ") for hint in hints)
+        return first
+
+    expected = "expected the address of the NameNode's web interface, such as http://127.0.0.1:9870"
+    for url in ("namenode:9870", "hdfs://namenode:8020", "http://", "http://nn:9870/jmx", "http://a:b@nn"):
+        assert error("--namenode", url) == f"error: --namenode: `{url}`: {expected}"
+    assert "unavailable: Connection refused" in error("--namenode", "http://127.0.0.1:1")
+    answers: list[tuple[Answer, str]] = [
+        ((404, {}, b"<html>"), "404 Not Found"),
+        ((401, {}, b""), "401 Unauthorized: its web interface asks for a login"),
+        ((302, {"location": "http://other"}, b""), "302 Found"),
+        ((200, {}, b"<html>"), "not the answer of a NameNode: no list of beans as JSON"),
+        ((200, {}, b'{"beans": [7]}'), "not the answer of a NameNode: no list of beans as JSON"),
+        ((200, {}, b'{"beans": []}'), "no bean Hadoop:service=NameNode,name=NameNodeInfo"),
+        ((200, {}, b'{"beans": [{"name": "a"}]}'), "unknown form"),
+    ]
+    for answer, why in answers:
+        assert why in error("--namenode", fake(repeated(answer)))
+    with namenode(beans(live_nodes(RACKS), {"SnapshotAgeMs": "soon"})) as url:
+        assert "bean Leeward: unknown form" in error("--namenode", url)
+    with namenode(beans(live_nodes(RACKS | {"/row1/r4": ["dn17"]}), {})) as url:
+        assert "no live DataNode of this name" in error("--namenode", url, "--writer", "r9h9")
+        assert "does not have this host" in error("--namenode", url, "--writer", "dn17")
+        assert error("--namenode", url, "--size", "much").startswith("error: --size: ")
+
+
+@given(
+    st.dictionaries(st.sampled_from([f"h{i}" for i in range(8)]), st.sampled_from(["a", "b", "c"])),
+    st.dictionaries(st.sampled_from([f"h{i}" for i in range(8)]), st.sampled_from(["a", "b", "c"])),
+)
+def test_each_datanode_and_each_host_is_in_one_list(live: dict[str, str], racks: dict[str, str]) -> None:
+    nodes = [DataNode(name, f"10.0.0.{name[1:]}", f"/row/{rack}", True) for name, rack in live.items()]
+    found = differences(nodes, racks)
+    assert sorted([*found.hosts, *found.unknown, *(name for name, *_ in found.moved)]) == sorted(live)
+    assert set(found.absent) == racks.keys() - live.keys()
+    assert all(racks[name] == live[name] for name in found.hosts)
+    assert found.is_of_other_cluster() == (2 * len(found.hosts) < len(live))
+
+
+def test_a_datanode_is_also_known_by_its_address() -> None:
+    nodes = [DataNode("dn1.example.com", "10.0.0.1", "/r0", True), DataNode("dn2", "10.0.0.2", "/r0", True)]
+    found = differences(nodes, {"10.0.0.1": "r0", "dn2": "r0", "10.0.0.2": "r1"})
+    assert found.hosts == {"dn1.example.com": "10.0.0.1", "dn2": "dn2"}
+
+
+# ---- leeward explain --block ------------------------------------------------------------------------
+
+DECISION = {
+    "time": "2026-03-02T09:00:00.123Z",
+    "path": "/logs/day 1",
+    "writer": "r0h0",
+    "bytes": 134217728,
+    "policy": "sinbad",
+    "reason": "ranked",
+    "hosts": ["r0h0", "r2h1", "r2h0"],
+    "steps": [
+        {
+            "scope": "~/row1/r0",
+            "host": "r2h1",
+            "reason": "ranked",
+            "racks": [
+                {"name": "/row1/r2", "value": 8e8, "unit": "bit/s expected on the link into the rack"},
+                {"name": "/row1/r1", "value": 3e8, "unit": "bit/s expected on the link into the rack"},
+            ],
+            "hosts": [{"name": "r2h1", "value": 9e8, "unit": "bit/s expected on the link into the host"}],
+        },
+        {"scope": "/row1/r2", "host": "r2h0", "reason": "ranked", "note": "the rack of the second copy"},
+        {"scope": "", "host": None, "reason": "no_candidate"},
+    ],
+}
+BLOCK = "blk_1073741825"
+STORED = {"r2h0": "/row1/r2", "r0h0": "/row1/r0", "r2h1": "/row1/r2"}
+
+
+def test_a_block_is_explained_by_the_decision_that_the_namenode_remembers(run: Run) -> None:
+    later = DECISION | {"hosts": ["r3h0", "r2h1", "r2h0"], "time": "2026-03-02T09:00:01Z"}
+    other = DECISION | {"path": "/logs/day 10"}
+    remembered = {"ExplainedDecisions": [json.dumps(one) for one in (other, later, DECISION)]}
+    blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
+    with namenode(beans(live_nodes(RACKS), remembered), blocks) as url:
+        arguments = ("explain", "--block", f"{BLOCK}_1001", "--namenode", url, "--user", SUPERUSER)
+        result = run(*arguments)
+        assert (result.returncode, result.stderr) == (0, "")
+        lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+        assert lines[:6] == [
+            f"block {BLOCK} of /logs/day 1",
+            "stored on r2h0 r0h0 r2h1",
+            "decision 2026-03-02T09:00:00.123Z, for r0h0, 134 MB",
+            "hosts r0h0 r2h1 r2h0",
+            "policy sinbad",
+            "reason ranked",
+        ]
+        assert "1. r2h1, outside /row1/r0: ranked" in lines
+        assert "/row1/r2 800 Mbps expected on the link into the rack" in lines
+        assert "2. r2h0, /row1/r2: the rack of the second copy" in lines
+        assert "3. left to HDFS's default policy, anywhere: no_candidate" in lines
+        assert json.loads(run(*arguments, "-o", "json").stdout)["decision"] == DECISION
+        rows = run(*arguments, "-o", "csv").stdout.splitlines()
+        assert rows[1].startswith("0,/row1/r2,,,800000000.0,")
+
+
+def test_a_block_without_an_explanation_says_why(run: Run) -> None:
+    blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
+
+    def explain(
+        policy: Mapping[str, Any] | None, block: str = BLOCK, user: str = SUPERUSER
+    ) -> tuple[int, str]:
+        with namenode(beans(live_nodes(RACKS), policy), blocks) as url:
+            result = run("explain", "--block", block, "--namenode", url, "--user", user)
+            return result.returncode, result.stderr.splitlines()[0]
+
+    others = {"ExplainedDecisions": [json.dumps(DECISION | {"hosts": ["r1h1"]})]}
+    none = "error: the NameNode remembers no decision about /logs/day 1"
+    assert explain({}) == (1, none)
+    other = "error: of /logs/day 1, the NameNode remembers 1 decisions, and none has the hosts of the block"
+    assert explain(others) == (1, other)
+    code, line = explain(None)
+    assert code == 2
+    assert line.endswith("the NameNode runs no Leeward policy")
+    code, line = explain({"ExplainedDecisions": None})
+    assert code == 2
+    assert line.endswith("the policy in the NameNode shows no decisions over HTTP")
+    for broken in (
+        "7",
+        "{",
+        '{"time": 3}',
+        json.dumps(DECISION | {"steps": [{"racks": [{"value": "much"}]}]}),
+    ):
+        code, line = explain({"ExplainedDecisions": [broken]})
+        assert code == 2
+        assert "bean Leeward: unknown form" in line
+    code, line = explain({}, "blk_7")
+    assert (code, line) == (2, "error: --block: blk_7: not found: Block blk_7 does not exist")
+    code, line = explain({}, user="guest")
+    assert code == 2
+    assert "Superuser privilege is required" in line
+    for invalid in ("1073741825", "blk_", "blk_x", "blk_1&path=/"):
+        code, line = explain({}, invalid)
+        assert code == 2
+        assert f"error: --block: `{invalid}`: expected the name of a block" in line
+
+
+def test_explain_takes_a_decision_or_a_block(run: Run) -> None:
+    for arguments in ([], ["42", "--block", BLOCK]):
+        result = run("explain", *arguments)
+        expected = "error: DECISION: expected the id of a decision, a file, or --block BLOCK\n"
+        assert (result.returncode, result.stderr) == (2, expected)
