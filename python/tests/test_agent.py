@@ -1,6 +1,7 @@
 """The agent: a real controller, a real agent, and traffic between network namespaces."""
 
 import json
+import os
 import signal
 import statistics
 import subprocess
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from leeward import Client
+from leeward._quantities import read_bytes
 from support.labs import ADDRESSES, DEVICE, two_hosts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -177,6 +180,37 @@ def test_absurd_or_missing_reports_leave_links_loaded_or_unknown_never_idle(
         assert ask(url + "/v1/place/replicas", {"size": "256MiB"})[0] == 409
 
 
+def test_the_storage_of_volumes_reaches_the_controller(serve: Serve, tmp_path: Path) -> None:
+    cluster = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1}
+    with serve(tmp_path, cluster, "--interval", "200ms") as url:
+        client = Client(url)
+        assert client.host("r0h1")["storage"] is None
+        volumes = ["--volume", str(tmp_path), "--volume", "/", "--dscp", "cs6"]
+        options = [
+            "--controller",
+            url,
+            "--host",
+            "r0h1",
+            "--interface",
+            "lo",
+            "--interval",
+            "200ms",
+            *volumes,
+        ]
+        with subprocess.Popen([LEEWARD, "agent", *options], stderr=subprocess.PIPE, text=True) as agent:
+            try:
+                wait_for_line(agent, "reports accepted")
+                host = client.host("r0h1")
+            finally:
+                agent.kill()
+        assert host["storage"] is not None
+        stored, storage = read_bytes("stored", host["stored"]), read_bytes("storage", host["storage"])
+        systems = {os.stat(path).st_dev: os.statvfs(path) for path in (tmp_path, Path("/"))}
+        blocks = sum(one.f_blocks * one.f_frsize for one in systems.values())
+        assert 0 < stored <= storage <= blocks
+        assert client.host("r0h0")["storage"] is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -185,6 +219,15 @@ def test_absurd_or_missing_reports_leave_links_loaded_or_unknown_never_idle(
         (["--controller", "http://a", "--token-file", "none"], "error: none: no such file"),
         (["--controller", "http://a", "--ca", "none"], "error: --ca: no controller URL is https"),
         (["--controller", "https://a", "--probe-listen", "0.0.0.0:1"], "error: --probe-listen: "),
+        (
+            ["--controller", "http://a", "--volume", "data"],
+            "error: --volume: `data`: expected an absolute path",
+        ),
+        (["--controller", "http://a", "--volume", "/a,/a/"], "error: --volume: `/a/`: given twice"),
+        (
+            ["--controller", "http://a", "--dscp", "64"],
+            "error: --dscp: `64`: expected a code point from 0 to 63",
+        ),
     ],
 )
 def test_invalid_agent_options_print_an_error_and_exit_with_2(

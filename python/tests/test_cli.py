@@ -79,7 +79,9 @@ def test_no_line_of_help_is_truncated(run: Run, group: tuple[str, ...]) -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SLOW_OR_NOT_ENDING = (
     "leeward demo",
-    # These query a controller or Prometheus, and have tests of their own.
+    # These query a controller, a NameNode or Prometheus, and have tests of their own.
+    "leeward hdfs check",
+    "leeward explain --block",
     "leeward explain 42",
     "leeward explain decision.json",
     "leeward top",

@@ -96,6 +96,20 @@ def test_a_decision_is_that_of_the_command_with_the_seed_of_its_request(run: Run
     assert run(*command).stdout.split() == choice.hosts
 
 
+def test_the_chunks_of_a_stripe_need_less_room_than_copies() -> None:
+    gib = 2**30
+    state = State(TAGGED, storage=dict.fromkeys(HOSTS, (7 * gib, 8 * gib)))
+    body = {"size": "6GiB", "exclude": [], "tags": []}
+    chunks = choose(state, Request("replicas", body | {"coding": "6+3"}, None, None, "k"), "uniform", 1).hosts
+    assert len(set(chunks)) == 9
+    assert max(sum(host[:2] == rack for host in chunks) for rack in {host[:2] for host in chunks}) <= 3
+    with pytest.raises(RefusedError):
+        choose(state, Request("replicas", body, None, None, "k"), "uniform", 1)
+    for coding in ("6", "0+3", "six+3", ""):
+        with pytest.raises((ProblemError, RefusedError)):
+            choose(state, Request("replicas", body | {"coding": coding}, None, None, "k"), "uniform", 1)
+
+
 # ---- the breaker -------------------------------------------------------------------------------------
 
 

@@ -253,7 +253,7 @@ def test_invalid_options_and_answers_are_errors_of_one_line(
     for answer, why in answers:
         assert why in error("--namenode", fake(repeated(answer)))
     with namenode(beans(live_nodes(RACKS), {"SnapshotAgeMs": "soon"})) as url:
-        assert "bean Leeward: unknown form" in error("--namenode", url)
+        assert "bean LeewardInfo: unknown form" in error("--namenode", url)
     with namenode(beans(live_nodes(RACKS | {"/row1/r4": ["dn17"]}), {})) as url:
         assert "no live DataNode of this name" in error("--namenode", url, "--writer", "r9h9")
         assert "does not have this host" in error("--namenode", url, "--writer", "dn17")
@@ -364,7 +364,7 @@ def test_a_block_without_an_explanation_says_why(run: Run) -> None:
     ):
         code, line = explain({"ExplainedDecisions": [broken]})
         assert code == 2
-        assert "bean Leeward: unknown form" in line
+        assert "bean LeewardInfo: unknown form" in line
     code, line = explain({}, "blk_7")
     assert (code, line) == (2, "error: --block: blk_7: not found: Block blk_7 does not exist")
     code, line = explain({}, user="guest")

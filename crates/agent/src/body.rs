@@ -1,6 +1,6 @@
 //! Report to a controller and its reply.
 
-use leeward_fabric::Nanos;
+use leeward_fabric::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Body of `POST /v1/reports`.
@@ -28,10 +28,10 @@ pub struct Report {
 pub struct HostStorage {
     /// Name of the host.
     pub host: String,
-    /// Bytes used on its volumes.
-    pub stored: u64,
-    /// Capacity of its volumes in bytes.
-    pub storage: u64,
+    /// Used bytes of its volumes.
+    pub stored: Bytes,
+    /// Capacity of its volumes.
+    pub storage: Bytes,
 }
 
 /// Measurement endpoint of a host, at the source address of its reports.

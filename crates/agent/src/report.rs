@@ -219,6 +219,8 @@ impl Reporter {
 
 #[cfg(test)]
 mod tests {
+    use leeward_fabric::Bytes;
+
     use super::*;
     use crate::reading::{Count, Interface};
 
@@ -261,7 +263,7 @@ mod tests {
     #[test]
     fn a_report_has_the_storage_of_the_volumes_and_none_while_a_volume_is_unreadable() {
         let mut reporter = reporter();
-        let full = Some(Storage { used: 7, capacity: 9 });
+        let full = Some(Storage { used: Bytes(7), capacity: Bytes(9 << 20) });
         let mut hosts = |second, storage, unread: &[&str]| {
             let unread = unread.iter().map(|&why| why.to_owned()).collect();
             let events = reporter.read(&Reading { storage, unread, ..reading(second, 1_000) });
@@ -269,7 +271,7 @@ mod tests {
             (serde_json::to_string(&report).expect("JSON"), events.len())
         };
         assert_eq!(hosts(0, full, &[]), ("null".to_owned(), 0));
-        let expected = r#"[{"host":"r0h1","stored":7,"storage":9}]"#;
+        let expected = r#"[{"host":"r0h1","stored":"7B","storage":"9MiB"}]"#;
         assert_eq!(hosts(1, full, &[]), (expected.to_owned(), 0));
         let unreadable = "used bytes: volume `/data/1`: No such file or directory";
         assert_eq!(hosts(2, None, &[unreadable]), ("[]".to_owned(), 1));

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use leeward_fabric::Bytes;
 use leeward_fabric::input::excerpt;
 use rustix::fs::{StatVfs, statvfs};
 
@@ -13,17 +14,17 @@ use rustix::fs::{StatVfs, statvfs};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Storage {
     /// Bytes used.
-    pub used: u64,
+    pub used: Bytes,
     /// Bytes used, and those that programs without privileges can still write. Blocks that are reserved for the
     /// superuser do not count, so a volume is full when `df` shows 100 %.
-    pub capacity: u64,
+    pub capacity: Bytes,
 }
 
 /// Storage of a file system.
 fn storage(volume: &StatVfs) -> Storage {
     let used = volume.f_blocks.saturating_sub(volume.f_bfree).saturating_mul(volume.f_frsize);
     let free = volume.f_bavail.saturating_mul(volume.f_frsize);
-    Storage { used, capacity: used.saturating_add(free) }
+    Storage { used: Bytes(used), capacity: Bytes(used.saturating_add(free)) }
 }
 
 /// Storage of the file systems of these folders. A file system with several of the folders counts once.
@@ -36,12 +37,12 @@ pub fn read(volumes: &[PathBuf]) -> Result<Storage, String> {
         let of_path =
             |why: String| format!("used bytes: volume `{}`: {why}", excerpt(&path.to_string_lossy()));
         let (device, one) = read_one(path).map_err(|error| of_path(error.to_string()))?;
-        if one.capacity == 0 {
+        if one.capacity == Bytes(0) {
             return Err(of_path("the file system stores no data; name the folder of a disk".to_owned()));
         }
         if seen.insert(device) {
-            sum.used = sum.used.saturating_add(one.used);
-            sum.capacity = sum.capacity.saturating_add(one.capacity);
+            sum.used.0 = sum.used.0.saturating_add(one.used.0);
+            sum.capacity.0 = sum.capacity.0.saturating_add(one.capacity.0);
         }
     }
     Ok(sum)
@@ -61,9 +62,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let read = statvfs(folder.path()).expect("a file system");
         let volume = StatVfs { f_frsize: 4_096, f_blocks: 1_000, f_bfree: 300, f_bavail: 250, ..read };
-        assert_eq!(storage(&volume), Storage { used: 700 * 4_096, capacity: 950 * 4_096 });
+        assert_eq!(storage(&volume), Storage { used: Bytes(700 * 4_096), capacity: Bytes(950 * 4_096) });
         let faulty = StatVfs { f_blocks: u64::MAX, f_bfree: 0, f_bavail: u64::MAX, ..volume };
-        assert_eq!(storage(&faulty), Storage { used: u64::MAX, capacity: u64::MAX });
+        assert_eq!(storage(&faulty), Storage { used: Bytes(u64::MAX), capacity: Bytes(u64::MAX) });
         let inverted = StatVfs { f_blocks: 10, f_bfree: 20, f_bavail: 0, ..volume };
         assert_eq!(storage(&inverted), Storage::default());
     }
@@ -76,10 +77,13 @@ mod tests {
             fs::create_dir(path).expect("a folder");
         }
         let read_single = read(std::slice::from_ref(&one)).expect("a file system");
-        assert!(0 < read_single.capacity && read_single.used <= read_single.capacity, "{read_single:?}");
+        assert!(
+            Bytes(0) < read_single.capacity && read_single.used <= read_single.capacity,
+            "{read_single:?}"
+        );
         let both = read(&[one.clone(), other]).expect("a file system");
         // Other programs write to the file system meanwhile.
-        assert!(both.capacity < read_single.capacity * 3 / 2, "{both:?} {read_single:?}");
+        assert!(both.capacity.0 < read_single.capacity.0 * 3 / 2, "{both:?} {read_single:?}");
         let error = read(&[one, folder.path().join("missing")]).expect_err("no sum");
         assert!(error.contains("missing`: No such file or directory"), "{error}");
         let error = read(&["/proc".into()]).expect_err("no storage");

@@ -307,7 +307,10 @@ fn reports_have_the_storage_of_volumes_and_one_that_appears_later_counts_from_th
     std::fs::create_dir(&later).expect("a folder");
     let hosts = reports.take(200).map(|mut body| body["hosts"].take()).find(|hosts| !hosts.is_null());
     let host = &hosts.expect("storage in a report")[0];
-    let [stored, storage] = ["stored", "storage"].map(|field| host[field].as_u64().expect("bytes"));
+    let size = |field: &str| -> leeward_fabric::Bytes {
+        host[field].as_str().expect("a size").parse().expect("a size with its unit")
+    };
+    let [stored, storage] = ["stored", "storage"].map(|field| size(field).0);
     assert_eq!(host["host"], "r0h1");
     // Both folders are on one file system, which counts once. Other programs write to it meanwhile.
     let volume = rustix::fs::statvfs(&later).expect("a file system");

@@ -142,9 +142,17 @@ def _replicas(state: State, body: Mapping[str, Any], policy: str, seed: int) -> 
         most = fields.pop("max_imbalance", None)
         if most is not None and not 0 <= most <= 1:
             raise InputError.about("max_imbalance", f"{most}: expected a share from 0 to 1")
-        fields["exclude"] += _too_full(state, read_bytes("size", body["size"]), most)
+        fields["exclude"] += _too_full(state, _piece(body), most)
     placed = placement.place_replicas(state.cluster, policy=policy, seed=seed, explain=CANDIDATES, **fields)
     return placed["refused"] or Choice(placed["hosts"], placed["policy"], placed["why"], placed["source"])
+
+
+def _piece(body: Mapping[str, Any]) -> int:
+    """Bytes that each host stores: the whole block, or a chunk of its stripe."""
+    size = read_bytes("size", body["size"])
+    data = str(body.get("coding") or "1").partition("+")[0].strip()
+    # The placement rejects an invalid code.
+    return -(-size // int(data)) if data.isdecimal() and int(data) else size
 
 
 def _tasks(state: State, body: Mapping[str, Any], policy: str, seed: int) -> Choice | str:

@@ -164,11 +164,6 @@ class NameNode:
                 headers={"accept": "application/json"},
             )
             with answer:
-                if answer.status in (401, 403):
-                    why = f"{answer.status} {answer.reason}: its web interface asks for a login"
-                    raise self._unreachable(why)
-                if answer.status != 200:
-                    raise self._unreachable(f"{answer.status} {answer.reason}")
                 body = answer.read(MOST_BYTES + 1)
         except (HTTPError, OSError) as error:
             cause = root_cause(error)
@@ -176,6 +171,9 @@ class NameNode:
             raise self._unreachable(f"unavailable: {why}") from None
         finally:
             pool.clear()
+        if answer.status != 200:
+            login = ": its web interface asks for a login" if answer.status in (401, 403) else ""
+            raise self._unreachable(f"{answer.status} {answer.reason}{login}")
         if len(body) > MOST_BYTES:
             raise self._invalid(f"larger than {bytes_text(MOST_BYTES, None)}")
         return body

@@ -67,7 +67,7 @@ def beans(live: str, policy: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     if policy is not None:
         result.append(
             {
-                "name": "Hadoop:service=NameNode,name=Leeward",
+                "name": "Hadoop:service=NameNode,name=LeewardInfo",
                 "modelerType": "dev.leeward.hdfs.Metrics",
                 "Policy": "sinbad",
                 "Controller": "http://leeward:7600",
