@@ -66,6 +66,11 @@ public final class Decision {
         return existing.isEmpty();
     }
 
+    /** Takes in that the default policy chose a node, because Leeward had no candidate. */
+    public void onDefaultChoice() {
+        fallBack(Reason.NO_CANDIDATE);
+    }
+
     Node writer() {
         return writer;
     }

@@ -33,9 +33,9 @@ final class Link {
 
     private Link(Key key) throws ControllerException {
         controller = new Controller(key.connection());
+        placements = new Placements(key.connection().client());
         // The wall clock makes sequences rise over restarts; they stay below 2^53.
-        placements = new Placements(key.connection().client(), System.currentTimeMillis() * SEQUENCES_PER_MS);
-        reporter = new Reporter(key.report().queue());
+        reporter = new Reporter(key.report().queue(), System.currentTimeMillis() * SEQUENCES_PER_MS);
         if (key.report().enabled()) {
             reporter.start(controller);
         }

@@ -91,9 +91,17 @@ final class LeewardHook {
     DatanodeDescriptor choose(
             String scope, Collection<Node> excluded, StorageType type, Supplier<DatanodeDescriptor> otherwise) {
         Decision decision = decisions.get();
-        boolean ranks = decision != null && decision != Decision.BY_DEFAULT;
-        DatanodeDescriptor node = ranks ? engine.choose(decision, scope, excluded, type) : null;
-        return node != null ? node : otherwise.get();
+        if (decision == null || decision == Decision.BY_DEFAULT) {
+            return otherwise.get();
+        }
+        DatanodeDescriptor node = engine.choose(decision, scope, excluded, type);
+        if (node == null) {
+            node = otherwise.get();
+            if (node != null) {
+                decision.onDefaultChoice();
+            }
+        }
+        return node;
     }
 
     /** Whether the third copy of the running decision goes to a third rack. */

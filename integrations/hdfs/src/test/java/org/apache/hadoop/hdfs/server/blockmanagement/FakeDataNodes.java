@@ -45,6 +45,13 @@ public final class FakeDataNodes implements FSClusterStats {
         return node;
     }
 
+    /** Adds storage of a type to a DataNode. */
+    public void addStorage(String name, StorageType type) {
+        byName.get(name).updateStorage(
+                new DatanodeStorage("storage-" + type + "-" + name, DatanodeStorage.State.NORMAL, type));
+        fill(name, 0.0);
+    }
+
     /** Sets the used share of a DataNode's storage. */
     public void fill(String name, double share) {
         DatanodeDescriptor node = byName.get(name);
