@@ -128,16 +128,16 @@ public final class Engine {
      * @return null if the default policy places the block; it is counted then
      */
     public Decision begin(String path, Node writer, long bytes, int copies, List<DatanodeStorageInfo> chosen) {
+        if (settings.policy().readsLoads() && link.feed().isAway()) {
+            metrics.count(Reason.withoutSnapshot(link.feed().failure(), link.feed().last() != null));
+            return null;
+        }
         long nano = System.nanoTime();
         Reason reason = Reason.ERROR;
-        NetworkView current = views.last();
+        NetworkView current = null;
         try {
-            // While the controller is away, the DataNodes need not be looked at.
-            reason = current == null ? Reason.RANKED : reasonAgainst(current, bytes, nano);
-            if (reason == Reason.RANKED) {
-                current = views.current(nano);
-                reason = reasonAgainst(current, bytes, nano);
-            }
+            current = views.current(nano);
+            reason = reasonAgainst(current, bytes, nano);
         } catch (RuntimeException e) {
             warn(e);
         }

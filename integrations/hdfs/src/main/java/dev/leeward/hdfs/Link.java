@@ -26,13 +26,14 @@ final class Link {
     private record Key(Settings.Connection connection, Settings.Report report) {
     }
 
-    private final SnapshotFeed feed = new SnapshotFeed();
+    private final SnapshotFeed feed;
     private final Controller controller;
     private final Placements placements;
     private final Reporter reporter;
 
     private Link(Key key) throws ControllerException {
         controller = new Controller(key.connection());
+        feed = new SnapshotFeed(key.connection().maxAgeMs());
         placements = new Placements(key.connection().client());
         // The wall clock makes sequences rise over restarts; they stay below 2^53.
         reporter = new Reporter(key.report().queue(), System.currentTimeMillis() * SEQUENCES_PER_MS);

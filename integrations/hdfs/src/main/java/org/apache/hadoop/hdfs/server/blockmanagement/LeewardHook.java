@@ -5,7 +5,6 @@ import dev.leeward.hdfs.Engine;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.net.NetworkTopology;
@@ -33,49 +32,40 @@ final class LeewardHook {
         engine = stats == null || clusterMap == null ? null : Engine.open(conf, clusterMap, layout);
     }
 
-    /** Runs a call of {@code chooseTarget}. */
-    DatanodeStorageInfo[] place(
-            String path,
-            int copies,
-            Node writer,
-            List<DatanodeStorageInfo> chosen,
-            long bytes,
-            Supplier<DatanodeStorageInfo[]> call) {
+    /**
+     * Begins a call of {@code chooseTarget}.
+     *
+     * @return the decision to end; null if the default policy places the block, or within another call
+     */
+    Decision begin(String path, int copies, Node writer, List<DatanodeStorageInfo> chosen, long bytes) {
         if (engine == null || decisions.get() != null) {
-            return call.get();
+            return null;
         }
         Decision decision = engine.begin(path, writer, bytes, copies, chosen);
-        return decision == null ? call.get() : place(decision, call);
-    }
-
-    /** Runs a call of {@code chooseTarget} with favored nodes, in which HDFS may call it again for the other copies. */
-    DatanodeStorageInfo[] placeFavored(
-            String path, int copies, Node writer, long bytes, Supplier<DatanodeStorageInfo[]> call) {
-        if (engine == null) {
-            return call.get();
-        }
-        Decision decision = engine.begin(path, writer, bytes, copies, List.of());
         if (decision != null) {
-            return place(decision, call);
+            decisions.set(decision);
         }
-        // The inner call must not count the block again.
-        decisions.set(Decision.BY_DEFAULT);
-        try {
-            return call.get();
-        } finally {
-            decisions.remove();
-        }
+        return decision;
     }
 
-    private DatanodeStorageInfo[] place(Decision decision, Supplier<DatanodeStorageInfo[]> call) {
-        decisions.set(decision);
-        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
-        try {
-            targets = call.get();
-            return targets;
-        } finally {
-            decisions.remove();
-            engine.end(decision, targets);
+    /** Begins a call with favored nodes, within which HDFS may call {@code chooseTarget} for the other copies. */
+    Decision beginFavored(String path, int copies, Node writer, long bytes) {
+        Decision decision = begin(path, copies, writer, List.of(), bytes);
+        if (decision == null && engine != null) {
+            // The inner call must not count the block again.
+            decision = Decision.BY_DEFAULT;
+            decisions.set(decision);
+        }
+        return decision;
+    }
+
+    /** Ends the call that began the decision. */
+    void end(Decision decision, DatanodeStorageInfo[] targets) {
+        if (decision != null) {
+            decisions.set(null);
+            if (decision != Decision.BY_DEFAULT) {
+                engine.end(decision, targets);
+            }
         }
     }
 
@@ -87,19 +77,18 @@ final class LeewardHook {
         }
     }
 
-    /** The node that the engine chooses, else that of the default policy. */
-    DatanodeDescriptor choose(
-            String scope, Collection<Node> excluded, StorageType type, Supplier<DatanodeDescriptor> otherwise) {
+    /** The node that the engine chooses; null if the default policy shall. */
+    DatanodeDescriptor choose(String scope, Collection<Node> excluded, StorageType type) {
         Decision decision = decisions.get();
-        if (decision == null || decision == Decision.BY_DEFAULT) {
-            return otherwise.get();
-        }
-        DatanodeDescriptor node = engine.choose(decision, scope, excluded, type);
-        if (node == null) {
-            node = otherwise.get();
-            if (node != null) {
-                decision.onDefaultChoice();
-            }
+        boolean ranks = decision != null && decision != Decision.BY_DEFAULT;
+        return ranks ? engine.choose(decision, scope, excluded, type) : null;
+    }
+
+    /** Takes in the choice of the default policy, and returns it. */
+    DatanodeDescriptor onDefaultChoice(DatanodeDescriptor node) {
+        Decision decision = node == null ? null : decisions.get();
+        if (decision != null && decision != Decision.BY_DEFAULT) {
+            decision.onDefaultChoice();
         }
         return node;
     }
