@@ -8,8 +8,8 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.net.Node;
 
 /**
- * One call of {@code chooseTarget}, from its begin to its end, in one thread. The policy in HDFS's package passes it what
- * HDFS tells along the way.
+ * One call of {@code chooseTarget}, from its begin to its end, in one thread. The policy in HDFS's package passes it
+ * what HDFS tells along the way.
  */
 public final class Decision {
 

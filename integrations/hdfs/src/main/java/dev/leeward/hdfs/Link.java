@@ -12,8 +12,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The connection of a process to a controller: one daemon for all policies with the same settings. HDFS creates policies
- * in several places and closes none, so the daemons end when no policy refers to the link any more.
+ * The connection of a process to a controller: one daemon for all policies with the same settings. HDFS creates
+ * policies in several places and closes none, so the daemons end when no policy refers to the link any more.
  */
 final class Link {
 

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports placements to the controller, one after another, in a daemon thread. If the queue is full, or a request fails,
- * the placement is dropped and counted: a report is worth less than the time of a handler.
+ * Reports placements to the controller, one after another, in a daemon thread. If the queue is full, or a request
+ * fails, the placement is dropped and counted: a report is worth less than the time of a handler.
  */
 public final class Reporter {
 
@@ -118,11 +118,14 @@ public final class Reporter {
         private void send(Report report) throws InterruptedException {
             boolean taken = false;
             try {
-                for (List<String> hosts : report.requests()) {
+                List<List<String>> requests = report.requests();
+                for (int i = 0; i < requests.size(); i++) {
                     // Only this thread takes numbers, so they rise in the order of the requests.
                     long sequence = sequences.getAndIncrement();
-                    report.placement().setSequence(sequence);
-                    int status = controller.commit(report.body(hosts, sequence));
+                    if (i == requests.size() - 1) {
+                        report.placement().setSequence(sequence);
+                    }
+                    int status = controller.commit(report.body(requests.get(i), sequence));
                     taken = status == 200 || status == 201;
                     if (!taken) {
                         LOG.debug("the controller rejected placement {} with status {}", sequence, status);

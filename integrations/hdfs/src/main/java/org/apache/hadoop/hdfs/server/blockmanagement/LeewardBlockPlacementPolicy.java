@@ -17,9 +17,9 @@ import org.apache.hadoop.net.Node;
 import org.apache.hadoop.util.Time;
 
 /**
- * HDFS's default policy with Leeward's order of candidates, for replicated blocks
- * ({@code dfs.block.replicator.classname}). It overrides the draw of a random node and nothing of the rules: HDFS checks
- * each node, and draws by itself where Leeward has no opinion.
+ * HDFS's default policy with Leeward's order of candidates, for replicated blocks ({@code
+ * dfs.block.replicator.classname}). It overrides the draw of a random node and nothing of the rules: HDFS checks each
+ * node, and draws by itself where Leeward has no opinion.
  */
 public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
 
@@ -118,7 +118,8 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
             throws NotEnoughReplicasException {
         hook.onSearch(results, maxNodesPerRack);
         return super.chooseRandom(
-                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes);
+                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
+                storageTypes);
     }
 
     @Override

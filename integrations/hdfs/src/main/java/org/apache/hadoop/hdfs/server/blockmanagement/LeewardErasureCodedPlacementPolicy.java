@@ -117,7 +117,8 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
             throws NotEnoughReplicasException {
         hook.onSearch(results, maxNodesPerRack);
         return super.chooseRandom(
-                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes);
+                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
+                storageTypes);
     }
 
     @Override

@@ -105,8 +105,8 @@ final class LeewardHook {
 
     /**
      * Of copies that HDFS may delete, the one behind the link with the least capacity left; among links that differ by
-     * less than an eighth of the most, the one with the least free space. Null if the default rule shall choose: because
-     * a load is unknown, no link is hotter than the others, or a DataNode has stopped its heartbeats.
+     * less than an eighth of the most, the one with the least free space. Null if the default rule shall choose:
+     * because a load is unknown, no link is hotter than the others, or a DataNode has stopped its heartbeats.
      *
      * @param copies the copies
      * @param types types of storage of which a copy may go

@@ -12,7 +12,8 @@ import org.apache.hadoop.hdfs.server.protocol.DatanodeStorage;
 import org.apache.hadoop.hdfs.server.protocol.StorageReport;
 
 /**
- * DataNodes without processes, as a NameNode knows them: racks {@code /r0}, {@code /r1}, ... with hosts {@code r0h0}, ...
+ * DataNodes without processes, as a NameNode knows them: racks {@code /r0}, {@code /r1}, ... with hosts {@code r0h0},
+ * ...
  */
 public final class FakeDataNodes implements FSClusterStats {
 
