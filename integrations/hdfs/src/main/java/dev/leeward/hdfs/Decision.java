@@ -8,8 +8,8 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.net.Node;
 
 /**
- * One call of {@code chooseTarget}, from its begin to its end, in one thread. The policy in HDFS's package passes it what
- * HDFS tells along the way.
+ * One call of {@code chooseTarget}, from its begin to its end, in one thread. The policy in HDFS's package passes it
+ * what HDFS tells along the way.
  */
 public final class Decision {
 
@@ -64,6 +64,11 @@ public final class Decision {
     /** Whether the block is new: no copy existed before. */
     public boolean isNewBlock() {
         return existing.isEmpty();
+    }
+
+    /** Takes in that the default policy chose a node, because Leeward had no candidate. */
+    public void onDefaultChoice() {
+        fallBack(Reason.NO_CANDIDATE);
     }
 
     Node writer() {

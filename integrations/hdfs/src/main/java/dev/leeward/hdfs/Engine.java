@@ -128,16 +128,16 @@ public final class Engine {
      * @return null if the default policy places the block; it is counted then
      */
     public Decision begin(String path, Node writer, long bytes, int copies, List<DatanodeStorageInfo> chosen) {
+        if (settings.policy().readsLoads() && link.feed().isAway()) {
+            metrics.count(Reason.withoutSnapshot(link.feed().failure(), link.feed().last() != null));
+            return null;
+        }
         long nano = System.nanoTime();
         Reason reason = Reason.ERROR;
-        NetworkView current = views.last();
+        NetworkView current = null;
         try {
-            // While the controller is away, the DataNodes need not be looked at.
-            reason = current == null ? Reason.RANKED : reasonAgainst(current, bytes, nano);
-            if (reason == Reason.RANKED) {
-                current = views.current(nano);
-                reason = reasonAgainst(current, bytes, nano);
-            }
+            current = views.current(nano);
+            reason = reasonAgainst(current, bytes, nano);
         } catch (RuntimeException e) {
             warn(e);
         }
@@ -187,7 +187,7 @@ public final class Engine {
      * @return null if the default policy shall choose
      */
     public DatanodeDescriptor choose(Decision decision, String scope, Collection<Node> excluded, StorageType type) {
-        if (decision.reason() != Reason.RANKED && decision.reason() != Reason.UNKNOWN_HOST) {
+        if (decision.reason() == Reason.ERROR) {
             return null;
         }
         try {
@@ -198,9 +198,6 @@ public final class Engine {
                 // The DataNode left after the view was built.
                 views.expire();
                 node = null;
-            }
-            if (node == null) {
-                decision.fallBack(Reason.NO_CANDIDATE);
             }
             if (why != null) {
                 decision.record().addStep(
@@ -361,10 +358,16 @@ public final class Engine {
         Decision decision = new Decision(
                 writer, bytes, copies, List.of(), current, System.nanoTime(),
                 new Ties(ThreadLocalRandom.current().nextLong()), record);
-        decision.fallBack(reasonAgainst(current, bytes, System.nanoTime()));
+        Reason reason = reasonAgainst(current, bytes, System.nanoTime());
+        if (reason != Reason.RANKED) {
+            record.finish(List.of(), reason);
+            return record.json();
+        }
         String scope = writer == null ? "" : "~" + writer.getNetworkLocation();
         DatanodeDescriptor node = choose(decision, scope, writer == null ? List.of() : List.of(writer), null);
-        record.finish(node == null ? List.of() : List.of(node.getHostName()), decision.reason());
+        record.finish(
+                node == null ? List.of() : List.of(node.getHostName()),
+                node == null ? Reason.NO_CANDIDATE : decision.reason());
         return record.json();
     }
 }

@@ -12,8 +12,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The connection of a process to a controller: one daemon for all policies with the same settings. HDFS creates policies
- * in several places and closes none, so the daemons end when no policy refers to the link any more.
+ * The connection of a process to a controller: one daemon for all policies with the same settings. HDFS creates
+ * policies in several places and closes none, so the daemons end when no policy refers to the link any more.
  */
 final class Link {
 
@@ -26,16 +26,17 @@ final class Link {
     private record Key(Settings.Connection connection, Settings.Report report) {
     }
 
-    private final SnapshotFeed feed = new SnapshotFeed();
+    private final SnapshotFeed feed;
     private final Controller controller;
     private final Placements placements;
     private final Reporter reporter;
 
     private Link(Key key) throws ControllerException {
         controller = new Controller(key.connection());
+        feed = new SnapshotFeed(key.connection().maxAgeMs());
+        placements = new Placements(key.connection().client());
         // The wall clock makes sequences rise over restarts; they stay below 2^53.
-        placements = new Placements(key.connection().client(), System.currentTimeMillis() * SEQUENCES_PER_MS);
-        reporter = new Reporter(key.report().queue());
+        reporter = new Reporter(key.report().queue(), System.currentTimeMillis() * SEQUENCES_PER_MS);
         if (key.report().enabled()) {
             reporter.start(controller);
         }

@@ -22,7 +22,7 @@ import org.apache.hadoop.metrics2.util.MBeans;
 final class Metrics implements MetricsSource, LeewardMXBean {
 
     private static final int MOST_NAMES = 100;
-    /** The bean of each layout: a NameNode that starts again in one process replaces it. Metrics2 has {@code Leeward}. */
+    /** The bean of each layout: a NameNode that starts again in one process replaces it. */
     private static final Map<Engine.Layout, ObjectName> BEANS = new EnumMap<>(Engine.Layout.class);
 
     private final Engine engine;
@@ -95,7 +95,8 @@ final class Metrics implements MetricsSource, LeewardMXBean {
         record.addGauge(info("PlacementsLocal", "own placements that no snapshot shows"), link.placements().size());
         record.addCounter(info("PlacementsEarly", "placements that left because too many waited"),
                 link.placements().earlyCount());
-        record.addGauge(info("ReportsWaiting", "placements in the queue for the controller"), link.reporter().waiting());
+        record.addGauge(info("ReportsWaiting", "placements in the queue for the controller"),
+                link.reporter().waiting());
         record.addCounter(info("ReportsAccepted", "placements that the controller accepted"),
                 link.reporter().acceptedCount());
         record.addCounter(info("ReportsRejected", "placements that the controller rejected, or lost"),

@@ -78,8 +78,7 @@ final class PlacementLog {
         int[] crossed =
                 settings.policy() == Settings.PolicyName.LEEWARD ? path(view, writer, hosts) : new int[0];
         long rate = rate(view, crossed);
-        long sequence = link.placements().nextSequence();
-        return new Placement(view.loads(), sequence, nowNs, pressed, pressures, crossed, rate, bytes);
+        return new Placement(view.loads(), nowNs, pressed, pressures, crossed, rate, bytes);
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
@@ -232,6 +231,7 @@ final class PlacementLog {
                 settings.connection().client(),
                 namesWriter ? name(view, writer) : null,
                 names,
+                layout == Engine.Layout.STRIPE,
                 existing,
                 decision.bytes(),
                 settings.report().lastsMs()));

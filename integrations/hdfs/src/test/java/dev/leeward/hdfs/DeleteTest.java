@@ -42,7 +42,8 @@ class DeleteTest {
             types.add(StorageType.DISK);
         }
         Set<String> deleted = new TreeSet<>();
-        for (DatanodeStorageInfo copy : harness.policy.chooseReplicasToDelete(copies, copies, stay, types, null, null)) {
+        for (DatanodeStorageInfo copy
+                : harness.policy.chooseReplicasToDelete(copies, copies, stay, types, null, null)) {
             deleted.add(copy.getDatanodeDescriptor().getHostName());
         }
         return deleted;

@@ -13,11 +13,20 @@ import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeController.Behavior;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.testing.Jmx;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.AddBlockFlag;
+import org.apache.hadoop.hdfs.protocol.BlockStoragePolicy;
+import org.apache.hadoop.hdfs.server.blockmanagement.BlockStoragePolicySuite;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
 import org.junit.jupiter.api.AfterEach;
@@ -106,6 +115,22 @@ class EngineTest {
         JsonNode body = controller.commitments().get(0);
         assertEquals("[\"r0h0\",\"r0h1\"]", body.get("replicas").get("existing").toString());
         assertEquals(1, body.get("replicas").get("replicas").asInt());
+    }
+
+    @Test
+    void copiesOnOtherTypesOfStorageAreOrderedToo() throws Exception {
+        for (String host : List.of("r1h1", "r2h2", "r3h3")) {
+            nodes.addStorage(host, StorageType.SSD);
+        }
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        BlockStoragePolicy oneSsd = BlockStoragePolicySuite.createDefaultSuite().getPolicy("ONE_SSD");
+        DatanodeStorageInfo[] targets = harness.policy.chooseTarget(
+                "/file", 3, nodes.node("r0h0"), new ArrayList<>(), false, new HashSet<>(), Harness.BLOCK, oneSsd,
+                EnumSet.noneOf(AddBlockFlag.class));
+        assertEquals(3, targets.length);
+        assertEquals(1, Arrays.stream(targets).filter(t -> t.getStorageType() == StorageType.SSD).count());
+        assertTrue(Arrays.stream(targets).anyMatch(t -> t.getDatanodeDescriptor().getHostName().startsWith("r2")));
+        assertEquals(1, Harness.count(Reason.RANKED));
     }
 
     @Test
@@ -241,6 +266,32 @@ class EngineTest {
         Thread.sleep(1_500);
         harness.place("r0h0");
         assertEquals(1, Harness.count(Reason.RANKED));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "leeward"})
+    void numbersThatNoNetworkHasStillGiveValidPlacements(String policy) throws Exception {
+        long[] numbers = {0, 1, -1, 1L << 40, 1L << 62, Long.MAX_VALUE, -Long.MAX_VALUE};
+        Random random = new Random(3);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+        for (int round = 0; round < 20; round++) {
+            for (int rack = 0; rack < 4; rack++) {
+                for (String link : List.of(":uplink", ":downlink", "h0:ingress", "h0:egress", "h3:ingress")) {
+                    network.setCapacity("r" + rack + link, numbers[random.nextInt(numbers.length)]);
+                    network.measure("r" + rack + link, numbers[random.nextInt(numbers.length)]);
+                    network.pend("r" + rack + link, numbers[random.nextInt(numbers.length)]);
+                }
+            }
+            long epoch = Jmx.bean().getSnapshotEpoch();
+            Eventually.holds("a snapshot with other numbers", () -> Jmx.bean().getSnapshotEpoch() > epoch);
+            for (int block = 0; block < 20; block++) {
+                List<String> hosts = harness.place("r0h0");
+                assertEquals(3, new HashSet<>(hosts).size(), hosts.toString());
+                assertEquals(2, hosts.stream().map(Harness::rack).distinct().count(), hosts.toString());
+            }
+        }
+        assertEquals(0, Harness.count(Reason.ERROR));
+        assertEquals("", Jmx.bean().getFailure());
     }
 
     // ---- the topologies differ ------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ class LeakTest {
             controller.behave(Behavior.WELL);
             assertTrue(Harness.count(Reason.RANKED) >= blocks, "ranked: " + Harness.count(Reason.RANKED));
             assertEquals(0, Harness.count(Reason.ERROR));
+            assertTrue(during != Behavior.WELL || Metric.of("ReportsRejected") == 0, "rejected reports");
             network.advance(60_000);
             Eventually.holds("no local placements", () -> {
                 network.advance(1_000);

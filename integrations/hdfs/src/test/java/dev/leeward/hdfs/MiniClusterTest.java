@@ -78,6 +78,9 @@ class MiniClusterTest {
                 assertEquals(9, hosts.size(), hosts.toString());
                 assertEquals(6, racks(hosts).size(), hosts.toString());
             }
+            Eventually.holds("reports of stripes, chunk by chunk", () -> controller.commitments().stream()
+                    .filter(body -> body.get("hosts").size() == 1)
+                    .count() == 3 * 9);
             String report = fsck(conf, "/");
             assertTrue(report.contains("Status: HEALTHY"), report);
             assertTrue(report.contains("Mis-replicated blocks:\t\t0"), report);
@@ -108,7 +111,8 @@ class MiniClusterTest {
         Configuration conf = MiniCluster.conf(controller.address(), "sinbad");
         conf.set("dfs.leeward.sinbad.hysteresis", "off");
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 6, 2)) {
-            for (List<String> hosts : cluster.awaitCopies(cluster.write("/cool", 20 * MiniCluster.BLOCK, 3), 3, "none")) {
+            Path cool = cluster.write("/cool", 20 * MiniCluster.BLOCK, 3);
+            for (List<String> hosts : cluster.awaitCopies(cool, 3, "none")) {
                 assertTrue(racks(hosts).contains("r4"), hosts.toString());
             }
             for (Behavior behavior : List.of(Behavior.HANGS, Behavior.GARBAGE, Behavior.BUSY)) {
@@ -128,7 +132,8 @@ class MiniClusterTest {
             cluster.awaitCopies(cluster.write("/gone", MiniCluster.BLOCK, 3), 3, "none");
             controller = new FakeController(network, port, null);
             Eventually.holds("the restart", () -> Jmx.bean().getFailure().isEmpty());
-            for (List<String> hosts : cluster.awaitCopies(cluster.write("/again", 5 * MiniCluster.BLOCK, 3), 3, "none")) {
+            Path again = cluster.write("/again", 5 * MiniCluster.BLOCK, 3);
+            for (List<String> hosts : cluster.awaitCopies(again, 3, "none")) {
                 assertTrue(racks(hosts).contains("r4"), hosts.toString());
             }
         }

@@ -115,8 +115,9 @@ class OperationsTest {
             assertEquals(3, Jmx.bean().getDecisionsByReason().get("ranked"), "each block counts once");
             controller.close();
             Eventually.holds("the outage", () -> Jmx.bean().getSnapshotAgeMs() > 2_500);
-            try (FSDataOutputStream out = cluster.files().create(new Path("/other"), FsPermission.getFileDefault(), true,
-                    4096, (short) 3, MiniCluster.BLOCK, null, new InetSocketAddress[] {favored.get(0)})) {
+            Path other = new Path("/other");
+            try (FSDataOutputStream out = cluster.files().create(other, FsPermission.getFileDefault(), true, 4096,
+                    (short) 3, MiniCluster.BLOCK, null, new InetSocketAddress[] {favored.get(0)})) {
                 out.write(new byte[2 * MiniCluster.BLOCK]);
             }
             assertEquals(2, Jmx.bean().getDecisionsByReason().get("unreachable"), "each block counts once");

@@ -7,9 +7,10 @@ import java.util.List;
 /**
  * Turns samples into estimates: the filter, the meaning of a missing report, and the sums of links without a counter.
  *
- * <p>The filter is Sinbad's (section 6.2), with two additions. A report's weight depends on the time since the last one.
- * A missing report makes a link unknown; {@code missing: sinbad} selects the paper's rule instead, by which it counts as
- * a report of a full link. Such reports are never stored: they count on reading, so a late report replaces them.
+ * <p>The filter is Sinbad's (section 6.2), with two additions. A report's weight depends on the time since the last
+ * one. A missing report makes a link unknown; {@code missing: sinbad} selects the paper's rule instead, by which it
+ * counts as a report of a full link. Such reports are never stored: they count on reading, so a late report replaces
+ * them.
  */
 final class Estimates {
 

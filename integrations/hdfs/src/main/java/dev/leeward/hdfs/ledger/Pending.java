@@ -6,9 +6,9 @@ import java.util.List;
 /**
  * Rates committed to one link that its telemetry does not show yet.
  *
- * <p>Work of rate x starts at a link whose other load is v. A report of weight a covers a window, and a share phi of the
- * window lies after the start. The report moves the estimate M to (1 - a) M + a (v + phi x), and the pending rate p to
- * (1 - a) p + a (1 - phi) x. So M + p = v + x at every step. The end of work is a start of rate -x.
+ * <p>Work of rate x starts at a link whose other load is v. A report of weight a covers a window, and a share phi of
+ * the window lies after the start. The report moves the estimate M to (1 - a) M + a (v + phi x), and the pending rate p
+ * to (1 - a) p + a (1 - phi) x. So M + p = v + x at every step. The end of work is a start of rate -x.
  *
  * <p>Between two windows all changes are sums of integers, so the order of commits and releases does not matter.
  */

@@ -11,9 +11,9 @@ public final class Placement {
 
     /** Stands for a link on which the placement no longer counts. */
     private static final int LEFT = -1;
+    private static final long NOT_SENT = Long.MAX_VALUE;
 
     private final LocalLoads loads;
-    private final long sequence;
     private final long atNs;
     /** Links whose pressure counts, and the pressure on each. */
     private final int[] pressed;
@@ -23,12 +23,12 @@ public final class Placement {
     private final long rate;
     private final long endNs;
     private volatile boolean awaited;
+    private volatile long sequence = NOT_SENT;
 
     /**
      * A placement.
      *
      * @param loads loads that count it
-     * @param sequence its number among the placements of this client
      * @param atNs its time by the controller's clock, in ns since 1970
      * @param pressed links whose pressure counts
      * @param pressures pressure in bit/s on each of them
@@ -38,7 +38,6 @@ public final class Placement {
      */
     public Placement(
             LocalLoads loads,
-            long sequence,
             long atNs,
             int[] pressed,
             long[] pressures,
@@ -46,7 +45,6 @@ public final class Placement {
             long rate,
             long bytes) {
         this.loads = loads;
-        this.sequence = sequence;
         this.atNs = atNs;
         this.pressed = pressed;
         this.pressures = pressures;
@@ -55,8 +53,13 @@ public final class Placement {
         this.endNs = atNs + (rate > 0 ? (long) Math.min(1e18, bytes * 8.0 / rate * 1e9) : 0);
     }
 
+    /** Number under which the placement is reported; above all numbers until then. */
     long sequence() {
         return sequence;
+    }
+
+    void setSequence(long sequence) {
+        this.sequence = sequence;
     }
 
     /** Says whether the controller will learn of the placement. */

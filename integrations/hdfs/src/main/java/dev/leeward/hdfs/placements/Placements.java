@@ -4,7 +4,6 @@ import dev.leeward.hdfs.snapshot.Snapshot;
 import java.util.Iterator;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -19,7 +18,6 @@ public final class Placements {
     private static final long LONGEST_NS = 30_000_000_000L;
 
     private final String client;
-    private final AtomicLong sequences;
     private final ConcurrentLinkedQueue<Placement> waiting = new ConcurrentLinkedQueue<>();
     private final AtomicInteger size = new AtomicInteger();
     private final LongAdder early = new LongAdder();
@@ -29,16 +27,9 @@ public final class Placements {
      * No placements.
      *
      * @param client name of this client at the controller
-     * @param firstSequence number of the first placement; it must be above those of earlier runs
      */
-    public Placements(String client, long firstSequence) {
+    public Placements(String client) {
         this.client = client;
-        sequences = new AtomicLong(firstSequence);
-    }
-
-    /** Number for a new placement. */
-    public long nextSequence() {
-        return sequences.getAndIncrement();
     }
 
     /** Loads on the links of the last snapshot. */

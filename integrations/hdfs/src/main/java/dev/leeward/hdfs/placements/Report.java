@@ -14,6 +14,7 @@ import java.util.List;
  * @param client name of this client
  * @param writer name of the writing host, or null for one outside the cluster
  * @param hosts names of the hosts of new copies, in the order of the pipeline
+ * @param isStripe whether the writer sends to each host by itself, as the chunks of a stripe
  * @param existing names of the hosts of earlier copies
  * @param bytes size of the block
  * @param lastsMs time after which the controller forgets it
@@ -23,29 +24,35 @@ public record Report(
         String client,
         String writer,
         List<String> hosts,
+        boolean isStripe,
         List<String> existing,
         long bytes,
         long lastsMs) {
 
     private static final JsonFactory JSON = new JsonFactory();
 
-    /** The body of the request. */
-    byte[] body() {
+    /** Hosts of each request: the controller counts one as a pipeline, so each chunk of a stripe needs its own. */
+    List<List<String>> requests() {
+        return isStripe ? hosts.stream().map(List::of).toList() : List.of(hosts);
+    }
+
+    /** The body of a request. */
+    byte[] body(List<String> copies, long sequence) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(256);
         try (JsonGenerator json = JSON.createGenerator(out)) {
             json.writeStartObject();
-            writeNames(json, "hosts", hosts);
+            writeNames(json, "hosts", copies);
             json.writeObjectFieldStart("replicas");
             json.writeStringField("size", bytes + "B");
             if (writer != null) {
                 json.writeStringField("writer", writer);
             }
-            json.writeNumberField("replicas", hosts.size());
+            json.writeNumberField("replicas", copies.size());
             if (!existing.isEmpty()) {
                 writeNames(json, "existing", existing);
             }
             json.writeStringField("client", client);
-            json.writeNumberField("sequence", placement.sequence());
+            json.writeNumberField("sequence", sequence);
             json.writeStringField("lasts", lastsMs + "ms");
             json.writeEndObject();
             json.writeEndObject();

@@ -3,16 +3,18 @@ package dev.leeward.hdfs.placements;
 import dev.leeward.hdfs.snapshot.Controller;
 import dev.leeward.hdfs.snapshot.ControllerException;
 import java.lang.ref.WeakReference;
+import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports placements to the controller, one after another, in a daemon thread. If the queue is full, or a request fails,
- * the placement is dropped and counted: a report is worth less than the time of a handler.
+ * Reports placements to the controller, one after another, in a daemon thread. If the queue is full, or a request
+ * fails, the placement is dropped and counted: a report is worth less than the time of a handler.
  */
 public final class Reporter {
 
@@ -21,18 +23,25 @@ public final class Reporter {
     private static final long PAUSE_MS = 500;
 
     private final BlockingQueue<Report> queue;
+    private final AtomicLong sequences;
     private final LongAdder accepted = new LongAdder();
     private final LongAdder rejected = new LongAdder();
     private final LongAdder dropped = new LongAdder();
 
-    /** A reporter that holds at most this number of placements. */
-    public Reporter(int most) {
+    /**
+     * A reporter.
+     *
+     * @param most largest number of placements that wait
+     * @param firstSequence number of the first request; it must be above those of earlier runs
+     */
+    public Reporter(int most, long firstSequence) {
         queue = new ArrayBlockingQueue<>(most);
+        sequences = new AtomicLong(firstSequence);
     }
 
     /** Starts the thread. It ends when nothing refers to the reporter any more. */
     public void start(Controller controller) {
-        Thread thread = new Thread(new Sender(controller, queue, this), "leeward-reports " + controller.address());
+        Thread thread = new Thread(new Sender(controller, this), "leeward-reports " + controller.address());
         thread.setDaemon(true);
         thread.start();
     }
@@ -82,11 +91,13 @@ public final class Reporter {
     private static final class Sender implements Runnable {
         private final Controller controller;
         private final BlockingQueue<Report> queue;
+        private final AtomicLong sequences;
         private final WeakReference<Reporter> reporter;
 
-        Sender(Controller controller, BlockingQueue<Report> queue, Reporter reporter) {
+        Sender(Controller controller, Reporter reporter) {
             this.controller = controller;
-            this.queue = queue;
+            this.queue = reporter.queue;
+            this.sequences = reporter.sequences;
             this.reporter = new WeakReference<>(reporter);
         }
 
@@ -107,16 +118,25 @@ public final class Reporter {
         private void send(Report report) throws InterruptedException {
             boolean taken = false;
             try {
-                int status = controller.commit(report.body());
-                taken = status == 200 || status == 201;
-                if (!taken) {
-                    LOG.debug("the controller rejected placement {} with status {}", report.placement().sequence(), status);
+                List<List<String>> requests = report.requests();
+                for (int i = 0; i < requests.size(); i++) {
+                    // Only this thread takes numbers, so they rise in the order of the requests.
+                    long sequence = sequences.getAndIncrement();
+                    if (i == requests.size() - 1) {
+                        report.placement().setSequence(sequence);
+                    }
+                    int status = controller.commit(report.body(requests.get(i), sequence));
+                    taken = status == 200 || status == 201;
+                    if (!taken) {
+                        LOG.debug("the controller rejected placement {} with status {}", sequence, status);
+                        break;
+                    }
                 }
             } catch (ControllerException e) {
-                LOG.debug("placement {} was not reported: {}", report.placement().sequence(), e.getMessage());
+                LOG.debug("a placement was not reported: {}", e.getMessage());
                 Thread.sleep(PAUSE_MS);
             } catch (RuntimeException e) {
-                LOG.warn("placement {} was not reported", report.placement().sequence(), e);
+                LOG.warn("a placement was not reported", e);
             }
             Reporter target = reporter.get();
             if (target != null) {

@@ -5,8 +5,8 @@ import dev.leeward.hdfs.topology.Topology;
 import java.util.Arrays;
 
 /**
- * Policy {@code ccp}: racks whose uplink is large for their storage come first (Hotspots, sections 4.3 and 5.2). It uses
- * the capacities of links and no load.
+ * Policy {@code ccp}: racks whose uplink is large for their storage come first (Hotspots, sections 4.3 and 5.2). It
+ * uses the capacities of links and no load.
  *
  * <p>Hosts are drawn, and the best of their racks is taken: first racks that are not much fuller than the average, then
  * by class. Any host of the rack follows, or with {@code within: free} the emptiest.

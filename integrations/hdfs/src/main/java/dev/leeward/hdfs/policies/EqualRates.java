@@ -4,8 +4,8 @@ import dev.leeward.hdfs.topology.Storage;
 import dev.leeward.hdfs.topology.Topology;
 
 /**
- * Order of racks and hosts whose links have the same rate left: the emptier first, then racks with more uplink for their
- * storage. It changes with heartbeats and not with each block, so decisions read it from here.
+ * Order of racks and hosts whose links have the same rate left: the emptier first, then racks with more uplink for
+ * their storage. It changes with heartbeats and not with each block, so decisions read it from here.
  */
 public final class EqualRates {
 

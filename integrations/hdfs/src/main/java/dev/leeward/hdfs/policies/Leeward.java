@@ -11,11 +11,11 @@ import dev.leeward.hdfs.topology.Topology;
  * {@code headroom} times the rate of a disk has no value. Rates are compared in coarse steps, so most racks are equal
  * most of the time; among equal racks the emptier wins, then the class of uplink (as in {@code ccp}), then a hash.
  *
- * <p>The rate of the chain alone is not enough. All candidates share the links out of the source's host, rack and pod. If
- * those are the bottleneck, for example because the writers fill their own links, all racks have the same rate, and the
- * comparison would fall through to the emptier rack. A rack without writers is the emptiest of all, also if its link is
- * the hottest. A bottleneck that all candidates share says nothing, so the rate left on the candidate's own part of the
- * chain decides before storage does.
+ * <p>The rate of the chain alone is not enough. All candidates share the links out of the source's host, rack and pod.
+ * If those are the bottleneck, for example because the writers fill their own links, all racks have the same rate, and
+ * the comparison would fall through to the emptier rack. A rack without writers is the emptiest of all, also if its
+ * link is the hottest. A bottleneck that all candidates share says nothing, so the rate left on the candidate's own
+ * part of the chain decides before storage does.
  */
 public final class Leeward implements Policy {
 
@@ -129,7 +129,7 @@ public final class Leeward implements Policy {
         /** Rate of the last of the hosts that {@link #examine} took. */
         private double worstRate;
 
-        /** The best host of a rack; sets {@link #worstRate} to that of the last of the copies that go there together. */
+        /** The best host of a rack; sets {@link #worstRate} to that of the last of the copies that go there. */
         private int examine(int rack) {
             int from = topology.firstHost(rack);
             int end = topology.firstHost(rack + 1);

@@ -33,8 +33,8 @@ public record NetworkView(
     static final double UNLIMITED = 1e18;
 
     /**
-     * Capacity in bit/s that Sinbad expects to remain on a link (pseudocode 2, line 30); NaN if its load is unknown, and
-     * unlimited without a link.
+     * Capacity in bit/s that Sinbad expects to remain on a link (pseudocode 2, line 30); NaN if its load is unknown,
+     * and unlimited without a link.
      */
     double expectedCapacity(int link) {
         if (link < 0) {

@@ -1,8 +1,8 @@
 package dev.leeward.hdfs.policies;
 
 /**
- * Takes the best of numbered items, again and again. The best one nearly always wins, so a scan for each is cheaper than
- * sorting.
+ * Takes the best of numbered items, again and again. The best one nearly always wins, so a scan for each is cheaper
+ * than sorting.
  */
 final class Ranking {
 

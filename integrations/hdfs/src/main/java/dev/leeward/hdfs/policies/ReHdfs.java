@@ -4,9 +4,9 @@ import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.topology.Topology;
 
 /**
- * Policy {@code rehdfs}: copies of a writer in rack i go to rack (i + k) mod N, so that few pairs of racks communicate and
- * a circuit can serve them (Etalon, section 6). With several k, each holds for a period. Racks are in the natural order
- * of their locations. A further rack of the same block is the one after the last.
+ * Policy {@code rehdfs}: copies of a writer in rack i go to rack (i + k) mod N, so that few pairs of racks communicate
+ * and a circuit can serve them (Etalon, section 6). With several k, each holds for a period. Racks are in the natural
+ * order of their locations. A further rack of the same block is the one after the last.
  */
 public final class ReHdfs implements Policy {
 

@@ -7,8 +7,8 @@ import dev.leeward.hdfs.topology.Topology;
  * "Leveraging endpoint flexibility in data-intensive clusters", SIGCOMM 2013, pseudocode 2).
  *
  * <p>A rack ranks by min(C - M - pressure, DiskWriteCap) of the link into it and of the link into its pod; then hosts
- * rank by the same of the links into them. A link of unknown load takes no part. If no link into the hosts of a rack was
- * ever reported, the rack alone decides and the host is drawn.
+ * rank by the same of the links into them. A link of unknown load takes no part. If no link into the hosts of a rack
+ * was ever reported, the rack alone decides and the host is drawn.
  */
 public final class Sinbad implements Policy {
 

@@ -8,7 +8,8 @@ import java.util.Locale;
  * All settings of the policy. {@link SettingsReader} reads them from the configuration of Hadoop.
  *
  * @param policy the policy
- * @param remoteRacks racks for the copies of a replicated block besides the first: 1 as HDFS, 2 as in Sinbad's pseudocode
+ * @param remoteRacks racks for the copies of a replicated block besides the first: 1 as in HDFS, 2 as in Sinbad's
+ *     pseudocode
  * @param diskWriteRate rate in bit/s at which a disk takes a block; 0 for no limit
  * @param connection connection to the controller
  * @param report whether and how placements are reported
@@ -150,11 +151,5 @@ public record Settings(
      * @param stored number of stored decisions
      */
     public record Explain(double sample, int stored) {
-    }
-
-    /** Settings with another policy. */
-    public Settings withPolicy(PolicyName other) {
-        return new Settings(
-                other, remoteRacks, diskWriteRate, connection, report, sinbad, ccp, rehdfs, headroom, explain);
     }
 }

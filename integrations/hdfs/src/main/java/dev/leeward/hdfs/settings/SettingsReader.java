@@ -142,7 +142,7 @@ public final class SettingsReader {
             client = "hdfs-" + hostName();
         }
         if (client.length() > 128 || client.chars().anyMatch(Character::isISOControl)) {
-            throw new SettingsException(Property.CLIENT.key(), client, "at most 128 characters, none of them a control");
+            throw new SettingsException(Property.CLIENT.key(), client, "at most 128 printable characters");
         }
         return client;
     }

@@ -201,11 +201,6 @@ public final class Snapshot {
         return names.racks.getOrDefault(name, -1);
     }
 
-    /** Name of a rack. */
-    public String rackName(int rack) {
-        return racks.names("rack")[rack];
-    }
-
     /** Name of the pod of a rack, or null. */
     public String podOf(int rack) {
         return racks.names("pod")[rack];
@@ -244,11 +239,6 @@ public final class Snapshot {
     public int rackOf(int host) {
         String rack = hosts.names("rack")[host];
         return rack == null ? -1 : rack(rack);
-    }
-
-    /** Whether a host is up. */
-    public boolean isUp(int host) {
-        return hosts.values("up")[host] != 0;
     }
 
     /** Names of all devices, such as {@code node7:sda}. */

@@ -17,15 +17,22 @@ public final class SnapshotFeed {
     }
 
     private volatile Snapshot last;
+    private final long maxAgeMs;
     private volatile Failure failure;
+    private volatile boolean away;
     private volatile String detail = "";
     private final LongAdder whole = new LongAdder();
     private final LongAdder differences = new LongAdder();
     private final Map<Failure, LongAdder> failures = new EnumMap<>(Failure.class);
     private final List<WeakReference<Listener>> listeners = new CopyOnWriteArrayList<>();
 
-    /** An empty feed. */
-    public SnapshotFeed() {
+    /**
+     * An empty feed.
+     *
+     * @param maxAgeMs age from which a snapshot no longer counts
+     */
+    public SnapshotFeed(long maxAgeMs) {
+        this.maxAgeMs = maxAgeMs;
         for (Failure kind : Failure.values()) {
             failures.put(kind, new LongAdder());
         }
@@ -40,6 +47,17 @@ public final class SnapshotFeed {
     /** The last snapshot, or null. */
     public Snapshot last() {
         return last;
+    }
+
+    /** Whether the daemon fails, and the last snapshot is too old or missing. Readers need no clock then. */
+    public boolean isAway() {
+        return away;
+    }
+
+    /** Whether the last snapshot is too old at a local monotonic time, or missing. */
+    public boolean isStale(long nano) {
+        Snapshot snapshot = last;
+        return snapshot == null || nano - snapshot.advancedNano() > maxAgeMs * 1_000_000;
     }
 
     /** Reason of the last request's failure; null if it succeeded, or before the first request. */
@@ -77,6 +95,7 @@ public final class SnapshotFeed {
     public void publish(Snapshot snapshot) {
         last = snapshot;
         failure = null;
+        away = false;
         (snapshot.isDifference() ? differences : whole).increment();
         for (WeakReference<Listener> reference : listeners) {
             Listener listener = reference.get();
@@ -90,5 +109,6 @@ public final class SnapshotFeed {
         failures.get(kind).increment();
         detail = message;
         failure = kind;
+        away = isStale(System.nanoTime());
     }
 }

@@ -11,8 +11,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Reads an answer of {@code GET /v1/snapshot}: a whole snapshot, or a difference that it applies to the snapshot before.
- * Any other input is an {@link InvalidSnapshotException}; nothing is half read.
+ * Reads an answer of {@code GET /v1/snapshot}: a whole snapshot, or a difference that it applies to the snapshot
+ * before. Any other input is an {@link InvalidSnapshotException}; nothing is half read.
  */
 final class SnapshotReader {
 
@@ -133,20 +133,10 @@ final class SnapshotReader {
     }
 
     private long readValue(String column, Table.Kind kind) throws IOException, InvalidSnapshotException {
-        JsonToken token = parser.currentToken();
-        if (token == JsonToken.VALUE_NULL) {
+        if (parser.currentToken() == JsonToken.VALUE_NULL) {
             return Table.UNKNOWN;
         }
-        return switch (kind) {
-            case TIME -> Rfc3339.parse(text(column));
-            case FLAG -> {
-                if (token != JsonToken.VALUE_TRUE && token != JsonToken.VALUE_FALSE) {
-                    throw invalid(column, "true or false");
-                }
-                yield token == JsonToken.VALUE_TRUE ? 1 : 0;
-            }
-            default -> whole(column);
-        };
+        return kind == Table.Kind.TIME ? Rfc3339.parse(text(column)) : whole(column);
     }
 
     private void readClients() throws IOException, InvalidSnapshotException {
@@ -221,7 +211,8 @@ final class SnapshotReader {
         }
         boolean difference = head.since != null;
         if (difference && (base == null || !head.since.equals(base.id()))) {
-            throw new InvalidSnapshotException("since: a difference from `" + head.since + "`, which was not requested");
+            throw new InvalidSnapshotException(
+                    "since: a difference from `" + head.since + "`, which was not requested");
         }
         if (difference && !head.clusterVersion.equals(base.clusterVersion())) {
             throw new InvalidSnapshotException("cluster_version: a difference between two versions of the cluster");

@@ -15,8 +15,6 @@ final class Table {
         NAME,
         /** A whole number; a difference is added. */
         NUMBER,
-        /** True or false, stored as 1 or 0; a difference replaces it. */
-        FLAG,
         /** A time in nanoseconds since 1970; a difference replaces it. */
         TIME
     }

@@ -12,8 +12,8 @@ import org.apache.hadoop.net.Node;
 import org.apache.hadoop.net.NodeBase;
 
 /**
- * The DataNodes of a NameNode at one time. Racks are numbered in the natural order of their locations, and hosts rack by
- * rack.
+ * The DataNodes of a NameNode at one time. Racks are numbered in the natural order of their locations, and hosts rack
+ * by rack.
  */
 public final class Topology {
 

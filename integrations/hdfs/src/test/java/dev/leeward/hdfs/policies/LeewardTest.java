@@ -76,7 +76,7 @@ class LeewardTest {
         assertEquals(0, counts.getOrDefault("r3", 0), "blocks in the hot rack: " + counts);
     }
 
-    /** Blocks of writers in three racks that fill their links. Each block loads the rack that it chose for six blocks. */
+    /** Writers in three racks fill their links. Each block loads the rack that it chose for six blocks. */
     @Test
     void overNinetyBlocksOfWritersWithFullLinksTheHotRackGetsNoneAlthoughItIsTheEmptiest() {
         Scene scene = new Scene(4, 4).load("r0h0:egress", 1.0).load("r1h0:egress", 1.0).load("r2h0:egress", 1.0);

@@ -45,7 +45,8 @@ class ReHdfsTest {
     @Test
     void aFullRackIsPassedOver() {
         Scene scene = new Scene(4, 2);
-        assertEquals("r2", scene.choose(rehdfs(1), "r0h0", "~/r0", Set.of("r0h0", "r1h0", "r1h1"), 1, 1).substring(0, 2));
+        String host = scene.choose(rehdfs(1), "r0h0", "~/r0", Set.of("r0h0", "r1h0", "r1h1"), 1, 1);
+        assertEquals("r2", host.substring(0, 2));
     }
 
     @Test

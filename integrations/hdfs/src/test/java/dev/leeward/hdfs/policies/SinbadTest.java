@@ -27,7 +27,8 @@ class SinbadTest {
     @Test
     void theHostOfARackIsTheOneBelowTheLinkWithTheMostExpectedCapacity() {
         Scene scene = new Scene(2, 4)
-                .load("r1h0:ingress", 0.5).load("r1h1:ingress", 0.2).load("r1h2:ingress", 0.9).load("r1h3:ingress", 0.7);
+                .load("r1h0:ingress", 0.5).load("r1h1:ingress", 0.2)
+                .load("r1h2:ingress", 0.9).load("r1h3:ingress", 0.7);
         assertEquals("r1h1", scene.choose(sinbad, "r0h0", "~/r0", Set.of("r0h0"), 1, 1));
         assertEquals("r1h0", scene.choose(sinbad, "r0h0", "/r1", Set.of("r0h0", "r1h1"), 1, 1));
     }
@@ -96,9 +97,9 @@ class SinbadTest {
     }
 
     private static void press(NetworkView view, int link, long bps) {
-        Placements placements = new Placements("test", 0);
+        Placements placements = new Placements("test");
         placements.add(new Placement(
-                view.loads(), 0, 0, new int[] {link}, new long[] {bps}, new int[0], 0, 0));
+                view.loads(), 0, new int[] {link}, new long[] {bps}, new int[0], 0, 0));
     }
 
     @Test

@@ -55,6 +55,7 @@ public final class FakeController implements AutoCloseable {
     private volatile String token;
     private volatile boolean counts = true;
     private volatile byte[] repeated;
+    private long lastSequence;
 
     /** A controller at a free port. */
     public FakeController(FakeNetwork network) throws IOException {
@@ -160,9 +161,16 @@ public final class FakeController implements AutoCloseable {
         if (refuses(exchange)) {
             return;
         }
+        JsonNode replicas = body.get("replicas");
+        synchronized (this) {
+            if (replicas.get("sequence").asLong() <= lastSequence) {
+                answer(exchange, 409, "{}".getBytes(StandardCharsets.UTF_8));
+                return;
+            }
+            lastSequence = replicas.get("sequence").asLong();
+        }
         commitments.add(body);
         if (counts) {
-            JsonNode replicas = body.get("replicas");
             network.count(replicas.get("client").asText(), replicas.get("sequence").asLong());
         }
         answer(exchange, 201, "{}".getBytes(StandardCharsets.UTF_8));

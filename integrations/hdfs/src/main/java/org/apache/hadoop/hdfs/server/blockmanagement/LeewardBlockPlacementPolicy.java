@@ -1,5 +1,6 @@
 package org.apache.hadoop.hdfs.server.blockmanagement;
 
+import dev.leeward.hdfs.Decision;
 import dev.leeward.hdfs.Engine;
 import java.util.Collection;
 import java.util.EnumMap;
@@ -16,9 +17,9 @@ import org.apache.hadoop.net.Node;
 import org.apache.hadoop.util.Time;
 
 /**
- * HDFS's default policy with Leeward's order of candidates, for replicated blocks
- * ({@code dfs.block.replicator.classname}). It overrides the draw of a random node and nothing of the rules: HDFS checks
- * each node, and draws by itself where Leeward has no opinion.
+ * HDFS's default policy with Leeward's order of candidates, for replicated blocks ({@code
+ * dfs.block.replicator.classname}). It overrides the draw of a random node and nothing of the rules: HDFS checks each
+ * node, and draws by itself where Leeward has no opinion.
  */
 public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
 
@@ -42,9 +43,16 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
             long blocksize,
             BlockStoragePolicy storagePolicy,
             EnumSet<AddBlockFlag> flags) {
-        return hook.place(srcPath, numOfReplicas, writer, chosenNodes, blocksize, () -> super.chooseTarget(
-                srcPath, numOfReplicas, writer, chosenNodes, returnChosenNodes, excludedNodes, blocksize, storagePolicy,
-                flags));
+        Decision decision = hook.begin(srcPath, numOfReplicas, writer, chosenNodes, blocksize);
+        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+        try {
+            targets = super.chooseTarget(
+                    srcPath, numOfReplicas, writer, chosenNodes, returnChosenNodes, excludedNodes, blocksize,
+                    storagePolicy, flags);
+            return targets;
+        } finally {
+            hook.end(decision, targets);
+        }
     }
 
     @Override
@@ -59,9 +67,16 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
             BlockStoragePolicy storagePolicy,
             EnumSet<AddBlockFlag> flags,
             EnumMap<StorageType, Integer> storageTypes) {
-        return hook.place(srcPath, numOfReplicas, writer, chosen, blocksize, () -> super.chooseTarget(
-                srcPath, numOfReplicas, writer, chosen, returnChosenNodes, excludedNodes, blocksize, storagePolicy, flags,
-                storageTypes));
+        Decision decision = hook.begin(srcPath, numOfReplicas, writer, chosen, blocksize);
+        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+        try {
+            targets = super.chooseTarget(
+                    srcPath, numOfReplicas, writer, chosen, returnChosenNodes, excludedNodes, blocksize, storagePolicy,
+                    flags, storageTypes);
+            return targets;
+        } finally {
+            hook.end(decision, targets);
+        }
     }
 
     @Override
@@ -79,8 +94,15 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
             return super.chooseTarget(
                     src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
         }
-        return hook.placeFavored(src, numOfReplicas, writer, blocksize, () -> super.chooseTarget(
-                src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags));
+        Decision decision = hook.beginFavored(src, numOfReplicas, writer, blocksize);
+        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+        try {
+            targets = super.chooseTarget(
+                    src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
+            return targets;
+        } finally {
+            hook.end(decision, targets);
+        }
     }
 
     @Override
@@ -96,17 +118,20 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
             throws NotEnoughReplicasException {
         hook.onSearch(results, maxNodesPerRack);
         return super.chooseRandom(
-                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes);
+                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
+                storageTypes);
     }
 
     @Override
     protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes) {
-        return hook.choose(scope, excludedNodes, null, () -> super.chooseDataNode(scope, excludedNodes));
+        DatanodeDescriptor node = hook.choose(scope, excludedNodes, null);
+        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excludedNodes));
     }
 
     @Override
     protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes, StorageType type) {
-        return hook.choose(scope, excludedNodes, type, () -> super.chooseDataNode(scope, excludedNodes, type));
+        DatanodeDescriptor node = hook.choose(scope, excludedNodes, type);
+        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excludedNodes, type));
     }
 
     /** With {@code dfs.leeward.remote-racks} 2, the third copy goes to a third rack, as in Sinbad's pseudocode 2. */

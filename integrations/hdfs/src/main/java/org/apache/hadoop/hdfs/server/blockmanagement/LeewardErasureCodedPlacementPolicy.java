@@ -1,5 +1,6 @@
 package org.apache.hadoop.hdfs.server.blockmanagement;
 
+import dev.leeward.hdfs.Decision;
 import dev.leeward.hdfs.Engine;
 import java.util.Collection;
 import java.util.EnumMap;
@@ -41,9 +42,16 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
             long blocksize,
             BlockStoragePolicy storagePolicy,
             EnumSet<AddBlockFlag> flags) {
-        return hook.place(srcPath, numOfReplicas, writer, chosenNodes, blocksize, () -> super.chooseTarget(
-                srcPath, numOfReplicas, writer, chosenNodes, returnChosenNodes, excludedNodes, blocksize, storagePolicy,
-                flags));
+        Decision decision = hook.begin(srcPath, numOfReplicas, writer, chosenNodes, blocksize);
+        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+        try {
+            targets = super.chooseTarget(
+                    srcPath, numOfReplicas, writer, chosenNodes, returnChosenNodes, excludedNodes, blocksize,
+                    storagePolicy, flags);
+            return targets;
+        } finally {
+            hook.end(decision, targets);
+        }
     }
 
     @Override
@@ -58,9 +66,16 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
             BlockStoragePolicy storagePolicy,
             EnumSet<AddBlockFlag> flags,
             EnumMap<StorageType, Integer> storageTypes) {
-        return hook.place(srcPath, numOfReplicas, writer, chosen, blocksize, () -> super.chooseTarget(
-                srcPath, numOfReplicas, writer, chosen, returnChosenNodes, excludedNodes, blocksize, storagePolicy, flags,
-                storageTypes));
+        Decision decision = hook.begin(srcPath, numOfReplicas, writer, chosen, blocksize);
+        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+        try {
+            targets = super.chooseTarget(
+                    srcPath, numOfReplicas, writer, chosen, returnChosenNodes, excludedNodes, blocksize, storagePolicy,
+                    flags, storageTypes);
+            return targets;
+        } finally {
+            hook.end(decision, targets);
+        }
     }
 
     @Override
@@ -78,8 +93,15 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
             return super.chooseTarget(
                     src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
         }
-        return hook.placeFavored(src, numOfReplicas, writer, blocksize, () -> super.chooseTarget(
-                src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags));
+        Decision decision = hook.beginFavored(src, numOfReplicas, writer, blocksize);
+        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+        try {
+            targets = super.chooseTarget(
+                    src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
+            return targets;
+        } finally {
+            hook.end(decision, targets);
+        }
     }
 
     @Override
@@ -95,17 +117,20 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
             throws NotEnoughReplicasException {
         hook.onSearch(results, maxNodesPerRack);
         return super.chooseRandom(
-                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, storageTypes);
+                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
+                storageTypes);
     }
 
     @Override
     protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes) {
-        return hook.choose(scope, excludedNodes, null, () -> super.chooseDataNode(scope, excludedNodes));
+        DatanodeDescriptor node = hook.choose(scope, excludedNodes, null);
+        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excludedNodes));
     }
 
     @Override
     protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes, StorageType type) {
-        return hook.choose(scope, excludedNodes, type, () -> super.chooseDataNode(scope, excludedNodes, type));
+        DatanodeDescriptor node = hook.choose(scope, excludedNodes, type);
+        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excludedNodes, type));
     }
 
     /** Of the copies that HDFS may delete, one behind the hottest link; no I/O, as the namesystem may be locked. */

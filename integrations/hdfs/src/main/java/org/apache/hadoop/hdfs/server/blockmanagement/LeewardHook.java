@@ -5,7 +5,6 @@ import dev.leeward.hdfs.Engine;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.net.NetworkTopology;
@@ -33,49 +32,40 @@ final class LeewardHook {
         engine = stats == null || clusterMap == null ? null : Engine.open(conf, clusterMap, layout);
     }
 
-    /** Runs a call of {@code chooseTarget}. */
-    DatanodeStorageInfo[] place(
-            String path,
-            int copies,
-            Node writer,
-            List<DatanodeStorageInfo> chosen,
-            long bytes,
-            Supplier<DatanodeStorageInfo[]> call) {
+    /**
+     * Begins a call of {@code chooseTarget}.
+     *
+     * @return the decision to end; null if the default policy places the block, or within another call
+     */
+    Decision begin(String path, int copies, Node writer, List<DatanodeStorageInfo> chosen, long bytes) {
         if (engine == null || decisions.get() != null) {
-            return call.get();
+            return null;
         }
         Decision decision = engine.begin(path, writer, bytes, copies, chosen);
-        return decision == null ? call.get() : place(decision, call);
-    }
-
-    /** Runs a call of {@code chooseTarget} with favored nodes, in which HDFS may call it again for the other copies. */
-    DatanodeStorageInfo[] placeFavored(
-            String path, int copies, Node writer, long bytes, Supplier<DatanodeStorageInfo[]> call) {
-        if (engine == null) {
-            return call.get();
-        }
-        Decision decision = engine.begin(path, writer, bytes, copies, List.of());
         if (decision != null) {
-            return place(decision, call);
+            decisions.set(decision);
         }
-        // The inner call must not count the block again.
-        decisions.set(Decision.BY_DEFAULT);
-        try {
-            return call.get();
-        } finally {
-            decisions.remove();
-        }
+        return decision;
     }
 
-    private DatanodeStorageInfo[] place(Decision decision, Supplier<DatanodeStorageInfo[]> call) {
-        decisions.set(decision);
-        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
-        try {
-            targets = call.get();
-            return targets;
-        } finally {
-            decisions.remove();
-            engine.end(decision, targets);
+    /** Begins a call with favored nodes, within which HDFS may call {@code chooseTarget} for the other copies. */
+    Decision beginFavored(String path, int copies, Node writer, long bytes) {
+        Decision decision = begin(path, copies, writer, List.of(), bytes);
+        if (decision == null && engine != null) {
+            // The inner call must not count the block again.
+            decision = Decision.BY_DEFAULT;
+            decisions.set(decision);
+        }
+        return decision;
+    }
+
+    /** Ends the call that began the decision. */
+    void end(Decision decision, DatanodeStorageInfo[] targets) {
+        if (decision != null) {
+            decisions.set(null);
+            if (decision != Decision.BY_DEFAULT) {
+                engine.end(decision, targets);
+            }
         }
     }
 
@@ -87,13 +77,20 @@ final class LeewardHook {
         }
     }
 
-    /** The node that the engine chooses, else that of the default policy. */
-    DatanodeDescriptor choose(
-            String scope, Collection<Node> excluded, StorageType type, Supplier<DatanodeDescriptor> otherwise) {
+    /** The node that the engine chooses; null if the default policy shall. */
+    DatanodeDescriptor choose(String scope, Collection<Node> excluded, StorageType type) {
         Decision decision = decisions.get();
         boolean ranks = decision != null && decision != Decision.BY_DEFAULT;
-        DatanodeDescriptor node = ranks ? engine.choose(decision, scope, excluded, type) : null;
-        return node != null ? node : otherwise.get();
+        return ranks ? engine.choose(decision, scope, excluded, type) : null;
+    }
+
+    /** Takes in the choice of the default policy, and returns it. */
+    DatanodeDescriptor onDefaultChoice(DatanodeDescriptor node) {
+        Decision decision = node == null ? null : decisions.get();
+        if (decision != null && decision != Decision.BY_DEFAULT) {
+            decision.onDefaultChoice();
+        }
+        return node;
     }
 
     /** Whether the third copy of the running decision goes to a third rack. */
@@ -108,8 +105,8 @@ final class LeewardHook {
 
     /**
      * Of copies that HDFS may delete, the one behind the link with the least capacity left; among links that differ by
-     * less than an eighth of the most, the one with the least free space. Null if the default rule shall choose: because
-     * a load is unknown, no link is hotter than the others, or a DataNode has stopped its heartbeats.
+     * less than an eighth of the most, the one with the least free space. Null if the default rule shall choose:
+     * because a load is unknown, no link is hotter than the others, or a DataNode has stopped its heartbeats.
      *
      * @param copies the copies
      * @param types types of storage of which a copy may go

@@ -12,7 +12,8 @@ import org.apache.hadoop.hdfs.server.protocol.DatanodeStorage;
 import org.apache.hadoop.hdfs.server.protocol.StorageReport;
 
 /**
- * DataNodes without processes, as a NameNode knows them: racks {@code /r0}, {@code /r1}, ... with hosts {@code r0h0}, ...
+ * DataNodes without processes, as a NameNode knows them: racks {@code /r0}, {@code /r1}, ... with hosts {@code r0h0},
+ * ...
  */
 public final class FakeDataNodes implements FSClusterStats {
 
@@ -43,6 +44,13 @@ public final class FakeDataNodes implements FSClusterStats {
         fill(name, 0.0);
         map.add(node);
         return node;
+    }
+
+    /** Adds storage of a type to a DataNode. */
+    public void addStorage(String name, StorageType type) {
+        byName.get(name).updateStorage(
+                new DatanodeStorage("storage-" + type + "-" + name, DatanodeStorage.State.NORMAL, type));
+        fill(name, 0.0);
     }
 
     /** Sets the used share of a DataNode's storage. */
