@@ -185,6 +185,14 @@ test-web: build servers
 	@mkdir -p target
 	@scripts/test-web 2>&1 | tee target/test-web.log
 
+# Not part of `make test` yet: its clusters of many DataNodes take minutes.
+.PHONY: test-hdfs
+test-hdfs: ## Build and test the policy for HDFS; needs Java 17 and Maven
+	@mkdir -p target
+	@if command -v java >/dev/null && command -v mvn >/dev/null; then \
+		mvn --batch-mode --quiet --file integrations/hdfs/pom.xml verify; \
+	else echo "skipped: the policy for HDFS: java or mvn is not installed" | tee target/test-hdfs.log; fi
+
 .PHONY: test-wheel
 test-wheel: wheel
 	@scripts/smoke
