@@ -40,6 +40,9 @@ public interface LeewardMXBean {
      */
     List<String> findDecisions(String path);
 
+    /** All explained decisions, the latest first, as JSON. The page {@code /jmx} of Hadoop shows attributes only. */
+    List<String> getExplainedDecisions();
+
     /**
      * The choice for a second copy of a block now, explained, as JSON. Nothing is placed.
      *

@@ -181,6 +181,11 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     }
 
     @Override
+    public List<String> getExplainedDecisions() {
+        return engine.ring().search("");
+    }
+
+    @Override
     public String explain(String writer, long bytes, int copies) {
         return engine.explain(writer, bytes, copies);
     }
