@@ -61,7 +61,7 @@ public final class Decision {
         this.mostPerRack = mostPerRack;
     }
 
-    /** Whether the block is new: no copy existed before. */
+    /** True if the block is new: no copy existed before. */
     public boolean isNewBlock() {
         return existing.isEmpty();
     }

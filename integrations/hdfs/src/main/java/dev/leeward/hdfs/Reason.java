@@ -3,7 +3,7 @@ package dev.leeward.hdfs;
 import dev.leeward.hdfs.snapshot.Failure;
 import java.util.Locale;
 
-/** How a block was placed: by the policy, or the reason for which HDFS's default policy chose a host. */
+/** Result of a decision: the policy chose the host, or the reason why HDFS's default policy did. */
 public enum Reason {
     /** The policy chose every host that HDFS left open. */
     RANKED,

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 
-/** What a ledger stores. {@link Estimates} changes it by telemetry, {@link Commitments} by placed work. */
+/** State of a ledger. {@link Estimates} changes it by telemetry, {@link Commitments} by placed work. */
 final class State {
 
     /** Kinds of scheduled changes, in the order in which those of one time are applied. */

@@ -46,7 +46,7 @@ public final class Reporter {
         thread.start();
     }
 
-    /** Whether the queue has room. If not, a placement is dropped and counted, before the effort of its report. */
+    /** True if the queue has room. A placement without room is dropped and counted before its report is made. */
     public boolean hasRoom() {
         boolean room = queue.remainingCapacity() > 0;
         if (!room) {

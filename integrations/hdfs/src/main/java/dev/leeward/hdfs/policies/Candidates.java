@@ -79,7 +79,7 @@ public final class Candidates {
         return only >= 0;
     }
 
-    /** Whether a rack is in the scope and may hold {@code copies} more copies. */
+    /** True if a rack is in the scope and may hold {@code copies} more copies. */
     boolean allowsRack(int rack, int copies) {
         if (rack == except || (only >= 0 && rack != only)) {
             return false;
@@ -97,12 +97,12 @@ public final class Candidates {
         return held + copies <= mostPerRack;
     }
 
-    /** Whether a host is in the scope and may be chosen. */
+    /** True if a host is in the scope and may be chosen. */
     public boolean includes(int host) {
         return allowsRack(topology.rackOf(host), 1) && allows(host);
     }
 
-    /** Whether a host, of an allowed rack, may be chosen. */
+    /** True if a host, of an allowed rack, may be chosen. */
     boolean allows(int host) {
         DatanodeDescriptor node = topology.node(host);
         return node.isInService() && !excluded.contains(node) && (type == null || node.hasStorageType(type));

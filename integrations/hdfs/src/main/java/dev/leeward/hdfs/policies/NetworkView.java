@@ -61,7 +61,7 @@ public record NetworkView(
         return Double.isNaN(left) ? UNLIMITED : left;
     }
 
-    /** Whether a link was ever reported. */
+    /** True if a link was ever reported. */
     boolean wasReported(int link) {
         return link >= 0 && snapshot.until()[link] != Snapshot.UNKNOWN;
     }

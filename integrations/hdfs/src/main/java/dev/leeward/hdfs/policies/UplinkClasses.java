@@ -66,7 +66,7 @@ public final class UplinkClasses {
         return classes[rack];
     }
 
-    /** Whether the uplink and the storage of any rack are known. */
+    /** True if the uplink and the storage of any rack are known. */
     boolean areKnown() {
         return known;
     }

@@ -93,7 +93,7 @@ public record Settings(
     public record Report(boolean enabled, int queue, long lastsMs) {
     }
 
-    /** How a placed block counts on its links until the next report. */
+    /** Load of a placed block on its links until the next report. */
     public enum Hysteresis {
         /** Its bytes over the time to the next report, as in the paper. */
         PAPER,

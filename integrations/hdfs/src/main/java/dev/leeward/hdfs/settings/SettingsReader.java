@@ -33,7 +33,7 @@ public final class SettingsReader {
         return new SettingsReader(conf).settings();
     }
 
-    /** Whether invalid settings stop the NameNode. An invalid value of this setting counts as true. */
+    /** True if invalid settings stop the NameNode. An invalid value of this setting counts as true. */
     public static boolean isStrict(Configuration conf) {
         String text = conf.getTrimmed(Property.STRICT.key(), Property.STRICT.standard());
         return !text.equalsIgnoreCase("false");

@@ -99,7 +99,7 @@ public final class Snapshot {
         return id;
     }
 
-    /** Whether the controller sent the difference from the snapshot before. */
+    /** True if the controller sent the difference from the snapshot before. */
     public boolean isDifference() {
         return difference;
     }

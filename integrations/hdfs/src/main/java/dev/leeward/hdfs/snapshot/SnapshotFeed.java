@@ -49,12 +49,12 @@ public final class SnapshotFeed {
         return last;
     }
 
-    /** Whether the daemon fails, and the last snapshot is too old or missing. Readers need no clock then. */
+    /** True if the daemon fails, and the last snapshot is too old or missing. Readers need no clock then. */
     public boolean isAway() {
         return away;
     }
 
-    /** Whether the last snapshot is too old at a local monotonic time, or missing. */
+    /** True if the last snapshot is too old at a local monotonic time, or missing. */
     public boolean isStale(long nano) {
         Snapshot snapshot = last;
         return snapshot == null || nano - snapshot.advancedNano() > maxAgeMs * 1_000_000;

@@ -118,7 +118,7 @@ public final class Network {
         return row != NONE || node.getIpAddr() == null ? row : snapshot.host(node.getIpAddr());
     }
 
-    /** Whether the numbers are those of a snapshot. */
+    /** True if the numbers are those of a snapshot. */
     public boolean fits(Snapshot snapshot) {
         return snapshot == null ? clusterVersion == null : snapshot.clusterVersion().equals(clusterVersion);
     }
@@ -138,7 +138,7 @@ public final class Network {
         return clusterVersion != null && 2 * unknown.length > topology.hostCount();
     }
 
-    /** Whether the snapshot has a host, in its rack. */
+    /** True if the snapshot has a host, in its rack. */
     public boolean isKnown(int host) {
         return hostRow[host] != NONE;
     }
@@ -168,7 +168,7 @@ public final class Network {
         return podDownlink[rack];
     }
 
-    /** Whether two racks are in one pod, so that no link of the pod is between them. */
+    /** True if two racks are in one pod, so that no link of the pod is between them. */
     public boolean sharePod(int rack, int other) {
         return podUplink[rack] == podUplink[other];
     }

@@ -23,7 +23,7 @@ import javax.net.ssl.SSLContext;
 /** A controller on the loopback interface that shows a {@link FakeNetwork}, and misbehaves on request. */
 public final class FakeController implements AutoCloseable {
 
-    /** What the controller answers. */
+    /** Answer of the controller. */
     public enum Behavior {
         /** Whole snapshots. */
         WELL,
@@ -111,7 +111,7 @@ public final class FakeController implements AutoCloseable {
         token = required;
     }
 
-    /** Whether snapshots count the reported placements. */
+    /** True if snapshots count the reported placements. */
     public void setCounts(boolean counts) {
         this.counts = counts;
     }

@@ -93,7 +93,7 @@ final class LeewardHook {
         return node;
     }
 
-    /** Whether the third copy of the running decision goes to a third rack. */
+    /** True if the third copy of the running decision goes to a third rack. */
     boolean wantsThirdRack(List<DatanodeStorageInfo> results) {
         Decision decision = decisions.get();
         return decision != null
