@@ -161,9 +161,17 @@ mod tests {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("leeward-loader-{}-{number}", std::process::id()));
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&path, mode).expect("it is ours");
+        // Another process writes the file: a process that another test starts now would inherit our descriptor of
+        // it, and as long as somebody can write to a file the kernel does not run it.
+        let mut install = Command::new("install")
+            .args(["-m", "755", "/dev/stdin"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("install is there");
+        let input = install.stdin.take().expect("the input is piped");
+        write!({ input }, "#!/bin/sh\n{script}\n").expect("it reads");
+        assert!(install.wait().expect("it ends").success());
         path
     }
 
