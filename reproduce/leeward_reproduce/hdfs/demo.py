@@ -109,7 +109,7 @@ def _show(policy: str, seconds: float, seed: int) -> None:
             if name != cluster.policy:
                 note(f"restarting the NameNode with policy {name}")
                 cluster.use(name)
-            note(f"writing {len(load.writes)} blocks of {bytes_text(shape.block)} by policy {name}")
+            note(f"writing {len(load.writes)} blocks of {bytes_text(shape.block, None)} by policy {name}")
             outcomes[name] = run(cluster, load, name)
             _note_decisions(cluster, note)
         note("removing the cluster")
