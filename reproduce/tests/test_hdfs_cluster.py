@@ -67,6 +67,13 @@ def decisions(cluster: HdfsCluster) -> dict[str, int]:
     return state.decisions
 
 
+def stored(cluster: HdfsCluster) -> int:
+    """Number of copies of blocks on the disks of all hosts."""
+    disks = [Path(disk) for host in cluster.network.hosts for disk in host.disks]
+    files = [file for disk in disks for file in disk.glob("dfs/current/BP-*/current/finalized/**/blk_*")]
+    return len([file for file in files if file.suffix != ".meta"])
+
+
 def use_and_check_sinbad(cluster: HdfsCluster) -> None:
     """Blocks of `sinbad` follow the same rules, and avoid the rack behind a full link."""
     cluster.use("sinbad")
@@ -74,7 +81,12 @@ def use_and_check_sinbad(cluster: HdfsCluster) -> None:
     seconds, rate = 12.0, 80e6
     writes = [Write(6.0 + at, f"r0h{at % 2}", SHAPE.block) for at in range(5)]
     before = decisions(cluster)["ranked"]
+    kept = stored(cluster)
     outcome = run(cluster, Load(writes, [Stream(0.0, seconds, "r1h0", rate)], seconds), "hot")
+    deadline = time.monotonic() + 20
+    while stored(cluster) != kept:
+        assert time.monotonic() < deadline, "DataNodes delete the blocks of a run"
+        time.sleep(0.5)
     assert decisions(cluster)["ranked"] >= before + len(writes)
     # Each block crossed the link into r2. Headers of four blocks are less than a fifth block.
     assert outcome.carried("r2:downlink") > len(writes) * SHAPE.block

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -134,6 +135,22 @@ class HdfsCluster:
         """
         for process in self.processes:
             process.check()
+
+    def delete(self, path: str) -> None:
+        """Deletes a folder of HDFS, and waits until DataNodes know.
+
+        A NameNode that restarts before has forgotten the blocks, and they fill the disks.
+
+        Raises:
+            OSError: The NameNode does not answer.
+            ProcessError: DataNodes do not fetch the list in time.
+        """
+        self.files.delete(path)
+        process = self._processes["NameNode"]
+        process.wait_until(
+            "delete blocks", 60.0, lambda: not namenode.has_pending_deletions(self.namenode_url)
+        )
+        time.sleep(2 * settings.HEARTBEAT_S)
 
     def use(self, policy: str) -> None:
         """Restarts the NameNode with a policy, and waits until it decides by it.

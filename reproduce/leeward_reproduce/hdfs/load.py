@@ -87,7 +87,7 @@ def run(
         FileTime(one.host, one.bytes, future.result()["ended_s"] - future.result()["began_s"])
         for one, future in zip(load.writes, files, strict=True)
     ]
-    cluster.files.delete(f"/{name}")
+    cluster.delete(f"/{name}")
     return Outcome(times, samples, start, load.seconds)
 
 

@@ -91,6 +91,16 @@ def is_ready(url: str, datanodes: int) -> bool:
     return not info["Safemode"] and len(with_disks) == datanodes
 
 
+def has_pending_deletions(url: str) -> bool:
+    """Whether blocks of deleted files wait for the next heartbeats of their DataNodes.
+
+    Raises:
+        InputError: The NameNode does not answer.
+    """
+    (state,) = NameNode(url).beans("Hadoop:service=NameNode,name=FSNamesystem")
+    return int(state["PendingDeletionBlocks"]) > 0
+
+
 def policy_state(url: str) -> PolicyState | None:
     """State of the policy for replicated blocks; None without one.
 

@@ -14,6 +14,7 @@ POLICIES = ("default", "sinbad", "ccp", "rehdfs", "leeward")
 """HDFS's own policy, and those of Leeward."""
 RPC_PORT, HTTP_PORT, DATANODE_HTTP_PORT = 8020, 9870, 9864
 """Ports of HDFS: calls to the NameNode, its web interface, and the web interface of a DataNode."""
+HEARTBEAT_S = 1
 _PACKAGE = "org.apache.hadoop.hdfs.server.blockmanagement"
 _LOG = """\
 log4j.rootLogger=INFO,stderr
@@ -77,7 +78,7 @@ def write(
     }
     common = {
         "dfs.namenode.rpc-address": f"{namenode}:{RPC_PORT}",
-        "dfs.heartbeat.interval": "1",
+        "dfs.heartbeat.interval": str(HEARTBEAT_S),
         "dfs.permissions.enabled": "false",
     }
     (folder / "core-site.xml").write_text(_site(core), encoding="utf-8")
@@ -94,6 +95,8 @@ def namenode_properties(folder: Path, datanodes: int) -> dict[str, str]:
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.namenode.safemode.min.datanodes": str(datanodes),
         "dfs.namenode.safemode.extension": "0",
+        # Seconds between two rounds in which DataNodes get lists of deleted blocks.
+        "dfs.namenode.redundancy.interval.seconds": "1",
         "dfs.namenode.fs-limits.min-block-size": str(1 << 20),
     }
 

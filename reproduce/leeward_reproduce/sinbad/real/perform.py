@@ -64,6 +64,7 @@ def make(
     for name, figure in selection.items():
         mine = results_folder.mark_rows(figure.rows(pairs), inputs)
         rows += mine
-        if keep:
+        # Pictures compare with values of the paper.
+        if keep and any(row.paper is not None for row in mine):
             drawing.write(out / results_folder.PICTURES, name, partial(bars, mine, inputs.measured))
     return rows
