@@ -14,6 +14,7 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import limits, paper
 from leeward_reproduce.sinbad.pairs import compared, quotient, quotients, writer_times
 from leeward_reproduce.sinbad.sweeps import (
+    BEST_FIT,
     HOUR,
     JOBS,
     MEMORY,
@@ -29,6 +30,7 @@ from leeward_reproduce.sweeps import Cells, Sweep
 SWEEPS = (HOUR, JOBS)
 SOURCE_SWEEPS = (HOUR, SOURCES)
 MEMORY_SWEEPS = (MEMORY,)
+FIT_SWEEPS = (HOUR, BEST_FIT)
 
 _SHARES = (
     ("faster", "full blocks faster", "faster"),
@@ -65,6 +67,19 @@ def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.6."""
     why = "no disks: a host's interface is what a write is capped by"
     return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, why)
+
+
+def fit_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Section 6.3: a copy behind the link with the least room above DiskWriteCap, or behind any such link."""
+    result = []
+    for remote in REMOTE_RACKS:
+        for name in ("sinbad", OPT):
+            fit = policy(f"{name}:best_fit=true", remote)
+            pairs = compared(results[BEST_FIT], fit, results[HOUR], policy(name, remote), "placed")
+            label = f"full blocks from placing: {short(name)} / the same with best fit, {remote} remote"
+            note = "the paper: hurts, without a number"
+            result.append(measured_row("6.3", label, "x", [pair["factor"] for pair in pairs], None, note))
+    return result
 
 
 def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float], why: str) -> list[Row]:

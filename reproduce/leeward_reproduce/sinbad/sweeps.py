@@ -60,6 +60,8 @@ PHASES = "workloads[0].facebook.phases"
 
 HOUR = Sweep("hour", RACKS, both("uniform", "sinbad", OPT, WAITS_LONG, "leeward"), tables=True)
 """The simulation of section 7."""
+BEST_FIT = Sweep("best-fit", RACKS, both("sinbad:best_fit=true", f"{OPT}:best_fit=true"), tables=True)
+"""The simulation with the rule that the paper rejects in section 6.3."""
 HOUR_UNIFORM = Sweep("hour", RACKS, (policy("uniform", 1),), tables=True)
 """The runs of `HOUR` under the default alone."""
 MEMORY = Sweep(
