@@ -12,8 +12,8 @@ use crate::errors::PyInputError;
 /// receives one line per event.
 #[pyfunction]
 pub fn run_agent(py: Python<'_>, arguments: &str, tell: Py<PyAny>) -> PyResult<()> {
-    let arguments: Arguments = serde_json::from_str(arguments)
-        .map_err(|error| PyInputError(InputError::new("arguments", error)))?;
+    let arguments: Arguments =
+        serde_json::from_str(arguments).map_err(|error| PyInputError(InputError::new("arguments", error)))?;
     let settings = Arc::new(Settings::new(arguments).map_err(PyInputError)?);
     let report = |line: &str| Python::attach(|py| tell.call1(py, (line,))).map(drop);
     match py.detach(|| run(&settings, report)) {
