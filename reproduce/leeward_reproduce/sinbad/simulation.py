@@ -66,7 +66,13 @@ def source_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.6."""
     why = "no disks: a host's interface is what a write is capped by"
-    return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, why)
+    shares = {
+        "faster": "the background leaves most interfaces idle: see section 7.2",
+        "same": "interfaces of 1 Gb/s, at which most blocks are written under uniform too",
+        "slower": "40 blocks are placed at once, and two at one interface or link get half of it each",
+        "twice": "see the share of faster blocks",
+    }
+    return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, why, shares)
 
 
 def fit_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -82,8 +88,19 @@ def fit_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     return result
 
 
-def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float], why: str) -> list[Row]:
-    """The rows of one simulation: `cells` against the default in `base`."""
+def _rows(
+    figure: str,
+    cells: Cells,
+    base: Cells,
+    reported: Mapping[str, float],
+    why: str,
+    shares: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """The rows of one simulation: `cells` against the default in `base`.
+
+    `why` is the note of the factor, and `shares` has those of shares of blocks. By default, these are from the
+    limits of the blocks.
+    """
     result = []
     for remote in REMOTE_RACKS:
         uniform = policy("uniform", remote)
@@ -97,10 +114,12 @@ def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float],
                     figure, label, "x", factors, paper_value.get("factor"), why if paper_value else ""
                 )
             )
+            notes = limits.share_notes(cells, ours, base, uniform) if shares is None else shares
             for key, words, column in _SHARES:
                 values = [100 * pair[column] for pair in pairs]
                 label = f"{words}: {short(name)} than uniform, {remote} remote"
-                result.append(measured_row(figure, label, "%", values, paper_value.get(key)))
+                note = notes.get(key, "") if key in paper_value else ""
+                result.append(measured_row(figure, label, "%", values, paper_value.get(key), note))
             with_wait = compared(cells, ours, base, uniform, "asked")
             factors = [pair["factor"] for pair in with_wait]
             note = "waiting for decisions counts, half of 10 s on average" if paper_value else ""

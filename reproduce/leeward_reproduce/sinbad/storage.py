@@ -91,7 +91,9 @@ def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         label = f"standard deviation of bytes by machine after an hour, {name}"
         values = [one / 1e9 for one in deviation[name]]
         note = (
-            "most of it is where writers are, whose machine keeps the first copy" if name == "uniform" else ""
+            "most of it is where writers are, whose machine keeps the first copy"
+            if name in paper.STORAGE_GB
+            else ""
         )
         result.append(measured_row("7.4", label, "GB", values, paper.STORAGE_GB.get(name), note))
     for name in ("sinbad", "leeward"):
