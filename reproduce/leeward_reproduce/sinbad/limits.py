@@ -85,7 +85,7 @@ def words(hour: Cells) -> str:
 
 
 def share_notes(cells: Cells, ours: str, base: Cells, uniform: str) -> dict[str, str]:
-    """Notes with numbers that explain shares of blocks that are faster, as fast and slower than under `uniform`.
+    """Notes with numbers for the shares of blocks that are faster, as fast and slower than by default.
 
     Args:
         cells: The sweep of the policy.
@@ -109,7 +109,7 @@ def share_notes(cells: Cells, ours: str, base: Cells, uniform: str) -> dict[str,
 
 
 def _changed(ours: "HeldBack", base: "HeldBack") -> tuple[Ints, Ints]:
-    """Limits of the blocks that are slower in the first run, in it, and of those that are faster, in the second."""
+    """Limits of the blocks that are slower in `ours`, in that run, and of those that are faster, in `base`."""
     _, at, before = numpy.intersect1d(ours.key, base.key, return_indices=True)
     after_s, before_s = ours.time[at], base.time[before]
     slower = ours.reason[at][after_s > before_s * (1 + SAME_WITHIN)]

@@ -123,7 +123,8 @@ def _without_full_blocks(cells: Cells) -> str:
             shares.append(1 - len(numpy.unique(jobs[full])) / count)
     if not shares:
         return ""
-    return f"{100 * numpy.mean(shares):.0f} % of these jobs write no full block, so Sinbad places nothing of theirs"
+    share = 100 * numpy.mean(shares)
+    return f"{share:.0f} % of these jobs write no full block, so Sinbad places nothing of theirs"
 
 
 def gains_of(pair: tuple[Jobs, Jobs, Mask]) -> Floats:

@@ -98,8 +98,8 @@ def _rows(
 ) -> list[Row]:
     """The rows of one simulation: `cells` against the default in `base`.
 
-    `why` is the note of the factor, and `shares` has those of shares of blocks. By default, these are from the
-    limits of the blocks.
+    `why` is the note of the factor, and `shares` has those of shares of blocks. By default, the limits of the
+    blocks give these.
     """
     result = []
     for remote in REMOTE_RACKS:
