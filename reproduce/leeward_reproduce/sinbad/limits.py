@@ -109,7 +109,7 @@ def share_notes(cells: Cells, ours: str, base: Cells, uniform: str) -> dict[str,
 
 
 def _changed(ours: "HeldBack", base: "HeldBack") -> tuple[Ints, Ints]:
-    """Limits of the blocks that are slower in `ours`, in that run, and of those that are faster, in `base`."""
+    """Limits in `ours` of blocks that are slower there, and in `base` of blocks that are faster in `ours`."""
     _, at, before = numpy.intersect1d(ours.key, base.key, return_indices=True)
     after_s, before_s = ours.time[at], base.time[before]
     slower = ours.reason[at][after_s > before_s * (1 + SAME_WITHIN)]
