@@ -108,6 +108,15 @@ DAY_TABLES = Sweep(
     max_seeds=1,
 )
 """One day for the picture of storage over racks; its runs are among those of `DAY` and `DAY_FEW`."""
+DAY_DOWN = Sweep(
+    "day-down",
+    RACKS,
+    DAY_TABLES.policies,
+    fixed=(*DAY.fixed, ("workloads[0].facebook.down", "0.04")),
+    tables=True,
+    max_seeds=1,
+)
+"""The day with 4 % of the racks down while the trace was taken, as in the paper (section 7.4)."""
 LOAD = Sweep(
     "load",
     RACKS,
