@@ -31,6 +31,9 @@ FIGURES = {
     ),
     "7": Figure("machines: jobs by write size", machines.SIZE_SWEEPS, machines.size_rows, pictures.intervals),
     "7.2": Figure("the simulation", simulation.SWEEPS, simulation.rows, pictures.intervals),
+    "7.2-load": Figure(
+        "the simulation under more load", simulation.LOAD_SWEEPS, simulation.load_rows, pictures.intervals
+    ),
     "7.2-sources": Figure(
         "the simulation with free sources",
         simulation.SOURCE_SWEEPS,

@@ -12,9 +12,10 @@ import numpy
 
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import limits, paper
-from leeward_reproduce.sinbad.pairs import compared, quotient, quotients, writer_times
+from leeward_reproduce.sinbad.pairs import compared, quotient, quotients, ratios, writer_times
 from leeward_reproduce.sinbad.sweeps import (
     BEST_FIT,
+    HIGH_LOAD,
     HOUR,
     JOBS,
     MEMORY,
@@ -30,6 +31,7 @@ from leeward_reproduce.sweeps import Cells, Sweep
 SWEEPS = (HOUR, JOBS)
 SOURCE_SWEEPS = (HOUR, SOURCES)
 MEMORY_SWEEPS = (MEMORY,)
+LOAD_SWEEPS = (HIGH_LOAD,)
 FIT_SWEEPS = (HOUR, BEST_FIT)
 
 _SHARES = (
@@ -85,6 +87,24 @@ def fit_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
             label = f"full blocks from placing: {short(name)} / the same with best fit, {remote} remote"
             note = "the paper: hurts, without a number"
             result.append(measured_row("6.3", label, "x", [pair["factor"] for pair in pairs], None, note))
+    return result
+
+
+def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Section 7.2 under more load: the factor, and how often links are hot under the default policy."""
+    cells, result = results[HIGH_LOAD], []
+    reported = paper.SIMULATION["factor"]
+    for value in HIGH_LOAD.values:
+        for remote in REMOTE_RACKS:
+            uniform, ours = policy("uniform", remote), policy("sinbad", remote)
+            factors = ratios(cells, "full_block_write_s.mean", ours, uniform, value)
+            reaches = bool(factors) and float(numpy.mean(factors)) >= reported
+            note = f"the paper's {reported}x or more" if reaches else ""
+            label = f"full blocks, {value}x the arrivals: uniform / sinbad, {remote} remote"
+            result.append(measured_row("7.2-load", label, "x", factors, None, note))
+        hot = [100 * share for share in cells.by_seed("hot_share", policy("uniform", 1), value).values()]
+        label = f"links of racks over 75 % in 10 s, {value}x the arrivals, uniform, 1 remote"
+        result.append(measured_row("7.2-load", label, "%", hot))
     return result
 
 

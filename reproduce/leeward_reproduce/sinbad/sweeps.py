@@ -126,6 +126,16 @@ LOAD = Sweep(
     values=("0.5", "1", "2"),
 )
 """Arrivals at 0.5, 1 and 2 times the rate, on the racks of the simulation."""
+HIGH_LOAD = Sweep(
+    "high-load",
+    RACKS,
+    both("uniform", "sinbad"),
+    fixed=(("horizon", "10min"),),
+    axis="workloads[0].facebook.load",
+    values=("1", "2", "3", "4", "6"),
+    max_seeds=3,
+)
+"""Arrivals up to six times the rate, to find the load at which the paper's factor appears."""
 
 MACHINE_POLICIES = ("uniform", "sinbad", "leeward")
 MACHINES = Sweep("machines", EC2, MACHINE_POLICIES, fixed=((PHASES, "{}"),), tables=True)
