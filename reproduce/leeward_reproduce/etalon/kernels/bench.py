@@ -17,7 +17,7 @@ with 67 to 350 segments."""
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0)
 """Multiples of a dilation, which a scenario tries until a run keeps up."""
 EASY_S = 1e-6
-"""Lateness of 99 % of the packets, in virtual seconds, below which the next scenario tries a smaller step. It is
+"""Lateness of 99 % of packets, in virtual seconds, below which the next scenario tries a smaller step. It is
 a fifth of the default bound."""
 
 
