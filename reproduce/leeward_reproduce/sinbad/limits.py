@@ -57,15 +57,16 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
             outcome = [held_back(hour, policy(name, remote), seed) for seed in hour.seeds]
             result += _rows(f"full blocks, {short(name)}, {remote} remote", [one.reason for one in outcome])
         for name in (OPT, "leeward"):
-            slower, faster = [], []
-            for seed in hour.seeds:
-                ours = held_back(hour, policy(name, remote), seed)
-                base = held_back(hour, policy("uniform", remote), seed)
-                for blocks, changed in zip((slower, faster), _changed(ours, base), strict=True):
-                    blocks.append(changed)
+            uniform = policy("uniform", remote)
+            changed = [
+                _changed(held_back(hour, policy(name, remote), seed), held_back(hour, uniform, seed))
+                for seed in hour.seeds
+            ]
             against = f"{short(name)} against uniform, {remote} remote"
-            result += _rows(f"blocks that are slower, {against}: held back now", slower)
-            result += _rows(f"blocks that are faster, {against}: held back before", faster)
+            result += _rows(f"blocks that are slower, {against}: held back now", [one for one, _ in changed])
+            result += _rows(
+                f"blocks that are faster, {against}: held back before", [one for _, one in changed]
+            )
     return result
 
 
