@@ -97,6 +97,15 @@ demo: $(if $(wildcard .venv/.native),build,prerequisites) ## Show what Leeward d
 	@[ -e .venv/.native ] || scripts/progress target/demo.log $(MAKE) .venv/.demo
 	@$(BIN)/leeward demo
 
+.PHONY: hdfs-demo
+hdfs-demo: hdfs-parts build ## Write blocks to a real HDFS in a lab, placed by its policy and by Leeward's; as root
+	@$(BIN)/python -m leeward_reproduce.hdfs.demo
+
+# The build takes minutes, so missing parts are named before it.
+.PHONY: hdfs-parts
+hdfs-parts:
+	@$(PYTHON) reproduce/leeward_reproduce/hdfs/class_path.py
+
 .PHONY: test
 test: lint test-rust test-python test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log

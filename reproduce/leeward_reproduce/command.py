@@ -23,6 +23,7 @@ Examples:
   leeward reproduce choreo                           placements of apps; as root, also measurements
   leeward reproduce choreo --lab                     apps that send real bytes, as root
   leeward reproduce etalon --lab                     the kernel's TCP beside the simulator, as root
+  leeward reproduce sinbad --real                    files of a real HDFS beside the simulator, as root
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
@@ -95,6 +96,14 @@ def reproduce(
             " 10b and even of choreo.",
         ),
     ] = False,
+    real: Annotated[
+        bool,
+        typer.Option(
+            "--real",
+            help="Run figures 6, 7 and 8 of sinbad on real bytes, beside the simulator: HDFS in a lab of this"
+            " machine, as root. Each seed is a pair of runs.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -115,13 +124,13 @@ def reproduce(
     from leeward_reproduce import perform, results_folder, table
 
     figures = split_list(figure)
-    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", "lab")}
-    folder = out or Path(f"reproduce-{paper}{'-lab' if lab else ''}")
-    seeds = seeds or perform.default_seeds(paper, lab)
+    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", "lab", "real")}
+    folder = out or Path(f"reproduce-{paper}{'-real' if real else '-lab' if lab else ''}")
+    seeds = seeds or perform.default_seeds(paper, lab, real)
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
-        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, lab)
+        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, lab, real)
         print_note(inputs.summary)
-        count = max(perform.runs(paper, figures, seeds, lab), 1)
+        count = max(perform.runs(paper, figures, seeds, lab, real), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
             report = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
@@ -132,11 +141,12 @@ def reproduce(
                 out=folder,
                 horizon=horizon,
                 lab=lab,
+                real=real,
                 progress=lambda share: report(0, share),
             )
     records = [asdict(row) for row in rows]
     if not print_data(output, records, records, COLUMNS["reproduce"]):
-        text = table.table(rows)
+        text = table.table(rows, inputs.measured)
         print_table(text.headers, text.sides, text.cells)
         print("".join(f"\n{number}. {note}" for number, note in text.notes), end="\n" if text.notes else "")
     pictures = [row for row in rows if (folder / results_folder.PICTURES / f"{row.figure}.svg").is_file()]

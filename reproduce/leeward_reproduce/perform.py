@@ -21,6 +21,7 @@ from leeward_reproduce.etalon.kernels import perform as etalon_lab
 from leeward_reproduce.hotspots import perform as hotspots
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad import perform as sinbad
+from leeward_reproduce.sinbad.real import perform as sinbad_real
 from leeward_reproduce.slo import perform as slo
 
 
@@ -42,6 +43,8 @@ PAPERS: dict[str, Any] = {
 """Papers that can be reproduced."""
 LABS: dict[str, Any] = {"choreo": choreo_lab, "etalon": etalon_lab}
 """Papers with figures that run in a lab on this machine."""
+REALS: dict[str, Any] = {"sinbad": sinbad_real}
+"""Papers with figures that run on real bytes of HDFS."""
 
 
 def reproduce(
@@ -53,6 +56,7 @@ def reproduce(
     out: str | PathLike[str] | None = None,
     horizon: str | None = None,
     lab: bool = False,
+    real: bool = False,
     progress: Callable[[float], object] | None = None,
 ) -> list[Row]:
     """Measures figures that a paper reports.
@@ -69,6 +73,8 @@ def reproduce(
             default, runs are as long as the paper's.
         lab: True to run figures between real kernels on this machine, as root, instead of in the simulator.
             The papers in `LABS` have such figures.
+        real: True to run figures on real bytes of HDFS in a lab on this machine, as root. The papers in
+            `REALS` have such figures.
         progress: Called with the completed share of all runs, from several threads.
 
     Raises:
@@ -76,9 +82,9 @@ def reproduce(
             `out` holds other files, or figures with other inputs. Nothing has run in these cases.
         OSError: The lab cannot run on this machine.
     """
-    inputs = check(paper, figures, seeds, jobs, out, horizon, lab)
-    module = _module(paper, lab)
-    selection = _select(paper, figures, lab)
+    inputs = check(paper, figures, seeds, jobs, out, horizon, lab, real)
+    module = _module(paper, lab, real)
+    selection = _select(paper, figures, lab, real)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         place = Path(folder)
         rows: list[Row] = module.make(selection, inputs, jobs, place, out is not None, progress)
@@ -97,69 +103,84 @@ def check(
     out: str | PathLike[str] | None,
     horizon: str | None,
     lab: bool = False,
+    real: bool = False,
 ) -> results_folder.Inputs:
     """Checks the arguments of `reproduce`, and returns the inputs of its rows.
 
     Raises:
         InputError: An argument is invalid.
     """
-    _select(paper, figures, lab)
+    _select(paper, figures, lab, real)
     whole_number("seeds", seeds, 1)
     runs_at_once(jobs)
     if horizon is not None:
-        _module(paper, lab).check_horizon(horizon)
-    inputs = results_folder.current_inputs(paper, seeds, horizon, lab, default_seeds(paper, lab))
+        _module(paper, lab, real).check_horizon(horizon)
+    full_seeds = default_seeds(paper, lab, real)
+    inputs = results_folder.current_inputs(paper, seeds, horizon, lab, full_seeds, real)
     if out is not None:
         results_folder.read_rows(Path(out), inputs)
     return inputs
 
 
-def runs(paper: str, figures: Sequence[str] | str | None, seeds: int, lab: bool = False) -> int:
+def runs(
+    paper: str, figures: Sequence[str] | str | None, seeds: int, lab: bool = False, real: bool = False
+) -> int:
     """Number of runs of the figures.
 
     Raises:
         InputError: The paper or a figure is unknown.
     """
-    selection = _select(paper, figures, lab)
-    return int(_module(paper, lab).runs(selection, seeds))
+    selection = _select(paper, figures, lab, real)
+    return int(_module(paper, lab, real).runs(selection, seeds))
 
 
-def default_seeds(paper: str, lab: bool = False) -> int:
+def default_seeds(paper: str, lab: bool = False, real: bool = False) -> int:
     """Number of seeds of a full reproduction."""
-    module = (LABS if lab else PAPERS).get(paper)
+    module = _modules(lab, real).get(paper)
     return int(getattr(module, "SEEDS", results_folder.SEEDS))
 
 
-def figure_names(paper: str, lab: bool = False) -> list[str]:
-    """All names of figures of a paper, or of those that run in a lab."""
-    return [*_module(paper, lab).FIGURES, *_aliases(paper, lab)]
+def figure_names(paper: str, lab: bool = False, real: bool = False) -> list[str]:
+    """All names of figures of a paper, or of those that run in a lab or on real bytes."""
+    return [*_module(paper, lab, real).FIGURES, *_aliases(paper, lab, real)]
 
 
-def _module(paper: str, lab: bool) -> Any:
-    return LABS[paper] if lab else PAPERS[paper]
+def _modules(lab: bool, real: bool) -> dict[str, Any]:
+    return REALS if real else LABS if lab else PAPERS
 
 
-def _aliases(paper: str, lab: bool) -> Mapping[str, Sequence[str]]:
+def _module(paper: str, lab: bool, real: bool) -> Any:
+    return _modules(lab, real)[paper]
+
+
+def _aliases(paper: str, lab: bool, real: bool) -> Mapping[str, Sequence[str]]:
     """Figures without runs of their own, each with the figures that show it."""
-    return getattr(_module(paper, lab), "ALIASES", {})
+    return getattr(_module(paper, lab, real), "ALIASES", {})
 
 
-def _select(paper: str, figures: Sequence[str] | str | None, lab: bool = False) -> Mapping[str, HasTitle]:
+def _select(
+    paper: str, figures: Sequence[str] | str | None, lab: bool = False, real: bool = False
+) -> Mapping[str, HasTitle]:
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
         raise InputError.about("paper", message)
+    if real and lab:
+        raise InputError.about("real", "runs on real bytes are in a lab already: leave out `lab`")
     if lab and paper not in LABS:
         message = f"`{paper}` has no figures that run in a lab; these papers have: {', '.join(LABS)}"
         raise InputError.about("lab", message)
-    by_name: Mapping[str, HasTitle] = _module(paper, lab).FIGURES
+    if real and paper not in REALS:
+        message = f"`{paper}` has no figures on real bytes; these papers have: {', '.join(REALS)}"
+        raise InputError.about("real", message)
+    by_name: Mapping[str, HasTitle] = _module(paper, lab, real).FIGURES
     needed = None if figures is None else names(figures)
     if needed == []:
         raise InputError.about("figures", "expected at least one")
-    aliases = _aliases(paper, lab)
+    aliases = _aliases(paper, lab, real)
     if needed is not None:
         for name in needed:
             if name not in by_name and name not in aliases:
-                message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper, lab))}"
+                message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper, lab, real))}"
                 raise InputError.about("figures", message)
         needed = [figure for name in needed for figure in aliases.get(name, (name,))]
     return {name: by_name[name] for name in by_name if needed is None or name in needed}

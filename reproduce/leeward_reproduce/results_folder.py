@@ -42,16 +42,24 @@ class Inputs:
     """True for runs in a lab on this machine instead of simulations."""
     full_seeds: int = field(default=SEEDS, compare=False)
     """Number of seeds of a full reproduction; fewer are a first look."""
+    real: bool = False
+    """True for runs on real bytes in a lab on this machine."""
 
     @property
     def summary(self) -> str:
         """The inputs in a line."""
         seeds = "seed 1" if self.seeds == 1 else f"seeds 1 to {self.seeds}"
-        length = "shorter runs than the paper's" if self.lab else "runs as long as the paper's"
+        is_short = self.lab or self.real
+        length = "shorter runs than the paper's" if is_short else "runs as long as the paper's"
         runs = length if self.horizon is None else f"runs of {self.horizon}"
         look = " (a first look, and not the reproduction)" if self.look else ""
-        lab = " in a lab" if self.lab else ""
-        return f"{self.paper}{lab} by Leeward {self.leeward}, {seeds}, {runs}{look}"
+        place = " in a lab" if self.lab else " on real bytes" if self.real else ""
+        return f"{self.paper}{place} by Leeward {self.leeward}, {seeds}, {runs}{look}"
+
+    @property
+    def measured(self) -> str:
+        """Name of the column of what was measured beside the simulator."""
+        return "real" if self.real else "lab"
 
     @property
     def look(self) -> str:
@@ -62,11 +70,16 @@ class Inputs:
 
 
 def current_inputs(
-    paper: str, seeds: int, horizon: str | None, lab: bool = False, full_seeds: int = SEEDS
+    paper: str,
+    seeds: int,
+    horizon: str | None,
+    lab: bool = False,
+    full_seeds: int = SEEDS,
+    real: bool = False,
 ) -> Inputs:
     """Inputs with this version."""
     length = None if horizon is None else horizon.strip()
-    return Inputs(paper, __version__, seeds, length, lab, full_seeds)
+    return Inputs(paper, __version__, seeds, length, lab, full_seeds, real)
 
 
 def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:
@@ -134,7 +147,7 @@ def write(out: Path, inputs: Inputs, titles: Mapping[str, str], rows: Sequence[R
     out.mkdir(parents=True, exist_ok=True)
     _write(out / RUN, json.dumps(asdict(inputs), indent=1) + "\n")
     _write(out / ROWS, json.dumps(whole, indent=1, allow_nan=False) + "\n")
-    _write(out / RESULTS, markdown(f"{inputs.summary}.", by_figure))
+    _write(out / RESULTS, markdown(f"{inputs.summary}.", by_figure, inputs.measured))
 
 
 def _write(path: Path, text: str) -> None:

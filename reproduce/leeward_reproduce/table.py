@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from leeward_reproduce.rows import Row
 
 HEADERS = ("figure", "quantity", "paper", "ours", "deviation", "note")
-LAB_HEADERS = ("figure", "quantity", "paper", "simulator", "lab", "expected", "met", "note")
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,16 @@ class Table:
     notes: list[tuple[str, str]]
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """The table of rows; those of the lab have columns of their own."""
+def table(rows: Sequence[Row], measured: str = "lab") -> Table:
+    """The table of rows; those with values of the simulator have columns of their own.
+
+    Args:
+        rows: The rows.
+        measured: Name of the column of what was measured beside the simulator.
+    """
     is_lab = any(row.expected or row.simulator is not None for row in rows)
     headers, sides, values = (
-        (LAB_HEADERS, "<<>>><<>", _lab_values) if is_lab else (HEADERS, "<<>>>>", _values)
+        (_beside(measured), "<<>>><<>", _lab_values) if is_lab else (HEADERS, "<<>>>>", _values)
     )
     notes: dict[str, str] = {}
     cells: list[tuple[str, ...]] = []
@@ -40,17 +44,22 @@ def table(rows: Sequence[Row]) -> Table:
     return Table(headers, sides, cells, [(number, note) for note, number in notes.items()])
 
 
-def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
+def _beside(measured: str) -> tuple[str, ...]:
+    return ("figure", "quantity", "paper", "simulator", measured, "expected", "met", "note")
+
+
+def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]], measured: str = "lab") -> str:
     """A page of tables, one for each figure; a book includes each table by the anchors around it.
 
     Args:
         head: First line, with the inputs of the tables.
         by_figure: Title and rows of each figure, by its name.
+        measured: Name of the column of what was measured beside the simulator.
     """
     parts = [f"{head}\n"]
     for name, (title, rows) in by_figure.items():
         anchor = f"figure_{name}".replace(".", "_")
-        text = table(rows)
+        text = table(rows, measured)
         rule = " | ".join("---" if side == "<" else "---:" for side in text.sides)
         lines = [f"| {' | '.join(text.headers)} |", f"| {rule} |"]
         lines += [f"| {' | '.join(row)} |" for row in text.cells]

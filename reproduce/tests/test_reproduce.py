@@ -298,6 +298,7 @@ def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tup
         "horizon": "2min",
         "lab": False,
         "full_seeds": results_folder.SEEDS,
+        "real": False,
     }
     assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
 
@@ -310,6 +311,9 @@ def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
     lab = results_folder.current_inputs("etalon", 1, None, lab=True, full_seeds=1)
     assert (lab.look, lab.summary.endswith(", seed 1, shorter runs than the paper's")) == ("", True)
     assert results_folder.current_inputs("choreo", 2, None, lab=True).look == "2 seeds"
+    real = results_folder.current_inputs("sinbad", results_folder.SEEDS, None, real=True)
+    assert real.summary.startswith("sinbad on real bytes by Leeward")
+    assert real.summary.endswith(", shorter runs than the paper's")
 
 
 def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) -> None:

@@ -10,11 +10,16 @@ from leeward_reproduce.rows import Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_KINDS = (("paper", "#111111"), ("simulator", "#1f5fa8"), ("lab", "#c25a00"))
+_COLOURS = ("#111111", "#1f5fa8", "#c25a00")
 
 
-def bars(rows: Sequence[Row]) -> "Figure":
-    """Horizontal bars of all rows that the paper and the lab have; one panel for each unit."""
+def bars(rows: Sequence[Row], measured: str = "lab") -> "Figure":
+    """Horizontal bars of all rows that the paper and the lab have; one panel for each unit.
+
+    Args:
+        rows: The rows.
+        measured: Name of what was measured beside the simulator.
+    """
     from matplotlib import pyplot
 
     shown = [row for row in rows if row.ours is not None and row.paper is not None]
@@ -31,8 +36,12 @@ def bars(rows: Sequence[Row]) -> "Figure":
     for unit, axes in zip(units, panels[:, 0], strict=False):
         mine = [row for row in shown if row.unit == unit]
         at = numpy.arange(len(mine))
-        for number, (kind, colour) in enumerate(_KINDS):
-            values = [{"paper": row.paper, "simulator": row.simulator, "lab": row.ours}[kind] for row in mine]
+        columns = {
+            "paper": [row.paper for row in mine],
+            "simulator": [row.simulator for row in mine],
+            measured: [row.ours for row in mine],
+        }
+        for number, ((kind, values), colour) in enumerate(zip(columns.items(), _COLOURS, strict=True)):
             drawn = [numpy.nan if value is None else value for value in values]
             axes.barh(at + 0.27 * (number - 1), drawn, 0.25, color=colour, label=kind)
         axes.set_yticks(at, [row.quantity for row in mine], fontsize=8)

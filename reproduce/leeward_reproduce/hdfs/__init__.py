@@ -1,0 +1,29 @@
+"""HDFS as separate processes in a lab: NameNode, DataNodes, controller and agents, with real bytes.
+
+`up` brings up a cluster on the network of a cluster file, and removes all of it. `load` writes files over
+background traffic and measures them, `demo` shows two policies beside each other, and the experiments of
+Sinbad on real bytes (`leeward_reproduce.sinbad.real`) run here.
+
+The package belongs to the reproductions and not to `leeward.lab`: it builds the policy from the sources of
+the repository, in `integrations/hdfs`, which an installed Leeward does not have.
+
+| module | role |
+| --- | --- |
+| `class_path` | what a machine must have; the jars, by Maven |
+| `settings` | configuration files of HDFS |
+| `processes` | processes, their logs and their ends |
+| `cluster` | the cluster |
+| `namenode` | what the NameNode shows over HTTP |
+| `worker`, `workers` | helpers at hosts: they write files and send background traffic |
+| `relay` | ports of this machine that lead into the lab |
+| `counters` | bytes on the links of racks |
+| `load`, `outcome` | a run of writes and background traffic, and its figures |
+| `demo` | `make hdfs-demo` |
+"""
+
+from leeward_reproduce.hdfs.class_path import missing
+from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, up
+from leeward_reproduce.hdfs.processes import ProcessError
+from leeward_reproduce.hdfs.settings import POLICIES
+
+__all__ = ["POLICIES", "HdfsCluster", "ProcessError", "Shape", "missing", "up"]

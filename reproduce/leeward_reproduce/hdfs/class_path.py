@@ -1,0 +1,81 @@
+"""Parts of a machine that HDFS in a lab needs, and the class path, by Maven from `integrations/hdfs`."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[3] / "integrations" / "hdfs"
+"""Maven project of the policy, in the sources of Leeward."""
+JAVA = 17
+"""Least version of Java."""
+_LIST = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
+_LINES = 15
+"""Lines of Maven's output in an error."""
+
+
+def missing() -> str | None:
+    """Parts that this machine lacks, in a line; None if it lacks nothing."""
+    lacks = [] if os.geteuid() == 0 else ["root (run the command with sudo)"]
+    lacks += [f"{name} (package iproute2)" for name in ("ip", "tc") if shutil.which(name) is None]
+    version = java_version()
+    if version is None:
+        lacks.append(f"Java {JAVA} (package openjdk-{JAVA}-jdk-headless)")
+    elif version < JAVA:
+        lacks.append(f"Java {JAVA} (`java` is version {version})")
+    elif shutil.which("javac") is None:
+        lacks.append(f"the compiler of Java {JAVA} (package openjdk-{JAVA}-jdk-headless)")
+    if shutil.which("mvn") is None:
+        lacks.append("Maven (package maven)")
+    if not (PROJECT / "pom.xml").is_file():
+        lacks.append("the sources of Leeward (folder integrations/hdfs)")
+    return f"missing for HDFS in a lab: {', '.join(lacks)}" if lacks else None
+
+
+def java_version() -> int | None:
+    """Version of the `java` command; None without one."""
+    if shutil.which("java") is None:
+        return None
+    text = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', text)
+    return int(found[1]) if found else None
+
+
+def class_path() -> list[Path]:
+    """The jar of the policy, and those of Hadoop. Maven makes the list when sources have changed.
+
+    Raises:
+        OSError: Maven failed.
+    """
+    listing = PROJECT / "target" / "class-path"
+    if not _is_current(listing):
+        goals = ("compile", "jar:jar", _LIST)
+        options = ("-DincludeScope=compile", f"-Dmdep.outputFile={listing}")
+        command = ["mvn", "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml"), *goals, *options]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            end = "\n".join(result.stdout.splitlines()[-_LINES:])
+            raise OSError(f"Maven failed with status {result.returncode} in {PROJECT}:\n{end}")
+    jars = [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
+    return [*_policy_jars(), *jars]
+
+
+def _policy_jars() -> list[Path]:
+    return sorted((PROJECT / "target").glob("leeward-hdfs-*.jar"))
+
+
+def _is_current(listing: Path) -> bool:
+    """Whether the list is newer than the sources, and all of its jars exist."""
+    if not listing.is_file() or len(_policy_jars()) != 1:
+        return False
+    sources = [PROJECT / "pom.xml", *(PROJECT / "src" / "main").rglob("*")]
+    newest = max(path.stat().st_mtime for path in sources)
+    paths = listing.read_text(encoding="utf-8").strip().split(os.pathsep)
+    return listing.stat().st_mtime >= newest and all(Path(path).exists() for path in paths)
+
+
+if __name__ == "__main__":
+    # `make hdfs-demo` looks for missing parts before it builds Leeward.
+    sys.exit(missing())

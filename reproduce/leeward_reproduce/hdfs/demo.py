@@ -1,0 +1,131 @@
+"""`make hdfs-demo`: real blocks beside a hot link, placed by HDFS's policy and then by Leeward's.
+
+Background traffic fills most of the link into one rack. Hosts write files of one block, under each policy
+the same ones at the same times.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import numpy
+
+from leeward._quantities import bytes_text
+from leeward.cli.output import print_table
+from leeward_reproduce.hdfs import namenode
+from leeward_reproduce.hdfs.class_path import missing
+from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, up
+from leeward_reproduce.hdfs.load import Load, Stream, Write, run
+from leeward_reproduce.hdfs.outcome import Outcome, quantile
+from leeward_reproduce.hdfs.settings import POLICIES
+
+HOT = "r1"
+"""Rack with the hot link."""
+SHARE = 0.7
+"""Share of this link that background traffic uses."""
+BLOCKS_PER_S = 0.6
+LEAD_S = 5.0
+"""Time of the background before the first write, in which its telemetry arrives."""
+TAIL_S = 10.0
+"""Time after the last write."""
+STEP_S = 5.0
+"""Length of an interval of link loads, in seconds."""
+
+
+def draw(hosts: Sequence[str], shape: Shape, link_bps: float, seconds: float, seed: int) -> Load:
+    """Draws writes of one block at random times by random hosts, over background into the hot rack."""
+    random = numpy.random.default_rng(seed)
+    last = seconds - TAIL_S
+    times = numpy.sort(random.uniform(LEAD_S, last, round(BLOCKS_PER_S * (last - LEAD_S))))
+    writes = [Write(float(at), str(random.choice(hosts)), shape.block) for at in times]
+    target = next(host for host in hosts if host.startswith(f"{HOT}h"))
+    return Load(writes, [Stream(0.0, seconds, target, SHARE * link_bps)], seconds)
+
+
+def table(outcomes: dict[str, Outcome], link_bps: float) -> list[tuple[str, ...]]:
+    """Rows of the comparison: a name, and the value under each policy."""
+    first = next(iter(outcomes.values()))
+    rows = [
+        (
+            f"bytes into {link.partition(':')[0]}",
+            *(bytes_text(round(one.carried(link))) for one in outcomes.values()),
+        )
+        for link in first.links("downlink")
+    ]
+    used = [8 * one.carried(f"{HOT}:downlink") / one.seconds / link_bps for one in outcomes.values()]
+    return [
+        *rows,
+        (f"utilization of the link into {HOT}", *(f"{share:.0%}" for share in used)),
+        ("Cv of links into racks", *(f"{one.cv('downlink', STEP_S):.2f}" for one in outcomes.values())),
+        ("Cv of links out of racks", *(f"{one.cv('uplink', STEP_S):.2f}" for one in outcomes.values())),
+        ("block time, median", *(f"{quantile(one.files, 0.5):.2f} s" for one in outcomes.values())),
+        ("block time, p99", *(f"{quantile(one.files, 0.99):.2f} s" for one in outcomes.values())),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the demo; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="make hdfs-demo", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--policy", choices=POLICIES[1:], default="leeward", help="policy beside the default")
+    parser.add_argument("--seconds", type=float, default=75.0, help="length of each of the two runs")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the writes")
+    options = parser.parse_args(arguments)
+    if options.seconds < 30:
+        parser.error(f"--seconds {options.seconds:g}: expected at least 30")
+    lacks = missing()
+    if lacks is not None:
+        print(f"error: {lacks}", file=sys.stderr)
+        return 1
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        _show(options.policy, options.seconds, options.seed)
+    except KeyboardInterrupt:
+        print("interrupted: the cluster is removed", file=sys.stderr)
+        return 130
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _show(policy: str, seconds: float, seed: int) -> None:
+    began = time.monotonic()
+
+    def note(text: str) -> None:
+        print(f"{time.monotonic() - began:5.0f} s  {text}", file=sys.stderr, flush=True)
+
+    shape = Shape()
+    with up(shape, "default", note=note) as cluster:
+        link_bps = cluster.client().link(f"{HOT}:downlink")["capacity_bps"]
+        load = draw(cluster.hosts, shape, link_bps, seconds, seed)
+        note(f"dashboard: {cluster.controller_url} with the token {cluster.token}")
+        note(f"NameNode: {cluster.namenode_url}/jmx")
+        note(f"background: {SHARE:.0%} of the link into {HOT}")
+        outcomes: dict[str, Outcome] = {}
+        for name in ("default", policy):
+            if name != cluster.policy:
+                note(f"restarting the NameNode with policy {name}")
+                cluster.use(name)
+            note(f"writing {len(load.writes)} blocks of {bytes_text(shape.block, None)} by policy {name}")
+            outcomes[name] = run(cluster, load, name)
+            _note_decisions(cluster, note)
+        note("removing the cluster")
+    print_table(["", *outcomes], "<" + ">" * len(outcomes), table(outcomes, link_bps))
+
+
+def _note_decisions(cluster: HdfsCluster, note: Callable[[str], object]) -> None:
+    state = namenode.policy_state(cluster.namenode_url)
+    if state is not None:
+        counts = ", ".join(f"{count} {reason}" for reason, count in state.decisions.items() if count)
+        note(f"decisions of {state.policy}: {counts}")
+
+
+def _end(_signal: int, _frame: object) -> NoReturn:
+    raise SystemExit(143)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""The NameNode over HTTP: files, the places of their blocks, and its readiness."""
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from leeward.errors import InputError
+from leeward.hdfs import NameNode, PolicyState
+from leeward_reproduce.hdfs.settings import RPC_PORT
+
+USER = "root"
+_INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
+_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A copy of a block."""
+
+    host: str
+    rack: str
+
+
+def target(path: str, namenode: str, block: int, replicas: int) -> str:
+    """Request of WebHDFS to a DataNode that creates a file."""
+    query = {
+        "op": "CREATE",
+        "user.name": USER,
+        "namenoderpcaddress": f"{namenode}:{RPC_PORT}",
+        "createparent": "true",
+        "overwrite": "false",
+        "blocksize": block,
+        "replication": replicas,
+    }
+    return f"/webhdfs/v1{quote(path)}?{urlencode(query)}"
+
+
+class Files:
+    """Files of HDFS, by the NameNode at an address."""
+
+    def __init__(self, url: str) -> None:
+        """Takes the address of the web interface of the NameNode."""
+        self.url = url
+
+    def replicas(self, path: str) -> list[list[Replica]]:
+        """The copies of each block of a file.
+
+        Raises:
+            OSError: The NameNode does not answer, or has no such file.
+        """
+        answer = self._send("GET", path, op="GETFILEBLOCKLOCATIONS")
+        blocks = answer["BlockLocations"]["BlockLocation"]
+        return [
+            [
+                Replica(host, place.strip("/").partition("/")[0])
+                for host, place in zip(block["hosts"], block["topologyPaths"], strict=True)
+            ]
+            for block in blocks
+        ]
+
+    def delete(self, path: str) -> None:
+        """Deletes a file or a folder.
+
+        Raises:
+            OSError: The NameNode does not answer.
+        """
+        self._send("DELETE", path, op="DELETE", recursive="true")
+
+    def _send(self, method: str, path: str, **query: str) -> Any:
+        url = f"{self.url}/webhdfs/v1{quote(path)}?{urlencode({'user.name': USER, **query})}"
+        request = urllib.request.Request(url, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as error:
+            text = error.read().decode(errors="replace")[:300]
+            raise OSError(f"{path}: the NameNode answers {error.code}: {text}") from None
+
+
+def is_ready(url: str, datanodes: int) -> bool:
+    """Whether a NameNode is out of safe mode, and knows all its DataNodes with their disks."""
+    try:
+        (info,) = NameNode(url).beans(_INFO)
+    except (InputError, ValueError):
+        return False
+    # A DataNode registers before it reports its disks, and gets no block until then.
+    with_disks = [one for one in json.loads(info["LiveNodes"]).values() if one["capacity"] > 0]
+    return not info["Safemode"] and len(with_disks) == datanodes
+
+
+def policy_state(url: str) -> PolicyState | None:
+    """State of the policy for replicated blocks; None without one.
+
+    Raises:
+        InputError: The NameNode does not answer.
+    """
+    return next((one for one in NameNode(url).policies() if one.blocks == "replicated blocks"), None)

@@ -1,0 +1,137 @@
+"""The scenario of a pair of runs: files of the simulator, which the cluster reads as well.
+
+All hosts write files of one, two or four blocks. Background goes into racks: one is hot, another is warm, and
+which ones they are changes every 15 s. Its rate does not depend on other traffic.
+"""
+
+import csv
+from pathlib import Path
+
+import numpy
+import yaml
+
+from leeward._quantities import read_seconds
+from leeward.errors import InputError
+from leeward_reproduce.hdfs import Shape
+from leeward_reproduce.hdfs.load import Load, Stream, Write
+
+SHAPE = Shape()
+LINK_BPS = 100e6
+"""Rate of a rack's link in `SHAPE`."""
+LENGTH = "75s"
+"""Length of a run."""
+LEAST_S = 40.0
+WARMUP_S = 5.0
+"""Time before the first file, in which the first reports on the background arrive."""
+TAIL_S = 15.0
+"""Time after the last file has begun, in which files end over the same background."""
+STEP_S = 5.0
+"""Length of an interval of link loads. The paper has 10 s for blocks that take ten times as long."""
+FILES_PER_S = 0.32
+SIZES, SHARES = (1, 2, 4), (0.5, 0.3, 0.2)
+"""Blocks of a file, and their shares of the files."""
+_EPOCH_S = 15.0
+_HOT, _WARM, _COOL = (0.70, 0.85), (0.2, 0.4), (0.02, 0.08)
+"""Shares of a link that background uses: of one rack, of another, and of all others."""
+POLICIES = {"default": "uniform", "sinbad": f"sinbad:threshold={SHAPE.block}B"}
+"""Policies of HDFS, and of the simulator."""
+
+
+def check_horizon(horizon: str) -> None:
+    """Checks the length of runs.
+
+    Raises:
+        InputError: The text is not a time, or the time is too short for files and their ends.
+    """
+    if read_seconds("horizon", horizon) < LEAST_S:
+        raise InputError.about("horizon", f"`{horizon}`: expected at least {LEAST_S:g}s")
+
+
+def write(folder: Path, seed: int, horizon: str) -> Path:
+    """Draws a scenario and writes it into a folder: `leeward simulate` runs it. Returns its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    random = numpy.random.default_rng([seed, 29])
+    seconds = read_seconds("horizon", horizon)
+    cluster = SHAPE.cluster()
+    (folder / "cluster.yaml").write_text(yaml.safe_dump(cluster, sort_keys=False), encoding="utf-8")
+    _write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), _blocks(random, seconds))
+    _write_csv(folder / "rates.csv", ("t_s", "link", "rate_bps"), _rates(random, seconds))
+    scenario = {
+        "name": "sinbad, small, on real bytes",
+        "cluster": "cluster.yaml",
+        "workloads": [
+            {"blocks": {"file": "blocks.csv", "block": f"{SHAPE.block}B"}},
+            {"rates": {"file": "rates.csv"}},
+        ],
+        # Agents report the links of hosts, and the controller adds them up.
+        "telemetry": {"counters": ["hosts"]},
+        "policies": list(POLICIES.values()),
+        "horizon": horizon,
+        "warmup": f"{WARMUP_S:g}s",
+        "sample": f"{STEP_S:g}s",
+        "seed": seed,
+    }
+    file = folder / "scenario.yaml"
+    file.write_text(yaml.safe_dump(scenario, sort_keys=False), encoding="utf-8")
+    return file
+
+
+def read(file: Path) -> Load:
+    """The writes and the background of a scenario, for the cluster."""
+    scenario = yaml.safe_load(file.read_text(encoding="utf-8"))
+    blocks, rates = (next(iter(source.values()))["file"] for source in scenario["workloads"])
+    seconds = read_seconds("horizon", scenario["horizon"])
+    writes = [
+        Write(float(row["t_arrival_s"]), row["writer"], int(row["size_bytes"]))
+        for row in _read_csv(file.parent / blocks)
+    ]
+    streams = []
+    of_host: dict[str, list[tuple[float, float]]] = {}
+    for row in _read_csv(file.parent / rates):
+        host, _, way = row["link"].partition(":")
+        # The same traffic is on the link into the rack.
+        if way == "ingress":
+            of_host.setdefault(host, []).append((float(row["t_s"]), float(row["rate_bps"])))
+    for host, changes in of_host.items():
+        ends = [at for at, _ in changes[1:]] + [seconds]
+        streams += [
+            Stream(at, end, host, rate) for (at, rate), end in zip(changes, ends, strict=True) if rate > 0
+        ]
+    return Load(writes, streams, seconds)
+
+
+def _blocks(random: numpy.random.Generator, seconds: float) -> list[tuple[object, ...]]:
+    last = seconds - TAIL_S
+    count = max(round(FILES_PER_S * (last - WARMUP_S)), 1)
+    times = numpy.sort(random.uniform(WARMUP_S, last, count)).round(3)
+    hosts = random.integers(0, SHAPE.racks * SHAPE.hosts_per_rack, count)
+    sizes = random.choice(SIZES, count, p=SHARES)
+    return [
+        (float(at), f"r{host // SHAPE.hosts_per_rack}h{host % SHAPE.hosts_per_rack}", int(size) * SHAPE.block)
+        for at, host, size in zip(times, hosts, sizes, strict=True)
+    ]
+
+
+def _rates(random: numpy.random.Generator, seconds: float) -> list[tuple[object, ...]]:
+    """Rates into a rack, and into the same host of it."""
+    targets = [f"r{rack}h{random.integers(SHAPE.hosts_per_rack)}" for rack in range(SHAPE.racks)]
+    rows: list[tuple[object, ...]] = []
+    for at in numpy.arange(0.0, seconds, _EPOCH_S):
+        ranks = random.permutation(SHAPE.racks)
+        for rack, target in enumerate(targets):
+            low, high = {0: _HOT, 1: _WARM}.get(int(ranks[rack]), _COOL)
+            rate = round(LINK_BPS * random.uniform(low, high))
+            rows += [(float(at), f"r{rack}:downlink", rate), (float(at), f"{target}:ingress", rate)]
+    return rows
+
+
+def _write_csv(file: Path, names: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(rows)
+
+
+def _read_csv(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))

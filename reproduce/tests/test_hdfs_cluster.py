@@ -1,0 +1,143 @@
+"""HDFS as separate processes in a lab: placement with real blocks, a controller that ends, and removal."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leeward import lab
+from leeward_reproduce.hdfs import HdfsCluster, ProcessError, Shape, missing, namenode, up
+from leeward_reproduce.hdfs.load import Load, Stream, Write, order, run
+from leeward_reproduce.hdfs.processes import kill
+from support.labs import left
+from support.parts import lack
+
+SHAPE = Shape(racks=3, hosts_per_rack=2, block=1 << 20)
+EXACT = {"dfs.namenode.redundancy.considerLoad": "false"}
+"""HDFS leaves its rules for racks where DataNodes are busy; blocks of this test follow them exactly."""
+
+
+@pytest.fixture(autouse=True)
+def parts() -> None:
+    lacks = missing()
+    if lacks is not None:
+        lack(lacks)
+
+
+def write(cluster: HdfsCluster, folder: str, writers: list[str]) -> list[list[namenode.Replica]]:
+    """Writes a block by each writer at once, checks the rules of HDFS for racks, and returns the copies."""
+    now = time.monotonic()
+    paths = [f"/{folder}/{at}" for at in range(len(writers))]
+    files = [
+        order(cluster, Write(0.0, host, SHAPE.block), now, path)
+        for host, path in zip(writers, paths, strict=True)
+    ]
+    for file in files:
+        file.result(60)
+    blocks = []
+    for writer, path in zip(writers, paths, strict=True):
+        replicas = copies(cluster, path)
+        assert len({one.host for one in replicas}) == 3, replicas
+        assert all(one.rack == cluster.racks[one.host] for one in replicas)
+        others = [one for one in replicas if one.host != writer]
+        assert len(others) == 2, f"the first copy of {path} is not on {writer}: {replicas}"
+        assert len({one.rack for one in others}) == 1, replicas
+        assert others[0].rack != cluster.racks[writer], replicas
+        blocks.append(others)
+    return blocks
+
+
+def copies(cluster: HdfsCluster, path: str) -> list[namenode.Replica]:
+    """The copies of a file of one block. A file is complete before the NameNode knows its last copy."""
+    deadline = time.monotonic() + 20
+    while True:
+        (replicas,) = cluster.files.replicas(path)
+        if len(replicas) >= 3 or time.monotonic() > deadline:
+            return replicas
+        time.sleep(0.2)
+
+
+def decisions(cluster: HdfsCluster) -> dict[str, int]:
+    """Numbers of decisions of the policy by reason."""
+    state = namenode.policy_state(cluster.namenode_url)
+    assert state is not None
+    return state.decisions
+
+
+def use_and_check_sinbad(cluster: HdfsCluster) -> None:
+    """Blocks of `sinbad` follow the same rules, and avoid the rack behind a full link."""
+    cluster.use("sinbad")
+    # Writers are in r0, so each block has the choice between r1 and r2.
+    seconds, rate = 12.0, 80e6
+    writes = [Write(6.0 + at, f"r0h{at % 2}", SHAPE.block) for at in range(5)]
+    before = decisions(cluster)["ranked"]
+    outcome = run(cluster, Load(writes, [Stream(0.0, seconds, "r1h0", rate)], seconds), "hot")
+    assert decisions(cluster)["ranked"] >= before + len(writes)
+    # Each block crossed the link into r2. Headers of four blocks are less than a fifth block.
+    assert outcome.carried("r2:downlink") > len(writes) * SHAPE.block
+    assert outcome.carried("r1:downlink") > 0.9 * rate / 8 * seconds
+    write(cluster, "sinbad", cluster.hosts)
+
+
+def check_outage(cluster: HdfsCluster) -> None:
+    """Blocks are placed while the controller is away, by HDFS's default policy."""
+    kill([cluster.controller])
+    write(cluster, "outage", cluster.hosts)
+    deadline = time.monotonic() + 30
+    while not any(
+        count for reason, count in decisions(cluster).items() if reason in ("stale", "unreachable")
+    ):
+        assert time.monotonic() < deadline, decisions(cluster)
+        write(cluster, f"outage-{time.monotonic():.0f}", ["r0h0"])
+        time.sleep(1.1)
+
+
+def test_blocks_follow_the_rules_for_racks_under_both_policies_and_without_the_controller() -> None:
+    with up(SHAPE, "default", properties=EXACT) as cluster:
+        processes, folder = cluster.processes, cluster.folder
+        names = {process.name for process in processes}
+        assert {"NameNode", "controller", "DataNode r2h1", "agent r2h1"} <= names
+        assert namenode.policy_state(cluster.namenode_url) is None
+        blocks = write(cluster, "default", cluster.hosts * 4)
+        assert len({others[0].rack for others in blocks}) == SHAPE.racks, "each rack has some blocks"
+        use_and_check_sinbad(cluster)
+        check_outage(cluster)
+        name = cluster.network.name
+        processes = [*processes, *cluster.processes]
+    assert_gone(name, [process.pid for process in processes], folder)
+
+
+def test_an_error_names_the_process_with_its_log_and_leaves_nothing() -> None:
+    before = folders()
+    wrong = {"dfs.leeward.policy": "no-such-policy"}
+    with pytest.raises(ProcessError) as failure, up(SHAPE, "leeward", properties=wrong):
+        pass
+    text = str(failure.value)
+    assert text.startswith("NameNode ended with status 1; its log ends:\n"), text
+    assert "dfs.leeward.policy" in text
+    assert folders() == before
+    assert [each for each in lab.labs() if each.process == os.getpid()] == []
+
+
+def folders() -> set[Path]:
+    """Folders of clusters."""
+    return set(Path(tempfile.gettempdir()).glob("leeward-hdfs-*"))
+
+
+def assert_gone(name: str, pids: list[int], folder: Path) -> None:
+    """Nothing of a lab and of its processes is left."""
+    assert left(name) == []
+    assert not folder.exists()
+    assert list(running(pids)) == []
+
+
+def running(pids: list[int]) -> Iterator[int]:
+    for pid in pids:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            continue
+        yield pid

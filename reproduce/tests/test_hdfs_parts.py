@@ -1,0 +1,211 @@
+"""Parts of HDFS in a lab that need neither root nor Java."""
+
+import http.client
+import http.server
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy
+import pytest
+
+from leeward.errors import InputError
+from leeward.lab import Machine
+from leeward_reproduce.hdfs import class_path, settings, up
+from leeward_reproduce.hdfs.cluster import Shape
+from leeward_reproduce.hdfs.demo import draw, main, table
+from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
+from leeward_reproduce.hdfs.processes import Process, ProcessError, kill
+from leeward_reproduce.hdfs.workers import COMMAND, Worker, pipes
+
+
+def test_missing_parts_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    text = class_path.missing()
+    assert text is not None
+    for part in ("root", "Java 17", "Maven", "iproute2"):
+        assert part in text
+    assert "\n" not in text
+
+
+def test_the_demo_without_its_parts_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert main([]) == 1
+    assert capsys.readouterr().err.startswith("error: missing for HDFS in a lab: root")
+
+
+def test_an_unknown_policy_is_an_error_before_anything_starts() -> None:
+    with (
+        pytest.raises(InputError, match="unknown policy `best`; there are: default, sinbad"),
+        up(policy="best"),
+    ):
+        pass
+
+
+def test_configuration_files_have_the_racks_by_address_and_escaped_values(tmp_path: Path) -> None:
+    hosts = [Machine("a1", "r0h0", "10.0.0.2", "ns", [], True, [])]
+    settings.write(tmp_path / "namenode", "172.31.0.1", hosts, {"a1": "left"}, {"x": "a<b&c"})
+    assert (tmp_path / "namenode" / "topology.table").read_text() == "10.0.0.2 /left\n"
+    site = ElementTree.parse(tmp_path / "namenode" / "hdfs-site.xml")
+    values = {one.findtext("name"): one.findtext("value") for one in site.getroot()}
+    assert values["x"] == "a<b&c"
+    assert values["dfs.namenode.rpc-address"] == "172.31.0.1:8020"
+
+
+@pytest.mark.parametrize("policy", settings.POLICIES)
+def test_only_policies_of_leeward_have_properties(policy: str) -> None:
+    properties = settings.policy_properties(policy, "http://c:7600", Path("/t"), 1 << 20)
+    assert bool(properties) == (policy != "default")
+    assert properties.get("dfs.leeward.policy", "default") == policy
+
+
+def test_loads_and_their_variation_are_those_of_the_counters() -> None:
+    samples = [
+        (10.0 + at, {"r0:downlink": 1000 * at, "r1:downlink": 3000 * at, "r0:uplink": 0}) for at in range(12)
+    ]
+    outcome = Outcome([], samples, 10.5, 10.0)
+    assert outcome.links("downlink") == ["r0:downlink", "r1:downlink"]
+    assert outcome.carried("r1:downlink") == pytest.approx(30_000)
+    assert outcome.loads("downlink", 5.0) == pytest.approx(numpy.array([[8e3, 24e3]] * 2))
+    assert outcome.cv("downlink", 5.0) == pytest.approx(0.5)
+    assert numpy.isnan(outcome.cv("uplink", 5.0))
+
+
+def test_the_variation_of_equal_loads_is_zero() -> None:
+    assert median_cv(numpy.full((3, 4), 7.0)) == 0
+
+
+def test_the_table_of_the_demo_has_a_column_for_each_policy() -> None:
+    samples = [
+        (float(at), {f"r{rack}:{way}": at * 10**6 for rack in (0, 1) for way in ("uplink", "downlink")})
+        for at in range(31)
+    ]
+    one = Outcome([FileTime("r0h0", 1, 2.0), FileTime("r0h0", 1, 4.0)], samples, 0.0, 30.0)
+    rows = {name: values for name, *values in table({"default": one, "leeward": one}, 16e6)}
+    assert rows["bytes into r0"] == ["30 MB", "30 MB"]
+    assert rows["utilization of the link into r1"] == ["50%", "50%"]
+    assert rows["block time, median"] == ["3.00 s", "3.00 s"]
+    assert quantile(one.files, 1.0) == 4.0
+
+
+def test_the_demo_draws_the_same_writes_for_a_seed_and_others_for_another() -> None:
+    hosts = [f"r{rack}h{host}" for rack in range(4) for host in range(3)]
+    first, again, other = (draw(hosts, Shape(), 1e8, 60.0, seed) for seed in (1, 1, 2))
+    assert first == again != other
+    assert all(5 <= one.at_s <= 50 for one in first.writes)
+    assert first.streams[0].rate_bps == pytest.approx(7e7)
+    assert first.streams[0].host == "r1h0"
+
+
+def helper(tmp_path: Path) -> Worker:
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        process = subprocess.Popen(COMMAND, text=True, stderr=out, **pipes())
+    return Worker(Process("helper", process, log))
+
+
+class DataNode(http.server.BaseHTTPRequestHandler):
+    """Accepts files, except those whose name is `full`."""
+
+    def do_PUT(self) -> None:
+        size = len(self.rfile.read(int(self.headers["content-length"])))
+        self.send_response(500 if "full" in self.path else 201)
+        text = json.dumps({"size": size}).encode()
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_helper_writes_files_at_their_times_and_reports_errors(tmp_path: Path) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DataNode)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    worker = helper(tmp_path)
+    fields = {"port": server.server_port, "bytes": 200_000, "timeout_s": 10}
+    try:
+        at = time.monotonic() + 0.5
+        file = worker.order("write", at=at, target="/file", **fields)
+        full = worker.order("write", at=0.0, target="/full", **fields)
+        with pytest.raises(ProcessError, match="helper failed: RuntimeError: status 500"):
+            full.result(10)
+        answer = file.result(10)
+        assert at <= answer["began_s"] < answer["ended_s"]
+    finally:
+        kill([worker.process])
+        worker.close()
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_helper_sends_background_at_its_rate(tmp_path: Path) -> None:
+    worker = helper(tmp_path)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+            receiver.bind(("127.0.0.1", 0))
+            at = time.monotonic() + 0.5
+            order = {"address": "127.0.0.1", "port": receiver.getsockname()[1], "rate_bps": 8e6}
+            sent = worker.order("send", at=at, until=at + 1.0, **order).result(10)["sent"]
+        assert sent == pytest.approx(1e6, rel=0.1)
+    finally:
+        kill([worker.process])
+        worker.close()
+
+
+def test_orders_to_a_helper_that_ends_fail(tmp_path: Path) -> None:
+    worker = helper(tmp_path)
+    waiting = worker.order(
+        "send", at=time.monotonic() + 60, until=0.0, address="127.0.0.1", port=9, rate_bps=1
+    )
+    kill([worker.process])
+    with pytest.raises(ProcessError, match="helper ended"):
+        waiting.result(10)
+    worker.close()
+
+
+def test_a_relay_joins_a_port_of_this_machine_with_another(tmp_path: Path) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DataNode)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    script = class_path.PROJECT.parents[1] / "reproduce" / "leeward_reproduce" / "hdfs" / "relay.py"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pair = f"{listener.fileno()}:{server.server_port}"
+        process = subprocess.Popen(
+            [sys.executable, str(script), pair], pass_fds=[listener.fileno()], text=True
+        )
+        port = listener.getsockname()[1]
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("PUT", "/file", body=bytes(300_000))
+        assert json.load(connection.getresponse()) == {"size": 300_000}
+        connection.close()
+    finally:
+        process.kill()
+        process.wait()
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_process_that_ends_or_is_late_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("first\nlast words\n")
+    with subprocess.Popen(["sh", "-c", "exit 3"], text=True) as short:
+        ended = Process("DataNode r0h0", short, log)
+        short.wait()
+        with pytest.raises(
+            ProcessError, match="DataNode r0h0 ended with status 3; its log ends:\nfirst\nlast words"
+        ):
+            ended.wait_until("answer", 5, lambda: False)
+    slow = Process("NameNode", subprocess.Popen(["sleep", "60"], text=True), log)
+    with pytest.raises(ProcessError, match=r"NameNode did not answer within 0\.2 s"):
+        slow.wait_until("answer", 0.2, lambda: False)
+    kill([slow])
+    assert slow.process.returncode == -9
