@@ -15,6 +15,8 @@ from leeward_reproduce.hdfs.processes import kill
 from support.labs import left
 from support.parts import lack
 
+pytestmark = pytest.mark.whole
+
 SHAPE = Shape(racks=3, hosts_per_rack=2, block=1 << 20)
 EXACT = {"dfs.namenode.redundancy.considerLoad": "false"}
 """HDFS leaves its rules for racks where DataNodes are busy; blocks of this test follow them exactly."""

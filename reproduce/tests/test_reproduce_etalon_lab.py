@@ -86,3 +86,45 @@ def test_a_figure_asks_for_as_many_scenarios_as_it_says_and_has_rows_of_its_name
     rows = figure.rows(bench, figure.horizon if figure.of_size else "4ms")
     assert bench.calls == figure.scenarios
     assert {row.figure for row in rows} == {name}
+
+
+def test_a_scenario_begins_with_the_dilation_that_the_machine_needed_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    needed, late_s = 90, 3e-6
+    tried: list[int] = []
+
+    class Run:
+        run = "a run"
+        notes = ("a note",)
+
+        @property
+        def timing(self) -> dict[str, Any]:
+            return {"packets": {"p99_s": late_s}}
+
+    def run(_: dict[str, Any], dilation: int) -> Run:
+        tried.append(dilation)
+        if dilation < needed:
+            raise TimeoutError("the lab falls behind")
+        return Run()
+
+    monkeypatch.setattr(lab, "run", run)
+    monkeypatch.setattr(packets, "simulate", lambda _: "a run")
+    bench = Bench(lambda: None)
+
+    def both(seed: int) -> Both[str]:
+        return bench.both({"seed": seed}, 60, str)
+
+    first = both(1)
+    assert first.note == "dilation 90; a run under dilation 60 was rejected: the lab falls behind; a note"
+    assert (both(1), tried) == (first, [60, 90])
+    late_s = 0.5e-6
+    both(2)
+    assert tried == [60, 90, 90]
+    # The machine has time to spare, so that the next scenario tries a smaller dilation.
+    needed = 60
+    both(3)
+    assert tried == [60, 90, 90, 60]
+    needed = 1000
+    assert both(4).lab is None
+    assert tried[4:] == [60, 90, 120, 180, 240]

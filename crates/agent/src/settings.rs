@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt, read_secret};
 use leeward_probe::control::Secret;
+use serde::Deserialize;
 
 use crate::dscp::Dscp;
 use crate::machine::Machine;
@@ -13,30 +14,43 @@ use crate::machine::Machine;
 /// Shortest interval; at shorter intervals the timer's error dominates.
 const SHORTEST: Nanos = Nanos(10_000_000);
 
-/// Command line arguments as typed.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Arguments of the command line, of `leeward-agent` and of `leeward agent`, which passes them as JSON.
+#[derive(clap::Args, Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// `--controller`, one entry each.
+    /// URL of a controller, http or https; give each controller that shares a store.
+    #[arg(long = "controller", value_name = "URL", required = true)]
     pub controllers: Vec<String>,
-    /// `--host`; default: the machine's name.
+    /// Name of the host in the cluster [default: the machine's name].
+    #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
-    /// `--interface`, one entry each; default: all physical interfaces.
+    /// Interface to watch; may be given several times [default: all physical ones].
+    #[arg(long = "interface", value_name = "NAME")]
     pub interfaces: Vec<String>,
-    /// `--disk`, one entry each; default: all physical disks.
+    /// Disk to report, and its name in the cluster if that differs; may be given several times [default: all physical
+    /// ones].
+    #[arg(long = "disk", alias = "device", value_name = "DISK[=NAME]")]
     pub devices: Vec<String>,
-    /// `--volume`, one entry each.
+    /// Folder of a volume, whose file system counts as the host's storage; may be given several times.
+    #[arg(long = "volume", value_name = "PATH")]
     pub volumes: Vec<String>,
-    /// `--interval`; default: one second.
+    /// Time between reports; use the controller's interval [default: 1s].
+    #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
-    /// `--token-file`.
+    /// File with a token of role report.
+    #[arg(long, value_name = "FILE")]
     pub token_file: Option<String>,
-    /// `--ca`: a file; default: the system's authorities.
+    /// File with the certificate authorities of the controller [default: the system's].
+    #[arg(long, value_name = "FILE")]
     pub ca: Option<String>,
-    /// `--dscp`: name or number.
+    /// DSCP of packets to controllers: a name, such as cs6, or 0 to 63.
+    #[arg(long, value_name = "DSCP")]
     pub dscp: Option<String>,
-    /// `--probe-listen`: address for measurements.
+    /// Address on which to take part in measurements.
+    #[arg(long, value_name = "HOST:PORT")]
     pub probe_listen: Option<String>,
-    /// `--secret`: a file, for measurements.
+    /// File with the hosts' shared secret for measurements.
+    #[arg(long, value_name = "FILE")]
     pub secret: Option<String>,
 }
 

@@ -69,7 +69,9 @@ fn lab_error(error: LabError) -> PyErr {
             PyInputError(InputError::new("scenario", error)).into()
         }
         // `TimeoutError` is an `OSError`.
-        LabError::Drift { .. } | LabError::Lost { .. } => PyTimeoutError::new_err(error.to_string()),
+        LabError::Drift { .. } | LabError::FallsBehind { .. } | LabError::Lost { .. } => {
+            PyTimeoutError::new_err(error.to_string())
+        }
         other => PyOSError::new_err(other.to_string()),
     }
 }

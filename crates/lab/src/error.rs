@@ -133,6 +133,21 @@ pub enum LabError {
         /// Dilation of the run.
         dilation: u32,
     },
+    /// So many packets were late that the rest of the run could not make up for them.
+    #[error(
+        "the lab falls behind: after {elapsed} of {horizon}, more packets are later than {bound} in virtual time than 1 % \
+         of the whole run; choose a larger dilation than {dilation}, or a quieter machine"
+    )]
+    FallsBehind {
+        /// Virtual time since the workload began.
+        elapsed: Nanos,
+        /// Length of the run.
+        horizon: Nanos,
+        /// Largest lateness allowed.
+        bound: Nanos,
+        /// Dilation of the run.
+        dilation: u32,
+    },
     /// The kernel dropped packets that the switch would not have dropped.
     #[error(
         "{packets} packets were lost outside the switch, {by_nics} of them in queues of NICs and the others at devices \

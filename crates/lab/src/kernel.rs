@@ -43,6 +43,8 @@ const RACK_ONLY: (u32, u32) = (6, 17);
 const RACK_NOTE: &str =
     "tcp.rack: always: this kernel detects losses by time, whatever net.ipv4.tcp_recovery is";
 const ACK_DELAY: &str = "tcp.ack_delay";
+/// CUBIC's constant C, by which its window grows with the cube of time in seconds (RFC 9438, section 5).
+const CUBIC_C: f64 = 0.4;
 
 /// Settings of all hosts' kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,6 +162,12 @@ impl KernelSettings {
                 }
             }
             Err(reason) => notes.push(own_delays(&reason)),
+        }
+        if tcp.control == Control::Cubic && dilation > 1 {
+            notes.push(format!(
+                "tcp.control: the kernel's CUBIC grows windows by real time, so that its constant C (RFC 9438) is \
+                 {CUBIC_C} x {dilation}^3 in virtual time; the simulator has {CUBIC_C}"
+            ));
         }
         if tcp.rack != RackUse::Always && detects_by_time(uname().release()) {
             notes.push(RACK_NOTE.to_owned());
@@ -287,6 +295,17 @@ mod tests {
             kernel.notes.iter().filter(|note| note.starts_with(ACK_DELAY)).collect();
         assert_eq!(of_delays, ["tcp.ack_delay: the kernel's own delays apply: no struct_ops"]);
         assert!(kernel.notes.contains(&"static programs report no demand: no struct_ops".to_owned()));
+    }
+
+    #[test]
+    fn windows_of_cubic_grow_by_real_time_and_there_is_a_note() {
+        let mut settings = Settings::etalon(2);
+        settings.tcp.control = Control::Cubic;
+        for (dilation, notes) in [(1, 0), (80, 1)] {
+            let kernel = KernelSettings::of(&settings, dilation, &KernelParts::default()).expect("no part");
+            let of_control = kernel.notes.iter().filter(|note| note.starts_with("tcp.control: "));
+            assert_eq!(of_control.filter(|note| note.contains("0.4 x 80^3")).count(), notes);
+        }
     }
 
     #[test]

@@ -96,8 +96,11 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Fn(f64) -> boo
         _ => None,
     };
     let shared = Shared::new(racks, demand, scenario.placer()?);
-    let switch = SwitchLoop::new(settings, plan, &shared, clock, &hosts, kernel.mtu)?;
     let horizon = scenario.horizon();
+    let mut switch = SwitchLoop::new(settings, plan, &shared, clock, &hosts, kernel.mtu)?;
+    if let Some(bound) = options.bound {
+        switch.end_when_late(bound, horizon);
+    }
     let is_stopped = AtomicBool::new(false);
     let (switched, carried) = thread::scope(|scope| {
         let switching = scope.spawn(|| stop_after(&shared, || switch.run()));

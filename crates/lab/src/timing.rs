@@ -7,6 +7,8 @@ use crate::error::LabError;
 
 /// Share of packets that must be within the bound, and its name.
 const SHARE: (f64, &str) = (0.99, "99 %");
+/// Least number of packets after which a run may be rejected before its end.
+const LEAST_PACKETS: u64 = 1000;
 
 /// Lateness of a run, in virtual time, and losses outside the switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -50,9 +52,63 @@ impl Timing {
         }
     }
 
+    /// Checks during a run that it can still keep up, at the rate of packets so far: that no more packets are late
+    /// already than may be late in the whole run.
+    ///
+    /// # Errors
+    /// Returns an error if the rest of the run cannot change that the run is rejected.
+    pub fn check_during(&self, bound: Nanos, elapsed: Nanos, horizon: Nanos) -> Result<(), LabError> {
+        let late = (1.0 - SHARE.0) * horizon.0 as f64 / elapsed.0.max(1) as f64;
+        if late >= 1.0 || self.packets.total() < LEAST_PACKETS {
+            return Ok(());
+        }
+        match self.packets.quantile(1.0 - late) {
+            Some(least) if least > bound => {
+                Err(LabError::FallsBehind { elapsed, horizon, bound, dilation: self.dilation })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Packets that were lost outside the switch.
     pub fn lost(&self) -> u64 {
         // A device counts most of the packets that it did not take.
         self.nic_drops + self.device_drops.max(self.refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_rejected_early_only_if_the_rest_cannot_help() {
+        let (bound, horizon) = (Nanos(5000), Nanos(1_000_000));
+        let timing = |late: u64| {
+            let mut timing = Timing { dilation: 60, ..Timing::default() };
+            (0..1000).for_each(|packet| timing.packets.add(Nanos(if packet < late { 9000 } else { 10 })));
+            timing
+        };
+        // Of 1,000 packets after a tenth of the run, 100 may be late, since 9,000 more may be on time.
+        for (late, elapsed, keeps_up) in [
+            (100, 100_000, true),
+            (101, 100_000, false),
+            (11, 1_000_000, false),
+            (10, 1_000_000, true),
+            (1000, 9_000, true),
+            (1000, 11_000, false),
+            (1000, 0, true),
+        ] {
+            let checked = timing(late).check_during(bound, Nanos(elapsed), horizon);
+            assert_eq!(checked.is_ok(), keeps_up, "{late} of 1,000 after {elapsed} ns");
+        }
+        let few = Timing { packets: timing(1).packets, ..Timing::default() };
+        assert!(few.check(bound).is_ok());
+        let error = timing(500).check_during(bound, Nanos(100_000), horizon).expect_err("half are late");
+        assert_eq!(
+            error.to_string(),
+            "the lab falls behind: after 100us of 1ms, more packets are later than 5us in virtual time than 1 % of the whole \
+             run; choose a larger dilation than 60, or a quieter machine"
+        );
     }
 }

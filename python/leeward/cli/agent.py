@@ -1,5 +1,6 @@
 """`leeward agent`: reports loads of a host's interfaces and disks to controllers."""
 
+import json
 import signal
 import sys
 from typing import Annotated
@@ -112,7 +113,7 @@ def agent(
 
     # The default action ends the process at once; Python's own handler would wait until the agent ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    settings: dict[str, str | list[str] | None] = {
+    arguments = {
         "controllers": controller,
         "host": host,
         "interfaces": interface or [],
@@ -125,4 +126,4 @@ def agent(
         "probe_listen": probe_listen,
         "secret": secret,
     }
-    _native.run_agent(settings, print_line)
+    _native.run_agent(json.dumps(arguments), print_line)

@@ -26,8 +26,14 @@ FIGURES = {
         "imbalance and stability, as telemetry tells them", imbalance.LINK_SWEEPS, imbalance.link_rows
     ),
     "6": Figure("machines: blocks, and jobs by bin", machines.SWEEPS, machines.rows, pictures.intervals),
+    "6.3": Figure(
+        "best fit to the rate of disks", simulation.FIT_SWEEPS, simulation.fit_rows, pictures.intervals
+    ),
     "7": Figure("machines: jobs by write size", machines.SIZE_SWEEPS, machines.size_rows, pictures.intervals),
     "7.2": Figure("the simulation", simulation.SWEEPS, simulation.rows, pictures.intervals),
+    "7.2-load": Figure(
+        "the simulation under more load", simulation.LOAD_SWEEPS, simulation.load_rows, pictures.intervals
+    ),
     "7.2-sources": Figure(
         "the simulation with free sources",
         simulation.SOURCE_SWEEPS,

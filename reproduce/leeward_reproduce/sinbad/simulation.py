@@ -12,8 +12,10 @@ import numpy
 
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import limits, paper
-from leeward_reproduce.sinbad.pairs import compared, quotient, quotients, writer_times
+from leeward_reproduce.sinbad.pairs import compared, quotient, quotients, ratios, writer_times
 from leeward_reproduce.sinbad.sweeps import (
+    BEST_FIT,
+    HIGH_LOAD,
     HOUR,
     JOBS,
     MEMORY,
@@ -29,6 +31,8 @@ from leeward_reproduce.sweeps import Cells, Sweep
 SWEEPS = (HOUR, JOBS)
 SOURCE_SWEEPS = (HOUR, SOURCES)
 MEMORY_SWEEPS = (MEMORY,)
+LOAD_SWEEPS = (HIGH_LOAD,)
+FIT_SWEEPS = (HOUR, BEST_FIT)
 
 _SHARES = (
     ("faster", "full blocks faster", "faster"),
@@ -64,11 +68,59 @@ def source_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.6."""
     why = "no disks: a host's interface is what a write is capped by"
-    return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, why)
+    shares = {
+        "faster": "the background leaves most interfaces idle: see section 7.2",
+        "same": "interfaces of 1 Gb/s, at which most blocks are written under uniform too",
+        "slower": "40 blocks are placed at once, and two at one interface or link get half of it each",
+        "twice": "see the share of faster blocks",
+    }
+    return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, why, shares)
 
 
-def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float], why: str) -> list[Row]:
-    """The rows of one simulation: `cells` against the default in `base`."""
+def fit_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Section 6.3: a copy behind the link with the least room above DiskWriteCap, or behind any such link."""
+    result = []
+    for remote in REMOTE_RACKS:
+        for name in ("sinbad", OPT):
+            fit = policy(f"{name}:best_fit=true", remote)
+            pairs = compared(results[BEST_FIT], fit, results[HOUR], policy(name, remote), "placed")
+            label = f"full blocks from placing: {short(name)} / the same with best fit, {remote} remote"
+            note = "the paper: hurts, without a number"
+            result.append(measured_row("6.3", label, "x", [pair["factor"] for pair in pairs], None, note))
+    return result
+
+
+def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Section 7.2 under more load: the factor, and how often links are hot under the default policy."""
+    cells, result = results[HIGH_LOAD], []
+    reported = paper.SIMULATION["factor"]
+    for value in HIGH_LOAD.values:
+        for remote in REMOTE_RACKS:
+            uniform, ours = policy("uniform", remote), policy("sinbad", remote)
+            factors = ratios(cells, "full_block_write_s.mean", ours, uniform, value)
+            reaches = bool(factors) and float(numpy.mean(factors)) >= reported
+            note = f"the paper's {reported}x or more" if reaches else ""
+            label = f"full blocks, {value}x the arrivals: uniform / sinbad, {remote} remote"
+            result.append(measured_row("7.2-load", label, "x", factors, None, note))
+        hot = [100 * share for share in cells.by_seed("hot_share", policy("uniform", 1), value).values()]
+        label = f"links of racks over 75 % in 10 s, {value}x the arrivals, uniform, 1 remote"
+        result.append(measured_row("7.2-load", label, "%", hot))
+    return result
+
+
+def _rows(
+    figure: str,
+    cells: Cells,
+    base: Cells,
+    reported: Mapping[str, float],
+    why: str,
+    shares: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """The rows of one simulation: `cells` against the default in `base`.
+
+    `why` is the note of the factor, and `shares` has those of shares of blocks. By default, the limits of the
+    blocks give these.
+    """
     result = []
     for remote in REMOTE_RACKS:
         uniform = policy("uniform", remote)
@@ -82,10 +134,12 @@ def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float],
                     figure, label, "x", factors, paper_value.get("factor"), why if paper_value else ""
                 )
             )
+            notes = limits.share_notes(cells, ours, base, uniform) if shares is None else shares
             for key, words, column in _SHARES:
                 values = [100 * pair[column] for pair in pairs]
                 label = f"{words}: {short(name)} than uniform, {remote} remote"
-                result.append(measured_row(figure, label, "%", values, paper_value.get(key)))
+                note = notes.get(key, "") if key in paper_value else ""
+                result.append(measured_row(figure, label, "%", values, paper_value.get(key), note))
             with_wait = compared(cells, ours, base, uniform, "asked")
             factors = [pair["factor"] for pair in with_wait]
             note = "waiting for decisions counts, half of 10 s on average" if paper_value else ""

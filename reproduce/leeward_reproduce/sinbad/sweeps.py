@@ -60,6 +60,8 @@ PHASES = "workloads[0].facebook.phases"
 
 HOUR = Sweep("hour", RACKS, both("uniform", "sinbad", OPT, WAITS_LONG, "leeward"), tables=True)
 """The simulation of section 7."""
+BEST_FIT = Sweep("best-fit", RACKS, both("sinbad:best_fit=true", f"{OPT}:best_fit=true"), tables=True)
+"""The simulation with the rule that the paper rejects in section 6.3."""
 HOUR_UNIFORM = Sweep("hour", RACKS, (policy("uniform", 1),), tables=True)
 """The runs of `HOUR` under the default alone."""
 MEMORY = Sweep(
@@ -106,6 +108,15 @@ DAY_TABLES = Sweep(
     max_seeds=1,
 )
 """One day for the picture of storage over racks; its runs are among those of `DAY` and `DAY_FEW`."""
+DAY_DOWN = Sweep(
+    "day-down",
+    RACKS,
+    DAY_TABLES.policies,
+    fixed=(*DAY.fixed, ("workloads[0].facebook.down", "0.04")),
+    tables=True,
+    max_seeds=1,
+)
+"""The day with 4 % of the racks down while the trace was taken, as in the paper (section 7.4)."""
 LOAD = Sweep(
     "load",
     RACKS,
@@ -115,6 +126,16 @@ LOAD = Sweep(
     values=("0.5", "1", "2"),
 )
 """Arrivals at 0.5, 1 and 2 times the rate, on the racks of the simulation."""
+HIGH_LOAD = Sweep(
+    "high-load",
+    RACKS,
+    both("uniform", "sinbad"),
+    fixed=(("horizon", "10min"),),
+    axis="workloads[0].facebook.load",
+    values=("1", "2", "3", "4", "6"),
+    max_seeds=3,
+)
+"""Arrivals up to six times the rate, to find the load at which the paper's factor appears."""
 
 MACHINE_POLICIES = ("uniform", "sinbad", "leeward")
 MACHINES = Sweep("machines", EC2, MACHINE_POLICIES, fixed=((PHASES, "{}"),), tables=True)

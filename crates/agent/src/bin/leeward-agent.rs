@@ -26,40 +26,8 @@ Exit codes: 1 failure at run time; 2 invalid arguments.";
 #[derive(Parser)]
 #[command(name = "leeward-agent", version, after_help = EXAMPLES)]
 struct Options {
-    /// URL of a controller, http or https; give each controller that shares a store.
-    #[arg(long = "controller", value_name = "URL", required = true)]
-    controllers: Vec<String>,
-    /// Name of the host in the cluster [default: the machine's name].
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
-    /// Interface to watch; may be given several times [default: all physical ones].
-    #[arg(long = "interface", value_name = "NAME")]
-    interfaces: Vec<String>,
-    /// Disk to report, and its name in the cluster if that differs; may be given several times [default: all physical
-    /// ones].
-    #[arg(long = "disk", alias = "device", value_name = "DISK[=NAME]")]
-    devices: Vec<String>,
-    /// Folder of a volume, whose file system counts as the host's storage; may be given several times.
-    #[arg(long = "volume", value_name = "PATH")]
-    volumes: Vec<String>,
-    /// Time between reports; use the controller's interval [default: 1s].
-    #[arg(long, value_name = "TIME")]
-    interval: Option<String>,
-    /// File with a token of role report.
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<String>,
-    /// File with the certificate authorities of the controller [default: the system's].
-    #[arg(long, value_name = "FILE")]
-    ca: Option<String>,
-    /// DSCP of packets to controllers: a name, such as cs6, or 0 to 63.
-    #[arg(long, value_name = "DSCP")]
-    dscp: Option<String>,
-    /// Address on which to take part in measurements.
-    #[arg(long, value_name = "HOST:PORT")]
-    probe_listen: Option<String>,
-    /// File with the hosts' shared secret for measurements.
-    #[arg(long, value_name = "FILE")]
-    secret: Option<String>,
+    #[command(flatten)]
+    arguments: Arguments,
 }
 
 fn fail(code: u8, what: impl std::fmt::Display) -> ExitCode {
@@ -68,32 +36,7 @@ fn fail(code: u8, what: impl std::fmt::Display) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let Options {
-        controllers,
-        host,
-        interfaces,
-        devices,
-        volumes,
-        interval,
-        token_file,
-        ca,
-        dscp,
-        probe_listen,
-        secret,
-    } = Options::parse();
-    let arguments = Arguments {
-        controllers,
-        host,
-        interfaces,
-        devices,
-        volumes,
-        interval,
-        token_file,
-        ca,
-        dscp,
-        probe_listen,
-        secret,
-    };
+    let Options { arguments } = Options::parse();
     let settings = match Settings::new(arguments) {
         Ok(settings) => Arc::new(settings),
         Err(error) => return fail(2, error),

@@ -37,6 +37,8 @@ use ports::Ports;
 const SPIN: u64 = 1_000_000;
 /// Longest real wait, so that a stop is noticed.
 const LONGEST_WAIT: u64 = 20_000_000;
+/// Real time between checks that the run keeps up, in nanoseconds.
+const CHECK: u64 = 1_000_000_000;
 /// Frames read from one host before the others have their turn.
 const BURST: usize = 8;
 const NEVER: u64 = u64::MAX;
@@ -95,6 +97,10 @@ pub struct SwitchLoop<'a> {
     next_view: u64,
     /// Packets that were dropped before the last view.
     dropped: u64,
+    /// Largest lateness allowed and length of the run, if it ends once too many packets are late.
+    limit: Option<(Nanos, Nanos)>,
+    /// Real time of the next check of the limit, in nanoseconds.
+    next_check: u64,
 }
 
 impl<'a> SwitchLoop<'a> {
@@ -137,11 +143,28 @@ impl<'a> SwitchLoop<'a> {
             view_every: 0,
             next_view: NEVER,
             dropped: 0,
+            limit: None,
+            next_check: NEVER,
             settings,
             plan,
             shared,
             clock,
         })
+    }
+
+    /// Ends the run with an error once more than 1 % of the packets of a run of length `horizon` are later than `bound`.
+    pub(crate) fn end_when_late(&mut self, bound: Nanos, horizon: Nanos) {
+        (self.limit, self.next_check) = (Some((bound, horizon)), 0);
+    }
+
+    fn check_if_due(&mut self, real: u64) -> Result<(), LabError> {
+        if real >= self.next_check
+            && let (Some((bound, horizon)), Some(began)) = (self.limit, self.began)
+        {
+            self.next_check = real + CHECK;
+            self.timing.check_during(bound, self.clock.at(real).since(began), horizon)?;
+        }
+        Ok(())
     }
 
     /// Runs until [`Shared::stop`]. Returns the records of packets, days and samples, the timing, and the bytes in the
@@ -155,6 +178,7 @@ impl<'a> SwitchLoop<'a> {
             let real = real_now();
             precedence.keep(real);
             self.show_if_due(real);
+            self.check_if_due(real)?;
             let now = self.clock.at(real);
             self.begin_if_due(now)?;
             self.advance(now)?;

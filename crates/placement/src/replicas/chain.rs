@@ -8,7 +8,7 @@ use super::circuit::Turns;
 use super::fault_domains::spreads;
 use super::first_replica::{explain_chosen, new_copies, no_known_candidate};
 use super::level::{Failure, Level, Ranked};
-use super::path_estimates::{MissingCounters, PathEstimates, Rate, lower};
+use super::path_estimates::{MissingCounters, Passage, PathEstimates, Rate, lower};
 use super::uplink::{Guideline, UplinkClass, tour};
 use super::{Layout, ReplicaRequest};
 use crate::constraints::{Constraint, Filter};
@@ -190,12 +190,13 @@ impl ChainSearch<'_, '_, '_, '_> {
             next = level.pop_best();
             let Reverse(candidate) = ranked.2;
             let Candidate::Domain(rack) = candidate else { continue };
-            let links = self.estimates.rack(rack);
+            let Passage { path: links, own } = self.estimates.rack(rack);
             let refused =
                 self.filter.refuses_domain(rack, copies).or_else(|| match self.examine_rack(rack, copies) {
                     Ok(group) => {
                         examined += 1;
-                        let ranked = self.rank(candidate, links.0.min(group.ranking_rate));
+                        let (path, own) = (links.0.min(group.ranking_rate), own.min(group.ranking_rate));
+                        let ranked = self.rank(candidate, path, own);
                         let current = (ranked, lower(links, group.rate), group);
                         let outranked = match &best {
                             Some((best, ..)) if *best >= ranked => Some(current),
@@ -277,7 +278,8 @@ impl ChainSearch<'_, '_, '_, '_> {
             }
             self.record_use(link);
         }
-        level.add(self.rank(candidate, self.estimates.rack(rack).0));
+        let Passage { path, own } = self.estimates.rack(rack);
+        level.add(self.rank(candidate, path.0, own));
     }
 
     /// Ranks hosts by the link into each and by the block's disk there.
@@ -293,7 +295,8 @@ impl ChainSearch<'_, '_, '_, '_> {
             match self.estimates.host(host, missing) {
                 Err(until) => level.add_unseen(candidate, until),
                 Ok(room) => {
-                    let ranked = self.rank(candidate, room.link.0.min(self.headroom * room.disk.0));
+                    let left = room.link.0.min(self.headroom * room.disk.0);
+                    let ranked = self.rank(candidate, left, left);
                     // A host known to be down counts as unobserved.
                     if room.seen && self.context.pool.is_up(host) {
                         self.record_use(link);
@@ -312,9 +315,15 @@ impl ChainSearch<'_, '_, '_, '_> {
         self.oldest = [self.oldest, seen].into_iter().flatten().min();
     }
 
-    /// Returns the rank of a candidate with `left` bit/s left: by this rate, then by fill, then by uplink class.
-    fn rank(&self, candidate: Candidate, left: f64) -> Ranked {
-        let mut steps = (left.min(self.headroom * self.top_rate) / self.top_rate * RATE_STEPS) as i64;
+    /// Returns the rank of a candidate with `path` bit/s left along its path, of which its own part has `own` bit/s
+    /// left: by these two rates, then by fill, then by uplink class.
+    ///
+    /// All candidates share the other part of the path, the links out of the source's host, rack and pod. If that part
+    /// is the bottleneck, only the own part tells a hot rack from an idle one.
+    fn rank(&self, candidate: Candidate, path: f64, own: f64) -> Ranked {
+        let most = (self.headroom * RATE_STEPS) as i64;
+        let in_steps = |rate: f64| most.min((rate / self.top_rate * RATE_STEPS) as i64);
+        let mut steps = in_steps(path);
         if self.partner.is_some_and(|partner| candidate == Candidate::Domain(partner)) {
             steps += PARTNER_BONUS;
         }
@@ -327,7 +336,8 @@ impl ChainSearch<'_, '_, '_, '_> {
             Candidate::Host(host) => (u64::from(host.0), UplinkClass::Medium),
         };
         let emptiness = MOST_FILL_STEPS - self.fill_steps(candidate);
-        let score = (steps * (2 * MOST_FILL_STEPS + 1) + emptiness) * 3 + class as i64;
+        let rates = steps * (most + 1) + in_steps(own);
+        let score = (rates * (2 * MOST_FILL_STEPS + 1) + emptiness) * 3 + class as i64;
         (score, self.ties.rank(id), Reverse(candidate))
     }
 
@@ -372,7 +382,7 @@ impl ChainSearch<'_, '_, '_, '_> {
     /// Returns the rate of the block at a rack by links alone, or at a host by its link and disk.
     fn rate(&self, candidate: Candidate) -> Option<Rate> {
         match candidate {
-            Candidate::Domain(rack) => Some(self.estimates.rack(rack)),
+            Candidate::Domain(rack) => Some(self.estimates.rack(rack).path),
             Candidate::Host(host) => {
                 let room = self.estimates.host(host, self.missing_counters(host)).ok()?;
                 Some(lower(room.link, room.disk))

@@ -5,8 +5,9 @@
 //! rack too. Hosts are ranked by the link into each and by the disk for the block. The ledger gives the capacities
 //! left. They include telemetry and every transfer that is placed but not yet visible, on links and disks, until the
 //! transfer ends. Link rate above `headroom` times the rate left at the disk has no value. Rates are compared in coarse
-//! steps, so most racks are equal most of the time. Among equal racks the emptier wins, then the class of uplink (as in
-//! `ccp`), then a seeded hash.
+//! steps, so most racks are equal most of the time. Among equal racks, the one with more left on the links into it wins:
+//! all racks share the links out of the source, and those may be the bottleneck. Then the emptier wins, then the class of
+//! uplink (as in `ccp`), then a seeded hash.
 //!
 //! Groups of copies are placed one after another. Each group comes from the last placed copy (a chunk of a stripe comes
 //! from the writer), so the links out of that copy's host and rack count. Links between the copies of one group do not

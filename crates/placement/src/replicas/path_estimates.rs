@@ -46,6 +46,16 @@ pub struct MissingCounters {
     pub disks: bool,
 }
 
+/// Capacity left into a rack.
+#[derive(Clone, Copy)]
+pub struct Passage {
+    /// Capacity left on the path from the source host to the rack's switch.
+    pub path: Rate,
+    /// Capacity left on the part of this path behind the links out of the source's host, rack and pod, in bit/s;
+    /// infinite for the source's own rack.
+    pub own: f64,
+}
+
 /// Capacity left at a host.
 #[derive(Clone, Copy)]
 pub struct Room {
@@ -127,8 +137,8 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         }
     }
 
-    /// Capacity left from the source host to the switch of a rack.
-    pub fn rack(&self, rack: DomainId) -> Rate {
+    /// Capacity left into a rack.
+    pub fn rack(&self, rack: DomainId) -> Passage {
         let fabric = self.view.fabric();
         let mut least = (f64::INFINITY, None);
         let (mut into, mut up) = (Some(rack), 0);
@@ -140,7 +150,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
             }
             (into, up) = (fabric.parent(domain), up + 1);
         }
-        lower(least, self.out[up.min(self.out.len() - 1)])
+        Passage { path: lower(least, self.out[up.min(self.out.len() - 1)]), own: least.0 }
     }
 
     /// Missing counters among these hosts.

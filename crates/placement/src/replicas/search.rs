@@ -8,13 +8,20 @@ use leeward_ledger::Fade;
 
 use super::fault_domains::spreads;
 use super::first_replica::{explain_chosen, filter, new_copies, no_known_candidate, place_first};
-use super::level::{Failure, Level};
+use super::level::{Failure, Level, Ranked};
 use super::sinbad_settings::{Hysteresis, SinbadSettings};
 use super::{Chain, ReplicaRequest, transfer};
 use crate::constraints::{Constraint, Filter};
 use crate::decision::sight;
 use crate::ties::{RequestDraws, Ties};
 use crate::{Candidate, Considered, Context, Limit, Refusal, Verdict};
+
+/// Step of the excess over DiskWriteCap under `best_fit`, in bit/s.
+const FIT_STEP: u64 = 1_000_000;
+/// Bits of the hash behind the excess.
+const FIT_HASH_BITS: u32 = 24;
+/// Largest excess, in steps; larger ones count as this one.
+const FITS: u64 = u64::MAX >> FIT_HASH_BITS;
 
 /// Search for the places of one block.
 pub(super) struct Search<'s, 'c, 'a, 'l> {
@@ -187,8 +194,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         let Some(link) = self.link(candidate) else { return };
         match self.context.view.expected_capacity(link) {
             Some(Load(left)) => {
-                let value = left.min(self.write_cap(candidate));
-                let ranked = (value, self.ties.rank(u64::from(link.0)), Reverse(candidate));
+                let ranked = self.rank_link(link, candidate, left);
                 match candidate {
                     // A host known to be down is not an observation.
                     Candidate::Host(host) if !self.context.pool.is_up(host) => level.add_without_load(ranked),
@@ -210,9 +216,24 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             if self.context.view.expected_capacity(link).is_some() {
                 continue;
             }
-            let value = self.context.view.capacity(link).0.min(self.write_cap(candidate));
-            level.add_without_load((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
+            let capacity = self.context.view.capacity(link).0;
+            level.add_without_load(self.rank_link(link, candidate, capacity));
         }
+    }
+
+    /// Rank of a candidate behind a link with `left` bit/s left: by min(Cap - Rx, DiskWriteCap), then by hash. Under
+    /// `best_fit`, the least excess over DiskWriteCap comes before the hash.
+    fn rank_link(&self, link: ResourceId, candidate: Candidate, left: i64) -> Ranked {
+        let value = left.min(self.write_cap(candidate));
+        let hash = self.ties.rank(u64::from(link.0));
+        let order = match self.settings.best_fit {
+            true => {
+                let excess = (left - value) as u64 / FIT_STEP;
+                ((FITS - excess.min(FITS)) << FIT_HASH_BITS) | (hash >> (u64::BITS - FIT_HASH_BITS))
+            }
+            false => hash,
+        };
+        (value, order, Reverse(candidate))
     }
 
     /// Link into a candidate. On a pipe mesh, the pair from the writer.

@@ -25,6 +25,9 @@ pub struct SinbadSettings {
     pub disk_write_cap: Option<Bandwidth>,
     /// Behaviour if no candidate's load is known.
     pub without_telemetry: WithoutTelemetry,
+    /// Among links with room for a copy at DiskWriteCap, takes the one with the least room instead of any. The paper
+    /// rejects this rule (section 6.3); it is here for comparison. Default false.
+    pub best_fit: bool,
 }
 
 /// Links to which a chosen block's load is charged.
@@ -58,6 +61,7 @@ impl Default for SinbadSettings {
             hysteresis: Hysteresis::Selected,
             disk_write_cap: None,
             without_telemetry: WithoutTelemetry::Refuse,
+            best_fit: false,
         }
     }
 }

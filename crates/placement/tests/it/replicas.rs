@@ -233,6 +233,27 @@ fn leeward_needs_telemetry_and_extends_a_sample_without_candidates() {
 }
 
 #[test]
+fn leeward_avoids_a_hot_rack_also_if_the_link_of_the_writer_is_the_bottleneck() {
+    let mut world = World::new(UPLINKS);
+    let fabric = world.fabric.clone();
+    let (egress, hot) = (fabric.egress(HostId(0)), fabric.into_domain(DomainId(3)));
+    world.report(|r| match Some(r) {
+        link if link == egress => 1.0,
+        link if link == hot => 0.95,
+        _ => 0.1,
+    });
+    // The hot rack is the emptiest.
+    for host in fabric.all_hosts() {
+        let stored = if fabric.rack_of(host).0 == 3 { 10 } else { 20 };
+        world.pool.set_stored(host, Bytes(stored << 30));
+    }
+    for id in 0..50 {
+        let copies = world.place_one("leeward", "", &request(id, 0)).expect("all is open").choice;
+        assert_ne!(fabric.rack_of(copies[1]), DomainId(3));
+    }
+}
+
+#[test]
 fn leeward_fills_the_emptier_of_equal_racks() {
     let mut world = World::new(UPLINKS);
     world.report(|_| 0.1);

@@ -1,7 +1,7 @@
 //! `sinbad` against the pseudocode of its paper, and its behaviour beyond the paper.
 
 use crate::support::{Answer, BLOCK, NOW, World, request};
-use leeward_fabric::{Bytes, HostId, Nanos, ResourceId, ResourceKind};
+use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::Scratch;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::{Note, Refusal, Verdict};
@@ -102,6 +102,31 @@ fn tied_racks_share_the_blocks_evenly() {
     // 49 racks share 5,000 blocks: 102 each, standard deviation 10.
     assert_eq!(chosen[0], 0, "rack 0 is the writer's");
     assert!(chosen[1..].iter().all(|&n| (52..152).contains(&n)), "{chosen:?}");
+}
+
+#[test]
+fn best_fit_takes_the_link_with_the_least_room_that_a_disk_does_not_exceed() {
+    let mut world = World::new(SMALL);
+    let fabric = world.fabric.clone();
+    let into = |rack: u32| fabric.into_domain(DomainId(rack));
+    // A disk writes 400 Mb/s. The links into racks 3 and 4 have 500 and 200 Mb/s left, the others 1.8 Gb/s.
+    world.report(|r| match Some(r) {
+        link if link == into(3) => 0.75,
+        link if link == into(4) => 0.9,
+        _ => 0.1,
+    });
+    let blocks = |settings: &str| {
+        let mut blocks = [0u32; 6];
+        for id in 0..100 {
+            let decision = world.place_one("sinbad", settings, &request(id, 0)).expect("all is open");
+            blocks[fabric.rack_of(decision.choice[1]).index()] += 1;
+        }
+        blocks
+    };
+    assert_eq!(blocks("best_fit: true"), [0, 0, 0, 100, 0, 0]);
+    let ties = blocks("");
+    assert!([1, 2, 3, 5].iter().all(|&rack| ties[rack] > 10), "{ties:?}");
+    assert_eq!([ties[0], ties[4]], [0, 0]);
 }
 
 #[test]

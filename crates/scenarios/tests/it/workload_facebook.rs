@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use leeward_fabric::{Cluster, DomainId, ResourceId};
+use leeward_fabric::{Cluster, DomainId, Endpoint, ResourceId};
 use leeward_fluid::Network;
 use leeward_scenarios::workload::{Background, Facebook, Share, Shares, Workload};
 use rand::{RngExt, SeedableRng};
@@ -88,6 +88,30 @@ fn the_generated_hour_matches_the_facebook_statistics() {
     }
     println!("{table}");
     assert!(outside.is_empty(), "{outside:#?}\n{table}");
+}
+
+#[test]
+fn racks_that_were_down_have_no_tasks_and_no_background() {
+    let cluster = sinbad();
+    let fabric = &cluster.fabric;
+    let share = |number| Share::new(number).expect("a share");
+    for background in [Background::Rates, Background::Flows] {
+        let generate = |down| {
+            let settings = Facebook { down: share(down), background, ..Facebook::default() };
+            settings.generate(&cluster, 1, 600.0)
+        };
+        let loaded = generate(0.04).expect("racks are left").workload;
+        let ends = loaded.flows.iter().flat_map(|flow| [flow.from, flow.to]);
+        let is_used = |rack: DomainId| {
+            loaded.files.iter().any(|file| fabric.rack_of(file.writer) == rack)
+                || [fabric.into_domain(rack), fabric.out_of_domain(rack)]
+                    .iter()
+                    .any(|&link| loaded.rates.iter().any(|change| Some(change.resource) == link))
+                || { ends.clone() }.any(|end| end == Endpoint::Domain(rack))
+        };
+        assert_eq!(fabric.all_racks().filter(|&rack| !is_used(rack)).count(), 6);
+        assert!(generate(1.0).is_err(), "no rack is left");
+    }
 }
 
 #[test]

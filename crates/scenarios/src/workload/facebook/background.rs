@@ -20,8 +20,10 @@
 //! Every twenty consecutive draws of gaps, widths and lengths hit each twentieth of their distribution once. Without
 //! this rule, the hours would differ much, because an hour has only some 15 hot shuffles.
 
+use std::collections::BTreeSet;
+
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Bytes, Cluster, Endpoint, Load, ResourceId, Shape};
+use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, Load, ResourceId, Shape};
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
 use rand::seq::{SliceRandom, index::sample};
@@ -95,11 +97,12 @@ struct Shuffle {
 pub(super) fn generate(
     settings: &Facebook,
     cluster: &Cluster,
+    down: &BTreeSet<DomainId>,
     written_per_second: f64,
     seed: u64,
     horizon: f64,
 ) -> Result<(Workload, String), InputError> {
-    let sites = sites(cluster);
+    let sites = sites(cluster, down);
     if settings.background == Background::None || written_per_second == 0.0 || sites.len() < 2 {
         return Ok((Workload::default(), "no background".to_owned()));
     }
@@ -136,7 +139,8 @@ pub(super) fn generate(
     }
 }
 
-fn sites(cluster: &Cluster) -> Vec<Site> {
+/// End points of the background: racks that are not down, or the hosts of a mesh.
+fn sites(cluster: &Cluster, down: &BTreeSet<DomainId>) -> Vec<Site> {
     let fabric = &cluster.fabric;
     let site = |endpoint, into: Option<ResourceId>, out_of: Option<ResourceId>| {
         let capacity =
@@ -146,6 +150,7 @@ fn sites(cluster: &Cluster) -> Vec<Site> {
     match fabric.shape() {
         Shape::Tree => fabric
             .all_racks()
+            .filter(|rack| !down.contains(rack))
             .map(|rack| site(Endpoint::Domain(rack), fabric.into_domain(rack), fabric.out_of_domain(rack)))
             .collect(),
         Shape::Hose | Shape::Pipe => fabric

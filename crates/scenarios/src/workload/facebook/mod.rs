@@ -25,7 +25,7 @@
 //! * tasks that write nothing, and the 63 writers per job that the paper's counts imply (4 full blocks per second give
 //!   29);
 //! * bytes by kind of job, where tables 2 and 3 disagree (the model follows table 2);
-//! * failed racks, and a pattern over the day;
+//! * racks that fail and recover (`down` has racks that are down for the whole run), and a pattern over the day;
 //! * equal imbalance of uplinks and downlinks, *with* the writes on them: at a disk's rate, 4 blocks per second are
 //!   some 25 simultaneous writers, few for 150 uplinks;
 //! * the stability of links with the writes on them: 4 blocks per second alone make it lower than in the paper;
@@ -35,12 +35,19 @@ mod background;
 mod settings;
 mod writes;
 
-use leeward_fabric::Cluster;
+use std::collections::BTreeSet;
+
 use leeward_fabric::input::InputError;
+use leeward_fabric::{Cluster, DomainId, Shape};
+use leeward_registry::random::{Kind, stream};
+use rand::seq::index::sample;
 
 use super::model::{Loaded, Workload};
 use super::settings::amount;
+use settings::invalid;
 pub use settings::{Background, Facebook, Shares};
+
+const DOWN: Kind = Kind::named("facebook.down");
 
 impl Facebook {
     /// Generates `horizon` seconds for `cluster`.
@@ -49,8 +56,9 @@ impl Facebook {
     /// Returns an error for invalid settings, or more records than a source may have.
     pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         self.check(horizon)?;
+        let down = self.racks_down(cluster, seed)?;
         let writes = writes::Writes::new(self, cluster)?;
-        let mut workload = writes.generate(cluster, seed, horizon)?;
+        let mut workload = writes.generate(cluster, &down, seed, horizon)?;
         let written: u128 = workload.files.iter().map(|file| u128::from(file.bytes.0)).sum();
         let mut provenance = format!(
             "facebook, generated: {} jobs write {} in {} files; ",
@@ -64,10 +72,27 @@ impl Facebook {
             provenance += &format!("{} shuffled in {} fetches; ", amount(bytes), fetches().count());
         }
         let (background, note) =
-            background::generate(self, cluster, writes.bytes_per_second(), seed, horizon)?;
+            background::generate(self, cluster, &down, writes.bytes_per_second(), seed, horizon)?;
         let Workload { flows, rates, .. } = background;
         (workload.flows, workload.rates) = (flows, rates);
         provenance += &note;
         Ok(Loaded { workload, provenance })
+    }
+
+    /// Draws the racks that were down while the workload was recorded.
+    fn racks_down(&self, cluster: &Cluster, seed: u64) -> Result<BTreeSet<DomainId>, InputError> {
+        let (fabric, share) = (&cluster.fabric, self.down.get());
+        if share == 0.0 {
+            return Ok(BTreeSet::new());
+        }
+        if fabric.shape() != Shape::Tree {
+            return Err(invalid("down", "a mesh has no racks"));
+        }
+        let (racks, count) = (fabric.rack_count(), (share * fabric.rack_count() as f64).round() as usize);
+        if count >= racks {
+            return Err(invalid("down", format!("{share}: no rack of {racks} is left")));
+        }
+        let drawn = sample(&mut stream(seed, DOWN, 0), racks, count);
+        Ok(drawn.into_iter().map(|rack| DomainId(rack as u32)).collect())
     }
 }

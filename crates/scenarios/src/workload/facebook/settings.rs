@@ -49,6 +49,9 @@ pub struct Facebook {
     /// Shuffle phases of jobs of kinds 1 to 4 before their writes; no phases if absent. These shuffles replace the
     /// shuffles of the background.
     pub phases: Option<Phases>,
+    /// Share of racks that were down while the workload was recorded (Sinbad section 7.4): no task runs there, and no
+    /// background enters or leaves. Placement may choose them.
+    pub down: Share,
     /// If true, writers could be anywhere (Sinbad section 7.2): their own outbound links never delay a block.
     pub flexible: bool,
 }
@@ -104,6 +107,7 @@ impl Default for Facebook {
             background: Background::Rates,
             ceiling: share(0.95),
             phases: None,
+            down: share(0.0),
             flexible: false,
         }
     }

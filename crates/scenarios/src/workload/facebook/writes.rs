@@ -17,8 +17,10 @@
 //! time that they take at a task's own rate, but not before the job is submitted. The writer starts to write when all
 //! bytes have arrived; on a busy network, this is later than without phases. Bytes fetched before the run are left out.
 
+use std::collections::BTreeSet;
+
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Bytes, Cluster, HostId};
+use leeward_fabric::{Bytes, Cluster, DomainId, HostId};
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
 use rand::distr::weighted::WeightedIndex;
@@ -138,7 +140,14 @@ impl<'a> Writes<'a> {
         self.files_per_second * BLOCKS_A_FILE * self.settings.block.0 as f64
     }
 
-    pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Workload, InputError> {
+    /// Generates the jobs of one run. No task runs in the racks that are `down`.
+    pub fn generate(
+        &self,
+        cluster: &Cluster,
+        down: &BTreeSet<DomainId>,
+        seed: u64,
+        horizon: f64,
+    ) -> Result<Workload, InputError> {
         let mut workload = Workload::default();
         if self.files_per_second == 0.0 {
             return Ok(workload);
@@ -151,7 +160,11 @@ impl<'a> Writes<'a> {
                 format!("{records:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
             return Err(invalid("load", message));
         }
-        let hosts = task_hosts(cluster);
+        let mut hosts = task_hosts(cluster);
+        hosts.retain(|&host| !down.contains(&cluster.fabric.rack_of(host)));
+        if hosts.is_empty() {
+            return Err(invalid("down", "no rack with tasks is left"));
+        }
         let shape = 1.0 / self.settings.burstiness.get();
         let gaps = Gamma::new(shape, 1.0 / (shape * self.jobs_per_second))
             .map_err(|error| invalid("jobs", format!("{}: {error}", self.settings.jobs.get())))?;
