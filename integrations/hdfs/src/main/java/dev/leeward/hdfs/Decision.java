@@ -28,6 +28,7 @@ public final class Decision {
     private int choices;
     private List<DatanodeStorageInfo> results = List.of();
     private int mostPerRack = Integer.MAX_VALUE;
+    private DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
 
     Decision(
             Node writer,
@@ -59,6 +60,11 @@ public final class Decision {
     public void onSearch(List<DatanodeStorageInfo> results, int mostPerRack) {
         this.results = results;
         this.mostPerRack = mostPerRack;
+    }
+
+    /** Takes in the storages that HDFS returns. */
+    public void take(DatanodeStorageInfo[] targets) {
+        this.targets = targets;
     }
 
     /** True if the block is new: no copy existed before. */
@@ -122,5 +128,10 @@ public final class Decision {
 
     int mostPerRack() {
         return mostPerRack;
+    }
+
+    /** Storages that HDFS returns; none before the end. */
+    DatanodeStorageInfo[] targets() {
+        return targets;
     }
 }

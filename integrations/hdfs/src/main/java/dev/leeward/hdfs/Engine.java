@@ -272,14 +272,14 @@ public final class Engine {
     }
 
     /** Ends a call of {@code chooseTarget}: counts it, and records and reports the placement. */
-    public void end(Decision decision, DatanodeStorageInfo[] chosen) {
+    public void end(Decision decision) {
         try {
             if (placementLog != null) {
-                placementLog.add(decision, chosen);
+                placementLog.add(decision);
             }
             if (decision.record() != null) {
                 List<String> hosts = new ArrayList<>();
-                for (DatanodeStorageInfo storage : chosen) {
+                for (DatanodeStorageInfo storage : decision.targets()) {
                     hosts.add(storage.getDatanodeDescriptor().getHostName());
                 }
                 decision.record().finish(hosts, decision.reason());

@@ -31,7 +31,7 @@ final class PlacementLog {
     }
 
     /** Counts and reports the hosts of a block. */
-    void add(Decision decision, DatanodeStorageInfo[] chosen) {
+    void add(Decision decision) {
         NetworkView view = decision.view();
         Snapshot snapshot = view.snapshot();
         long nano = System.nanoTime();
@@ -40,7 +40,7 @@ final class PlacementLog {
                 && (nano - snapshot.advancedNano()) / 1_000_000 <= settings.connection().maxAgeMs()
                 && view.loads().clusterVersion().equals(snapshot.clusterVersion())
                 && !view.network().isOfOtherCluster();
-        int[] hosts = fresh ? newHosts(view.topology(), decision, chosen) : new int[0];
+        int[] hosts = fresh ? newHosts(view.topology(), decision) : new int[0];
         if (hosts.length == 0) {
             return;
         }
@@ -52,7 +52,8 @@ final class PlacementLog {
         }
     }
 
-    private static int[] newHosts(Topology topology, Decision decision, DatanodeStorageInfo[] chosen) {
+    private static int[] newHosts(Topology topology, Decision decision) {
+        DatanodeStorageInfo[] chosen = decision.targets();
         int[] hosts = new int[chosen.length];
         int count = 0;
         for (DatanodeStorageInfo storage : chosen) {

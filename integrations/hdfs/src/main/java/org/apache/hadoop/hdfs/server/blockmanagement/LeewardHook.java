@@ -9,11 +9,15 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.net.NetworkTopology;
 import org.apache.hadoop.net.Node;
+import org.apache.hadoop.util.Time;
 
 /**
- * The part that both policies share: it holds the engine and the decision of the running thread. Balancer and Mover
- * create policies without a topology, and each fsck creates one without statistics. They place nothing, so they get no
- * engine.
+ * The calls of HDFS's placement policies that Leeward takes part in: all that its policies share. Each policy extends
+ * another class of HDFS, so it has only the overridden methods, and passes them on. The hook holds the engine and the
+ * decision of the running thread.
+ *
+ * <p>Balancer and Mover create policies without a topology, and each fsck creates one without statistics. They place
+ * nothing, so they get no engine.
  */
 final class LeewardHook {
 
@@ -48,8 +52,14 @@ final class LeewardHook {
         return decision;
     }
 
-    /** Begins a call with favored nodes, within which HDFS may call {@code chooseTarget} for the other copies. */
-    Decision beginFavored(String path, int copies, Node writer, long bytes) {
+    /**
+     * Begins a call with favored nodes, within which HDFS may call {@code chooseTarget} for the other copies. Without
+     * favored nodes, that inner call is the decision.
+     */
+    Decision beginFavored(String path, int copies, Node writer, List<DatanodeDescriptor> favored, long bytes) {
+        if (favored == null || favored.isEmpty()) {
+            return null;
+        }
         Decision decision = begin(path, copies, writer, List.of(), bytes);
         if (decision == null && engine != null) {
             // The inner call must not count the block again.
@@ -59,48 +69,81 @@ final class LeewardHook {
         return decision;
     }
 
-    /** Ends the call that began the decision. */
-    void end(Decision decision, DatanodeStorageInfo[] targets) {
+    /** Takes in the result of a call, and returns it. */
+    DatanodeStorageInfo[] take(Decision decision, DatanodeStorageInfo[] targets) {
+        if (decision != null && decision != Decision.BY_DEFAULT) {
+            decision.take(targets);
+        }
+        return targets;
+    }
+
+    /** Ends the call that began the decision; without a result, if HDFS threw an exception. */
+    void end(Decision decision) {
         if (decision != null) {
             decisions.set(null);
             if (decision != Decision.BY_DEFAULT) {
-                engine.end(decision, targets);
+                engine.end(decision);
             }
         }
     }
 
+    /** The running decision of this thread; null if the default policy decides. */
+    private Decision running() {
+        Decision decision = decisions.get();
+        return decision == Decision.BY_DEFAULT ? null : decision;
+    }
+
     /** Passes on the state of a search. */
     void onSearch(List<DatanodeStorageInfo> results, int mostPerRack) {
-        Decision decision = decisions.get();
-        if (decision != null && decision != Decision.BY_DEFAULT) {
+        Decision decision = running();
+        if (decision != null) {
             decision.onSearch(results, mostPerRack);
         }
     }
 
     /** The node that the engine chooses; null if the default policy shall. */
     DatanodeDescriptor choose(String scope, Collection<Node> excluded, StorageType type) {
-        Decision decision = decisions.get();
-        boolean ranks = decision != null && decision != Decision.BY_DEFAULT;
-        return ranks ? engine.choose(decision, scope, excluded, type) : null;
+        Decision decision = running();
+        return decision == null ? null : engine.choose(decision, scope, excluded, type);
     }
 
     /** Takes in the choice of the default policy, and returns it. */
     DatanodeDescriptor onDefaultChoice(DatanodeDescriptor node) {
-        Decision decision = node == null ? null : decisions.get();
-        if (decision != null && decision != Decision.BY_DEFAULT) {
+        Decision decision = node == null ? null : running();
+        if (decision != null) {
             decision.onDefaultChoice();
         }
         return node;
     }
 
-    /** True if the third copy of the running decision goes to a third rack. */
-    boolean wantsThirdRack(List<DatanodeStorageInfo> results) {
-        Decision decision = decisions.get();
-        return decision != null
-                && decision != Decision.BY_DEFAULT
+    /** Scope of the third copy if it goes to a third rack: outside the rack of the first. Otherwise null. */
+    String scopeOfThirdRack(List<DatanodeStorageInfo> results) {
+        Decision decision = running();
+        boolean wanted = decision != null
                 && engine.remoteRacks() > 1
                 && decision.isNewBlock()
                 && results.size() == 2;
+        return wanted ? "~" + results.get(0).getDatanodeDescriptor().getNetworkLocation() : null;
+    }
+
+    // ---- deletes --------------------------------------------------------------------------------------------
+
+    /**
+     * Takes the copy that leaves, of those that HDFS may delete: the one behind the hottest link. No I/O and no lock,
+     * as the namesystem may be locked.
+     *
+     * @param copies the copies
+     * @param types types of storage of which a copy may go; that of the taken copy leaves the list
+     * @param toleratedMs time since the last heartbeat from which on a DataNode is out of time
+     * @return null if the default rule shall choose
+     */
+    DatanodeStorageInfo takeBehindHotLink(
+            Collection<DatanodeStorageInfo> copies, List<StorageType> types, long toleratedMs) {
+        DatanodeStorageInfo hot = behindHotLink(copies, types, Time.monotonicNow() - toleratedMs);
+        if (hot != null) {
+            types.remove(hot.getStorageType());
+        }
+        return hot;
     }
 
     /**
@@ -112,7 +155,7 @@ final class LeewardHook {
      * @param types types of storage of which a copy may go
      * @param oldestHeartbeat monotonic time in ms from which on heartbeats are in time
      */
-    DatanodeStorageInfo behindHotLink(
+    private DatanodeStorageInfo behindHotLink(
             Collection<DatanodeStorageInfo> copies, List<StorageType> types, long oldestHeartbeat) {
         if (engine == null || copies.size() < 2) {
             return null;
