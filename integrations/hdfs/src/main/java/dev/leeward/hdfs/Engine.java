@@ -1,5 +1,6 @@
 package dev.leeward.hdfs;
 
+import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.policies.Candidates;
 import dev.leeward.hdfs.policies.Ccp;
 import dev.leeward.hdfs.policies.Explanation;
@@ -21,6 +22,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
@@ -122,12 +124,14 @@ public final class Engine {
      *
      * @param path file of the block, or null
      * @param writer node that writes, or null
-     * @param bytes size of the block
-     * @param copies number of new copies
-     * @param chosen storages of earlier copies
+     * @param size size as HDFS gives it: of the block, of a chunk of a new stripe, or of the data of a damaged stripe
+     * @param copies number of new copies or chunks
+     * @param chosen storages of earlier copies or chunks
+     * @param excluded nodes that must not be chosen, or null; of a damaged stripe, with all that have chunks
      * @return null if the default policy places the block; it is counted then
      */
-    public Decision begin(String path, Node writer, long bytes, int copies, List<DatanodeStorageInfo> chosen) {
+    public Decision begin(
+            String path, Node writer, long size, int copies, List<DatanodeStorageInfo> chosen, Set<Node> excluded) {
         if (settings.policy().readsLoads() && link.feed().isAway()) {
             metrics.count(Reason.withoutSnapshot(link.feed().failure(), link.feed().last() != null));
             return null;
@@ -135,6 +139,14 @@ public final class Engine {
         long nano = System.nanoTime();
         Reason reason = Reason.ERROR;
         NetworkView current = null;
+        Coding coding = layout == Layout.STRIPE ? ErasureCodes.withChunks(copies + chosen.size()) : null;
+        long bytes = size;
+        if (layout == Layout.STRIPE && !chosen.isEmpty()) {
+            // Without a missing chunk, HDFS moves one to another rack.
+            Coding whole = coding == null ? ErasureCodes.withChunks(chosen.size()) : coding;
+            bytes = whole == null ? size : whole.chunkOf(size);
+            coding = ErasureCodes.anyLeaves(excluded) ? null : coding;
+        }
         try {
             current = views.current(nano);
             reason = reasonAgainst(current, bytes, nano);
@@ -148,7 +160,8 @@ public final class Engine {
         ThreadLocalRandom random = ThreadLocalRandom.current();
         double sample = settings.explain().sample();
         DecisionRecord record = sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
-        return new Decision(writer, bytes, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+        return new Decision(
+                writer, bytes, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
     }
 
     private DecisionRecord record(String path, Node writer, long bytes) {
@@ -356,7 +369,7 @@ public final class Engine {
         }
         DecisionRecord record = record("", writer, bytes);
         Decision decision = new Decision(
-                writer, bytes, copies, List.of(), current, System.nanoTime(),
+                writer, bytes, null, copies, List.of(), current, System.nanoTime(),
                 new Ties(ThreadLocalRandom.current().nextLong()), record);
         Reason reason = reasonAgainst(current, bytes, System.nanoTime());
         if (reason != Reason.RANKED) {

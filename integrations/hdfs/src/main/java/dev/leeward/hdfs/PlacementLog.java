@@ -2,6 +2,7 @@ package dev.leeward.hdfs;
 
 import dev.leeward.hdfs.ledger.Share;
 import dev.leeward.hdfs.ledger.Times;
+import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.placements.Placement;
 import dev.leeward.hdfs.placements.Report;
@@ -226,16 +227,25 @@ final class PlacementLog {
                 existing.add(name(view, host));
             }
         }
+        boolean separate = layout == Engine.Layout.STRIPE && !isStripe(decision.coding(), names, existing);
         boolean namesWriter = writer >= 0 && view.network().isKnown(writer) && existing.isEmpty();
         link.reporter().offer(new Report(
                 placement,
                 settings.connection().client(),
                 namesWriter ? name(view, writer) : null,
                 names,
-                layout == Engine.Layout.STRIPE,
+                separate,
+                separate ? null : decision.coding(),
                 existing,
                 decision.bytes(),
                 settings.report().lastsMs()));
+    }
+
+    /** True if the hosts complete a stripe: a new one, or a damaged one of which enough chunks remain. */
+    private static boolean isStripe(Coding coding, List<String> hosts, List<String> existing) {
+        return coding != null
+                && hosts.size() + existing.size() == coding.chunks()
+                && (existing.isEmpty() || existing.size() >= coding.data());
     }
 
     private static String name(NetworkView view, int host) {

@@ -78,9 +78,10 @@ class MiniClusterTest {
                 assertEquals(9, hosts.size(), hosts.toString());
                 assertEquals(6, racks(hosts).size(), hosts.toString());
             }
-            Eventually.holds("reports of stripes, chunk by chunk", () -> controller.commitments().stream()
-                    .filter(body -> body.get("hosts").size() == 1)
-                    .count() == 3 * 9);
+            Eventually.holds("a report of each stripe", () -> controller.commitments().stream()
+                    .filter(body -> body.get("replicas").path("coding").asText().equals("6+3"))
+                    .filter(body -> body.get("hosts").size() == 9)
+                    .count() == 3);
             String report = fsck(conf, "/");
             assertTrue(report.contains("Status: HEALTHY"), report);
             assertTrue(report.contains("Mis-replicated blocks:\t\t0"), report);

@@ -41,7 +41,7 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
             String path, int copies, Node writer, List<DatanodeStorageInfo> chosen, boolean returnChosen,
             Set<Node> excluded, long bytes, BlockStoragePolicy storage, EnumSet<AddBlockFlag> flags,
             EnumMap<StorageType, Integer> types) {
-        Decision decision = hook.begin(path, copies, writer, chosen, bytes);
+        Decision decision = hook.begin(path, copies, writer, chosen, excluded, bytes);
         try {
             return hook.take(decision, super.chooseTarget(
                     path, copies, writer, chosen, returnChosen, excluded, bytes, storage, flags, types));
@@ -54,7 +54,7 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
     DatanodeStorageInfo[] chooseTarget(
             String path, int copies, Node writer, Set<Node> excluded, long bytes, List<DatanodeDescriptor> favored,
             BlockStoragePolicy storage, EnumSet<AddBlockFlag> flags) {
-        Decision decision = hook.beginFavored(path, copies, writer, favored, bytes);
+        Decision decision = hook.beginFavored(path, copies, writer, favored, excluded, bytes);
         try {
             return hook.take(decision, super.chooseTarget(
                     path, copies, writer, excluded, bytes, favored, storage, flags));

@@ -5,6 +5,7 @@ import dev.leeward.hdfs.Engine;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.net.NetworkTopology;
@@ -41,11 +42,12 @@ final class LeewardHook {
      *
      * @return the decision to end; null if the default policy places the block, or within another call
      */
-    Decision begin(String path, int copies, Node writer, List<DatanodeStorageInfo> chosen, long bytes) {
+    Decision begin(
+            String path, int copies, Node writer, List<DatanodeStorageInfo> chosen, Set<Node> excluded, long bytes) {
         if (engine == null || decisions.get() != null) {
             return null;
         }
-        Decision decision = engine.begin(path, writer, bytes, copies, chosen);
+        Decision decision = engine.begin(path, writer, bytes, copies, chosen, excluded);
         if (decision != null) {
             decisions.set(decision);
         }
@@ -56,11 +58,12 @@ final class LeewardHook {
      * Begins a call with favored nodes, within which HDFS may call {@code chooseTarget} for the other copies. Without
      * favored nodes, that inner call is the decision.
      */
-    Decision beginFavored(String path, int copies, Node writer, List<DatanodeDescriptor> favored, long bytes) {
+    Decision beginFavored(
+            String path, int copies, Node writer, List<DatanodeDescriptor> favored, Set<Node> excluded, long bytes) {
         if (favored == null || favored.isEmpty()) {
             return null;
         }
-        Decision decision = begin(path, copies, writer, List.of(), bytes);
+        Decision decision = begin(path, copies, writer, List.of(), excluded, bytes);
         if (decision == null && engine != null) {
             // The inner call must not count the block again.
             decision = Decision.BY_DEFAULT;
