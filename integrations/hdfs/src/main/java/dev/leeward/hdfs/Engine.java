@@ -100,6 +100,12 @@ public final class Engine {
             }
             LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
             return null;
+        } catch (RuntimeException e) {
+            if (SettingsReader.isStrict(conf)) {
+                throw e;
+            }
+            LOG.error("Leeward is off, and the default policy places all blocks: a fault in Leeward", e);
+            return null;
         }
     }
 
@@ -110,7 +116,7 @@ public final class Engine {
         if (link != null) {
             link.feed().addListener(engine.views);
         }
-        engine.metrics.register();
+        engine.metrics.register(layout);
         LOG.info("Leeward places {} by policy {}; controller: {}",
                 layout == Layout.CHAIN ? "replicated blocks" : "erasure-coded blocks",
                 settings.policy().text(), settings.connection());
@@ -132,36 +138,39 @@ public final class Engine {
      */
     public Decision begin(
             String path, Node writer, long size, int copies, List<DatanodeStorageInfo> chosen, Set<Node> excluded) {
+        if (copies <= 0) {
+            return null;
+        }
         if (settings.policy().readsLoads() && link.feed().isAway()) {
             metrics.count(Reason.withoutSnapshot(link.feed().failure(), link.feed().last() != null));
             return null;
         }
         long nano = System.nanoTime();
-        Reason reason = Reason.ERROR;
-        NetworkView current = null;
-        Coding coding = layout == Layout.STRIPE ? ErasureCodes.withChunks(copies + chosen.size()) : null;
-        long bytes = size;
-        if (layout == Layout.STRIPE && !chosen.isEmpty()) {
-            // Without a missing chunk, HDFS moves one to another rack.
-            Coding whole = coding == null ? ErasureCodes.withChunks(chosen.size()) : coding;
-            bytes = whole == null ? size : whole.chunkOf(size);
-            coding = ErasureCodes.anyLeaves(excluded) ? null : coding;
-        }
         try {
-            current = views.current(nano);
-            reason = reasonAgainst(current, bytes, nano);
+            NetworkView current = views.current(nano);
+            Coding coding = layout == Layout.STRIPE ? ErasureCodes.withChunks(copies + chosen.size()) : null;
+            long bytes = size;
+            if (layout == Layout.STRIPE && !chosen.isEmpty()) {
+                // Without a missing chunk, HDFS moves one to another rack.
+                Coding whole = coding == null ? ErasureCodes.withChunks(chosen.size()) : coding;
+                bytes = whole == null ? size : whole.chunkOf(size);
+                coding = ErasureCodes.anyLeaves(excluded) ? null : coding;
+            }
+            Reason reason = reasonAgainst(current, bytes, nano);
+            if (reason == Reason.RANKED) {
+                ThreadLocalRandom random = ThreadLocalRandom.current();
+                double sample = settings.explain().sample();
+                DecisionRecord record =
+                        sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
+                return new Decision(
+                        writer, bytes, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+            }
+            metrics.count(reason);
         } catch (RuntimeException e) {
             warn(e);
+            metrics.count(Reason.ERROR);
         }
-        if (reason != Reason.RANKED) {
-            metrics.count(reason);
-            return null;
-        }
-        ThreadLocalRandom random = ThreadLocalRandom.current();
-        double sample = settings.explain().sample();
-        DecisionRecord record = sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
-        return new Decision(
-                writer, bytes, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+        return null;
     }
 
     private DecisionRecord record(String path, Node writer, long bytes) {
@@ -180,7 +189,7 @@ public final class Engine {
             return Reason.RANKED;
         }
         Snapshot snapshot = current.snapshot();
-        if (snapshot == null || !current.loads().clusterVersion().equals(snapshot.clusterVersion())) {
+        if (snapshot == null || !current.loads().numbering().equals(snapshot.numbering())) {
             return Reason.withoutSnapshot(link.feed().failure(), false);
         }
         long ageMs = (nano - snapshot.advancedNano()) / 1_000_000;
@@ -204,7 +213,8 @@ public final class Engine {
             return null;
         }
         try {
-            Explanation why = decision.record() == null ? null : new Explanation();
+            DecisionRecord record = decision.record();
+            Explanation why = record == null || record.isFull() ? null : new Explanation();
             int host = choose(decision, scope, excluded, type, why);
             DatanodeDescriptor node = host < 0 ? null : decision.view().topology().node(host);
             if (node != null && !map.contains(node)) {
@@ -212,8 +222,8 @@ public final class Engine {
                 views.expire();
                 node = null;
             }
-            if (why != null) {
-                decision.record().addStep(
+            if (record != null) {
+                record.addStep(
                         scope, node == null ? null : node.getHostName(),
                         node == null ? Reason.NO_CANDIDATE : Reason.RANKED, why);
             }
@@ -286,6 +296,9 @@ public final class Engine {
 
     /** Ends a call of {@code chooseTarget}: counts it, and records and reports the placement. */
     public void end(Decision decision) {
+        if (decision.targets().length == 0) {
+            decision.fallBack(Reason.NO_CANDIDATE);
+        }
         try {
             if (placementLog != null) {
                 placementLog.add(decision);
@@ -311,10 +324,17 @@ public final class Engine {
      */
     public double leftOut(DatanodeDescriptor node) {
         NetworkView current = views.last();
-        long nano = System.nanoTime();
-        boolean reads = current != null && settings.policy().readsLoads();
-        boolean fresh = reads && reasonAgainst(current, Long.MAX_VALUE, nano) == Reason.RANKED;
-        return fresh ? placementLog.leftOut(current, node) : Double.NaN;
+        if (current == null || !settings.policy().readsLoads()) {
+            return Double.NaN;
+        }
+        try {
+            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime()) == Reason.RANKED;
+            return fresh ? placementLog.leftOut(current, node) : Double.NaN;
+        } catch (RuntimeException e) {
+            // The caller is a thread without which the NameNode stops.
+            warn(e);
+            return Double.NaN;
+        }
     }
 
     /** Number of racks for the copies besides the first. */
@@ -334,10 +354,6 @@ public final class Engine {
 
     Settings settings() {
         return settings;
-    }
-
-    Layout layout() {
-        return layout;
     }
 
     Link link() {

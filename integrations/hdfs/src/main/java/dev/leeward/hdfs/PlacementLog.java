@@ -39,7 +39,7 @@ final class PlacementLog {
         // Without a snapshot nothing would ever drop the placement.
         boolean fresh = snapshot != null
                 && (nano - snapshot.advancedNano()) / 1_000_000 <= settings.connection().maxAgeMs()
-                && view.loads().clusterVersion().equals(snapshot.clusterVersion())
+                && view.loads().numbering().equals(snapshot.numbering())
                 && !view.network().isOfOtherCluster();
         int[] hosts = fresh ? newHosts(view.topology(), decision) : new int[0];
         if (hosts.length == 0) {

@@ -27,12 +27,21 @@ final class Harness {
     static final long BLOCK = 128L << 20;
     static final BlockStoragePolicy STORAGE = BlockStoragePolicySuite.createDefaultSuite().getDefaultPolicy();
 
+    /** The last one stays in memory: JMX alone does not hold a policy. */
+    private static Harness last;
+
     final FakeDataNodes nodes;
     final BlockPlacementPolicy policy;
 
     Harness(FakeDataNodes nodes, BlockPlacementPolicy policy) {
         this.nodes = nodes;
         this.policy = policy;
+        last = this;
+    }
+
+    /** Lets go of the last one. */
+    static void forget() {
+        last = null;
     }
 
     /** Settings with quick snapshots. */
@@ -43,6 +52,13 @@ final class Harness {
         conf.set("dfs.leeward.snapshot.interval", "100ms");
         conf.set("dfs.leeward.snapshot.max-age", "1s");
         conf.set("dfs.leeward.client", "nn-" + System.nanoTime());
+        return conf;
+    }
+
+    /** Policy sinbad, in which own blocks do not count, so that all go to the coolest rack. */
+    static Configuration withoutHysteresis(FakeController controller) {
+        Configuration conf = conf(controller.address(), "sinbad");
+        conf.set("dfs.leeward.sinbad.hysteresis", "off");
         return conf;
     }
 

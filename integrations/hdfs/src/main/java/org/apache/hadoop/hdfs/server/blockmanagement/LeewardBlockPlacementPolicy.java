@@ -91,15 +91,10 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
             Node local, Set<Node> excluded, long bytes, int mostPerRack, List<DatanodeStorageInfo> results,
             boolean avoidStale, EnumMap<StorageType, Integer> types)
             throws NotEnoughReplicasException {
-        String scope = hook.scopeOfThirdRack(results);
-        if (scope != null) {
-            try {
-                return chooseRandom(1, scope, excluded, bytes, 1, results, avoidStale, types);
-            } catch (NotEnoughReplicasException e) {
-                LOG.debug("no third rack for the third copy", e);
-            }
-        }
-        return super.chooseLocalRack(local, excluded, bytes, mostPerRack, results, avoidStale, types);
+        DatanodeStorageInfo third = hook.chooseThirdRack(this, excluded, bytes, results, avoidStale, types);
+        return third != null
+                ? third
+                : super.chooseLocalRack(local, excluded, bytes, mostPerRack, results, avoidStale, types);
     }
 
     @Override

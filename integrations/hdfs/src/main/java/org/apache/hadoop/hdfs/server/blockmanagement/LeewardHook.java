@@ -4,6 +4,8 @@ import dev.leeward.hdfs.Decision;
 import dev.leeward.hdfs.Engine;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.EnumMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
@@ -11,6 +13,8 @@ import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.net.NetworkTopology;
 import org.apache.hadoop.net.Node;
 import org.apache.hadoop.util.Time;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The calls of HDFS's placement policies that Leeward takes part in: all that its policies share. Each policy extends
@@ -22,6 +26,7 @@ import org.apache.hadoop.util.Time;
  */
 final class LeewardHook {
 
+    private static final Logger LOG = LoggerFactory.getLogger(LeewardHook.class);
     /** Difference between two rates that does not count, as a share of the largest. */
     private static final double NEGLIGIBLE = 1.0 / 8.0;
 
@@ -119,14 +124,30 @@ final class LeewardHook {
         return node;
     }
 
-    /** Scope of the third copy if it goes to a third rack: outside the rack of the first. Otherwise null. */
-    String scopeOfThirdRack(List<DatanodeStorageInfo> results) {
+    /** Storage in a third rack for the third copy; null if the settings want none, or there is none. */
+    DatanodeStorageInfo chooseThirdRack(
+            BlockPlacementPolicyDefault policy, Set<Node> excluded, long bytes, List<DatanodeStorageInfo> results,
+            boolean avoidStale, EnumMap<StorageType, Integer> types) {
         Decision decision = running();
         boolean wanted = decision != null
                 && engine.remoteRacks() > 1
                 && decision.isNewBlock()
-                && results.size() == 2;
-        return wanted ? "~" + results.get(0).getDatanodeDescriptor().getNetworkLocation() : null;
+                && results.size() == 2
+                && policy.clusterMap.getNumOfNonEmptyRacks() > 2;
+        if (!wanted) {
+            return null;
+        }
+        String scope = "~" + results.get(0).getDatanodeDescriptor().getNetworkLocation();
+        // HDFS excludes each node that it rejects, and it rejects the second rack here. A search in that rack follows.
+        Set<Node> tried = new HashSet<>(excluded);
+        try {
+            DatanodeStorageInfo third = policy.chooseRandom(1, scope, tried, bytes, 1, results, avoidStale, types);
+            excluded.add(third.getDatanodeDescriptor());
+            return third;
+        } catch (BlockPlacementPolicy.NotEnoughReplicasException e) {
+            LOG.debug("no third rack for the third copy", e);
+            return null;
+        }
     }
 
     // ---- deletes --------------------------------------------------------------------------------------------
