@@ -31,6 +31,7 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
+import org.apache.hadoop.hdfs.server.blockmanagement.LeewardUpgradeDomainPlacementPolicy;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -351,7 +352,8 @@ class EngineTest {
         Configuration conf = Harness.conf(controller.address(), "leeward");
         // The Balancer requires that they extend the default policy.
         for (BlockPlacementPolicyDefault policy : List.of(
-                new LeewardBlockPlacementPolicy(), new LeewardErasureCodedPlacementPolicy())) {
+                new LeewardBlockPlacementPolicy(), new LeewardUpgradeDomainPlacementPolicy(),
+                new LeewardErasureCodedPlacementPolicy())) {
             // As Mover, then as Balancer and fsck.
             policy.initialize(conf, null, null, null);
             policy.initialize(conf, null, nodes.map(), null);

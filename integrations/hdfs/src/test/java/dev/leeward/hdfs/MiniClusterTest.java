@@ -141,6 +141,28 @@ class MiniClusterTest {
     }
 
     @Test
+    void anOperatorTurnsLeewardOnAndOffInARunningNameNode() throws Exception {
+        String key = "dfs.block.replicator.classname";
+        Configuration conf = MiniCluster.conf(controller.address(), "leeward");
+        String leeward = conf.get(key);
+        conf.unset(key);
+        try (MiniDFSCluster dfs = MiniCluster.builder(conf, folder, 6, 2).build()) {
+            MiniCluster cluster = new MiniCluster(conf, dfs);
+            dfs.waitActive();
+            cluster.awaitCopies(cluster.write("/before", 2 * MiniCluster.BLOCK, 3), 3, "none");
+            conf.set(key, leeward);
+            dfs.getNameNode().getNamesystem().getBlockManager().refreshBlockPlacementPolicy(conf);
+            Eventually.holds("a snapshot in the NameNode", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+            cluster.awaitCopies(cluster.write("/with", 2 * MiniCluster.BLOCK, 3), 3, "none");
+            assertEquals(2, Jmx.bean().getDecisionsByReason().get("ranked"));
+            conf.unset(key);
+            dfs.getNameNode().getNamesystem().getBlockManager().refreshBlockPlacementPolicy(conf);
+            cluster.awaitCopies(cluster.write("/after", 2 * MiniCluster.BLOCK, 3), 3, "none");
+            assertEquals(2, Jmx.bean().getDecisionsByReason().get("ranked"));
+        }
+    }
+
+    @Test
     void aNameNodeWithInvalidSettingsStartsUnlessTheyAreStrict() throws Exception {
         Configuration conf = MiniCluster.conf(controller.address(), "leeward");
         conf.set("dfs.leeward.remote-rack", "2");

@@ -1,8 +1,11 @@
 package dev.leeward.hdfs;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeNetwork;
@@ -95,6 +98,62 @@ class OperationsTest {
             Path later = cluster.write("/later", 8 * MiniCluster.BLOCK, 3);
             cluster.hosts(later).forEach(copies -> assertTrue(!copies.contains(leaving), copies.toString()));
         }
+    }
+
+    @Test
+    void chunksOfALostDataNodeAreRebuiltAndThoseOfALeavingOneAreCopied() throws Exception {
+        java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
+        try (FakeController wide = new FakeController(new FakeNetwork(6, 2, GBPS, 2 * GBPS))) {
+            Configuration coded = MiniCluster.conf(wide.address(), "leeward");
+            coded.set("dfs.hosts.exclude", excluded.toString());
+            try (MiniCluster cluster = MiniCluster.start(coded, folder, 6, 2)) {
+                cluster.files().mkdirs(new Path("/coded"));
+                cluster.files().enableErasureCodingPolicy("RS-6-3-1024k");
+                cluster.files().setErasureCodingPolicy(new Path("/coded"), "RS-6-3-1024k");
+                Path path = cluster.write("/coded/file", 7 << 20, 1, 2 << 20);
+                byte[] content = cluster.files().open(path).readAllBytes();
+                JsonNode stripe = report(wide, "\"coding\":\"6+3\"");
+                assertEquals(6L * (2 << 20) + "B", stripe.get("size").asText(), "its data at full length");
+
+                DataNode leaving = dataNode(cluster, cluster.awaitCopies(path, 9, "none").get(0).get(0));
+                Files.writeString(excluded, leaving.getDatanodeId().getXferAddr() + "\n");
+                cluster.blocks().getDatanodeManager().refreshNodes(coded);
+                DatanodeDescriptor descriptor =
+                        cluster.blocks().getDatanodeManager().getDatanode(leaving.getDatanodeId());
+                Eventually.holds("the end of decommissioning", descriptor::isDecommissioned);
+                JsonNode copy = report(wide, "\"replicas\":1,");
+                assertFalse(copy.has("coding"), copy.toString());
+
+                String lost = cluster.hosts(path).get(0).stream()
+                        .filter(host -> !host.equals(leaving.getDatanodeId().getHostName()))
+                        .findFirst().orElseThrow();
+                DataNode node = dataNode(cluster, lost);
+                cluster.dfs().stopDataNode(node.getXferAddress().getHostString() + ":" + node.getXferPort());
+                cluster.dfs().setDataNodeDead(node.getDatanodeId());
+                JsonNode rebuild = report(wide, "\"coding\":\"6+3\",\"existing\":[");
+                assertEquals(8, rebuild.get("existing").size());
+                Eventually.holds("nine chunks without " + lost, () -> {
+                    try {
+                        Set<String> hosts = new HashSet<>(cluster.hosts(path).get(0));
+                        hosts.remove(leaving.getDatanodeId().getHostName());
+                        return hosts.size() == 9 && !hosts.contains(lost);
+                    } catch (IOException e) {
+                        throw new AssertionError(e);
+                    }
+                });
+                assertArrayEquals(content, cluster.files().open(path).readAllBytes());
+            }
+        }
+    }
+
+    /** The first report with a text. */
+    private static JsonNode report(FakeController controller, String text) throws InterruptedException {
+        Eventually.holds("a report with " + text, () -> controller.commitments().stream()
+                .anyMatch(body -> body.toString().contains(text)));
+        return controller.commitments().stream()
+                .filter(body -> body.toString().contains(text))
+                .findFirst().orElseThrow()
+                .get("replicas");
     }
 
     @Test
