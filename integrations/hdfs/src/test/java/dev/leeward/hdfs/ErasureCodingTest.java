@@ -40,8 +40,9 @@ class ErasureCodingTest {
     ErasureCodingTest() throws Exception {
         ErasureCodingPolicyManager.getInstance().init(new Configuration());
         controller = new FakeController(new FakeNetwork(5, 4, GBPS, 2 * GBPS));
-        policy = nodes.open(
-                new LeewardErasureCodedPlacementPolicy(), Harness.conf(controller.address(), "leeward"));
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        policy = nodes.open(new LeewardErasureCodedPlacementPolicy(), conf);
         Eventually.holds(
                 "the first snapshot", () -> Jmx.bean("LeewardErasureCodedInfo").getSnapshotEpoch() >= 0);
     }
