@@ -7,6 +7,7 @@ use super::control::{Acked, Cause, Running, Window};
 use super::rack::Rack;
 use super::rtt::RoundTrip;
 use super::settings::Settings;
+use super::undo::Reduction;
 
 /// Loss state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,8 @@ pub(super) struct Division {
     recover_fs: u64,
     prr_delivered: u64,
     pub(super) sent: u64,
+    /// Reduction of the window since which not all bytes sent before have arrived.
+    reduction: Option<Reduction>,
 }
 
 impl Division {
@@ -72,6 +75,7 @@ impl Division {
             recover_fs: 0,
             prr_delivered: 0,
             sent: 0,
+            reduction: None,
         }
     }
 
@@ -113,6 +117,7 @@ impl Division {
                 self.window.size = self.window.threshold;
             }
             self.state = State::Open;
+            self.reduction = None;
             self.rescale(acked);
             return false;
         }
@@ -170,6 +175,7 @@ impl Division {
 
     /// Starts a recovery of bytes before `next`, after losses in this division.
     pub(super) fn recover(&mut self, next: u64) {
+        self.reduction = Some(Reduction::of(self.window));
         self.window.threshold = self.control.get().reduce(&self.window, Cause::Loss);
         self.state = State::Recovery;
         self.recovered_at = next;
@@ -197,6 +203,9 @@ impl Division {
 
     /// Handles an expired retransmission timer; `again` is true if it had expired before for the same byte.
     pub(super) fn time_out(&mut self, next: u64, again: bool) {
+        if self.state == State::Open {
+            self.reduction = Some(Reduction::of(self.window));
+        }
         // A recovery has already reduced the threshold for this window.
         if !again && self.state != State::Recovery {
             self.window.threshold = self.control.get().reduce(&self.window, Cause::Timeout);
@@ -205,6 +214,30 @@ impl Division {
         self.state = State::Timeout;
         self.recovered_at = next;
         self.quiet = false;
+    }
+
+    /// Records a retransmission.
+    pub(super) fn note_repair(&mut self, now: Nanos) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.repair(now);
+        }
+    }
+
+    /// Undoes the reduction of the window if an acknowledgement of all bytes before `cumulative` shows that it was needless.
+    /// `echo` is the echoed timestamp; `repairing` is true if a retransmission is in flight, whose answer decides then.
+    /// Returns true if it did.
+    pub(super) fn undo(&mut self, cumulative: u64, echo: Nanos, repairing: bool) -> bool {
+        let is_partial = self.state == State::Recovery && cumulative < self.recovered_at;
+        let Some(reduction) = self.reduction.filter(|reduction| reduction.is_needless(echo)) else {
+            return false;
+        };
+        if self.state == State::Open || (is_partial && repairing) {
+            return false;
+        }
+        (self.window, self.state, self.reduction) = (reduction.undone(self.window), State::Open, None);
+        // Segments that counted as lost are searched again.
+        self.searched = 0;
+        true
     }
 
     /// Restarts the window after an idle time (RFC 5681, section 4.1).

@@ -293,6 +293,22 @@ impl Scoreboard {
         (self.again, self.lost_from) = (0, self.first);
     }
 
+    /// Returns true if a retransmitted segment is in flight.
+    pub(super) fn has_again(&self) -> bool {
+        self.again > 0
+    }
+
+    /// Counts all lost segments as in flight.
+    pub(super) fn find_all(&mut self, divisions: &mut [Division]) {
+        for sent in self.ring.iter_mut().filter(|sent| sent.fate == Fate::Lost) {
+            let division = &mut divisions[usize::from(sent.division)];
+            division.lost -= u64::from(sent.length);
+            division.flying += u64::from(sent.length);
+            sent.fate = Fate::Flying;
+        }
+        self.lost = 0;
+    }
+
     /// Returns the first lost segment.
     pub(super) fn next_lost(&mut self) -> Option<SegmentRef> {
         if self.lost == 0 {

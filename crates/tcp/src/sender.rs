@@ -24,6 +24,8 @@ pub struct Counts {
     pub timeouts: u64,
     /// Tail loss probes sent.
     pub probes: u64,
+    /// Reductions of the window that were undone.
+    pub undone: u64,
 }
 
 /// A sender. The caller calls [`Sender::on_ack`] for an acknowledgement and [`Sender::on_timer`] at the
@@ -129,6 +131,9 @@ impl Sender {
             self.sample(now, ack);
         }
         let held = self.board.hold(now, &ack.blocks, &mut self.divisions);
+        if news && self.settings.undo {
+            self.undo(ack);
+        }
         self.advance(now, news, ack.ece);
         self.find_losses(now, news, held);
         self.recover();
@@ -141,6 +146,17 @@ impl Sender {
         }
         if news || held {
             self.wait_for_tail(now);
+        }
+    }
+
+    /// Undoes a needless reduction of the window. With divisions, the answer to a segment may come on another path, and
+    /// its time proves nothing.
+    fn undo(&mut self, ack: &Ack) {
+        if let [division] = &mut self.divisions[..]
+            && division.undo(ack.cumulative, ack.echo, self.board.has_again())
+        {
+            self.board.find_all(&mut self.divisions);
+            self.counts.undone += 1;
         }
     }
 
@@ -357,6 +373,7 @@ impl Sender {
     fn send_again(&mut self, segment: SegmentRef, now: Nanos) -> Segment {
         let noted = self.note_time(now);
         self.board.send_again(segment.number, noted, self.division, &mut self.divisions);
+        self.divisions.iter_mut().for_each(|division| division.note_repair(now));
         self.counts.retransmitted += 1;
         self.send(segment.start, segment.length, now, true, false)
     }

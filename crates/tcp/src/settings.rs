@@ -29,6 +29,9 @@ pub struct Settings {
     /// For [`RackUse::Repairs`]: minimum difference of send times. A segment is lost if a segment that was sent later
     /// by more than this difference has arrived. Linux 4.4 uses 1 ms.
     pub rack_window: Nanos,
+    /// If true, a reduction of the window is undone after an acknowledgement that answers a segment sent before the first
+    /// retransmission, since nothing was lost then (RFC 3522, RFC 4015). Linux does so.
+    pub undo: bool,
     /// If true, a tail probe is sent after two round trips without an acknowledgement. The probe reveals a loss of the
     /// last segments (RFC 8985, section 7).
     pub tail_probe: bool,
@@ -86,6 +89,7 @@ impl Default for Settings {
             ecn: false,
             rack: RackUse::Always,
             rack_window: Nanos(1_000_000),
+            undo: false,
             tail_probe: true,
             min_probe: Nanos(0),
             lone_probe: Nanos(40_000_000),

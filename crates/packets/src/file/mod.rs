@@ -277,6 +277,9 @@ pub struct TcpFile {
     /// For `rack: repairs`: minimum difference of send times. A segment is lost if a segment that was sent later
     /// by more than this difference has arrived. Default 50us.
     pub rack_window: Nanos,
+    /// If true, a reduction of the window is undone if no segment was lost (RFC 3522, RFC 4015), as in Linux. Default
+    /// false.
+    pub undo: bool,
     /// If true, a probe is sent after two round trips without an acknowledgement. Default true.
     pub tail_probe: bool,
     /// Shortest wait before a probe. Default 500us.
@@ -318,6 +321,7 @@ impl Default for TcpFile {
             ecn: etalon.ecn,
             rack: etalon.rack,
             rack_window: etalon.rack_window,
+            undo: etalon.undo,
             tail_probe: etalon.tail_probe,
             min_probe: etalon.min_probe,
             lone_probe: etalon.lone_probe,
@@ -353,6 +357,7 @@ impl TcpFile {
             ecn: self.ecn,
             rack: self.rack,
             rack_window: self.rack_window,
+            undo: self.undo,
             tail_probe: self.tail_probe,
             min_probe: self.min_probe,
             lone_probe: self.lone_probe,

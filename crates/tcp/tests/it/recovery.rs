@@ -366,6 +366,36 @@ fn segments_late_by_less_than_a_quarter_round_trip_are_not_lost() {
 }
 
 #[test]
+fn a_reduction_is_undone_if_the_segment_arrives_after_all() {
+    // A segment that is late by a round trip counts as lost by time (RFC 3522, section 3.2; RFC 4015).
+    let run = |undo: bool, fate: Fate| {
+        let settings = Settings { initial_window: 40, undo, ..Settings::default() };
+        let link = Link {
+            ns_per_byte: 1,
+            delay: Nanos(5 * MS),
+            queue: 1000,
+            segments: move |n: u64, _: &_| if n == 5 { fate } else { Fate::Arrives },
+            acks: |_: u64, _: &mut _| Fate::Arrives,
+        };
+        let mut run = Run::new(settings, link);
+        run.sender.write(200 * MSS);
+        run.sender.close();
+        while !run.sender.is_finished() {
+            assert!(run.step(), "the flow ends");
+        }
+        (run.sender.counts().recoveries, run.sender.counts().undone, run.sender.threshold())
+    };
+    let late = Fate::Late(Nanos(8 * MS));
+    assert_eq!(run(true, late), (1, 1, u64::MAX));
+    let (recoveries, undone, threshold) = run(false, late);
+    assert_eq!((recoveries, undone), (1, 0));
+    assert!(threshold < u64::MAX);
+    // The retransmission of a lost segment is answered, and nothing is undone.
+    assert_eq!(run(true, Fate::Lost), run(false, Fate::Lost));
+    assert_eq!(run(true, Fate::Lost).1, 0);
+}
+
+#[test]
 fn divisions_have_own_windows_and_reordering_between_them_is_no_loss() {
     // TDTCP, section 3.
     for (divisions, lost, rack) in [

@@ -10,10 +10,10 @@ from leeward import lab, packets
 T = TypeVar("T")
 Scenario = Mapping[str, Any]
 
-LINUX = {"rack": "always", "quick_acks": 16, "growth_acks": 200}
+LINUX = {"rack": "always", "undo": True, "quick_acks": 16, "growth_acks": 200}
 """Rules of Linux's TCP that the paper's scenarios do not have: losses by time (RFC 8985; the only rule since
-Linux 6.17), and acknowledgements of single segments. With the lab's buffers, a long flow raises its window
-with 67 to 350 segments."""
+Linux 6.17), needless reductions of the window that are undone, and acknowledgements of single segments. With
+the lab's buffers, a long flow raises its window with 67 to 350 segments."""
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0)
 """Multiples of a dilation, which a scenario tries until a run keeps up."""
 EASY_S = 1e-6

@@ -17,13 +17,15 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The view that decisions read. The daemon builds it again for each snapshot, and a decision does if the number of
- * DataNodes has changed. HDFS does not say when a DataNode moves, so the DataNodes are also read every ten seconds.
+ * DataNodes has changed. HDFS does not say when a DataNode moves, so the daemon also reads the DataNodes every ten
+ * seconds. Without snapshots, decisions do so every twenty.
  */
 final class CurrentView implements SnapshotFeed.Listener {
 
     private static final Logger LOG = LoggerFactory.getLogger(CurrentView.class);
     /** Age at which the DataNodes are read again although their number is the same, in ns. */
     private static final long TOPOLOGY_NS = 10_000_000_000L;
+    private static final long LATE_TOPOLOGY_NS = 2 * TOPOLOGY_NS;
     private static final long WARNING_NS = 60_000_000_000L;
     private static final double[] NOTHING = {};
 
@@ -67,7 +69,7 @@ final class CurrentView implements SnapshotFeed.Listener {
 
     /** Makes the next reader look at the DataNodes again. */
     void expire() {
-        topologyNano = System.nanoTime() - TOPOLOGY_NS;
+        topologyNano = System.nanoTime() - LATE_TOPOLOGY_NS;
     }
 
     /** A view of the present DataNodes, at a monotonic time. */
@@ -75,14 +77,17 @@ final class CurrentView implements SnapshotFeed.Listener {
         NetworkView current = view;
         boolean fits = current != null
                 && current.topology().hostCount() == map.getNumOfLeaves()
-                && nano - topologyNano < TOPOLOGY_NS;
+                && nano - topologyNano < LATE_TOPOLOGY_NS;
         // One thread reads the DataNodes again; the others continue with the earlier view.
         if (!fits && (current == null || refreshing.tryLock())) {
             if (current == null) {
                 refreshing.lock();
             }
             try {
-                refresh(link == null ? null : link.feed().last(), nano);
+                // The first decisions wait for the first view, which one of them builds.
+                if (current != null || view == null) {
+                    refresh(link == null ? null : link.feed().last(), nano);
+                }
             } finally {
                 refreshing.unlock();
             }

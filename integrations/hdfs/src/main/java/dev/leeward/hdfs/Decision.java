@@ -1,5 +1,6 @@
 package dev.leeward.hdfs;
 
+import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.policies.NetworkView;
 import dev.leeward.hdfs.policies.Ties;
 import java.util.ArrayList;
@@ -14,10 +15,11 @@ import org.apache.hadoop.net.Node;
 public final class Decision {
 
     /** Stands for a block that the default policy places. */
-    public static final Decision BY_DEFAULT = new Decision(null, 0, 0, List.of(), null, 0, new Ties(0), null);
+    public static final Decision BY_DEFAULT = new Decision(null, 0, null, 0, List.of(), null, 0, new Ties(0), null);
 
     private final Node writer;
     private final long bytes;
+    private final Coding coding;
     private final int copies;
     private final List<Node> existing = new ArrayList<>();
     private final NetworkView view;
@@ -28,10 +30,12 @@ public final class Decision {
     private int choices;
     private List<DatanodeStorageInfo> results = List.of();
     private int mostPerRack = Integer.MAX_VALUE;
+    private DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
 
     Decision(
             Node writer,
             long bytes,
+            Coding coding,
             int copies,
             List<DatanodeStorageInfo> chosen,
             NetworkView view,
@@ -40,6 +44,7 @@ public final class Decision {
             DecisionRecord record) {
         this.writer = writer;
         this.bytes = bytes;
+        this.coding = coding;
         this.copies = copies;
         this.view = view;
         this.beganNano = beganNano;
@@ -61,6 +66,11 @@ public final class Decision {
         this.mostPerRack = mostPerRack;
     }
 
+    /** Takes in the storages that HDFS returns. */
+    public void take(DatanodeStorageInfo[] targets) {
+        this.targets = targets;
+    }
+
     /** True if the block is new: no copy existed before. */
     public boolean isNewBlock() {
         return existing.isEmpty();
@@ -75,8 +85,14 @@ public final class Decision {
         return writer;
     }
 
+    /** Size of each copy or chunk. */
     long bytes() {
         return bytes;
+    }
+
+    /** Code of the stripe that the placement writes or rebuilds; null if it places copies of blocks or chunks. */
+    Coding coding() {
+        return coding;
     }
 
     /** Number of new copies. */
@@ -122,5 +138,10 @@ public final class Decision {
 
     int mostPerRack() {
         return mostPerRack;
+    }
+
+    /** Storages that HDFS returns; none before the end. */
+    DatanodeStorageInfo[] targets() {
+        return targets;
     }
 }

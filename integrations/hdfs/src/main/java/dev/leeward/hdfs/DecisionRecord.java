@@ -14,6 +14,8 @@ import java.util.List;
 final class DecisionRecord {
 
     private static final JsonFactory JSON = new JsonFactory();
+    /** Largest number of stored choices: HDFS may reject thousands of hosts for one block. */
+    private static final int MOST_STEPS = 64;
 
     /** One choice of the policy. HDFS may have rejected it and asked again. */
     private record Step(String scope, String host, Reason reason, Explanation why) {
@@ -25,6 +27,7 @@ final class DecisionRecord {
     private final long bytes;
     private final String policy;
     private final List<Step> steps = new ArrayList<>();
+    private int omitted;
     private List<String> hosts = List.of();
     private Reason reason = Reason.RANKED;
 
@@ -36,8 +39,17 @@ final class DecisionRecord {
         this.policy = policy;
     }
 
+    /** True if further choices are only counted. */
+    boolean isFull() {
+        return steps.size() == MOST_STEPS;
+    }
+
     void addStep(String scope, String host, Reason why, Explanation explanation) {
-        steps.add(new Step(scope, host, why, explanation));
+        if (isFull()) {
+            omitted++;
+        } else {
+            steps.add(new Step(scope, host, why, explanation));
+        }
     }
 
     void finish(List<String> chosen, Reason result) {
@@ -70,6 +82,7 @@ final class DecisionRecord {
                 write(json, step);
             }
             json.writeEndArray();
+            json.writeNumberField("steps_omitted", omitted);
             json.writeEndObject();
         } catch (IOException e) {
             throw new UncheckedIOException(e);

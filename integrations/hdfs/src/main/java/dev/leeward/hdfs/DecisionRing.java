@@ -22,13 +22,20 @@ final class DecisionRing {
     }
 
     /** The decisions of paths that contain a text, the latest first. */
-    synchronized List<String> search(String text) {
+    List<String> search(String text) {
         List<String> found = new ArrayList<>();
-        records.descendingIterator().forEachRemaining(record -> {
+        for (DecisionRecord record : latestFirst()) {
             if (record.path().contains(text)) {
                 found.add(record.json());
             }
-        });
+        }
         return found;
+    }
+
+    /** A copy: no handler of the NameNode waits while a reader turns records into text. */
+    private synchronized List<DecisionRecord> latestFirst() {
+        List<DecisionRecord> copy = new ArrayList<>(records.size());
+        records.descendingIterator().forEachRemaining(copy::add);
+        return copy;
     }
 }

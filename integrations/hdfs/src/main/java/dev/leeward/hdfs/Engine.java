@@ -1,5 +1,6 @@
 package dev.leeward.hdfs;
 
+import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.policies.Candidates;
 import dev.leeward.hdfs.policies.Ccp;
 import dev.leeward.hdfs.policies.Explanation;
@@ -21,6 +22,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
@@ -98,6 +100,12 @@ public final class Engine {
             }
             LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
             return null;
+        } catch (RuntimeException e) {
+            if (SettingsReader.isStrict(conf)) {
+                throw e;
+            }
+            LOG.error("Leeward is off, and the default policy places all blocks: a fault in Leeward", e);
+            return null;
         }
     }
 
@@ -108,7 +116,7 @@ public final class Engine {
         if (link != null) {
             link.feed().addListener(engine.views);
         }
-        engine.metrics.register();
+        engine.metrics.register(layout);
         LOG.info("Leeward places {} by policy {}; controller: {}",
                 layout == Layout.CHAIN ? "replicated blocks" : "erasure-coded blocks",
                 settings.policy().text(), settings.connection());
@@ -122,33 +130,47 @@ public final class Engine {
      *
      * @param path file of the block, or null
      * @param writer node that writes, or null
-     * @param bytes size of the block
-     * @param copies number of new copies
-     * @param chosen storages of earlier copies
+     * @param size size as HDFS gives it: of the block, of a chunk of a new stripe, or of the data of a damaged stripe
+     * @param copies number of new copies or chunks
+     * @param chosen storages of earlier copies or chunks
+     * @param excluded nodes that must not be chosen, or null; of a damaged stripe, with all that have chunks
      * @return null if the default policy places the block; it is counted then
      */
-    public Decision begin(String path, Node writer, long bytes, int copies, List<DatanodeStorageInfo> chosen) {
+    public Decision begin(
+            String path, Node writer, long size, int copies, List<DatanodeStorageInfo> chosen, Set<Node> excluded) {
+        if (copies <= 0) {
+            return null;
+        }
         if (settings.policy().readsLoads() && link.feed().isAway()) {
             metrics.count(Reason.withoutSnapshot(link.feed().failure(), link.feed().last() != null));
             return null;
         }
         long nano = System.nanoTime();
-        Reason reason = Reason.ERROR;
-        NetworkView current = null;
         try {
-            current = views.current(nano);
-            reason = reasonAgainst(current, bytes, nano);
+            NetworkView current = views.current(nano);
+            Coding coding = layout == Layout.STRIPE ? ErasureCodes.withChunks(copies + chosen.size()) : null;
+            long bytes = size;
+            if (layout == Layout.STRIPE && !chosen.isEmpty()) {
+                // Without a missing chunk, HDFS moves one to another rack.
+                Coding whole = coding == null ? ErasureCodes.withChunks(chosen.size()) : coding;
+                bytes = whole == null ? size : whole.chunkOf(size);
+                coding = ErasureCodes.anyLeaves(excluded) ? null : coding;
+            }
+            Reason reason = reasonAgainst(current, bytes, nano);
+            if (reason == Reason.RANKED) {
+                ThreadLocalRandom random = ThreadLocalRandom.current();
+                double sample = settings.explain().sample();
+                DecisionRecord record =
+                        sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
+                return new Decision(
+                        writer, bytes, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+            }
+            metrics.count(reason);
         } catch (RuntimeException e) {
             warn(e);
+            metrics.count(Reason.ERROR);
         }
-        if (reason != Reason.RANKED) {
-            metrics.count(reason);
-            return null;
-        }
-        ThreadLocalRandom random = ThreadLocalRandom.current();
-        double sample = settings.explain().sample();
-        DecisionRecord record = sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
-        return new Decision(writer, bytes, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+        return null;
     }
 
     private DecisionRecord record(String path, Node writer, long bytes) {
@@ -167,7 +189,7 @@ public final class Engine {
             return Reason.RANKED;
         }
         Snapshot snapshot = current.snapshot();
-        if (snapshot == null || !current.loads().clusterVersion().equals(snapshot.clusterVersion())) {
+        if (snapshot == null || !current.loads().numbering().equals(snapshot.numbering())) {
             return Reason.withoutSnapshot(link.feed().failure(), false);
         }
         long ageMs = (nano - snapshot.advancedNano()) / 1_000_000;
@@ -191,7 +213,8 @@ public final class Engine {
             return null;
         }
         try {
-            Explanation why = decision.record() == null ? null : new Explanation();
+            DecisionRecord record = decision.record();
+            Explanation why = record == null || record.isFull() ? null : new Explanation();
             int host = choose(decision, scope, excluded, type, why);
             DatanodeDescriptor node = host < 0 ? null : decision.view().topology().node(host);
             if (node != null && !map.contains(node)) {
@@ -199,8 +222,8 @@ public final class Engine {
                 views.expire();
                 node = null;
             }
-            if (why != null) {
-                decision.record().addStep(
+            if (record != null) {
+                record.addStep(
                         scope, node == null ? null : node.getHostName(),
                         node == null ? Reason.NO_CANDIDATE : Reason.RANKED, why);
             }
@@ -272,14 +295,17 @@ public final class Engine {
     }
 
     /** Ends a call of {@code chooseTarget}: counts it, and records and reports the placement. */
-    public void end(Decision decision, DatanodeStorageInfo[] chosen) {
+    public void end(Decision decision) {
+        if (decision.targets().length == 0) {
+            decision.fallBack(Reason.NO_CANDIDATE);
+        }
         try {
             if (placementLog != null) {
-                placementLog.add(decision, chosen);
+                placementLog.add(decision);
             }
             if (decision.record() != null) {
                 List<String> hosts = new ArrayList<>();
-                for (DatanodeStorageInfo storage : chosen) {
+                for (DatanodeStorageInfo storage : decision.targets()) {
                     hosts.add(storage.getDatanodeDescriptor().getHostName());
                 }
                 decision.record().finish(hosts, decision.reason());
@@ -298,10 +324,17 @@ public final class Engine {
      */
     public double leftOut(DatanodeDescriptor node) {
         NetworkView current = views.last();
-        long nano = System.nanoTime();
-        boolean reads = current != null && settings.policy().readsLoads();
-        boolean fresh = reads && reasonAgainst(current, Long.MAX_VALUE, nano) == Reason.RANKED;
-        return fresh ? placementLog.leftOut(current, node) : Double.NaN;
+        if (current == null || !settings.policy().readsLoads()) {
+            return Double.NaN;
+        }
+        try {
+            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime()) == Reason.RANKED;
+            return fresh ? placementLog.leftOut(current, node) : Double.NaN;
+        } catch (RuntimeException e) {
+            // The caller is a thread without which the NameNode stops.
+            warn(e);
+            return Double.NaN;
+        }
     }
 
     /** Number of racks for the copies besides the first. */
@@ -321,10 +354,6 @@ public final class Engine {
 
     Settings settings() {
         return settings;
-    }
-
-    Layout layout() {
-        return layout;
     }
 
     Link link() {
@@ -356,7 +385,7 @@ public final class Engine {
         }
         DecisionRecord record = record("", writer, bytes);
         Decision decision = new Decision(
-                writer, bytes, copies, List.of(), current, System.nanoTime(),
+                writer, bytes, null, copies, List.of(), current, System.nanoTime(),
                 new Ties(ThreadLocalRandom.current().nextLong()), record);
         Reason reason = reasonAgainst(current, bytes, System.nanoTime());
         if (reason != Reason.RANKED) {

@@ -15,7 +15,7 @@ final class ExpectedCapacities {
 
     private final Settings.Sinbad settings;
     private final LedgerSettings ledger;
-    private String clusterVersion;
+    private String numbering;
     private double[] lastMeasured;
     private long[] lastUntil;
 
@@ -50,8 +50,8 @@ final class ExpectedCapacities {
 
     private void remember(Snapshot snapshot) {
         long[] measured = snapshot.measured();
-        if (!snapshot.clusterVersion().equals(clusterVersion)) {
-            clusterVersion = snapshot.clusterVersion();
+        if (!snapshot.numbering().equals(numbering)) {
+            numbering = snapshot.numbering();
             lastMeasured = new double[measured.length];
             Arrays.fill(lastMeasured, Double.NaN);
             lastUntil = new long[measured.length];

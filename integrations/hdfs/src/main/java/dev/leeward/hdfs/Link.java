@@ -40,7 +40,14 @@ final class Link {
         if (key.report().enabled()) {
             reporter.start(controller);
         }
-        Follower.start(controller, feed, placements::onSnapshot);
+        // The daemon must not refer to the link, which would then never end.
+        Placements placed = placements;
+        Reporter reports = reporter;
+        String client = key.connection().client();
+        Follower.start(controller, feed, snapshot -> {
+            placed.onSnapshot(snapshot);
+            reports.passOver(snapshot.counted(client));
+        });
     }
 
     /** The link for these settings. */

@@ -2,12 +2,15 @@ package dev.leeward.hdfs;
 
 import dev.leeward.hdfs.policies.NetworkView;
 import dev.leeward.hdfs.snapshot.Failure;
+import dev.leeward.hdfs.snapshot.SnapshotFeed;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import javax.management.ObjectName;
 import org.apache.hadoop.metrics2.MetricsCollector;
 import org.apache.hadoop.metrics2.MetricsInfo;
@@ -18,19 +21,22 @@ import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.metrics2.lib.Interns;
 import org.apache.hadoop.metrics2.util.MBeans;
 
-/** Counts of an engine, as a source of Metrics2 and by JMX. */
+/**
+ * Counts of an engine, as a source of Metrics2 and by JMX. Both hold it for as long as the process runs, so it refers
+ * to the engine weakly: when HDFS replaces the policy, the daemons of the old one end.
+ */
 final class Metrics implements MetricsSource, LeewardMXBean {
 
     private static final int MOST_NAMES = 100;
     /** The bean of each layout: a NameNode that starts again in one process replaces it. */
     private static final Map<Engine.Layout, ObjectName> BEANS = new EnumMap<>(Engine.Layout.class);
 
-    private final Engine engine;
+    private final WeakReference<Engine> engine;
     private final Map<Reason, LongAdder> decisions = new EnumMap<>(Reason.class);
     private final TimeHistogram times = new TimeHistogram();
 
     Metrics(Engine engine) {
-        this.engine = engine;
+        this.engine = new WeakReference<>(engine);
         for (Reason reason : Reason.values()) {
             decisions.put(reason, new LongAdder());
         }
@@ -45,21 +51,21 @@ final class Metrics implements MetricsSource, LeewardMXBean {
         times.add(nanoseconds);
     }
 
-    void register() {
-        String name = engine.layout() == Engine.Layout.CHAIN ? "Leeward" : "LeewardErasureCoded";
+    void register(Engine.Layout layout) {
+        String name = layout == Engine.Layout.CHAIN ? "Leeward" : "LeewardErasureCoded";
         synchronized (BEANS) {
             MetricsSystem system = DefaultMetricsSystem.instance();
             if (system.getSource(name) != null) {
                 system.unregisterSource(name);
             }
             system.register(name, "Block placement by Leeward", this);
-            ObjectName before = BEANS.remove(engine.layout());
+            ObjectName before = BEANS.remove(layout);
             if (before != null) {
                 MBeans.unregister(before);
             }
             ObjectName bean = MBeans.register("NameNode", name + "Info", this);
             if (bean != null) {
-                BEANS.put(engine.layout(), bean);
+                BEANS.put(layout, bean);
             }
         }
     }
@@ -80,7 +86,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
         record.addGauge(info("PlaceTimeP50Ns", "median of it since the start, in ns"), times.quantile(0.5));
         record.addGauge(info("PlaceTimeP99Ns", "99th percentile of it, in ns"), times.quantile(0.99));
         record.addGauge(info("UnknownDataNodes", "DataNodes that the controller does not know"), unknownCount());
-        Link link = engine.link();
+        Link link = read(Engine::link, null);
         if (link == null) {
             return;
         }
@@ -93,7 +99,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
                     link.feed().failureCount(failure));
         }
         record.addGauge(info("PlacementsLocal", "own placements that no snapshot shows"), link.placements().size());
-        record.addCounter(info("PlacementsEarly", "placements that left because too many waited"),
+        record.addCounter(info("PlacementsEarly", "placements that left, or never counted, because too many waited"),
                 link.placements().earlyCount());
         record.addGauge(info("ReportsWaiting", "placements in the queue for the controller"),
                 link.reporter().waiting());
@@ -110,53 +116,65 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     }
 
     private int unknownCount() {
-        NetworkView view = engine.view();
+        NetworkView view = read(Engine::view, null);
         return view == null || view.snapshot() == null ? 0 : view.network().unknown().length;
+    }
+
+    /** A value of the engine; {@code gone} if HDFS has replaced its policy, or instead of null. */
+    private <T> T read(Function<Engine, T> value, T gone) {
+        Engine current = engine.get();
+        T found = current == null ? null : value.apply(current);
+        return found == null ? gone : found;
+    }
+
+    private <T> T readFeed(Function<SnapshotFeed, T> value, T gone) {
+        return read(current -> current.link() == null ? null : value.apply(current.link().feed()), gone);
     }
 
     // ---- JMX ------------------------------------------------------------------------------------------------
 
     @Override
     public String getPolicy() {
-        return engine.settings().policy().text();
+        return read(current -> current.settings().policy().text(), "");
     }
 
     @Override
     public String getController() {
-        return engine.link() == null ? "" : engine.link().controller().address().toString();
+        return read(
+                current -> current.link() == null ? null : current.link().controller().address().toString(), "");
     }
 
     @Override
     public long getSnapshotAgeMs() {
-        return engine.link() == null ? -1 : engine.link().feed().ageMs(System.nanoTime());
+        return readFeed(feed -> feed.ageMs(System.nanoTime()), -1L);
     }
 
     @Override
     public long getSnapshotEpoch() {
-        NetworkView view = engine.view();
+        NetworkView view = read(Engine::view, null);
         return view == null || view.snapshot() == null ? -1 : view.snapshot().epoch();
     }
 
     @Override
     public String getFailure() {
-        boolean none = engine.link() == null || engine.link().feed().failure() == null;
-        return none ? "" : engine.link().feed().failure().text();
+        Failure failure = readFeed(SnapshotFeed::failure, null);
+        return failure == null ? "" : failure.text();
     }
 
     @Override
     public String getFailureDetail() {
-        return engine.link() == null ? "" : engine.link().feed().detail();
+        return readFeed(SnapshotFeed::detail, "");
     }
 
     @Override
     public int getDataNodes() {
-        NetworkView view = engine.view();
+        NetworkView view = read(Engine::view, null);
         return view == null ? 0 : view.topology().hostCount();
     }
 
     @Override
     public List<String> getUnknownDataNodes() {
-        NetworkView view = engine.view();
+        NetworkView view = read(Engine::view, null);
         List<String> names = new ArrayList<>();
         if (view != null && view.snapshot() != null) {
             for (int host : view.network().unknown()) {
@@ -177,16 +195,16 @@ final class Metrics implements MetricsSource, LeewardMXBean {
 
     @Override
     public List<String> findDecisions(String path) {
-        return engine.ring().search(path);
+        return read(current -> current.ring().search(path), List.of());
     }
 
     @Override
     public List<String> getExplainedDecisions() {
-        return engine.ring().search("");
+        return findDecisions("");
     }
 
     @Override
     public String explain(String writer, long bytes, int copies) {
-        return engine.explain(writer, bytes, copies);
+        return read(current -> current.explain(writer, bytes, copies), "");
     }
 }

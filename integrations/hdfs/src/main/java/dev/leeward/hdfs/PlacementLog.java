@@ -2,6 +2,7 @@ package dev.leeward.hdfs;
 
 import dev.leeward.hdfs.ledger.Share;
 import dev.leeward.hdfs.ledger.Times;
+import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.placements.Placement;
 import dev.leeward.hdfs.placements.Report;
@@ -31,16 +32,16 @@ final class PlacementLog {
     }
 
     /** Counts and reports the hosts of a block. */
-    void add(Decision decision, DatanodeStorageInfo[] chosen) {
+    void add(Decision decision) {
         NetworkView view = decision.view();
         Snapshot snapshot = view.snapshot();
         long nano = System.nanoTime();
         // Without a snapshot nothing would ever drop the placement.
         boolean fresh = snapshot != null
                 && (nano - snapshot.advancedNano()) / 1_000_000 <= settings.connection().maxAgeMs()
-                && view.loads().clusterVersion().equals(snapshot.clusterVersion())
+                && view.loads().numbering().equals(snapshot.numbering())
                 && !view.network().isOfOtherCluster();
-        int[] hosts = fresh ? newHosts(view.topology(), decision, chosen) : new int[0];
+        int[] hosts = fresh ? newHosts(view.topology(), decision) : new int[0];
         if (hosts.length == 0) {
             return;
         }
@@ -52,7 +53,8 @@ final class PlacementLog {
         }
     }
 
-    private static int[] newHosts(Topology topology, Decision decision, DatanodeStorageInfo[] chosen) {
+    private static int[] newHosts(Topology topology, Decision decision) {
+        DatanodeStorageInfo[] chosen = decision.targets();
         int[] hosts = new int[chosen.length];
         int count = 0;
         for (DatanodeStorageInfo storage : chosen) {
@@ -225,16 +227,25 @@ final class PlacementLog {
                 existing.add(name(view, host));
             }
         }
+        boolean separate = layout == Engine.Layout.STRIPE && !isStripe(decision.coding(), names, existing);
         boolean namesWriter = writer >= 0 && view.network().isKnown(writer) && existing.isEmpty();
         link.reporter().offer(new Report(
                 placement,
                 settings.connection().client(),
                 namesWriter ? name(view, writer) : null,
                 names,
-                layout == Engine.Layout.STRIPE,
+                separate,
+                separate ? null : decision.coding(),
                 existing,
                 decision.bytes(),
                 settings.report().lastsMs()));
+    }
+
+    /** True if the hosts complete a stripe: a new one, or a damaged one of which enough chunks remain. */
+    private static boolean isStripe(Coding coding, List<String> hosts, List<String> existing) {
+        return coding != null
+                && hosts.size() + existing.size() == coding.chunks()
+                && (existing.isEmpty() || existing.size() >= coding.data());
     }
 
     private static String name(NetworkView view, int host) {

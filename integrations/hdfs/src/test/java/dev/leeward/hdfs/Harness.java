@@ -27,12 +27,21 @@ final class Harness {
     static final long BLOCK = 128L << 20;
     static final BlockStoragePolicy STORAGE = BlockStoragePolicySuite.createDefaultSuite().getDefaultPolicy();
 
+    /** The last one stays in memory: JMX alone does not hold a policy. */
+    private static Harness last;
+
     final FakeDataNodes nodes;
     final BlockPlacementPolicy policy;
 
     Harness(FakeDataNodes nodes, BlockPlacementPolicy policy) {
         this.nodes = nodes;
         this.policy = policy;
+        last = this;
+    }
+
+    /** Lets go of the last one. */
+    static void forget() {
+        last = null;
     }
 
     /** Settings with quick snapshots. */
@@ -46,13 +55,22 @@ final class Harness {
         return conf;
     }
 
+    /** Policy sinbad, in which own blocks do not count, so that all go to the coolest rack. */
+    static Configuration withoutHysteresis(FakeController controller) {
+        Configuration conf = conf(controller.address(), "sinbad");
+        conf.set("dfs.leeward.sinbad.hysteresis", "off");
+        return conf;
+    }
+
     static Harness open(FakeDataNodes nodes, Configuration conf) {
         return new Harness(nodes, nodes.open(new LeewardBlockPlacementPolicy(), conf));
     }
 
-    /** Opens a policy and waits for the first snapshot. */
+    /** Opens a policy and waits for the first snapshot, which stays fresh on a busy machine. */
     static Harness openWithSnapshot(FakeDataNodes nodes, FakeController controller, String policy) throws Exception {
-        Harness harness = open(nodes, conf(controller.address(), policy));
+        Configuration conf = conf(controller.address(), policy);
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        Harness harness = open(nodes, conf);
         Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
         return harness;
     }

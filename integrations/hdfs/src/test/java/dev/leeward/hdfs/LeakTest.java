@@ -47,6 +47,8 @@ class LeakTest {
         try (FakeController controller = new FakeController(network)) {
             Configuration conf = Harness.conf(controller.address(), policy);
             conf.set("dfs.leeward.snapshot.max-age", "10m");
+            // On a busy machine, no report of a controller that works may be lost.
+            conf.set("dfs.leeward.snapshot.deadline", during == Behavior.WELL ? "2s" : "200ms");
             Harness harness = Harness.open(nodes, conf);
             harness.awaitReason(Reason.RANKED);
             place(harness, 2_000);

@@ -78,9 +78,10 @@ class MiniClusterTest {
                 assertEquals(9, hosts.size(), hosts.toString());
                 assertEquals(6, racks(hosts).size(), hosts.toString());
             }
-            Eventually.holds("reports of stripes, chunk by chunk", () -> controller.commitments().stream()
-                    .filter(body -> body.get("hosts").size() == 1)
-                    .count() == 3 * 9);
+            Eventually.holds("a report of each stripe", () -> controller.commitments().stream()
+                    .filter(body -> body.get("replicas").path("coding").asText().equals("6+3"))
+                    .filter(body -> body.get("hosts").size() == 9)
+                    .count() == 3);
             String report = fsck(conf, "/");
             assertTrue(report.contains("Status: HEALTHY"), report);
             assertTrue(report.contains("Mis-replicated blocks:\t\t0"), report);
@@ -136,6 +137,28 @@ class MiniClusterTest {
             for (List<String> hosts : cluster.awaitCopies(again, 3, "none")) {
                 assertTrue(racks(hosts).contains("r4"), hosts.toString());
             }
+        }
+    }
+
+    @Test
+    void anOperatorTurnsLeewardOnAndOffInARunningNameNode() throws Exception {
+        String key = "dfs.block.replicator.classname";
+        Configuration conf = MiniCluster.conf(controller.address(), "leeward");
+        String leeward = conf.get(key);
+        conf.unset(key);
+        try (MiniDFSCluster dfs = MiniCluster.builder(conf, folder, 6, 2).build()) {
+            MiniCluster cluster = new MiniCluster(conf, dfs);
+            dfs.waitActive();
+            cluster.awaitCopies(cluster.write("/before", 2 * MiniCluster.BLOCK, 3), 3, "none");
+            conf.set(key, leeward);
+            dfs.getNameNode().getNamesystem().getBlockManager().refreshBlockPlacementPolicy(conf);
+            Eventually.holds("a snapshot in the NameNode", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+            cluster.awaitCopies(cluster.write("/with", 2 * MiniCluster.BLOCK, 3), 3, "none");
+            assertEquals(2, Jmx.bean().getDecisionsByReason().get("ranked"));
+            conf.unset(key);
+            dfs.getNameNode().getNamesystem().getBlockManager().refreshBlockPlacementPolicy(conf);
+            cluster.awaitCopies(cluster.write("/after", 2 * MiniCluster.BLOCK, 3), 3, "none");
+            assertEquals(2, Jmx.bean().getDecisionsByReason().get("ranked"));
         }
     }
 

@@ -1,8 +1,11 @@
 package dev.leeward.hdfs;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeNetwork;
@@ -98,7 +101,64 @@ class OperationsTest {
     }
 
     @Test
+    void chunksOfALostDataNodeAreRebuiltAndThoseOfALeavingOneAreCopied() throws Exception {
+        java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
+        try (FakeController wide = new FakeController(new FakeNetwork(6, 2, GBPS, 2 * GBPS))) {
+            Configuration coded = MiniCluster.conf(wide.address(), "leeward");
+            coded.set("dfs.hosts.exclude", excluded.toString());
+            try (MiniCluster cluster = MiniCluster.start(coded, folder, 6, 2)) {
+                cluster.files().mkdirs(new Path("/coded"));
+                cluster.files().enableErasureCodingPolicy("RS-6-3-1024k");
+                cluster.files().setErasureCodingPolicy(new Path("/coded"), "RS-6-3-1024k");
+                Path path = cluster.write("/coded/file", 7 << 20, 1, 2 << 20);
+                byte[] content = cluster.files().open(path).readAllBytes();
+                JsonNode stripe = report(wide, "\"coding\":\"6+3\"");
+                assertEquals(6L * (2 << 20) + "B", stripe.get("size").asText(), "its data at full length");
+
+                DataNode leaving = dataNode(cluster, cluster.awaitCopies(path, 9, "none").get(0).get(0));
+                Files.writeString(excluded, leaving.getDatanodeId().getXferAddr() + "\n");
+                cluster.blocks().getDatanodeManager().refreshNodes(coded);
+                DatanodeDescriptor descriptor =
+                        cluster.blocks().getDatanodeManager().getDatanode(leaving.getDatanodeId());
+                Eventually.holds("the end of decommissioning", descriptor::isDecommissioned);
+                JsonNode copy = report(wide, "\"replicas\":1,");
+                assertFalse(copy.has("coding"), copy.toString());
+
+                String lost = cluster.hosts(path).get(0).stream()
+                        .filter(host -> !host.equals(leaving.getDatanodeId().getHostName()))
+                        .findFirst().orElseThrow();
+                DataNode node = dataNode(cluster, lost);
+                cluster.dfs().stopDataNode(node.getXferAddress().getHostString() + ":" + node.getXferPort());
+                cluster.dfs().setDataNodeDead(node.getDatanodeId());
+                JsonNode rebuild = report(wide, "\"coding\":\"6+3\",\"existing\":[");
+                assertEquals(8, rebuild.get("existing").size());
+                Eventually.holds("nine chunks without " + lost, () -> {
+                    try {
+                        Set<String> hosts = new HashSet<>(cluster.hosts(path).get(0));
+                        hosts.remove(leaving.getDatanodeId().getHostName());
+                        return hosts.size() == 9 && !hosts.contains(lost);
+                    } catch (IOException e) {
+                        throw new AssertionError(e);
+                    }
+                });
+                assertArrayEquals(content, cluster.files().open(path).readAllBytes());
+            }
+        }
+    }
+
+    /** The first report with a text. */
+    private static JsonNode report(FakeController controller, String text) throws InterruptedException {
+        Eventually.holds("a report with " + text, () -> controller.commitments().stream()
+                .anyMatch(body -> body.toString().contains(text)));
+        return controller.commitments().stream()
+                .filter(body -> body.toString().contains(text))
+                .findFirst().orElseThrow()
+                .get("replicas");
+    }
+
+    @Test
     void favoredNodesGetTheCopies() throws Exception {
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 4, 2)) {
             List<InetSocketAddress> favored = new ArrayList<>();
             for (String host : List.of("r1h0", "r1h1", "r3h0")) {
@@ -114,7 +174,7 @@ class OperationsTest {
             }
             assertEquals(3, Jmx.bean().getDecisionsByReason().get("ranked"), "each block counts once");
             controller.close();
-            Eventually.holds("the outage", () -> Jmx.bean().getSnapshotAgeMs() > 2_500);
+            Eventually.holds("the outage", () -> Jmx.bean().getSnapshotAgeMs() > 5_500);
             Path other = new Path("/other");
             try (FSDataOutputStream out = cluster.files().create(other, FsPermission.getFileDefault(), true, 4096,
                     (short) 3, MiniCluster.BLOCK, null, new InetSocketAddress[] {favored.get(0)})) {

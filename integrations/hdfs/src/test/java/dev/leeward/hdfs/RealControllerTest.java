@@ -20,9 +20,13 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
+import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
+import org.apache.hadoop.hdfs.server.namenode.ErasureCodingPolicyManager;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -119,12 +123,16 @@ class RealControllerTest {
         assertEquals(200, answer.statusCode(), answer.body());
     }
 
-    private Harness open(String policy) {
+    private Configuration conf(String policy) {
         Configuration conf = Harness.conf("http://127.0.0.1:" + port, policy);
         conf.set("dfs.leeward.sinbad.hysteresis", "off");
         conf.set("dfs.leeward.snapshot.interval", "300ms");
         conf.set("dfs.leeward.snapshot.max-age", "3s");
-        return Harness.open(new FakeDataNodes(4, 4), conf);
+        return conf;
+    }
+
+    private Harness open(String policy) {
+        return Harness.open(new FakeDataNodes(4, 4), conf(policy));
     }
 
     @Test
@@ -159,12 +167,41 @@ class RealControllerTest {
         Eventually.holds("reports", () -> Metric.of("ReportsWaiting") == 0 && Metric.of("ReportsAccepted") >= 20);
         assertEquals(0, Metric.of("ReportsRejected"));
         Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
-        JsonNode decisions = JSON.readTree(send("GET", "/v1/decisions?limit=100", null).body()).get("items");
+        JsonNode decisions = decisions();
         assertTrue(decisions.size() >= 20, decisions.size() + " decisions");
         JsonNode decision = decisions.get(0);
         assertEquals("caller", decision.get("policy").asText());
         assertEquals("r0h1", decision.get("hosts").get(0).asText());
         assertEquals(3, decision.get("hosts").size());
+    }
+
+    @Test
+    void aStripeIsOneDecisionOfTheControllerWithItsCode() throws Exception {
+        ErasureCodingPolicyManager.getInstance().init(new Configuration());
+        Configuration conf = conf("leeward");
+        FakeDataNodes nodes = new FakeDataNodes(4, 4);
+        BlockPlacementPolicy policy = nodes.open(new LeewardErasureCodedPlacementPolicy(), conf);
+        report(0, 0, 0, 0);
+        Eventually.holds("a snapshot", () -> Jmx.bean("LeewardErasureCodedInfo").getSnapshotEpoch() > 0);
+        Harness stripes = new Harness(nodes, policy);
+        assertEquals(9, stripes.place("r0h1", 9, Set.of(), List.of()).size());
+        List<String> left = List.of("r0h0", "r0h1", "r1h0", "r1h1", "r2h0", "r2h1", "r3h0", "r3h1");
+        assertEquals(1, stripes.place("r0h0", 1, Set.copyOf(left), left).size());
+        Eventually.holds("two decisions", () -> decisions().size() == 2);
+        JsonNode rebuild = decisions().get(0);
+        JsonNode stripe = decisions().get(1);
+        assertEquals("6+3", stripe.get("request").get("coding").asText(), stripe.toString());
+        assertEquals(9, stripe.get("hosts").size());
+        assertEquals("6+3", rebuild.get("request").get("coding").asText(), rebuild.toString());
+        assertEquals(1, rebuild.get("hosts").size());
+    }
+
+    private JsonNode decisions() {
+        try {
+            return JSON.readTree(send("GET", "/v1/decisions?limit=100", null).body()).get("items");
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     @Test

@@ -5,22 +5,22 @@ import java.util.concurrent.atomic.AtomicLongArray;
 /** Loads that own placements add to the links of a snapshot. Threads read and add without a lock. */
 public final class LocalLoads {
 
-    private final String clusterVersion;
+    private final String numbering;
     private final AtomicLongArray pressure;
     private final AtomicLongArray rate;
     private final AtomicLongArray flows;
 
-    /** No loads on the links of a version of the cluster. */
-    public LocalLoads(String clusterVersion, int links) {
-        this.clusterVersion = clusterVersion;
+    /** No loads on the links of a {@linkplain dev.leeward.hdfs.snapshot.Snapshot#numbering numbering}. */
+    public LocalLoads(String numbering, int links) {
+        this.numbering = numbering;
         pressure = new AtomicLongArray(links);
         rate = new AtomicLongArray(links);
         flows = new AtomicLongArray(links);
     }
 
-    /** Version of the cluster whose rows number the links. */
-    public String clusterVersion() {
-        return clusterVersion;
+    /** Numbering of the snapshots whose rows number the links. */
+    public String numbering() {
+        return numbering;
     }
 
     /** Placement pressure on a link in bit/s (Sinbad, pseudocode 2): blocks since its last window. */

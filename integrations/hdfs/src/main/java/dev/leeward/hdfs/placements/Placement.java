@@ -83,7 +83,7 @@ public final class Placement {
     /**
      * Drops what a snapshot shows. Only one thread calls this.
      *
-     * @param current loads of the snapshot's version of the cluster
+     * @param current loads of the snapshot's numbering
      * @param until end of the last window of each link
      * @param nowNs time of the snapshot
      * @param counted whether the snapshot counts the placement

@@ -13,10 +13,11 @@ import java.util.List;
  * @param placement the placement as it counts locally
  * @param client name of this client
  * @param writer name of the writing host, or null for one outside the cluster
- * @param hosts names of the hosts of new copies, in the order of the pipeline
- * @param isStripe whether the writer sends to each host by itself, as the chunks of a stripe
- * @param existing names of the hosts of earlier copies
- * @param bytes size of the block
+ * @param hosts names of the hosts of new copies, in the order of the pipeline, or of new chunks
+ * @param isSeparate whether the writer sends to each host by itself, as the chunks of a stripe whose code is unknown
+ * @param coding code of the stripe that the hosts write or rebuild; null for copies of blocks or chunks
+ * @param existing names of the hosts of earlier copies or chunks
+ * @param bytes size of each copy or chunk
  * @param lastsMs time after which the controller forgets it
  */
 public record Report(
@@ -24,16 +25,17 @@ public record Report(
         String client,
         String writer,
         List<String> hosts,
-        boolean isStripe,
+        boolean isSeparate,
+        Coding coding,
         List<String> existing,
         long bytes,
         long lastsMs) {
 
     private static final JsonFactory JSON = new JsonFactory();
 
-    /** Hosts of each request: the controller counts one as a pipeline, so each chunk of a stripe needs its own. */
+    /** Hosts of each request: without a code, the controller counts hosts as a pipeline, so each needs its own. */
     List<List<String>> requests() {
-        return isStripe ? hosts.stream().map(List::of).toList() : List.of(hosts);
+        return isSeparate ? hosts.stream().map(List::of).toList() : List.of(hosts);
     }
 
     /** The body of a request. */
@@ -43,11 +45,15 @@ public record Report(
             json.writeStartObject();
             writeNames(json, "hosts", copies);
             json.writeObjectFieldStart("replicas");
-            json.writeStringField("size", bytes + "B");
+            json.writeStringField("size", (coding == null ? bytes : coding.blockOf(bytes)) + "B");
             if (writer != null) {
                 json.writeStringField("writer", writer);
             }
-            json.writeNumberField("replicas", copies.size());
+            if (coding == null) {
+                json.writeNumberField("replicas", copies.size());
+            } else {
+                json.writeStringField("coding", coding.text());
+            }
             if (!existing.isEmpty()) {
                 writeNames(json, "existing", existing);
             }

@@ -21,6 +21,10 @@ public final class Reporter {
     private static final Logger LOG = LoggerFactory.getLogger(Reporter.class);
     /** Pause after a failed request, in ms. The queue then fills, and drops. */
     private static final long PAUSE_MS = 500;
+    /** Time between two warnings, in ns. */
+    private static final long WARNING_NS = 60_000_000_000L;
+    /** Largest sequence of the API, at which all numbers of JSON are exact. */
+    private static final long MOST_SEQUENCE = (1L << 53) - 1;
 
     private final BlockingQueue<Report> queue;
     private final AtomicLong sequences;
@@ -67,6 +71,16 @@ public final class Reporter {
         return queued;
     }
 
+    /**
+     * Makes later sequences higher than the last one that the controller counts. Otherwise it would reject all reports
+     * after a restart with a clock that was set back.
+     */
+    public void passOver(long counted) {
+        if (counted < MOST_SEQUENCE) {
+            sequences.accumulateAndGet(counted + 1, Math::max);
+        }
+    }
+
     /** Number of placements that wait. */
     public int waiting() {
         return queue.size();
@@ -93,6 +107,7 @@ public final class Reporter {
         private final BlockingQueue<Report> queue;
         private final AtomicLong sequences;
         private final WeakReference<Reporter> reporter;
+        private long warnedNano = System.nanoTime() - WARNING_NS;
 
         Sender(Controller controller, Reporter reporter) {
             this.controller = controller;
@@ -128,19 +143,31 @@ public final class Reporter {
                     int status = controller.commit(report.body(requests.get(i), sequence));
                     taken = status == 200 || status == 201;
                     if (!taken) {
-                        LOG.debug("the controller rejected placement {} with status {}", sequence, status);
+                        warn("the controller rejected a placement with status " + status, null);
                         break;
                     }
                 }
             } catch (ControllerException e) {
-                LOG.debug("a placement was not reported: {}", e.getMessage());
+                warn("a placement was not reported: " + e.getMessage(), null);
                 Thread.sleep(PAUSE_MS);
             } catch (RuntimeException e) {
-                LOG.warn("a placement was not reported", e);
+                warn("a placement was not reported", e);
+            }
+            if (!taken) {
+                // No snapshot will count it.
+                report.placement().setAwaited(false);
             }
             Reporter target = reporter.get();
             if (target != null) {
                 (taken ? target.accepted : target.rejected).increment();
+            }
+        }
+
+        private void warn(String message, RuntimeException fault) {
+            long now = System.nanoTime();
+            if (now - warnedNano > WARNING_NS) {
+                warnedNano = now;
+                LOG.warn("Leeward: {}; the metric ReportsRejected counts all such placements", message, fault);
             }
         }
     }

@@ -133,7 +133,8 @@ public final class SettingsReader {
         } catch (IllegalArgumentException e) {
             // The message below says it better.
         }
-        throw new SettingsException(Property.CONTROLLER.key(), address, expected);
+        // A name and a password before the host are a secret.
+        throw new SettingsException(Property.CONTROLLER.key(), address.replaceAll("//.*@", "//...@"), expected);
     }
 
     private String client() throws SettingsException {

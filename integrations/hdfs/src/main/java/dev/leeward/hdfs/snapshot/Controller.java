@@ -20,7 +20,8 @@ import javax.net.ssl.SSLException;
 
 /**
  * The HTTP client of a controller, by the JDK alone. Every request has a deadline for its whole answer. After a failure
- * the next request goes to the next address.
+ * the next request goes to the next address. Snapshots and reports have addresses of their own: a follower answers
+ * snapshots, and only the leader takes placements. Several threads may use it.
  */
 public final class Controller {
 
@@ -30,10 +31,16 @@ public final class Controller {
     private static final int MOST_ANSWER = 1 << 20;
     /** Time for a whole snapshot, which is longer than a difference, as a multiple of the deadline. */
     private static final int WHOLE = 10;
+    /** Bytes of an error that are read, and characters of it that are shown. */
+    private static final int MOST_ERROR = 4096;
+    private static final int MOST_SHOWN = 200;
+    /** Status of a service that takes no placement now: a follower, or one that is busy. */
+    private static final int UNAVAILABLE = 503;
 
     private final Settings.Connection connection;
     private final HttpClient client;
-    private final AtomicInteger current = new AtomicInteger();
+    private final AtomicInteger forSnapshots = new AtomicInteger();
+    private final AtomicInteger forReports = new AtomicInteger();
 
     /**
      * A client.
@@ -56,9 +63,23 @@ public final class Controller {
         client = builder.build();
     }
 
-    /** The address to which the next request goes. */
+    /** The address of the next request for a snapshot. */
     public URI address() {
-        return connection.controllers().get(Math.floorMod(current.get(), connection.controllers().size()));
+        return address(forSnapshots);
+    }
+
+    private URI address(AtomicInteger number) {
+        return connection.controllers().get(Math.floorMod(number.get(), connection.controllers().size()));
+    }
+
+    /** Makes the next request go to the next address, unless another request has already left this one. */
+    private void leave(AtomicInteger number, URI failed) {
+        int before = number.get();
+        int size = connection.controllers().size();
+        URI address = connection.controllers().get(Math.floorMod(before, size));
+        if (address.getRawAuthority().equals(failed.getRawAuthority())) {
+            number.compareAndSet(before, before + 1);
+        }
     }
 
     /** Time between two snapshots, in ms. */
@@ -67,66 +88,76 @@ public final class Controller {
     }
 
     /**
-     * The next snapshot: the difference from {@code base} if there is one, at the end of the interval.
+     * The next snapshot: the difference from the last one, at the end of the interval, or a whole one at once.
      *
+     * @param last the last snapshot, or null
+     * @param whole whether the snapshot shall be whole; true without a last one
      * @throws ControllerException if the answer is late, an error, or no snapshot
      */
-    Snapshot snapshot(Snapshot base) throws ControllerException, InterruptedException {
+    Snapshot snapshot(Snapshot last, boolean whole) throws ControllerException, InterruptedException {
         String path = "/v1/snapshot?" + Columns.query();
         long deadline = WHOLE * connection.deadlineMs();
-        if (base != null) {
+        if (!whole) {
             String interval = connection.intervalMs() + "ms";
-            path += "&since=" + URLEncoder.encode(base.id(), StandardCharsets.UTF_8)
+            path += "&since=" + URLEncoder.encode(last.id(), StandardCharsets.UTF_8)
                     + "&interval=" + interval + "&wait=" + interval;
             // The answer comes after the interval, and in a network without any change after the wait.
             deadline = 2 * connection.intervalMs() + connection.deadlineMs();
         }
-        HttpResponse<byte[]> answer = send(request(path).GET().build(), MOST_BYTES, deadline);
-        check(answer, 200);
+        HttpRequest request = request(address(), path).GET().build();
+        HttpResponse<byte[]> answer = send(request, forSnapshots, MOST_BYTES, deadline);
+        check(answer);
         try {
-            return SnapshotReader.read(answer.body(), base, System.nanoTime());
+            return SnapshotReader.read(answer.body(), last, System.nanoTime());
         } catch (InvalidSnapshotException e) {
-            current.incrementAndGet();
-            throw new ControllerException(Failure.INVALID, e.getMessage());
+            leave(forSnapshots, answer.uri());
+            throw new ControllerException(Failure.INVALID, excerpt(e.getMessage()));
         }
     }
 
     /**
-     * Reports a placement.
+     * Reports a placement. An address that takes none now is left for the next: the leader has another one.
      *
-     * @param body JSON of {@code POST /v1/commitments}
-     * @return the status of the answer
+     * @param body JSON of {@code POST /v1/commitments}; its sequence makes it safe to send again
+     * @return the status of the last answer
      */
     public int commit(byte[] body) throws ControllerException, InterruptedException {
-        HttpRequest request = request("/v1/commitments")
-                .header("content-type", "application/json")
-                .POST(HttpRequest.BodyPublishers.ofByteArray(body))
-                .build();
-        // A commitment is durable when it is answered, so its deadline leaves time for a disk.
-        return send(request, MOST_ANSWER, WHOLE * connection.deadlineMs()).statusCode();
+        int status = UNAVAILABLE;
+        for (int tried = 0; tried < connection.controllers().size() && status == UNAVAILABLE; tried++) {
+            HttpRequest request = request(address(forReports), "/v1/commitments")
+                    .header("content-type", "application/json")
+                    .POST(HttpRequest.BodyPublishers.ofByteArray(body))
+                    .build();
+            // A commitment is durable when it is answered, so its deadline leaves time for a disk.
+            status = send(request, forReports, MOST_ANSWER, WHOLE * connection.deadlineMs()).statusCode();
+            if (status == UNAVAILABLE) {
+                leave(forReports, request.uri());
+            }
+        }
+        return status;
     }
 
-    private HttpRequest.Builder request(String path) {
-        HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(address() + path));
+    private HttpRequest.Builder request(URI address, String path) {
+        HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(address + path));
         if (connection.token() != null) {
             builder.header("authorization", "Bearer " + connection.token());
         }
         return builder;
     }
 
-    private HttpResponse<byte[]> send(HttpRequest request, int most, long deadlineMs)
+    private HttpResponse<byte[]> send(HttpRequest request, AtomicInteger number, int most, long deadlineMs)
             throws ControllerException, InterruptedException {
         CompletableFuture<HttpResponse<byte[]>> answer =
-                client.sendAsync(request, info -> new LimitedBody(most));
+                client.sendAsync(request, info -> new LimitedBody(info.statusCode() == 200 ? most : MOST_ANSWER));
         try {
             return answer.get(deadlineMs, TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
             answer.cancel(true);
-            current.incrementAndGet();
+            leave(number, request.uri());
             throw new ControllerException(
                     Failure.TIMEOUT, request.uri().getAuthority() + ": no answer within " + deadlineMs + " ms");
         } catch (ExecutionException e) {
-            current.incrementAndGet();
+            leave(number, request.uri());
             throw failed(request, e.getCause());
         } catch (InterruptedException e) {
             answer.cancel(true);
@@ -139,22 +170,34 @@ public final class Controller {
             if (at instanceof SSLException) {
                 return new ControllerException(Failure.TLS, request.uri().getAuthority() + ": " + at.getMessage());
             }
+            if (at instanceof LimitedBody.TooLongException) {
+                return new ControllerException(Failure.INVALID, request.uri().getAuthority() + ": " + at.getMessage());
+            }
         }
         Failure failure = cause instanceof HttpTimeoutException ? Failure.TIMEOUT : Failure.UNREACHABLE;
         return new ControllerException(failure, request.uri().getAuthority() + ": " + cause);
     }
 
-    private void check(HttpResponse<byte[]> answer, int expected) throws ControllerException {
+    private void check(HttpResponse<byte[]> answer) throws ControllerException {
         int status = answer.statusCode();
-        if (status == expected) {
+        if (status == 200) {
             return;
         }
-        current.incrementAndGet();
+        leave(forSnapshots, answer.uri());
         boolean refused = status == 401 || status == 403 || status == 421;
-        String body = new String(answer.body(), StandardCharsets.UTF_8).replaceAll("\\s+", " ");
-        String start = body.length() > 200 ? body.substring(0, 200) + "..." : body;
+        int length = Math.min(answer.body().length, MOST_ERROR);
         throw new ControllerException(
                 refused ? Failure.UNAUTHORIZED : Failure.STATUS,
-                answer.uri().getAuthority() + ": status " + status + ": " + start);
+                answer.uri().getAuthority() + ": status " + status + ": "
+                        + excerpt(new String(answer.body(), 0, length, StandardCharsets.UTF_8)));
+    }
+
+    /** A part of an answer for logs: on one line, short, and without the token, which a proxy may repeat. */
+    private String excerpt(String text) {
+        String line = text.replaceAll("[\\s\\p{Cntrl}]+", " ");
+        if (connection.token() != null) {
+            line = line.replace(connection.token(), "...");
+        }
+        return line.length() > MOST_SHOWN ? line.substring(0, MOST_SHOWN) + "..." : line;
     }
 }

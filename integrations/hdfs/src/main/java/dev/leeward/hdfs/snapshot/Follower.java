@@ -13,15 +13,20 @@ import org.slf4j.LoggerFactory;
 public final class Follower implements Runnable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
-    /** Time between two warnings of one outage, in ns. */
+    /** Time between two warnings, in ns. */
     private static final long WARNING_NS = 60_000_000_000L;
 
     private final Controller controller;
     private final WeakReference<SnapshotFeed> feed;
     private final Consumer<Snapshot> first;
     private final Backoff backoff = new Backoff(() -> ThreadLocalRandom.current().nextDouble());
-    private boolean failing;
-    private long warned;
+    /** The last published snapshot, or null. */
+    private Snapshot last;
+    /** True if the next snapshot must be whole. */
+    private boolean whole = true;
+    private long warnedNano = System.nanoTime() - WARNING_NS;
+    /** True if the log has the present outage. */
+    private boolean announced;
 
     private Follower(Controller controller, SnapshotFeed feed, Consumer<Snapshot> first) {
         this.controller = controller;
@@ -45,35 +50,36 @@ public final class Follower implements Runnable {
     @Override
     public void run() {
         try {
-            Snapshot base = null;
             while (feed.get() != null) {
-                base = follow(base);
+                follow();
             }
         } catch (InterruptedException e) {
             LOG.debug("interrupted", e);
         }
     }
 
-    /** Requests one snapshot after {@code base}. Returns the base of the next request. */
-    private Snapshot follow(Snapshot base) throws InterruptedException {
+    /** Requests and publishes one snapshot. */
+    private void follow() throws InterruptedException {
         long started = System.nanoTime();
+        boolean atOnce = whole;
         try {
-            Snapshot next = controller.snapshot(base);
+            Snapshot next = controller.snapshot(last, whole);
             publish(next);
+            last = next;
+            whole = false;
             backoff.reset();
-            pace(started, base == null);
-            return next;
+            pace(started, atOnce);
         } catch (ControllerException e) {
-            return failed(e.failure(), e.getMessage(), base);
-        } catch (RuntimeException e) {
-            // A fault of this program must not end the daemon: placements continue by the default policy.
-            return failed(Failure.INVALID, e.toString(), base);
+            failed(e.failure(), e.getMessage(), null);
+        } catch (RuntimeException | Error e) {
+            // No fault of this program may end the daemon: placements continue by the default policy.
+            failed(Failure.INVALID, e.toString(), e);
         }
     }
 
     /** Waits if a controller does not. The first difference follows the whole snapshot at once. */
-    private void pace(long started, boolean first) throws InterruptedException {
-        long least = first ? 0 : controller.intervalMs() / 2;
+    private void pace(long started, boolean atOnce) throws InterruptedException {
+        long least = atOnce ? 0 : controller.intervalMs() / 2;
         long passed = (System.nanoTime() - started) / 1_000_000;
         if (passed < least) {
             Thread.sleep(least - passed);
@@ -87,28 +93,29 @@ public final class Follower implements Runnable {
         }
         first.accept(next);
         target.publish(next);
-        if (failing) {
+        if (announced) {
             LOG.info("Leeward at {} is back: epoch {} with {} links", controller.address(), next.epoch(),
                     next.linkCount());
         }
-        failing = false;
+        announced = false;
     }
 
-    private Snapshot failed(Failure failure, String message, Snapshot base) throws InterruptedException {
+    private void failed(Failure failure, String message, Throwable fault) throws InterruptedException {
         SnapshotFeed target = feed.get();
         if (target == null) {
-            return null;
+            return;
         }
         target.fail(failure, message);
         long now = System.nanoTime();
-        if (!failing || now - warned > WARNING_NS) {
+        // At most one warning a minute, also if the controller fails and is back again and again.
+        if (now - warnedNano > WARNING_NS) {
             LOG.warn("Leeward is unavailable ({}): {}; blocks are placed by the default policy once the last snapshot"
-                    + " is too old", failure.text(), message);
-            warned = now;
+                    + " is too old", failure.text(), message, fault);
+            warnedNano = now;
+            announced = true;
         }
-        failing = true;
+        // An answer that does not fit the last snapshot is requested whole the next time.
+        whole |= failure == Failure.INVALID || failure == Failure.STATUS;
         Thread.sleep(backoff.pause());
-        // An answer that does not fit the base is requested whole the next time.
-        return failure == Failure.INVALID || failure == Failure.STATUS ? null : base;
     }
 }

@@ -12,6 +12,13 @@ import java.util.concurrent.Flow;
 /** Body of an answer, up to a limit. A longer body is an error, and its connection is closed. */
 final class LimitedBody implements HttpResponse.BodySubscriber<byte[]> {
 
+    /** The body is longer than the limit. */
+    static final class TooLongException extends IOException {
+        private TooLongException(int most) {
+            super("the answer has more than " + most + " bytes");
+        }
+    }
+
     private final int most;
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     private final CompletableFuture<byte[]> result = new CompletableFuture<>();
@@ -37,7 +44,7 @@ final class LimitedBody implements HttpResponse.BodySubscriber<byte[]> {
         for (ByteBuffer part : parts) {
             if (bytes.size() + part.remaining() > most) {
                 subscription.cancel();
-                result.completeExceptionally(new IOException("the answer has more than " + most + " bytes"));
+                result.completeExceptionally(new TooLongException(most));
                 return;
             }
             byte[] chunk = new byte[part.remaining()];

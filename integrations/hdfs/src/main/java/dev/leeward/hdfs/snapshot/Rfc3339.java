@@ -31,7 +31,7 @@ final class Rfc3339 {
         long fraction = 0;
         if (text.charAt(at) == '.') {
             long unit = SECOND / 10;
-            for (at++; at < length && Character.isDigit(text.charAt(at)); at++) {
+            for (at++; at < length && text.charAt(at) >= '0' && text.charAt(at) <= '9'; at++) {
                 fraction += (text.charAt(at) - '0') * unit;
                 unit /= 10;
             }

@@ -35,11 +35,12 @@ public final class Snapshot {
     private final Map<String, Long> clients;
     private final Names names;
 
-    /** Numbers of the rows by their names. Snapshots of one cluster version share them. */
+    /** Numbers of the rows by their names. Differences share them. */
     private static final class Names {
         final Map<String, Integer> links = new HashMap<>();
         final Map<String, Integer> racks = new HashMap<>();
         final Map<String, Integer> hosts = new HashMap<>();
+        String numbering;
     }
 
     Snapshot(Head head, Map<Columns, Table> tables, Map<String, Long> clients, Snapshot base, long receivedNano) {
@@ -83,7 +84,26 @@ public final class Snapshot {
         fill(index.links, links.names("link"));
         fill(index.racks, racks.names("rack"));
         fill(index.hosts, hosts.names("host"));
+        long hash = 0;
+        for (Columns columns : Columns.values()) {
+            for (Map.Entry<String, Table.Kind> column : columns.kinds().entrySet()) {
+                if (column.getValue() == Table.Kind.NAME) {
+                    hash = hash(hash, table(columns).names(column.getKey()));
+                }
+            }
+        }
+        index.numbering = clusterVersion + ":" + links.rows() + ":" + Long.toHexString(hash);
         return index;
+    }
+
+    private static long hash(long start, String[] names) {
+        long hash = start * 31 + names.length;
+        for (String name : names) {
+            // An odd factor and a shift: all bits of the hash depend on all names and their order.
+            hash = (hash ^ (name == null ? 0 : name.hashCode())) * 0x9E3779B97F4A7C15L;
+            hash ^= hash >>> 32;
+        }
+        return hash;
     }
 
     private static void fill(Map<String, Integer> index, String[] names) {
@@ -114,9 +134,18 @@ public final class Snapshot {
         return timeNs;
     }
 
-    /** Version of the cluster. Names and order of rows are the same for one version. */
-    public String clusterVersion() {
+    /** Version of the cluster in one run of the controller. */
+    String clusterVersion() {
         return clusterVersion;
+    }
+
+    /**
+     * Identifies the names and the order of all rows: numbers of links and hosts mean the same in snapshots of the same
+     * numbering. The version of the cluster alone does not: a controller that restarts without its store counts from 1
+     * again.
+     */
+    public String numbering() {
+        return names.numbering;
     }
 
     /** Local monotonic time, in ns, at which the first snapshot of this {@link #timeNs} arrived. */

@@ -18,6 +18,13 @@ final class SnapshotReader {
 
     /** Largest number of rows of a table, against answers that fill the memory. */
     private static final int MOST_ROWS = 1 << 20;
+    /** Largest number of clients, and of characters of their names. Differences add to them without an end. */
+    private static final int MOST_CLIENTS = 1 << 16;
+    private static final int MOST_CLIENT = 128;
+    /** Largest depth of fields that are passed over. The parser remembers each open level. */
+    private static final int MOST_LEVELS = 32;
+    /** Largest number of characters of a number. The time for more grows with their square. */
+    private static final int MOST_DIGITS = 32;
 
     private static final JsonFactory JSON = new JsonFactory();
 
@@ -36,7 +43,7 @@ final class SnapshotReader {
      * Reads a snapshot.
      *
      * @param body the answer
-     * @param base the snapshot that the request named in {@code since}, or null
+     * @param base the last snapshot, from which the answer may be a difference, or null
      * @param receivedNano local monotonic time of the answer, in ns
      */
     static Snapshot read(byte[] body, Snapshot base, long receivedNano) throws InvalidSnapshotException {
@@ -74,7 +81,7 @@ final class SnapshotReader {
                     Columns columns = Columns.of(field);
                     if (columns == null) {
                         // Later versions of the controller may add fields.
-                        parser.skipChildren();
+                        skip();
                     } else {
                         readTable(columns);
                     }
@@ -92,7 +99,7 @@ final class SnapshotReader {
             JsonToken start = parser.nextToken();
             Table.Kind kind = column.equals("rows") ? Table.Kind.NUMBER : columns.kinds().get(column);
             if (kind == null) {
-                parser.skipChildren();
+                skip();
                 continue;
             }
             expect(JsonToken.START_ARRAY, start, column);
@@ -152,13 +159,32 @@ final class SnapshotReader {
                     case "client" -> client = text(field);
                     case "sequence" ->
                             sequence = parser.currentToken() == JsonToken.VALUE_NULL ? null : whole(field);
-                    default -> parser.skipChildren();
+                    default -> skip();
                 }
             }
-            if (client == null) {
-                throw new InvalidSnapshotException("clients: `client` is missing");
+            if (client == null || client.length() > MOST_CLIENT) {
+                throw new InvalidSnapshotException(
+                        "clients: `client` is missing or has more than " + MOST_CLIENT + " characters");
             }
             clients.put(client, sequence);
+        }
+    }
+
+    /** Passes over a value. */
+    private void skip() throws IOException, InvalidSnapshotException {
+        int depth = 0;
+        for (JsonToken token = parser.currentToken(); ; token = parser.nextToken()) {
+            if (token == null) {
+                throw new InvalidSnapshotException("the end is missing");
+            }
+            depth += token.isStructStart() ? 1 : 0;
+            depth -= token.isStructEnd() ? 1 : 0;
+            if (depth == 0) {
+                return;
+            }
+            if (depth > MOST_LEVELS) {
+                throw new InvalidSnapshotException("more than " + MOST_LEVELS + " levels in one another");
+            }
         }
     }
 
@@ -181,6 +207,7 @@ final class SnapshotReader {
 
     private long whole(String field) throws IOException, InvalidSnapshotException {
         if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT
+                || parser.getTextLength() > MOST_DIGITS
                 || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
                 || parser.getLongValue() == Table.UNKNOWN) {
             throw invalid(field, "a whole number of 64 bits");
@@ -189,7 +216,9 @@ final class SnapshotReader {
     }
 
     private double resolution() throws IOException, InvalidSnapshotException {
-        boolean numeric = parser.currentToken() != null && parser.currentToken().isNumeric();
+        boolean numeric = parser.currentToken() != null
+                && parser.currentToken().isNumeric()
+                && parser.getTextLength() <= MOST_DIGITS;
         double value = numeric ? parser.getDoubleValue() : Double.NaN;
         if (!(value > 0.0 && value <= 1.0)) {
             throw invalid("resolution", "a share above 0, at most 1");
@@ -228,7 +257,7 @@ final class SnapshotReader {
         return new Snapshot(head, tables, mergedClients(difference), base, receivedNano);
     }
 
-    private Map<String, Long> mergedClients(boolean difference) {
+    private Map<String, Long> mergedClients(boolean difference) throws InvalidSnapshotException {
         Map<String, Long> merged = difference ? new HashMap<>(base.clients()) : new HashMap<>();
         clients.forEach((client, sequence) -> {
             if (sequence == null) {
@@ -237,6 +266,9 @@ final class SnapshotReader {
                 merged.put(client, sequence);
             }
         });
+        if (merged.size() > MOST_CLIENTS) {
+            throw new InvalidSnapshotException("clients: more than " + MOST_CLIENTS);
+        }
         return merged;
     }
 

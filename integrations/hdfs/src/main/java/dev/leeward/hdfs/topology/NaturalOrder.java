@@ -14,7 +14,7 @@ final class NaturalOrder implements Comparator<String> {
             int endB = numberEnd(b, j);
             int order;
             if (endA > i && endB > j) {
-                order = compareNumbers(a.substring(i, endA), b.substring(j, endB));
+                order = compareNumbers(a, i, endA, b, j, endB);
                 i = endA;
                 j = endB;
             } else {
@@ -36,10 +36,22 @@ final class NaturalOrder implements Comparator<String> {
         return end;
     }
 
-    private static int compareNumbers(String a, String b) {
-        String shortA = a.replaceFirst("^0+", "");
-        String shortB = b.replaceFirst("^0+", "");
-        int order = Integer.compare(shortA.length(), shortB.length());
-        return order != 0 ? order : shortA.compareTo(shortB);
+    /** Order of two numbers of any length: that of their digits without leading zeros. */
+    private static int compareNumbers(String a, int fromA, int endA, String b, int fromB, int endB) {
+        int i = digitsStart(a, fromA, endA);
+        int j = digitsStart(b, fromB, endB);
+        int order = Integer.compare(endA - i, endB - j);
+        while (order == 0 && i < endA) {
+            order = Character.compare(a.charAt(i++), b.charAt(j++));
+        }
+        return order;
+    }
+
+    private static int digitsStart(String text, int from, int end) {
+        int start = from;
+        while (start < end && text.charAt(start) == '0') {
+            start++;
+        }
+        return start;
     }
 }

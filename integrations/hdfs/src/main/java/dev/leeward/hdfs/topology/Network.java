@@ -9,7 +9,7 @@ import java.util.Map;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 
 /**
- * The links and disks of the DataNodes: numbers of rows of a snapshot, valid for one version of the cluster.
+ * The links and disks of the DataNodes: numbers of rows of a snapshot, valid for its numbering.
  *
  * <p>A DataNode is the host of the snapshot with its host name, else with its IP address. Its rack in the snapshot must
  * have the last name of its location in HDFS ({@code rack7} for {@code /row1/rack7}); a DataNode elsewhere is unknown,
@@ -20,7 +20,7 @@ public final class Network {
     private static final int NONE = -1;
 
     private final Topology topology;
-    private final String clusterVersion;
+    private final String numbering;
     /** For each rack, its number in the snapshot; -1 if no host of it is known. */
     private final int[] rackRow;
     private final int[] uplink;
@@ -37,7 +37,7 @@ public final class Network {
         this.topology = topology;
         int racks = topology.rackCount();
         int hosts = topology.hostCount();
-        clusterVersion = snapshot == null ? null : snapshot.clusterVersion();
+        numbering = snapshot == null ? null : snapshot.numbering();
         rackRow = none(racks);
         uplink = none(racks);
         downlink = none(racks);
@@ -120,7 +120,7 @@ public final class Network {
 
     /** True if the numbers are those of a snapshot. */
     public boolean fits(Snapshot snapshot) {
-        return snapshot == null ? clusterVersion == null : snapshot.clusterVersion().equals(clusterVersion);
+        return snapshot == null ? numbering == null : snapshot.numbering().equals(numbering);
     }
 
     /** The DataNodes. */
@@ -135,7 +135,7 @@ public final class Network {
 
     /** True if the snapshot has fewer than half of the DataNodes: it is that of another cluster. */
     public boolean isOfOtherCluster() {
-        return clusterVersion != null && 2 * unknown.length > topology.hostCount();
+        return numbering != null && 2 * unknown.length > topology.hostCount();
     }
 
     /** True if the snapshot has a host, in its rack. */

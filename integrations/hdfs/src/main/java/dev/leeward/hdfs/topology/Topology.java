@@ -56,11 +56,14 @@ public final class Topology {
 
     /** A topology of these DataNodes. */
     public static Topology of(List<DatanodeDescriptor> nodes) {
-        TreeMap<String, List<DatanodeDescriptor>> byRack = new TreeMap<>(new NaturalOrder());
+        Map<String, List<DatanodeDescriptor>> byRack = new HashMap<>();
         for (DatanodeDescriptor node : nodes) {
             byRack.computeIfAbsent(node.getNetworkLocation(), location -> new ArrayList<>()).add(node);
         }
-        return new Topology(byRack);
+        // Locations are compared after the nodes are in their racks: there are far fewer of them.
+        TreeMap<String, List<DatanodeDescriptor>> sorted = new TreeMap<>(new NaturalOrder());
+        sorted.putAll(byRack);
+        return new Topology(sorted);
     }
 
     /** Number of racks. */

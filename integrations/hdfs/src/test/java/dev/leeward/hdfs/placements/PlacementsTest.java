@@ -110,6 +110,27 @@ class PlacementsTest {
     }
 
     @Test
+    void placementsLeaveAlthoughTheClockOfTheControllerIsSetBack() {
+        snapshot();
+        add(1, 2).setAwaited(true);
+        network.advance(-3_600_000);
+        snapshot();
+        assertLoads(0, 0, 0);
+        assertEquals(0, placements.size());
+    }
+
+    @Test
+    void whileTheDaemonIsLatePlacementsDoNotFillTheMemory() {
+        snapshot();
+        for (int i = 0; i < Placements.MOST_WAITING + 10; i++) {
+            add(1, 2).setAwaited(true);
+        }
+        assertEquals(Placements.MOST_WAITING, placements.size());
+        assertEquals(10, placements.earlyCount());
+        assertLoads(70L * Placements.MOST_WAITING, 30L * Placements.MOST_WAITING, Placements.MOST_WAITING);
+    }
+
+    @Test
     void aNewVersionOfTheClusterStartsWithoutLoads() {
         snapshot();
         add(1, 2);

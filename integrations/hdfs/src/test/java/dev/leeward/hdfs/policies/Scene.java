@@ -50,7 +50,7 @@ final class Scene {
         UplinkClasses classes = UplinkClasses.of(joined, storage, snapshot, uplinkPerTb);
         return new NetworkView(
                 topology, joined, storage, classes, EqualRates.of(topology, storage, classes), snapshot, expected,
-                new LocalLoads(snapshot.clusterVersion(), snapshot.linkCount()));
+                new LocalLoads(snapshot.numbering(), snapshot.linkCount()));
     }
 
     /** Name of the host for a copy of a block that {@code writer} wrote on its own host; null if there is none. */

@@ -119,6 +119,15 @@ class SettingsTest {
     }
 
     @Test
+    void aPasswordInAnAddressNeverShows() {
+        for (String address : List.of("http://me:secret@leeward:7600", "http://me:se/secret@leeward", "//secret@[")) {
+            String error = error(conf("controller", address));
+            assertFalse(error.contains("secret"), error);
+            assertTrue(error.startsWith("dfs.leeward.controller: `"), error);
+        }
+    }
+
+    @Test
     void anInvalidValueOfStrictCountsAsStrict() {
         assertFalse(SettingsReader.isStrict(conf()));
         assertTrue(SettingsReader.isStrict(conf("strict", "true")));

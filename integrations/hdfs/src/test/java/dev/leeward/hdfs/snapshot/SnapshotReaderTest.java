@@ -3,15 +3,21 @@ package dev.leeward.hdfs.snapshot;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.leeward.hdfs.testing.FakeNetwork;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
 import java.util.Random;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -143,6 +149,61 @@ class SnapshotReaderTest {
     }
 
     @Test
+    void fieldsOfLaterVersionsArePassedOverUpToADepth() throws Exception {
+        String whole = new String(new FakeNetwork(2, 2, 1000, 2000).whole(), StandardCharsets.UTF_8);
+        read(whole.replaceFirst("\\{", "{\"other\": {\"a\": [1, {\"b\": null}], \"c\": 2.5}, \"more\": [],"));
+        String deep = "[".repeat(100) + "]".repeat(100);
+        InvalidSnapshotException error = assertThrows(
+                InvalidSnapshotException.class, () -> read(whole.replaceFirst("\\{", "{\"other\":" + deep + ",")));
+        assertTrue(error.getMessage().contains("32 levels"), error.getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"epoch", "resolution"})
+    void aNumberOfMillionsOfDigitsIsRejectedAtOnce(String field) {
+        String json = "{\"" + field + "\": " + "9".repeat(3_000_000) + "}";
+        assertTimeoutPreemptively(
+                Duration.ofSeconds(10), () -> assertThrows(InvalidSnapshotException.class, () -> read(json)));
+    }
+
+    /** A difference without a change of a table. */
+    private static byte[] difference(Snapshot base, String clients) {
+        String json = "{\"id\":\"next\",\"since\":\"" + base.id() + "\",\"epoch\":2,"
+                + "\"time\":\"2026-01-31T12:00:01Z\",\"cluster_version\":\"1\",\"resolution\":0.01,"
+                + "\"links\":{\"rows\":[],\"capacity_bps\":[],\"measured_bps\":[],\"until\":[],\"residual_bps\":[],"
+                + "\"expected_capacity_bps\":[]},\"racks\":{\"rows\":[]},\"hosts\":{\"rows\":[]},"
+                + "\"devices\":{\"rows\":[],\"until\":[],\"residual_steps\":[]},\"clients\":[" + clients + "]}";
+        return json.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void clientsOfDifferencesDoNotAddUpWithoutAnEnd() throws Exception {
+        Snapshot base = SnapshotReader.read(new FakeNetwork(2, 2, 1000, 2000).whole(), null, 0);
+        String clients = IntStream.range(0, 66_000)
+                .mapToObj(client -> "{\"client\":\"c" + client + "\",\"sequence\":1}")
+                .collect(Collectors.joining(","));
+        assertTrue(SnapshotReader.read(difference(base, ""), base, 0).isDifference());
+        assertThrows(InvalidSnapshotException.class, () -> SnapshotReader.read(difference(base, clients), base, 0));
+        String longName = "{\"client\":\"" + "c".repeat(129) + "\",\"sequence\":1}";
+        assertThrows(InvalidSnapshotException.class, () -> SnapshotReader.read(difference(base, longName), base, 0));
+    }
+
+    @Test
+    void theNumberingIsThatOfTheNamesAndNotOnlyOfTheVersion() throws Exception {
+        Snapshot base = SnapshotReader.read(new FakeNetwork(2, 2, 1000, 2000).whole(), null, 0);
+        FakeNetwork loaded = new FakeNetwork(2, 2, 1000, 9000).measure("r0:uplink", 7L);
+        assertEquals(base.numbering(), SnapshotReader.read(loaded.whole(), null, 0).numbering());
+        assertEquals(base.numbering(), SnapshotReader.read(difference(base, ""), base, 0).numbering());
+        for (FakeNetwork other : List.of(
+                new FakeNetwork(2, 3, 1000, 2000), new FakeNetwork(1, 4, 1000, 2000),
+                new FakeNetwork(2, 2, 1000, 2000).rename("r1h1", "x"),
+                new FakeNetwork(2, 2, 1000, 2000).addDevice("r0h0:sda", null),
+                new FakeNetwork(2, 2, 1000, 2000).setClusterVersion("2"))) {
+            assertNotEquals(base.numbering(), SnapshotReader.read(other.whole(), null, 0).numbering());
+        }
+    }
+
+    @Test
     void noChangeOfARealAnswerEscapesAsAnotherException() throws Exception {
         byte[][] answers = {recorded("1-whole"), recorded("2-difference-after-a-report"),
             recorded("5-difference-after-a-host-went-down")};
@@ -180,7 +241,7 @@ class SnapshotReaderTest {
     @ValueSource(strings = {
         "2026-01-31", "2026-02-30T00:00:00Z", "2026-01-31T24:00:00Z", "2026-01-31T12:60:00Z", "2026-01-31T12:00:00",
         "2026-01-31T12:00:00+2:00", "1969-12-31T23:59:59Z", "2300-01-01T00:00:00Z", "2026-01-31T12:00:00.5",
-        "2026-01-31t12.00.00Zzzzz", "                    "})
+        "2026-01-31t12.00.00Zzzzz", "2026-01-31T12:00:00.\u0665Z", "                    "})
     void otherTimesAreRejected(String text) {
         assertThrows(InvalidSnapshotException.class, () -> Rfc3339.parse(text));
     }

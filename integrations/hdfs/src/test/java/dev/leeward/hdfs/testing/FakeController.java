@@ -36,7 +36,19 @@ public final class FakeController implements AutoCloseable {
         /** A status of 503. */
         BUSY,
         /** The same snapshot again and again, at once. */
-        REPEATS
+        REPEATS,
+        /** The same snapshot again and again, after a status of 503 each time. */
+        STUCK,
+        /** An answer without an end. */
+        FLOODS,
+        /** A status of 503 for every second request. */
+        FLAPS,
+        /** A page of a proxy that repeats the headers of the request. */
+        ECHOES,
+        /** Whole snapshots, but no placement is accepted. */
+        REFUSES,
+        /** As a follower: whole snapshots, and the leader takes placements. */
+        FOLLOWS
     }
 
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -116,6 +128,11 @@ public final class FakeController implements AutoCloseable {
         this.counts = counts;
     }
 
+    /** Sets the last sequence of the client: reports with lower ones are rejected. */
+    public synchronized void setLastSequence(long sequence) {
+        lastSequence = sequence;
+    }
+
     /** Bodies of the reported placements. */
     public List<JsonNode> commitments() {
         return commitments;
@@ -134,7 +151,7 @@ public final class FakeController implements AutoCloseable {
         Matcher interval = INTERVAL.matcher(exchange.getRequestURI().getQuery());
         int wait = interval.find() ? Integer.parseInt(interval.group(1)) : 0;
         switch (behavior) {
-            case WELL -> {
+            case WELL, REFUSES, FOLLOWS -> {
                 pause(wait);
                 network.pass(Math.max(wait, 1));
                 answer(exchange, 200, network.whole());
@@ -142,6 +159,23 @@ public final class FakeController implements AutoCloseable {
             case REPEATS -> answer(exchange, 200, repeated);
             case GARBAGE -> answer(exchange, 200, "<html>a proxy</html>".getBytes(StandardCharsets.UTF_8));
             case BUSY -> answer(exchange, 503, "{}".getBytes(StandardCharsets.UTF_8));
+            case STUCK, FLAPS -> {
+                boolean fails = requests.get() % 2 == 0;
+                network.pass(1);
+                byte[] shown = behavior == Behavior.STUCK ? repeated : network.whole();
+                answer(exchange, fails ? 503 : 200, fails ? "{}".getBytes(StandardCharsets.UTF_8) : shown);
+            }
+            case FLOODS -> {
+                exchange.sendResponseHeaders(200, 0);
+                // Ends when the client closes the connection.
+                for (byte[] part = new byte[1 << 20]; behavior == Behavior.FLOODS; ) {
+                    exchange.getResponseBody().write(part);
+                }
+            }
+            case ECHOES -> {
+                String token = exchange.getRequestHeaders().getFirst("authorization");
+                answer(exchange, 502, ("\u001b[31mno\r\nroute: " + token).getBytes(StandardCharsets.UTF_8));
+            }
             case HANGS -> pause(60_000);
             case DRIPS -> {
                 byte[] whole = network.whole();
@@ -159,6 +193,11 @@ public final class FakeController implements AutoCloseable {
             pause(60_000);
         }
         if (refuses(exchange)) {
+            return;
+        }
+        if (behavior == Behavior.REFUSES || behavior == Behavior.FOLLOWS) {
+            int status = behavior == Behavior.REFUSES ? 403 : 503;
+            answer(exchange, status, "{}".getBytes(StandardCharsets.UTF_8));
             return;
         }
         JsonNode replicas = body.get("replicas");

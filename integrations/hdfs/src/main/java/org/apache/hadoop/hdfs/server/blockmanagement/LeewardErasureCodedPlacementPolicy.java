@@ -14,7 +14,6 @@ import org.apache.hadoop.hdfs.AddBlockFlag;
 import org.apache.hadoop.hdfs.protocol.BlockStoragePolicy;
 import org.apache.hadoop.net.NetworkTopology;
 import org.apache.hadoop.net.Node;
-import org.apache.hadoop.util.Time;
 
 /**
  * HDFS's policy for erasure-coded blocks with Leeward's order of candidates
@@ -25,128 +24,73 @@ public class LeewardErasureCodedPlacementPolicy extends BlockPlacementPolicyRack
     private final LeewardHook hook = new LeewardHook(Engine.Layout.STRIPE);
 
     @Override
-    public void initialize(
-            Configuration conf, FSClusterStats stats, NetworkTopology clusterMap, Host2NodesMap host2datanodeMap) {
-        super.initialize(conf, stats, clusterMap, host2datanodeMap);
-        hook.initialize(conf, stats, clusterMap);
+    public void initialize(Configuration conf, FSClusterStats stats, NetworkTopology map, Host2NodesMap hosts) {
+        super.initialize(conf, stats, map, hosts);
+        hook.initialize(conf, stats, map);
     }
 
     @Override
     public DatanodeStorageInfo[] chooseTarget(
-            String srcPath,
-            int numOfReplicas,
-            Node writer,
-            List<DatanodeStorageInfo> chosenNodes,
-            boolean returnChosenNodes,
-            Set<Node> excludedNodes,
-            long blocksize,
-            BlockStoragePolicy storagePolicy,
-            EnumSet<AddBlockFlag> flags) {
-        Decision decision = hook.begin(srcPath, numOfReplicas, writer, chosenNodes, blocksize);
-        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
-        try {
-            targets = super.chooseTarget(
-                    srcPath, numOfReplicas, writer, chosenNodes, returnChosenNodes, excludedNodes, blocksize,
-                    storagePolicy, flags);
-            return targets;
-        } finally {
-            hook.end(decision, targets);
-        }
+            String path, int copies, Node writer, List<DatanodeStorageInfo> chosen, boolean returnChosen,
+            Set<Node> excluded, long bytes, BlockStoragePolicy storage, EnumSet<AddBlockFlag> flags) {
+        return chooseTarget(path, copies, writer, chosen, returnChosen, excluded, bytes, storage, flags, null);
     }
 
     @Override
     public DatanodeStorageInfo[] chooseTarget(
-            String srcPath,
-            int numOfReplicas,
-            Node writer,
-            List<DatanodeStorageInfo> chosen,
-            boolean returnChosenNodes,
-            Set<Node> excludedNodes,
-            long blocksize,
-            BlockStoragePolicy storagePolicy,
-            EnumSet<AddBlockFlag> flags,
-            EnumMap<StorageType, Integer> storageTypes) {
-        Decision decision = hook.begin(srcPath, numOfReplicas, writer, chosen, blocksize);
-        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+            String path, int copies, Node writer, List<DatanodeStorageInfo> chosen, boolean returnChosen,
+            Set<Node> excluded, long bytes, BlockStoragePolicy storage, EnumSet<AddBlockFlag> flags,
+            EnumMap<StorageType, Integer> types) {
+        Decision decision = hook.begin(path, copies, writer, chosen, excluded, bytes);
         try {
-            targets = super.chooseTarget(
-                    srcPath, numOfReplicas, writer, chosen, returnChosenNodes, excludedNodes, blocksize, storagePolicy,
-                    flags, storageTypes);
-            return targets;
+            return hook.take(decision, super.chooseTarget(
+                    path, copies, writer, chosen, returnChosen, excluded, bytes, storage, flags, types));
         } finally {
-            hook.end(decision, targets);
+            hook.end(decision);
         }
     }
 
     @Override
     DatanodeStorageInfo[] chooseTarget(
-            String src,
-            int numOfReplicas,
-            Node writer,
-            Set<Node> excludedNodes,
-            long blocksize,
-            List<DatanodeDescriptor> favoredNodes,
-            BlockStoragePolicy storagePolicy,
-            EnumSet<AddBlockFlag> flags) {
-        if (favoredNodes == null || favoredNodes.isEmpty()) {
-            // HDFS continues with the method above.
-            return super.chooseTarget(
-                    src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
-        }
-        Decision decision = hook.beginFavored(src, numOfReplicas, writer, blocksize);
-        DatanodeStorageInfo[] targets = DatanodeStorageInfo.EMPTY_ARRAY;
+            String path, int copies, Node writer, Set<Node> excluded, long bytes, List<DatanodeDescriptor> favored,
+            BlockStoragePolicy storage, EnumSet<AddBlockFlag> flags) {
+        Decision decision = hook.beginFavored(path, copies, writer, favored, excluded, bytes);
         try {
-            targets = super.chooseTarget(
-                    src, numOfReplicas, writer, excludedNodes, blocksize, favoredNodes, storagePolicy, flags);
-            return targets;
+            return hook.take(decision, super.chooseTarget(
+                    path, copies, writer, excluded, bytes, favored, storage, flags));
         } finally {
-            hook.end(decision, targets);
+            hook.end(decision);
         }
     }
 
     @Override
     protected DatanodeStorageInfo chooseRandom(
-            int numOfReplicas,
-            String scope,
-            Set<Node> excludedNodes,
-            long blocksize,
-            int maxNodesPerRack,
-            List<DatanodeStorageInfo> results,
-            boolean avoidStaleNodes,
-            EnumMap<StorageType, Integer> storageTypes)
+            int copies, String scope, Set<Node> excluded, long bytes, int mostPerRack,
+            List<DatanodeStorageInfo> results, boolean avoidStale, EnumMap<StorageType, Integer> types)
             throws NotEnoughReplicasException {
-        hook.onSearch(results, maxNodesPerRack);
-        return super.chooseRandom(
-                numOfReplicas, scope, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes,
-                storageTypes);
+        hook.onSearch(results, mostPerRack);
+        return super.chooseRandom(copies, scope, excluded, bytes, mostPerRack, results, avoidStale, types);
     }
 
     @Override
-    protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes) {
-        DatanodeDescriptor node = hook.choose(scope, excludedNodes, null);
-        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excludedNodes));
+    protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excluded) {
+        DatanodeDescriptor node = hook.choose(scope, excluded, null);
+        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excluded));
     }
 
     @Override
-    protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excludedNodes, StorageType type) {
-        DatanodeDescriptor node = hook.choose(scope, excludedNodes, type);
-        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excludedNodes, type));
+    protected DatanodeDescriptor chooseDataNode(String scope, Collection<Node> excluded, StorageType type) {
+        DatanodeDescriptor node = hook.choose(scope, excluded, type);
+        return node != null ? node : hook.onDefaultChoice(super.chooseDataNode(scope, excluded, type));
     }
 
-    /** Of the copies that HDFS may delete, one behind the hottest link; no I/O, as the namesystem may be locked. */
     @Override
     public DatanodeStorageInfo chooseReplicaToDelete(
-            Collection<DatanodeStorageInfo> moreThanOne,
-            Collection<DatanodeStorageInfo> exactlyOne,
-            List<StorageType> excessTypes,
-            Map<String, List<DatanodeStorageInfo>> rackMap) {
-        long oldest = Time.monotonicNow() - heartbeatInterval * tolerateHeartbeatMultiplier;
-        DatanodeStorageInfo hot =
-                hook.behindHotLink(pickupReplicaSet(moreThanOne, exactlyOne, rackMap), excessTypes, oldest);
-        if (hot == null) {
-            return super.chooseReplicaToDelete(moreThanOne, exactlyOne, excessTypes, rackMap);
-        }
-        excessTypes.remove(hot.getStorageType());
-        return hot;
+            Collection<DatanodeStorageInfo> moreThanOne, Collection<DatanodeStorageInfo> exactlyOne,
+            List<StorageType> excessTypes, Map<String, List<DatanodeStorageInfo>> rackMap) {
+        DatanodeStorageInfo hot = hook.takeBehindHotLink(
+                pickupReplicaSet(moreThanOne, exactlyOne, rackMap), excessTypes,
+                heartbeatInterval * tolerateHeartbeatMultiplier);
+        return hot != null ? hot : super.chooseReplicaToDelete(moreThanOne, exactlyOne, excessTypes, rackMap);
     }
 }
