@@ -133,7 +133,7 @@ pub enum LabError {
         /// Dilation of the run.
         dilation: u32,
     },
-    /// So many packets were late that the rest of the run could not make up for them.
+    /// More packets were late than may be late in the whole run.
     #[error(
         "the lab falls behind: after {elapsed} of {horizon}, more packets are later than {bound} in virtual time than 1 % \
          of the whole run; choose a larger dilation than {dilation}, or a quieter machine"
