@@ -68,9 +68,9 @@ FIGURES = {
     "large": Figure(
         "ten times the racks", extensions.LARGE_SWEEPS, extensions.large_rows, pictures.intervals
     ),
+    "traces": Figure("public traces", extensions.TRACE_SWEEPS, extensions.trace_rows, pictures.intervals),
     "leeward": Figure(
         "leeward against the others", extensions.LEEWARD_SWEEPS, extensions.leeward_rows, pictures.intervals
     ),
-    "traces": Figure("public traces", extensions.TRACE_SWEEPS, extensions.trace_rows, pictures.intervals),
 }
 """Figures by the names of `--figure`."""
