@@ -67,7 +67,7 @@ def _policy_jars() -> list[Path]:
 
 
 def _is_current(listing: Path) -> bool:
-    """Whether the list is newer than the sources, and all of its jars exist."""
+    """True if the list is newer than the sources, and all of its jars exist."""
     if not listing.is_file() or len(_policy_jars()) != 1:
         return False
     sources = [PROJECT / "pom.xml", *(PROJECT / "src" / "main").rglob("*")]

@@ -81,7 +81,7 @@ class Files:
 
 
 def is_ready(url: str, datanodes: int) -> bool:
-    """Whether a NameNode is out of safe mode, and knows all its DataNodes with their disks."""
+    """True if a NameNode is out of safe mode, and knows all its DataNodes with their disks."""
     try:
         (info,) = NameNode(url).beans(_INFO)
     except (InputError, ValueError):
@@ -92,7 +92,7 @@ def is_ready(url: str, datanodes: int) -> bool:
 
 
 def has_pending_deletions(url: str) -> bool:
-    """Whether blocks of deleted files wait for the next heartbeats of their DataNodes.
+    """True if blocks of deleted files wait for the next heartbeats of their DataNodes.
 
     Raises:
         InputError: The NameNode does not answer.

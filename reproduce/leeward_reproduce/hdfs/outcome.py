@@ -20,7 +20,7 @@ class FileTime:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured of a run."""
+    """Measurements of a run."""
 
     files: list[FileTime]
     samples: list[Sample]

@@ -22,7 +22,7 @@ RESULT = "real.json"
 
 @dataclass(frozen=True)
 class Measures:
-    """What is measured of a run."""
+    """Measurements of a run."""
 
     blocks: list[int]
     """Blocks of each file."""
