@@ -51,6 +51,8 @@ def _run() -> int:
         interrupted = True
         # Libraries warn about work that is cancelled.
         warnings.simplefilter("ignore")
+        # Destructors fail on objects whose constructor the interrupt ended.
+        sys.unraisablehook = _repeat_lost_interrupt
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, end_process)
@@ -58,7 +60,7 @@ def _run() -> int:
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     from leeward.cli import main as run_command
 
-    sys.unraisablehook = _repeat_interrupt
+    sys.unraisablehook = _repeat_lost_interrupt_or_print
     try:
         signal.signal(signal.SIGINT, interrupt)
         run_command()
@@ -81,10 +83,17 @@ def _end_if_interrupted(error: "sys.UnraisableHookArgs") -> None:
     sys.__unraisablehook__(error)
 
 
-def _repeat_interrupt(error: "sys.UnraisableHookArgs") -> None:
+def _repeat_lost_interrupt_or_print(error: "sys.UnraisableHookArgs") -> None:
+    """Prints an exception of a destructor or callback, unless it is a lost interrupt, which is repeated."""
+    if issubclass(error.exc_type, KeyboardInterrupt):
+        _repeat_lost_interrupt(error)
+    else:
+        sys.__unraisablehook__(error)
+
+
+def _repeat_lost_interrupt(error: "sys.UnraisableHookArgs") -> None:
     """Interrupts the command again if a destructor or callback lost the interrupt."""
     if not issubclass(error.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(error)
         return
     import signal
     import threading

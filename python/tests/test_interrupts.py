@@ -120,6 +120,18 @@ def main():
     Lost()
     time.sleep(60)
 """,
+    "with a destructor of an unfinished object": """
+class Unfinished:
+    def __init__(self):
+        signal.raise_signal(signal.SIGINT)
+        self.state = 0
+
+    def __del__(self):
+        self.state
+
+def main():
+    Unfinished()
+""",
     "as another exit code": """
 def main():
     try:
