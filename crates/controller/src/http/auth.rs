@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::operations;
 use super::place::{Outcome, placement_kind};
-use super::problem::{Problem, Word};
+use leeward_problems::{Problem, Word};
 use super::sites;
 use super::state::{AppState, SharedState};
 use super::table::Operation;

@@ -12,7 +12,7 @@ use leeward_fabric::input::excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::AppState;
 
 /// A body in JSON.

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::dry_run::DryRunQuery;
-use super::problem::{IntoProblem, Problem};
+use leeward_problems::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, Params, SharedState};
 use leeward_access::{Client, Principal};
 

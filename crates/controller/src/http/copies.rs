@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, SharedState};
 
 /// Largest number of copies of a block.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
-use super::problem::{Problem, refusal_text};
+use leeward_problems::{Problem, refusal_text};
 use super::shapes::Kind;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 

@@ -10,7 +10,7 @@ use axum::response::IntoResponse;
 
 use super::board::{Board, Demo};
 use super::body::Body;
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, AppState, SharedState};
 
 fn board(app: &AppState) -> Result<&Board, Problem> {

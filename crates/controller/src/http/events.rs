@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 use super::compression;
 use super::decisions::Decision;
 use super::hotspots::Hotspot;
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::shapes::Rack;
 use super::state::{ApiResult, AppState, Params, SharedState};
 use super::status::ROLES;

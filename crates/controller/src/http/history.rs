@@ -11,7 +11,7 @@ use leeward_service::{HistoryBuckets, LinkState, NetworkSnapshot, STEP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::search::time;
 use super::series::{History, LONGEST_HISTORY, Series, Steps};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};

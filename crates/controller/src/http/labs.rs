@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use leeward_lab::StandingLab;
 
 use super::pages::{PageQuery, page};
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, Params};
 
 pub async fn list(Params(Query(query)): Params<Query<PageQuery>>) -> ApiResult {

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use leeward_service::LeaderState;
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, SharedState};
 use leeward_observability::Exposition;
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// States of a move.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::dry_run::DryRunQuery;
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, AppState, Params, SharedState};
 use leeward_access::Principal;
 

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::pages::{LARGEST_PAGE, PageQuery, page};
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::shapes::{Hold, Host, Link, LinkPage, Rack, RackPage, Replica, Reservation, Task};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 

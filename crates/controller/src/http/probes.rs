@@ -19,7 +19,7 @@ use super::body::Body;
 use super::cluster;
 use super::pages::{PageQuery, page};
 use super::place::key_of;
-use super::problem::{IntoProblem, Problem};
+use leeward_problems::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 use leeward_access::{Client, Principal};
 use leeward_surveys::{self as surveys, Kind, Progress, StartResult, Survey, SurveyResult, SurveySpec};

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::body::Body;
 use super::decisions::{Decision, number};
 use super::dry_run::DryRunQuery;
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, NamePath, Params, SharedState};
 
 /// The body of `POST /v1/decisions/{id}/reevaluate`.

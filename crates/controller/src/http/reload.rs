@@ -5,7 +5,7 @@ use axum::extract::{Query, State};
 use axum::response::IntoResponse;
 
 use super::dry_run::DryRunQuery;
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, Params, SharedState};
 use crate::reload::ReloadError;
 

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::Body;
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, SharedState};
 use leeward_access::{Client, Hosts, Peer, Principal};
 

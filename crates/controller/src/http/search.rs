@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::decisions::Decision;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
-use super::problem::{IntoProblem, Problem};
+use leeward_problems::{IntoProblem, Problem};
 use super::shapes::Kind;
 use super::state::{ApiResult, Params, SharedState};
 

@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Version, header};
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::table::{Content, Operation};
 
 /// Relation of the page that sends a request to the service: `same-origin`, `same-site`, `cross-site`, or `none` for the

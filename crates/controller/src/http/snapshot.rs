@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::compression::{accepted, set_headers};
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, AppState, Params, SharedState};
 
 /// Longest wait for a change, and longest least interval.

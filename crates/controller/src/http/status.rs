@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::board;
 use super::counts::{Agents, Comparisons, Connections};
-use super::problem::{IntoProblem, Problem};
+use leeward_problems::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, SharedState};
 use crate::configured::Configured;
 use crate::exposure;

@@ -9,7 +9,7 @@ use leeward_fabric::Nanos;
 use leeward_records::{ClusterVersion, Period, PeriodLength};
 use leeward_store::{Reader, StoreError, TimeRange};
 
-use super::problem::{IntoProblem, Problem};
+use leeward_problems::{IntoProblem, Problem};
 use super::series::{History, LONGEST_HISTORY, Series, Steps};
 use super::state::{ApiResult, AppState};
 

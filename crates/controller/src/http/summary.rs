@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decisions::Decision;
-use super::problem::{IntoProblem, Problem};
+use leeward_problems::{IntoProblem, Problem};
 use super::search::time;
 use super::state::{ApiResult, AppState, Params, SharedState};
 

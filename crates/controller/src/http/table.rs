@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use schemars::{Schema, SchemaGenerator};
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::AppState;
 use leeward_access::Role;
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pages::{Page, PageQuery};
-use super::problem::Problem;
+use leeward_problems::Problem;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A workload with a current or past guarantee.

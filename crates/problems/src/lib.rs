@@ -2,6 +2,7 @@
 
 mod errors;
 mod items;
+mod rejections;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -358,12 +359,6 @@ impl Problem {
     }
 }
 
-impl From<InputError> for Problem {
-    fn from(error: InputError) -> Problem {
-        Problem { field: error.field, ..Problem::new(INVALID, error.message) }
-    }
-}
-
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = (self.status, axum::Json(&self)).into_response();
@@ -388,7 +383,7 @@ mod tests {
 
     #[test]
     fn every_problem_is_in_the_reference() {
-        let page = include_str!("../../../../../docs/reference/http-api.md");
+        let page = include_str!("../../../docs/reference/http-api.md");
         for (word, status, _) in ALL {
             let row = format!("| `{word}` | {} |", status.as_u16());
             assert!(page.contains(&row), "{row}");
