@@ -84,7 +84,7 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="Length of each run; by default the paper's. A short length gives a first look.",
+            help="Length of each run; by default the paper's, and shorter with --lab. A short length gives a first look.",
             show_default=False,
         ),
     ] = None,
@@ -93,7 +93,7 @@ def reproduce(
         typer.Option(
             "--lab",
             help="Run the figures between kernels of this machine, as root, instead of in the simulator: 10a,"
-            " 10b and even of choreo.",
+            " 10b and even of choreo; 1 to 19 of etalon.",
         ),
     ] = False,
     real: Annotated[

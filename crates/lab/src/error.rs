@@ -133,10 +133,11 @@ pub enum LabError {
         /// Dilation of the run.
         dilation: u32,
     },
-    /// More packets were late than may be late in the whole run.
+    /// More packets were late than may be late in the whole run, at the rate of packets so far.
     #[error(
-        "the lab falls behind: after {elapsed} of {horizon}, more packets are later than {bound} in virtual time than 1 % \
-         of the whole run; choose a larger dilation than {dilation}, or a quieter machine"
+        "the lab fell behind: in the first {elapsed} of {horizon}, the packets that were later than {bound} in virtual time are \
+         already more than 1 % of those that the whole run has at this rate; choose a larger dilation than {dilation}, or a \
+         quieter machine"
     )]
     FallsBehind {
         /// Virtual time since the workload began.

@@ -24,9 +24,12 @@ from leeward.tenant.watch import Watch
 
 MEASURE = ("worthwhile", "always", "never")
 """When to measure the network: if the app may gain more time than that takes, always, or never."""
+PROFILE_FOR = "60s"
+"""Longest time of the run of a profile."""
 _TICK_S = 0.5
 Matrix = list[list[float]]
 """Bytes from each task to each."""
+
 
 
 def run(
@@ -36,7 +39,7 @@ def run(
     policies: str | Sequence[str] = "leeward",
     cluster: str | PathLike[str] | Mapping[str, Any] | None = None,
     profile: str | None = None,
-    profile_for: str = "60s",
+    profile_for: str | None = None,
     measure: str = "worthwhile",
     nic: str = NIC,
     shape: str = "hose",
@@ -61,7 +64,7 @@ def run(
         profile: How to profile an app of commands, which runs once before, to place it by what its tasks send
             instead of by the transfers of the file: `capture` on the hosts with tcpdump, which needs root
             there; or `sflow:PORT`, by sFlow datagrams to this port of this machine.
-        profile_for: Longest time of that run.
+        profile_for: Longest time of that run; by default `PROFILE_FOR`.
         measure: One of `MEASURE`.
         nic: Rate of the hosts that is assumed before the network is measured.
         shape: Shape of the measured network: `hose`, whose hosts have a limit for all their paths together,
@@ -106,8 +109,11 @@ def run(
         raise InputError.about("again", "tasks with a command cannot move; leave it out")
     step = on_step or (lambda _: None)
     matrix = None
+    if profile is None and profile_for is not None:
+        raise InputError.about("profile_for", "it is the time of `profile`; give both")
     if profile is not None:
-        matrix = _profile(app, content, hosts, profile, read_seconds("profile_for", profile_for), port, step)
+        most_s = read_seconds("profile_for", profile_for or PROFILE_FOR)
+        matrix = _profile(app, content, hosts, profile, most_s, port, step)
     known = None if cluster is None else network.with_resources(_cluster_fields(cluster), hosts)
     judged = _judge(app, matrix, hosts, nic, chosen, seed, bottlenecks)
     why = _why_unmeasured(measure, known, judged, content["bounded"])
