@@ -31,7 +31,6 @@ Matrix = list[list[float]]
 """Bytes from each task to each."""
 
 
-
 def run(
     app: str | PathLike[str],
     hosts: Sequence[Host],
