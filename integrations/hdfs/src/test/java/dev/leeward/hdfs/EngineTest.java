@@ -238,6 +238,25 @@ class EngineTest {
     }
 
     @Test
+    void aRejectedPlacementStillCountsAfterALaterOneIsAccepted() throws Exception {
+        FakeNetwork slow = new FakeNetwork(4, 4, GBPS / 100, GBPS / 50);
+        try (FakeController other = new FakeController(slow)) {
+            Harness harness = Harness.openWithSnapshot(nodes, other, "leeward");
+            other.setLastSequence(1L << 53);
+            harness.place("r0h0");
+            Eventually.holds("a rejection", () -> Metric.of("ReportsRejected") == 1);
+            other.setLastSequence(0);
+            harness.place("r0h0");
+            Eventually.holds("an accepted report", () -> Metric.of("ReportsAccepted") == 1);
+            int requests = other.requestCount();
+            Eventually.holds("later snapshots", () -> other.requestCount() > requests + 3);
+            assertEquals(1, Metric.of("PlacementsLocal"), "the accepted one has left, and the other has not");
+            slow.advance(2_000);
+            Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
+        }
+    }
+
+    @Test
     void sequencesRiseOverARestartWithAClockThatWasSetBack() throws Exception {
         Configuration conf = Harness.conf(controller.address(), "leeward");
         long inAnHour = (System.currentTimeMillis() + 3_600_000) * 1000;

@@ -67,6 +67,16 @@ public final class Placement {
         this.awaited = awaited;
     }
 
+    /**
+     * Takes in that the controller rejected the report, or that its answer was lost. The number of a later report must
+     * not count this one too. If the controller took it although the answer was lost, it counts twice until the next
+     * window of its links: less harm than a load that nothing counts.
+     */
+    void withdraw() {
+        awaited = false;
+        sequence = NOT_SENT;
+    }
+
     long atNs() {
         return atNs;
     }

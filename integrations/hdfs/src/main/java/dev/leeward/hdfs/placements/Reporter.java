@@ -161,7 +161,8 @@ public final class Reporter {
             } catch (ControllerException e) {
                 warn("placements were not reported: " + e.getMessage(), null);
                 Thread.sleep(PAUSE_MS);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
+                // No fault of this program may end the thread: nothing would be reported until the next start.
                 warn("placements were not reported", e);
             }
             int from = 0;
@@ -182,8 +183,7 @@ public final class Reporter {
                 }
             }
             if (!taken) {
-                // No snapshot will count it.
-                report.placement().setAwaited(false);
+                report.placement().withdraw();
             }
             Reporter target = reporter.get();
             if (target != null) {
@@ -191,7 +191,7 @@ public final class Reporter {
             }
         }
 
-        private void warn(String message, RuntimeException fault) {
+        private void warn(String message, Throwable fault) {
             long now = System.nanoTime();
             if (now - warnedNano > WARNING_NS) {
                 warnedNano = now;

@@ -84,6 +84,21 @@ class PlacementsTest {
     }
 
     @Test
+    void aRejectedPlacementIsNotCountedWithALaterOneThatIsAccepted() {
+        snapshot();
+        Placement rejected = add(1, 2);
+        send(rejected, 100);
+        rejected.withdraw();
+        send(add(1, 2), 101);
+        network.pass(100).count("nn", 101);
+        snapshot();
+        assertLoads(140, 30, 1);
+        network.advance(500);
+        snapshot();
+        assertLoads(0, 0, 0);
+    }
+
+    @Test
     void theRateLeavesWhenTheTransferIsOver() {
         snapshot();
         // 30 bit/s for two seconds.
