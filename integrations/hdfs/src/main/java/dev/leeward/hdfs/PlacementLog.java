@@ -80,7 +80,9 @@ final class PlacementLog {
         int[] crossed =
                 settings.policy() == Settings.PolicyName.LEEWARD ? path(view, writer, hosts) : new int[0];
         long rate = rate(view, crossed);
-        return new Placement(view.loads(), nowNs, pressed, pressures, crossed, rate, bytes);
+        // With the paper's rule, expected capacities are those of the controller, which adds the pressure that it knows.
+        boolean inSnapshot = settings.sinbad().hysteresis() == Settings.Hysteresis.PAPER;
+        return new Placement(view.loads(), nowNs, pressed, pressures, inSnapshot, crossed, rate, bytes);
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */

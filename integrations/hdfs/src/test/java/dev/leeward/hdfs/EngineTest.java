@@ -35,6 +35,7 @@ import org.apache.hadoop.hdfs.server.blockmanagement.LeewardUpgradeDomainPlaceme
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class EngineTest {
@@ -217,6 +218,24 @@ class EngineTest {
         }
         Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
         assertEquals(25, Metric.of("ReportsAccepted"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"paper, 0", "rate, 3"})
+    void withThePapersRuleOwnPressureLeavesWhenTheSnapshotHasIt(String hysteresis, int left) throws Exception {
+        Configuration conf = Harness.conf(controller.address(), "sinbad");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        conf.set("dfs.leeward.sinbad.hysteresis", hysteresis);
+        Harness harness = Harness.open(nodes, conf);
+        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        for (int block = 0; block < 3; block++) {
+            harness.place("r0h0");
+        }
+        assertEquals(3, Harness.count(Reason.RANKED));
+        Eventually.holds("3 accepted reports", () -> Metric.of("ReportsAccepted") == 3);
+        int requests = controller.requestCount();
+        Eventually.holds("later snapshots", () -> controller.requestCount() > requests + 3);
+        assertEquals(left, Metric.of("PlacementsLocal"));
     }
 
     @Test

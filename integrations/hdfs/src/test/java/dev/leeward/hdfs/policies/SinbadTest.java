@@ -99,7 +99,7 @@ class SinbadTest {
     private static void press(NetworkView view, int link, long bps) {
         Placements placements = new Placements("test");
         placements.add(new Placement(
-                view.loads(), 0, new int[] {link}, new long[] {bps}, new int[0], 0, 0));
+                view.loads(), 0, new int[] {link}, new long[] {bps}, false, new int[0], 0, 0));
     }
 
     @Test
