@@ -112,7 +112,7 @@ final class CurrentView implements SnapshotFeed.Listener {
         LocalLoads loads = link == null ? new LocalLoads("", 0) : link.placements().loads();
         view = new NetworkView(
                 topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
-                sinbad ? expectedCapacities.of(snapshot) : NOTHING, loads);
+                NetworkView.widestIngress(network, snapshot), sinbad ? expectedCapacities.of(snapshot) : NOTHING, loads);
         if (!sameNetwork && snapshot != null) {
             warnOfUnknown(network, nano);
         }

@@ -68,7 +68,7 @@ public final class Engine {
         this.map = map;
         this.link = link;
         policy = switch (settings.policy()) {
-            case SINBAD -> new Sinbad(settings.diskWriteRate());
+            case SINBAD -> new Sinbad(settings.sinbad(), settings.diskWriteRate());
             case CCP -> new Ccp(settings.ccp());
             case REHDFS -> new ReHdfs(settings.rehdfs());
             case LEEWARD -> new Leeward(settings.diskWriteRate(), settings.headroom());
@@ -267,9 +267,10 @@ public final class Engine {
             decision.fallBack(Reason.UNKNOWN_HOST);
             return unknown;
         }
+        Snapshot snapshot = current.snapshot();
         Request request = new Request(
                 decision.bytes(), topology.host(decision.writer()), source, placed, together(decision, scope),
-                System.currentTimeMillis() * 1_000_000, ties);
+                System.currentTimeMillis() * 1_000_000, snapshot == null ? 0 : snapshot.timeAt(System.nanoTime()), ties);
         int host = policy.choose(current, request, candidates, scratch.get(), why);
         if (host < 0 && request.together() > 1) {
             host = policy.choose(current, request.alone(), candidates, scratch.get(), why);

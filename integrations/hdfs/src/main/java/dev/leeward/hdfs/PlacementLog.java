@@ -1,12 +1,11 @@
 package dev.leeward.hdfs;
 
-import dev.leeward.hdfs.ledger.Share;
-import dev.leeward.hdfs.ledger.Times;
 import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.placements.Placement;
 import dev.leeward.hdfs.placements.Report;
 import dev.leeward.hdfs.policies.NetworkView;
+import dev.leeward.hdfs.policies.Pressure;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Network;
@@ -24,11 +23,13 @@ final class PlacementLog {
     private final Settings settings;
     private final Engine.Layout layout;
     private final Link link;
+    private final Pressure pressure;
 
     PlacementLog(Settings settings, Engine.Layout layout, Link link) {
         this.settings = settings;
         this.layout = layout;
         this.link = link;
+        pressure = new Pressure(settings.sinbad(), settings.diskWriteRate());
     }
 
     /** Counts and reports the hosts of a block. */
@@ -46,7 +47,7 @@ final class PlacementLog {
             return;
         }
         int writer = view.topology().host(decision.writer());
-        Placement placement = placement(view, decision.bytes(), writer, hosts, snapshot.timeAt(nano));
+        Placement placement = placement(view, decision, writer, hosts, snapshot.timeAt(nano));
         link.placements().add(placement);
         if (settings.report().enabled() && link.reporter().hasRoom()) {
             report(view, decision, writer, hosts, placement);
@@ -69,80 +70,95 @@ final class PlacementLog {
 
     // ---- loads ----------------------------------------------------------------------------------------------
 
-    private Placement placement(NetworkView view, long bytes, int writer, int[] hosts, long nowNs) {
-        boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD
-                && settings.sinbad().hysteresis() != Settings.Hysteresis.OFF;
-        int[] pressed = sinbad ? selectedLinks(view, writer, hosts) : new int[0];
+    private Placement placement(NetworkView view, Decision decision, int writer, int[] hosts, long nowNs) {
+        long bytes = decision.bytes();
+        int[] sources = sources(view.topology(), decision);
+        // In a rebuild, the first new host sends the others their chunks.
+        int sender = sources.length > 0 ? hosts[0] : writer;
+        boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD && pressure.counts();
+        int[] pressed = sinbad ? selectedLinks(view, sender, sources, hosts) : new int[0];
         long[] pressures = new long[pressed.length];
         for (int i = 0; i < pressed.length; i++) {
-            pressures[i] = pressure(view, bytes, writer, pressed[i], nowNs);
+            pressures[i] = pressure.of(view, bytes, sender, pressed[i], nowNs);
         }
-        int[] crossed =
-                settings.policy() == Settings.PolicyName.LEEWARD ? path(view, writer, hosts) : new int[0];
+        int[] crossed = settings.policy() == Settings.PolicyName.LEEWARD
+                ? path(view, sender, sources, hosts)
+                : new int[0];
         long rate = rate(view, crossed);
-        // With the paper's rule, expected capacities are those of the controller, which adds the pressure that it knows.
-        boolean inSnapshot = settings.sinbad().hysteresis() == Settings.Hysteresis.PAPER;
-        return new Placement(view.loads(), nowNs, pressed, pressures, inSnapshot, crossed, rate, bytes);
+        return new Placement(
+                view.loads(), nowNs, pressed, pressures, pressure.isInSnapshot(), crossed, rate, bytes);
+    }
+
+    /** Hosts whose chunks the first new host reads to rebuild the missing ones; none for another placement. */
+    private static int[] sources(Topology topology, Decision decision) {
+        if (decision.coding() == null || decision.isNewBlock()) {
+            return new int[0];
+        }
+        return decision.existing().stream()
+                .limit(decision.coding().data())
+                .mapToInt(topology::host)
+                .filter(host -> host >= 0)
+                .toArray();
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
-    private static int[] selectedLinks(NetworkView view, int writer, int[] hosts) {
+    private int[] selectedLinks(NetworkView view, int sender, int[] sources, int[] hosts) {
         Links links = new Links(view);
-        int rack = writer < 0 ? -1 : view.topology().rackOf(writer);
+        for (int source : sources) {
+            select(view, links, source, hosts[0]);
+        }
+        int from = sender;
         for (int host : hosts) {
-            if (host != writer) {
-                int own = view.topology().rackOf(host);
-                if (own != rack) {
-                    links.add(view.network().downlink(own));
-                }
-                links.add(view.network().ingress(host));
-                rack = own;
-            }
+            select(view, links, from, host);
+            from = layout == Engine.Layout.CHAIN ? host : sender;
         }
         return links.numbers();
     }
 
-    private long pressure(NetworkView view, long bytes, int writer, int onLink, long nowNs) {
-        Snapshot snapshot = view.snapshot();
-        long until = snapshot.until()[onLink] == Snapshot.UNKNOWN ? snapshot.timeNs() : snapshot.until()[onLink];
-        long interval = settings.sinbad().reportMs() * 1_000_000;
-        long toReport = interval - Times.since(nowNs, until) % interval;
-        long pressure = Share.pressure(bytes * 8.0, toReport);
-        if (settings.sinbad().hysteresis() == Settings.Hysteresis.PAPER) {
-            return pressure;
+    private static void select(NetworkView view, Links links, int from, int to) {
+        int rack = view.topology().rackOf(to);
+        if (from == to) {
+            return;
         }
-        long most = snapshot.capacities()[onLink];
-        if (settings.diskWriteRate() > 0) {
-            most = Math.min(most, settings.diskWriteRate());
+        if (from < 0 || view.topology().rackOf(from) != rack) {
+            links.add(view.network().downlink(rack));
         }
-        int egress = writer < 0 ? -1 : view.network().egress(writer);
-        if (egress >= 0) {
-            most = Math.min(most, snapshot.capacities()[egress]);
-        }
-        return Math.min(pressure, most);
+        links.add(view.network().ingress(to));
     }
 
-    /** All links on the way of the bytes. */
-    private int[] path(NetworkView view, int writer, int[] hosts) {
+    /** All links on the way of the bytes; one that several copies or chunks cross is there for each of them. */
+    private int[] path(NetworkView view, int sender, int[] sources, int[] hosts) {
         Links links = new Links(view);
-        int from = writer;
+        for (int source : sources) {
+            links.addWay(source, hosts[0]);
+        }
+        int from = sender;
         for (int host : hosts) {
-            if (host != from) {
-                links.addWay(from, host);
-            }
-            from = layout == Engine.Layout.CHAIN ? host : writer;
+            links.addWay(from, host);
+            from = layout == Engine.Layout.CHAIN ? host : sender;
         }
         return links.numbers();
     }
 
-    /** Rate of a block: the least that a new flow gets on its way (Choreo, section 3.2), at most that of a disk. */
+    /**
+     * Rate of each copy or chunk in bit/s: on each link of its way what is left, or the fair share of a new flow if that
+     * is more (Choreo, section 3.2); the least of these, and at most the rate of a disk.
+     *
+     * <p>The ledger of the controller also knows the flows of others and the streams that yield to none. The snapshot
+     * does not have them, so the fair share here is among own blocks, and can be more than the ledger's. It counts only
+     * until the snapshot has the placement at the ledger's share.
+     */
     private long rate(NetworkView view, int[] crossed) {
         double least = settings.diskWriteRate() > 0 ? settings.diskWriteRate() : 1e18;
         Snapshot snapshot = view.snapshot();
         LocalLoads loads = view.loads();
         for (int number : crossed) {
-            double left = Math.max(0.0, snapshot.residual()[number] - loads.rate(number));
-            double fair = snapshot.capacities()[number] / (double) (loads.flows(number) + 1);
+            int own = 0;
+            for (int other : crossed) {
+                own += other == number ? 1 : 0;
+            }
+            double left = Math.max(0.0, snapshot.residual()[number] - loads.rate(number)) / own;
+            double fair = snapshot.capacities()[number] / (double) (loads.flows(number) + own);
             least = Math.min(least, Math.max(left, fair));
         }
         return crossed.length == 0 ? 0 : (long) least;
@@ -170,6 +186,9 @@ final class PlacementLog {
 
         /** Adds the links from one host to another; from -1, only those into the rack and host. */
         void addWay(int from, int to) {
+            if (from == to) {
+                return;
+            }
             Network network = view.network();
             int fromRack = from < 0 ? -1 : view.topology().rackOf(from);
             int toRack = view.topology().rackOf(to);

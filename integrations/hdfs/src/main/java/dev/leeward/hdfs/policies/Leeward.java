@@ -83,11 +83,10 @@ public final class Leeward implements Policy {
             stepsPerRate = RATE_STEPS / topRate;
         }
 
-        /** Highest possible rate of the block: that of a disk, or of the source's own link. */
+        /** Highest possible rate of the block: that of a disk, or of the source's own link; outside, the widest link. */
         private double topRate(int source) {
-            int first = topology.firstHost(candidates.firstRack());
-            int link = source >= 0 ? network.egress(source) : network.ingress(first);
-            double top = Math.min(diskRate, view.capacity(link));
+            double link = source >= 0 ? view.capacity(network.egress(source)) : view.widestIngress();
+            double top = Math.min(diskRate, link);
             return top >= NetworkView.UNLIMITED ? 1e9 : Math.max(top, 1.0);
         }
 

@@ -104,6 +104,16 @@ class LeewardTest {
     }
 
     @Test
+    void forAWriterOutsideTheWidestLinkIsTheScaleAndNotThatOfTheFirstHost() {
+        Scene scene = new Scene(3, 4).load("r0:downlink", 1.9).load("r1:downlink", 1.9).load("r2:downlink", 1.4);
+        scene.network.setCapacity("r0h0:ingress", Scene.GBPS / 20);
+        for (int seed = 0; seed < 30; seed++) {
+            String host = scene.choose(leeward, null, "", Set.of(), 1, seed);
+            assertEquals("r2", host.substring(0, 2));
+        }
+    }
+
+    @Test
     void aRackIsWorthNoMoreThanItsHosts() {
         Scene scene = new Scene(3, 2).load("r1h0:ingress", 0.95).load("r1h1:ingress", 0.95).load("r2:downlink", 1.0);
         assertEquals(Map.of("r2", 50), scene.racksOf(leeward, "r0h0", 50));

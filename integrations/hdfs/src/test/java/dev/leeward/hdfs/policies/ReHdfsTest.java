@@ -56,7 +56,7 @@ class ReHdfsTest {
         Topology topology = view.topology();
         int[] held = {0, 1, 2};
         Candidates candidates = new Candidates(topology, "", Set.of(), StorageType.DISK, held, 1);
-        Request request = new Request(Scene.BLOCK, topology.host(scene.nodes.node("r0h0")), 0, held, 1, 0, new Ties(1));
+        Request request = new Request(Scene.BLOCK, topology.host(scene.nodes.node("r0h0")), 0, held, 1, 0, 0, new Ties(1));
         int host = rehdfs(1).choose(view, request, candidates, new Scratch(), null);
         assertEquals("/r3", topology.location(topology.rackOf(host)));
     }

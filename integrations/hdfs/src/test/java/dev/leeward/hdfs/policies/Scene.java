@@ -49,7 +49,8 @@ final class Scene {
         }
         UplinkClasses classes = UplinkClasses.of(joined, storage, snapshot, uplinkPerTb);
         return new NetworkView(
-                topology, joined, storage, classes, EqualRates.of(topology, storage, classes), snapshot, expected,
+                topology, joined, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
+                NetworkView.widestIngress(joined, snapshot), expected,
                 new LocalLoads(snapshot.numbering(), snapshot.linkCount()));
     }
 
@@ -68,7 +69,7 @@ final class Scene {
         int host = writer == null ? -1 : topology.host(nodes.node(writer));
         int[] held = host < 0 ? new int[0] : new int[] {topology.rackOf(host)};
         Candidates candidates = new Candidates(topology, scope, out, StorageType.DISK, held, 2);
-        Request request = new Request(BLOCK, host, host, held, together, nowNs, new Ties(seed));
+        Request request = new Request(BLOCK, host, host, held, together, nowNs, 0, new Ties(seed));
         int chosen = policy.choose(view, request, candidates, new Scratch(), why);
         return chosen < 0 ? null : topology.node(chosen).getHostName();
     }
