@@ -14,6 +14,12 @@ import org.apache.hadoop.net.Node;
  */
 public final class Decision {
 
+    /**
+     * Largest number of hosts that HDFS may reject. Each choice looks at all racks again, while HDFS's own draw does not,
+     * and a cluster may have thousands of hosts that HDFS rejects, because they are full or busy.
+     */
+    static final int MOST_REJECTED = 64;
+
     /** Stands for a block that the default policy places. */
     public static final Decision BY_DEFAULT = new Decision(null, 0, null, 0, List.of(), null, 0, new Ties(0), null);
 
@@ -115,6 +121,11 @@ public final class Decision {
     /** Ties of the next choice: another draw for each. */
     Ties nextTies() {
         return new Ties(ties.rank(choices++));
+    }
+
+    /** True if HDFS has rejected so many hosts that its default policy shall continue. */
+    boolean isRejected() {
+        return choices - copies >= MOST_REJECTED;
     }
 
     DecisionRecord record() {

@@ -14,7 +14,7 @@ import java.util.List;
 final class DecisionRecord {
 
     private static final JsonFactory JSON = new JsonFactory();
-    /** Largest number of stored choices: HDFS may reject thousands of hosts for one block. */
+    /** Largest number of stored choices. A block may have hundreds of copies, and HDFS may reject hosts for each. */
     private static final int MOST_STEPS = 64;
 
     /** One choice of the policy. HDFS may have rejected it and asked again. */

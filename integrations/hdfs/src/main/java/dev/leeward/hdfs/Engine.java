@@ -212,6 +212,10 @@ public final class Engine {
         if (decision.reason() == Reason.ERROR) {
             return null;
         }
+        if (decision.isRejected()) {
+            decision.fallBack(Reason.REJECTED_HOSTS);
+            return null;
+        }
         try {
             DecisionRecord record = decision.record();
             Explanation why = record == null || record.isFull() ? null : new Explanation();

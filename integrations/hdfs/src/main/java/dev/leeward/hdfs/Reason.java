@@ -31,6 +31,8 @@ public enum Reason {
     UNKNOWN_HOST,
     /** No allowed host has a known load. */
     NO_CANDIDATE,
+    /** HDFS rejected {@link Decision#MOST_REJECTED} hosts, and its default policy continued. */
+    REJECTED_HOSTS,
     /** A fault of this program, which is in the log. */
     ERROR;
 

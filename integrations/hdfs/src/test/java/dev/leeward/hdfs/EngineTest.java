@@ -431,17 +431,27 @@ class EngineTest {
                 .count();
     }
 
-    @Test
-    void aBlockForWhichHdfsRejectsManyHostsIsExplainedInAFewSteps() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void afterManyRejectedHostsTheDefaultPolicyContinues(String policy) throws Exception {
         FakeDataNodes many = new FakeDataNodes(4, 50);
-        Configuration conf = Harness.conf(controller.address(), "rehdfs");
-        conf.set("dfs.leeward.explain.sample", "1");
         many.nodes().forEach(node -> node.getStorageInfos()[0].setUtilizationForTesting(1, 1, 0, 1));
-        Harness harness = Harness.open(many, conf);
-        assertEquals(List.of(), harness.place("r0h0"));
-        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
-        assertEquals(64, decision.get("steps").size());
-        assertTrue(decision.get("steps_omitted").asInt() > 100, decision.get("steps_omitted").asText());
+        Configuration conf = Harness.conf(controller.address(), policy);
+        conf.set("dfs.leeward.explain.sample", "1");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        try (FakeController other = new FakeController(new FakeNetwork(4, 50, GBPS, 2 * GBPS))) {
+            conf.set("dfs.leeward.controller", other.address());
+            Harness harness = Harness.open(many, conf);
+            Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+            assertEquals(List.of(), harness.place("r0h0"), "no host has room");
+            assertEquals(1, Harness.count(Reason.REJECTED_HOSTS));
+            JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
+            assertEquals(64, decision.get("steps").size());
+            assertEquals(3, decision.get("steps_omitted").asInt(), "three copies, and 64 rejected hosts");
+            // A host with room is found by the default policy.
+            many.fill("r3h49", 0.5);
+            assertEquals(List.of("r3h49"), harness.place("r0h0"));
+        }
     }
 
     // ---- metrics and explanations ---------------------------------------------------------------------------

@@ -137,8 +137,6 @@ class SinbadTest {
     @Test
     void chunksPressByTheSameRuleAsPlacedBlocks() {
         assertEquals("/r0", rackOfNextChunk(sinbad(Hysteresis.OFF, 0), -1, 0, 0, 1));
-        // A disk that takes 0.1 Gb/s is the limit of each.
-        assertEquals("/r0", rackOfNextChunk(sinbad(Hysteresis.RATE, 100_000_000L), -1, 1));
         assertEquals("/r0", rackOfNextChunk(sinbad, 0, 0, 0), "chunks in the writer's rack do not cross its link");
     }
 
