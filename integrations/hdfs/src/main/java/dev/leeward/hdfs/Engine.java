@@ -100,7 +100,8 @@ public final class Engine {
             }
             LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
             return null;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
+            // A LinkageError: this Hadoop lacks a method that Leeward calls.
             if (SettingsReader.isStrict(conf)) {
                 throw e;
             }
@@ -156,9 +157,9 @@ public final class Engine {
                 bytes = whole == null ? size : whole.chunkOf(size);
                 coding = ErasureCodes.anyLeaves(excluded) ? null : coding;
             }
-            Reason reason = reasonAgainst(current, bytes, nano);
+            ThreadLocalRandom random = ThreadLocalRandom.current();
+            Reason reason = reasonAgainst(current, bytes, nano, random.nextDouble());
             if (reason == Reason.RANKED) {
-                ThreadLocalRandom random = ThreadLocalRandom.current();
                 double sample = settings.explain().sample();
                 DecisionRecord record =
                         sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
@@ -166,7 +167,7 @@ public final class Engine {
                         writer, bytes, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
             }
             metrics.count(reason);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             warn(e);
             metrics.count(Reason.ERROR);
         }
@@ -181,14 +182,22 @@ public final class Engine {
         return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text());
     }
 
-    private Reason reasonAgainst(NetworkView current, long bytes, long nano) {
+    /**
+     * Reason for which the default policy places a block, or {@link Reason#RANKED}.
+     *
+     * @param draw from 0 to below 1: the policy places the block if the draw is below the share of the controller's mode
+     */
+    private Reason reasonAgainst(NetworkView current, long bytes, long nano, double draw) {
+        Snapshot snapshot = current.snapshot();
+        if (snapshot != null && draw >= snapshot.share()) {
+            return Reason.OFF;
+        }
         if (settings.policy() == Settings.PolicyName.SINBAD && bytes < settings.sinbad().threshold()) {
             return Reason.SMALL;
         }
         if (settings.policy() == Settings.PolicyName.REHDFS) {
             return Reason.RANKED;
         }
-        Snapshot snapshot = current.snapshot();
         if (snapshot == null || !current.loads().numbering().equals(snapshot.numbering())) {
             return Reason.withoutSnapshot(link.feed().failure(), false);
         }
@@ -232,7 +241,7 @@ public final class Engine {
                         node == null ? Reason.NO_CANDIDATE : Reason.RANKED, why);
             }
             return node;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             warn(e);
             decision.fallBack(Reason.ERROR);
             return null;
@@ -316,7 +325,7 @@ public final class Engine {
                 decision.record().finish(hosts, decision.reason());
                 ring.add(decision.record());
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             warn(e);
         }
         metrics.count(decision.reason());
@@ -333,9 +342,9 @@ public final class Engine {
             return Double.NaN;
         }
         try {
-            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime()) == Reason.RANKED;
+            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime(), 0.0) == Reason.RANKED;
             return fresh ? placementLog.leftOut(current, node) : Double.NaN;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             // The caller is a thread without which the NameNode stops.
             warn(e);
             return Double.NaN;
@@ -347,7 +356,7 @@ public final class Engine {
         return settings.remoteRacks();
     }
 
-    private void warn(RuntimeException e) {
+    private void warn(Throwable e) {
         long nano = System.nanoTime();
         if (warnedNano == 0 || nano - warnedNano > WARNING_NS) {
             warnedNano = nano;

@@ -185,6 +185,34 @@ class EngineTest {
         assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void whileTheModeOfTheControllerIsOffTheDefaultPolicyPlaces(String policy) throws Exception {
+        network.setMode("off");
+        Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+        assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
+        assertEquals(200, Harness.count(Reason.OFF));
+        assertEquals(0, Metric.of("PlacementsLocal"));
+        JsonNode explained = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
+        assertEquals("off", explained.get("reason").asText());
+        network.setMode("on");
+        harness.awaitReason(Reason.RANKED);
+        network.setMode("shadow");
+        harness.awaitReason(Reason.OFF);
+    }
+
+    @Test
+    void aCanaryOfTheControllerGivesThePolicyItsShareOfBlocks() throws Exception {
+        network.setMode("canary:25%:client");
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        for (int block = 0; block < 400; block++) {
+            assertEquals(3, harness.place("r0h0").size());
+        }
+        long ranked = Harness.count(Reason.RANKED);
+        assertTrue(ranked > 50 && ranked < 150, "ranked: " + ranked);
+        assertEquals(400, ranked + Harness.count(Reason.OFF));
+    }
+
     // ---- own placements -------------------------------------------------------------------------------------
 
     @Test
