@@ -91,7 +91,7 @@ public final class Decision {
         return writer;
     }
 
-    /** Size of each copy or chunk. */
+    /** Size of each copy or chunk; of a new one, the expected size. */
     long bytes() {
         return bytes;
     }

@@ -61,6 +61,13 @@ public final class Engine {
     private final CurrentView views;
     private final ThreadLocal<Scratch> scratch = ThreadLocal.withInitial(Scratch::new);
     private volatile long warnedNano;
+    private volatile Trial trial;
+
+    /** A search of HDFS whose result is thrown away. */
+    public interface Trial {
+        /** The storages for the copies of a new block, with this decision as the running one. */
+        DatanodeStorageInfo[] search(Decision decision, Node writer, long bytes, int copies);
+    }
 
     private Engine(Settings settings, Layout layout, NetworkTopology map, Link link) {
         this.settings = settings;
@@ -124,6 +131,11 @@ public final class Engine {
         return engine;
     }
 
+    /** Sets the search of the policy in HDFS, for decisions that are explained on demand. */
+    public void setTrial(Trial trial) {
+        this.trial = trial;
+    }
+
     // ---- decisions ------------------------------------------------------------------------------------------
 
     /**
@@ -131,7 +143,8 @@ public final class Engine {
      *
      * @param path file of the block, or null
      * @param writer node that writes, or null
-     * @param size size as HDFS gives it: of the block, of a chunk of a new stripe, or of the data of a damaged stripe
+     * @param size size as HDFS gives it: the largest one of a new block or chunk, or that of an existing block, or of the
+     *     data of a damaged stripe
      * @param copies number of new copies or chunks
      * @param chosen storages of earlier copies or chunks
      * @param excluded nodes that must not be chosen, or null; of a damaged stripe, with all that have chunks
@@ -163,8 +176,9 @@ public final class Engine {
                 double sample = settings.explain().sample();
                 DecisionRecord record =
                         sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
+                long expected = chosen.isEmpty() ? views.expectedSize(bytes) : bytes;
                 return new Decision(
-                        writer, bytes, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+                        writer, expected, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
             }
             metrics.count(reason);
         } catch (RuntimeException | LinkageError e) {
@@ -318,11 +332,7 @@ public final class Engine {
                 placementLog.add(decision);
             }
             if (decision.record() != null) {
-                List<String> hosts = new ArrayList<>();
-                for (DatanodeStorageInfo storage : decision.targets()) {
-                    hosts.add(storage.getDatanodeDescriptor().getHostName());
-                }
-                decision.record().finish(hosts, decision.reason());
+                decision.record().finish(hostNames(decision), decision.reason());
                 ring.add(decision.record());
             }
         } catch (RuntimeException | LinkageError e) {
@@ -330,6 +340,14 @@ public final class Engine {
         }
         metrics.count(decision.reason());
         metrics.time(System.nanoTime() - decision.beganNano());
+    }
+
+    private static List<String> hostNames(Decision decision) {
+        List<String> hosts = new ArrayList<>();
+        for (DatanodeStorageInfo storage : decision.targets()) {
+            hosts.add(storage.getDatanodeDescriptor().getHostName());
+        }
+        return hosts;
     }
 
     /**
@@ -386,31 +404,38 @@ public final class Engine {
         return metrics;
     }
 
-    /** An explained decision for a writer, now; nothing is placed. */
+    /**
+     * An explained decision about a new block now, by HDFS's own search; nothing is placed, counted or reported.
+     *
+     * @param writerName host name or IP address of a DataNode; another text stands for a writer outside
+     */
     String explain(String writerName, long bytes, int copies) {
-        NetworkView current = views.current(System.nanoTime());
-        Topology topology = current.topology();
-        DatanodeDescriptor writer = null;
+        long nano = System.nanoTime();
+        NetworkView current = views.current(nano);
+        DatanodeDescriptor writer = node(current.topology(), writerName);
+        DecisionRecord record = record("", writer, bytes);
+        // The draw of a canary: the decision is that about a block that the policy places.
+        Reason reason = reasonAgainst(current, bytes, nano, 0.0);
+        List<String> hosts = List.of();
+        if (reason == Reason.RANKED) {
+            Decision decision = new Decision(
+                    writer, views.expectedSize(bytes), null, copies, List.of(), current, nano,
+                    new Ties(ThreadLocalRandom.current().nextLong()), record);
+            decision.take(trial.search(decision, writer, bytes, copies));
+            hosts = hostNames(decision);
+            reason = hosts.isEmpty() ? Reason.NO_CANDIDATE : decision.reason();
+        }
+        record.finish(hosts, reason);
+        return record.json();
+    }
+
+    private static DatanodeDescriptor node(Topology topology, String name) {
         for (int host = 0; host < topology.hostCount(); host++) {
             DatanodeDescriptor node = topology.node(host);
-            if (node.getHostName().equals(writerName) || node.getIpAddr().equals(writerName)) {
-                writer = node;
+            if (name.equals(node.getHostName()) || name.equals(node.getIpAddr())) {
+                return node;
             }
         }
-        DecisionRecord record = record("", writer, bytes);
-        Decision decision = new Decision(
-                writer, bytes, null, copies, List.of(), current, System.nanoTime(),
-                new Ties(ThreadLocalRandom.current().nextLong()), record);
-        Reason reason = reasonAgainst(current, bytes, System.nanoTime());
-        if (reason != Reason.RANKED) {
-            record.finish(List.of(), reason);
-            return record.json();
-        }
-        String scope = writer == null ? "" : "~" + writer.getNetworkLocation();
-        DatanodeDescriptor node = choose(decision, scope, writer == null ? List.of() : List.of(writer), null);
-        record.finish(
-                node == null ? List.of() : List.of(node.getHostName()),
-                node == null ? Reason.NO_CANDIDATE : decision.reason());
-        return record.json();
+        return null;
     }
 }

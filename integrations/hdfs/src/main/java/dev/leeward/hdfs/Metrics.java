@@ -63,7 +63,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
             if (before != null) {
                 MBeans.unregister(before);
             }
-            ObjectName bean = MBeans.register("NameNode", name + "Info", this);
+            ObjectName bean = MBeans.register("NameNode", name + "Info", new LeewardBean(this));
             if (bean != null) {
                 BEANS.put(layout, bean);
             }
@@ -147,6 +147,13 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     @Override
     public long getSnapshotAgeMs() {
         return readFeed(feed -> feed.ageMs(System.nanoTime()), -1L);
+    }
+
+    @Override
+    public long getSnapshotMaxAgeMs() {
+        return read(current -> current.settings().policy().readsLoads()
+                ? current.settings().connection().maxAgeMs()
+                : null, -1L);
     }
 
     @Override

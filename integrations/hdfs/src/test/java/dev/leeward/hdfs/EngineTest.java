@@ -20,6 +20,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import javax.management.AttributeNotFoundException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.AddBlockFlag;
@@ -211,6 +212,34 @@ class EngineTest {
         long ranked = Harness.count(Reason.RANKED);
         assertTrue(ranked > 50 && ranked < 150, "ranked: " + ranked);
         assertEquals(400, ranked + Harness.count(Reason.OFF));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"mean, 1048576", "full, 134217728"})
+    void aNewBlockCountsWithTheAverageSizeOfStoredCopies(String setting, long expected) throws Exception {
+        nodes.store("r1h1", 900, 1 << 20);
+        nodes.store("r2h2", 100, 1 << 20);
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.expected-size", setting);
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        Harness harness = Harness.open(nodes, conf);
+        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        harness.place("r0h0");
+        harness.place(null, 1, Set.of(), List.of("r0h0", "r0h1"));
+        Eventually.holds("two reports", () -> controller.commitments().size() == 2);
+        JsonNode block = controller.commitments().get(0).get("replicas");
+        assertEquals(expected + "B", block.get("size").asText());
+        JsonNode copy = controller.commitments().get(1).get("replicas");
+        assertEquals(Harness.BLOCK + "B", copy.get("size").asText(), "of a copy of a block, HDFS gives the size");
+    }
+
+    @Test
+    void ofFewStoredCopiesTheAverageSizeDoesNotCount() throws Exception {
+        nodes.store("r1h1", 999, 1 << 20);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        harness.place("r0h0");
+        Eventually.holds("a report", () -> !controller.commitments().isEmpty());
+        assertEquals(Harness.BLOCK + "B", controller.commitments().get(0).get("replicas").get("size").asText());
     }
 
     // ---- own placements -------------------------------------------------------------------------------------
@@ -522,12 +551,31 @@ class EngineTest {
     }
 
     @Test
-    void anExplanationOnDemandSaysWhatTheNameNodeWouldDoNowAndPlacesNothing() throws Exception {
+    void anExplanationOnDemandIsTheDecisionOfTheNameNodeNowAndPlacesNothing() throws Exception {
         Harness.openWithSnapshot(nodes, controller, "leeward");
+        // HDFS would reject this host, so the explanation does not name it.
+        nodes.storage("r2h1").setUtilizationForTesting(1, 1, 0, 1);
         JsonNode decision = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
         assertEquals("ranked", decision.get("reason").asText());
-        assertEquals("r2", Harness.rack(decision.get("hosts").get(0).asText()));
+        List<String> hosts = new ArrayList<>();
+        decision.get("hosts").forEach(host -> hosts.add(host.asText()));
+        assertEquals("r0h0", hosts.get(0));
+        assertEquals(List.of("r2", "r2"), hosts.subList(1, 3).stream().map(Harness::rack).toList());
+        assertFalse(hosts.contains("r2h1"), hosts.toString());
+        assertEquals(6, new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 6)).get("hosts").size());
         assertEquals(0, Harness.count(Reason.RANKED));
+        assertEquals(0, Metric.of("PlacementsLocal"));
         assertTrue(controller.commitments().isEmpty());
+    }
+
+    @Test
+    void anExplanationIsAnAttributeToo() throws Exception {
+        Harness.openWithSnapshot(nodes, controller, "leeward");
+        JsonNode decision = new ObjectMapper().readTree(Jmx.attribute("Explain,r0h0,134217728,3"));
+        assertEquals(3, decision.get("hosts").size());
+        for (String invalid : List.of("Explain", "Explain,r0h0,1", "Explain,r0h0,much,3", "Explain,r0h0,1,513",
+                "Explain,r0h0,-1,3", "Explain,r0h0,1,0", "Explain,a,b,1,1", "Other")) {
+            assertThrows(AttributeNotFoundException.class, () -> Jmx.attribute(invalid), invalid);
+        }
     }
 }

@@ -17,6 +17,7 @@ public enum Property {
     SNAPSHOT_MAX_AGE("snapshot.max-age", "5s"),
     REMOTE_RACKS("remote-racks", "1"),
     DISK_WRITE_RATE("disk-write-rate", "none"),
+    EXPECTED_SIZE("expected-size", "mean"),
     REPORT("report", "true"),
     REPORT_QUEUE("report.queue", "1000"),
     REPORT_LASTS("report.lasts", "1m"),
