@@ -5,6 +5,7 @@ import dev.leeward.hdfs.policies.NetworkView;
 import dev.leeward.hdfs.policies.Ties;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.net.Node;
 
@@ -27,7 +28,7 @@ public final class Decision {
     private final long bytes;
     private final Coding coding;
     private final int copies;
-    private final List<Node> existing = new ArrayList<>();
+    private final List<DatanodeDescriptor> existing = new ArrayList<>();
     private final NetworkView view;
     private final long beganNano;
     private final Ties ties;
@@ -106,7 +107,7 @@ public final class Decision {
         return copies;
     }
 
-    List<Node> existing() {
+    List<DatanodeDescriptor> existing() {
         return existing;
     }
 

@@ -332,7 +332,7 @@ public final class Engine {
                 placementLog.add(decision);
             }
             if (decision.record() != null) {
-                decision.record().finish(hostNames(decision), decision.reason());
+                decision.record().finish(hostNames(decision), existingNames(decision), decision.reason());
                 ring.add(decision.record());
             }
         } catch (RuntimeException | LinkageError e) {
@@ -348,6 +348,10 @@ public final class Engine {
             hosts.add(storage.getDatanodeDescriptor().getHostName());
         }
         return hosts;
+    }
+
+    private static List<String> existingNames(Decision decision) {
+        return decision.existing().stream().map(DatanodeDescriptor::getHostName).toList();
     }
 
     /**
@@ -425,7 +429,7 @@ public final class Engine {
             hosts = hostNames(decision);
             reason = hosts.isEmpty() ? Reason.NO_CANDIDATE : decision.reason();
         }
-        record.finish(hosts, reason);
+        record.finish(hosts, List.of(), reason);
         return record.json();
     }
 

@@ -15,7 +15,6 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
-import org.apache.hadoop.net.Node;
 
 /** Turns the result of a decision into a placement: its links, its load on them, and its report. */
 final class PlacementLog {
@@ -242,7 +241,7 @@ final class PlacementLog {
             names.add(name(view, host));
         }
         List<String> existing = new ArrayList<>(decision.existing().size());
-        for (Node node : decision.existing()) {
+        for (DatanodeDescriptor node : decision.existing()) {
             int host = view.topology().host(node);
             if (host >= 0 && view.network().isKnown(host)) {
                 existing.add(name(view, host));

@@ -551,6 +551,18 @@ class EngineTest {
     }
 
     @Test
+    void theStoredDecisionAboutAFurtherCopyHasTheHostsOfTheEarlierOnes() throws Exception {
+        Configuration conf = Harness.withoutHysteresis(controller);
+        conf.set("dfs.leeward.explain.sample", "1");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        String host = harness.place("r0h0", 1, Set.of(), List.of("r0h0", "r0h1")).get(0);
+        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
+        assertEquals("[\"" + host + "\"]", decision.get("hosts").toString());
+        assertEquals("[\"r0h0\",\"r0h1\"]", decision.get("existing").toString());
+    }
+
+    @Test
     void anExplanationOnDemandIsTheDecisionOfTheNameNodeNowAndPlacesNothing() throws Exception {
         Harness.openWithSnapshot(nodes, controller, "leeward");
         // HDFS would reject this host, so the explanation does not name it.
