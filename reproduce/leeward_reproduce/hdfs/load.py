@@ -1,7 +1,7 @@
 """A run: files that hosts write at set times over background traffic, and what is measured of it."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -64,21 +64,11 @@ def run(
     Raises:
         ProcessError: A file was not written, or a process failed.
     """
-    _open_sinks(cluster, load.streams)
+    open_sinks(cluster, [one.host for one in load.streams])
     warm_up(cluster, f"{name}-before")
     with cluster.counters.sampling() as samples:
         start = time.monotonic() + _LEAD_S
-        streams = [
-            cluster.workers[CORE].order(
-                "send",
-                at=start + one.at_s,
-                until=start + one.until_s,
-                address=cluster.network.machine(one.host).address,
-                port=_PORT,
-                rate_bps=one.rate_bps,
-            )
-            for one in load.streams
-        ]
+        streams = [send(cluster, one, start) for one in load.streams]
         files = [order(cluster, one, start, f"/{name}/{at}") for at, one in enumerate(load.writes)]
         _await(cluster, files, start + load.seconds + _PATIENCE_S, progress)
         time.sleep(max(start + load.seconds - time.monotonic(), 0.0))
@@ -117,12 +107,24 @@ def order(cluster: HdfsCluster, one: Write, start: float, path: str) -> Future[d
     )
 
 
-def _open_sinks(cluster: HdfsCluster, streams: Sequence[Stream]) -> None:
+def send(cluster: HdfsCluster, one: Stream, start: float) -> Future[dict[str, Any]]:
+    """Orders background traffic to a host whose sink is open."""
+    return cluster.workers[CORE].order(
+        "send",
+        at=start + one.at_s,
+        until=start + one.until_s,
+        address=cluster.network.machine(one.host).address,
+        port=_PORT,
+        rate_bps=one.rate_bps,
+    )
+
+
+def open_sinks(cluster: HdfsCluster, hosts: Iterable[str]) -> None:
     """Opens the ports to which background traffic goes. They stay open for later runs."""
-    hosts = {one.host for one in streams} - cluster.sinks
-    opened = [cluster.workers[host].order("sink", port=_PORT) for host in hosts]
+    new = set(hosts) - cluster.sinks
+    opened = [cluster.workers[host].order("sink", port=_PORT) for host in new]
     _await(cluster, opened, time.monotonic() + _PATIENCE_S, lambda _: None)
-    cluster.sinks |= hosts
+    cluster.sinks |= new
 
 
 def _await(
