@@ -18,7 +18,7 @@ from leeward.errors import InputError
 from leeward.lab import Machine
 from leeward_reproduce.hdfs import class_path, settings, up
 from leeward_reproduce.hdfs.cluster import Shape
-from leeward_reproduce.hdfs.demo import draw, main, table
+from leeward_reproduce.hdfs.demo import Watch, draw, main, summary, table
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
 from leeward_reproduce.hdfs.processes import Process, ProcessError, kill
 from leeward_reproduce.hdfs.workers import COMMAND, Worker, pipes
@@ -94,6 +94,26 @@ def test_the_table_of_the_demo_has_a_column_for_each_policy() -> None:
     assert rows["utilization of the link into r1"] == ["50%", "50%"]
     assert rows["block time, median"] == ["3.00 s", "3.00 s"]
     assert quantile(one.files, 1.0) == 4.0
+
+
+def test_the_summary_of_the_demo_says_whether_the_hot_link_is_cooler() -> None:
+    hot, cool = (
+        Outcome([], [(float(at), {"r1:downlink": at * rate}) for at in range(31)], 0.0, 30.0)
+        for rate in (900_000, 750_000)
+    )
+    text = summary({"default": hot, "sinbad": cool}, 8e6)
+    assert "HDFS's policy the link is 90% full, and with those of sinbad 75%: it is cooler." in text
+    assert "it is no cooler" in summary({"default": cool, "sinbad": hot}, 8e6)
+
+
+def test_a_line_about_the_links_has_the_loads_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, carried, lines = [100.0], [0], list[str]()
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    watch = Watch(lambda: {"r1:downlink": carried[0], "r1:uplink": 7}, 8e6, lines.append)
+    for seconds, count in ((110.0, 5_000_000), (120.0, 10_000_000), (140.0, 15_000_000)):
+        now[0], carried[0] = seconds, count
+        watch(0.0)
+    assert lines == ["links into racks: r1 50%", "links into racks: r1 25%"]
 
 
 def test_the_demo_draws_the_same_writes_for_a_seed_and_others_for_another() -> None:
