@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from leeward import lab
 from leeward_reproduce.hdfs import HdfsCluster, ProcessError, Shape, missing, namenode, up
+from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER
 from leeward_reproduce.hdfs.load import Load, Stream, Write, open_sinks, order, run, send
 from leeward_reproduce.hdfs.processes import kill
 from support.labs import left
@@ -160,6 +162,41 @@ def test_blocks_follow_the_rules_for_racks_under_both_policies_and_without_the_c
         name = cluster.network.name
         processes = [*processes, *cluster.processes]
     assert_gone(name, [process.pid for process in processes], folder)
+
+
+@pytest.mark.whole
+def test_blocks_go_around_a_hot_link_although_reports_are_late_or_half_of_them_lost() -> None:
+    rate = 80e6
+    with up(SHAPE, "leeward", properties=EXACT) as cluster:
+        open_sinks(cluster, ["r1h0"])
+        send(cluster, Stream(0.0, 600.0, "r1h0", rate), time.monotonic())
+        for name, delay_s, loss in (("late", 1.0, 0.0), ("lost", 0.0, 0.5)):
+            with cluster.reports_impaired(delay_s, loss):
+                time.sleep(3.0)
+                wait_for_load(cluster, "r1:downlink", 0.5 * rate)
+                racks = []
+                for at in range(6):
+                    time.sleep(2.5)
+                    ((other, _),) = write(cluster, f"{name}/{at}", ["r0h0"])
+                    racks.append(other.rack)
+                # With half of the reports lost, the links of a host are unknown for an eighth of the time.
+                assert racks.count("r2") >= 5, explained(cluster, name)
+        # Agents report to the controller again.
+        before = cluster.client().link("r2h0:ingress")["until"]
+        time.sleep(3.0)
+        assert cluster.client().link("r2h0:ingress")["until"] != before
+
+
+@pytest.mark.whole
+def test_a_full_cache_in_memory_evicts_the_oldest_files() -> None:
+    with up(replace(SHAPE, in_memory=True), "default") as cluster:
+        writes = [Write(0.5 * at, f"r{at % 3}h0", 2 * SHAPE.block) for at in range(12)]
+        outcome = run(cluster, Load(writes, [], 10.0), "cached", cache=6 * SHAPE.block)
+        folder = cluster.folder
+        assert folder.parent == MEMORY_FOLDER
+    assert outcome.evicted > 0
+    assert 0 < max(outcome.stored.values()) <= 6 * SHAPE.block
+    assert not folder.exists()
 
 
 @pytest.mark.whole
