@@ -10,6 +10,7 @@ import dev.leeward.hdfs.policies.NetworkView;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -45,7 +46,7 @@ final class PlacementLog {
         if (hosts.length == 0) {
             return;
         }
-        int writer = view.topology().host(decision.writer());
+        Sender writer = view.sender(decision.writer());
         Placement placement = placement(view, decision.bytes(), writer, hosts, snapshot.timeAt(nano));
         link.placements().add(placement);
         if (settings.report().enabled() && link.reporter().hasRoom()) {
@@ -69,7 +70,7 @@ final class PlacementLog {
 
     // ---- loads ----------------------------------------------------------------------------------------------
 
-    private Placement placement(NetworkView view, long bytes, int writer, int[] hosts, long nowNs) {
+    private Placement placement(NetworkView view, long bytes, Sender writer, int[] hosts, long nowNs) {
         boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD
                 && settings.sinbad().hysteresis() != Settings.Hysteresis.OFF;
         int[] pressed = sinbad ? selectedLinks(view, writer, hosts) : new int[0];
@@ -84,11 +85,11 @@ final class PlacementLog {
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
-    private static int[] selectedLinks(NetworkView view, int writer, int[] hosts) {
+    private static int[] selectedLinks(NetworkView view, Sender writer, int[] hosts) {
         Links links = new Links(view);
-        int rack = writer < 0 ? -1 : view.topology().rackOf(writer);
+        int rack = writer.rack();
         for (int host : hosts) {
-            if (host != writer) {
+            if (host != writer.host()) {
                 int own = view.topology().rackOf(host);
                 if (own != rack) {
                     links.add(view.network().downlink(own));
@@ -100,7 +101,7 @@ final class PlacementLog {
         return links.numbers();
     }
 
-    private long pressure(NetworkView view, long bytes, int writer, int onLink, long nowNs) {
+    private long pressure(NetworkView view, long bytes, Sender writer, int onLink, long nowNs) {
         Snapshot snapshot = view.snapshot();
         long until = snapshot.until()[onLink] == Snapshot.UNKNOWN ? snapshot.timeNs() : snapshot.until()[onLink];
         long interval = settings.sinbad().reportMs() * 1_000_000;
@@ -113,22 +114,21 @@ final class PlacementLog {
         if (settings.diskWriteRate() > 0) {
             most = Math.min(most, settings.diskWriteRate());
         }
-        int egress = writer < 0 ? -1 : view.network().egress(writer);
-        if (egress >= 0) {
-            most = Math.min(most, snapshot.capacities()[egress]);
+        if (writer.egress() >= 0) {
+            most = Math.min(most, snapshot.capacities()[writer.egress()]);
         }
         return Math.min(pressure, most);
     }
 
     /** All links on the way of the bytes. */
-    private int[] path(NetworkView view, int writer, int[] hosts) {
+    private int[] path(NetworkView view, Sender writer, int[] hosts) {
         Links links = new Links(view);
-        int from = writer;
+        Sender from = writer;
         for (int host : hosts) {
-            if (host != from) {
+            if (host != from.host()) {
                 links.addWay(from, host);
             }
-            from = layout == Engine.Layout.CHAIN ? host : writer;
+            from = layout == Engine.Layout.CHAIN ? view.network().sender(host) : writer;
         }
         return links.numbers();
     }
@@ -166,20 +166,15 @@ final class PlacementLog {
             numbers[count++] = number;
         }
 
-        /** Adds the links from one host to another; from -1, only those into the rack and host. */
-        void addWay(int from, int to) {
+        /** Adds the known links from a sender to a host. */
+        void addWay(Sender from, int to) {
             Network network = view.network();
-            int fromRack = from < 0 ? -1 : view.topology().rackOf(from);
             int toRack = view.topology().rackOf(to);
-            if (from >= 0) {
-                add(network.egress(from));
-            }
-            if (fromRack != toRack) {
-                boolean crossesPods = from < 0 || !network.sharePod(fromRack, toRack);
-                if (from >= 0) {
-                    add(network.uplink(fromRack));
-                    add(crossesPods ? network.podUplink(fromRack) : -1);
-                }
+            add(from.egress());
+            if (from.rack() != toRack) {
+                boolean crossesPods = network.crossesPods(from, toRack);
+                add(from.uplink());
+                add(crossesPods ? from.podUplink() : -1);
                 add(crossesPods ? network.podDownlink(toRack) : -1);
                 add(network.downlink(toRack));
             }
@@ -211,7 +206,7 @@ final class PlacementLog {
 
     // ---- reports --------------------------------------------------------------------------------------------
 
-    private void report(NetworkView view, Decision decision, int writer, int[] hosts, Placement placement) {
+    private void report(NetworkView view, Decision decision, Sender writer, int[] hosts, Placement placement) {
         List<String> names = new ArrayList<>(hosts.length);
         for (int host : hosts) {
             if (!view.network().isKnown(host)) {
@@ -228,11 +223,11 @@ final class PlacementLog {
             }
         }
         boolean separate = layout == Engine.Layout.STRIPE && !isStripe(decision.coding(), names, existing);
-        boolean namesWriter = writer >= 0 && view.network().isKnown(writer) && existing.isEmpty();
+        boolean namesWriter = writer.row() >= 0 && existing.isEmpty();
         link.reporter().offer(new Report(
                 placement,
                 settings.connection().client(),
-                namesWriter ? name(view, writer) : null,
+                namesWriter ? view.snapshot().hostName(writer.row()) : null,
                 names,
                 separate,
                 separate ? null : decision.coding(),

@@ -3,8 +3,10 @@ package dev.leeward.hdfs.policies;
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Storage;
 import dev.leeward.hdfs.topology.Topology;
+import org.apache.hadoop.net.Node;
 
 /**
  * All that policies read, as it belongs together.
@@ -28,6 +30,11 @@ public record NetworkView(
         Snapshot snapshot,
         double[] expected,
         LocalLoads loads) {
+
+    /** A node of HDFS as a sender; null for an unknown one. */
+    public Sender sender(Node node) {
+        return network.sender(node, snapshot);
+    }
 
     /** Stands for no limit. */
     static final double UNLIMITED = 1e18;

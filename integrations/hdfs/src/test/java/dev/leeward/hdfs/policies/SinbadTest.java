@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.leeward.hdfs.placements.Placement;
 import dev.leeward.hdfs.placements.Placements;
+import dev.leeward.hdfs.topology.Sender;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -117,7 +118,8 @@ class SinbadTest {
         int[] held = {0, 1};
         Candidates candidates =
                 new Candidates(view.topology(), "", Set.of(), StorageType.DISK, held, 9);
-        Request request = new Request(Scene.BLOCK, 0, 0, new int[] {0, 0, 1}, 1, 0, new Ties(1));
+        Sender writer = view.network().sender(0);
+        Request request = new Request(Scene.BLOCK, writer, writer, new int[] {0, 0, 1}, 1, 0, new Ties(1));
         int host = sinbad.choose(view, request, candidates, new Scratch(), null);
         assertEquals("/r2", view.topology().location(view.topology().rackOf(host)));
     }
