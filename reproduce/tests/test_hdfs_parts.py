@@ -213,8 +213,11 @@ class Controller(http.server.BaseHTTPRequestHandler):
 @pytest.mark.parametrize(("delay_s", "loss"), [(0.5, 0.0), (0.0, 0.5), (0.0, 1.0)])
 def test_reports_are_acknowledged_at_once_and_arrive_late_or_not_at_all(delay_s: float, loss: float) -> None:
     count, taken = 40, list[tuple[float, int, str | None]]()
-    handler = type("Handler", (Controller,), {"reports": taken})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+
+    class Taking(Controller):
+        reports = taken
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taking)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -183,11 +183,12 @@ class RealControllerTest {
         harness.awaitReason(Reason.RANKED);
         Eventually.holds("the reports before", () -> Metric.of("ReportsWaiting") == 0);
         harness.placeBy(new NodeBase("/r3/r3h2"), 3, Set.of(), List.of());
-        Eventually.holds("its decision", () -> decisions().get(0).get("request").path("writer").asText().equals("r3h2"));
+        Eventually.holds("its decision", () ->
+                decisions().get(0).get("request").path("writer").asText().equals("r3h2"));
         JsonNode decision = decisions().get(0);
         assertEquals(3, decision.get("hosts").size());
         JsonNode link = JSON.readTree(send("GET", "/v1/links/r3:uplink", null).body());
-        assertTrue(link.get("pending_bps").asLong() > 0, "the block crosses the link out of its writer's rack: " + link);
+        assertTrue(link.get("pending_bps").asLong() > 0, "the link out of the writer's rack: " + link);
         assertEquals(0, Metric.of("ReportsRejected"));
     }
 
