@@ -373,7 +373,7 @@ def up(
     shape = shape or Shape()
     if shape.in_memory:
         _check_memory()
-    note("building the policy and resolving the class path of HDFS")
+    note("building the policy with Maven, which downloads Hadoop the first time")
     jars = class_path.class_path()
     with ExitStack() as stack:
         above = MEMORY_FOLDER if shape.in_memory else None

@@ -246,8 +246,7 @@ public final class Engine {
         List<DatanodeStorageInfo> results = decision.results();
         int[] held = new int[results.size()];
         int[] placed = new int[Math.max(0, results.size() - decision.existing().size())];
-        Sender writer = current.sender(decision.writer());
-        Sender source = writer;
+        Sender source = decision.source();
         int news = 0;
         for (int i = 0; i < held.length; i++) {
             DatanodeDescriptor node = results.get(i).getDatanodeDescriptor();
@@ -258,9 +257,6 @@ public final class Engine {
                 source = layout == Layout.CHAIN && host >= 0 ? current.network().sender(host) : source;
             }
         }
-        if (source.host() < 0 && !decision.existing().isEmpty()) {
-            source = current.sender(decision.existing().get(0));
-        }
         Candidates candidates =
                 new Candidates(topology, scope, excluded, type, held, decision.mostPerRack());
         Ties ties = decision.nextTies();
@@ -270,7 +266,7 @@ public final class Engine {
             return unknown;
         }
         Request request = new Request(
-                decision.bytes(), writer, source, placed, together(decision, scope),
+                decision.bytes(), current.sender(decision.writer()), source, placed, together(decision, scope),
                 System.currentTimeMillis() * 1_000_000, ties);
         int host = policy.choose(current, request, candidates, scratch.get(), why);
         if (host < 0 && request.together() > 1) {

@@ -46,11 +46,11 @@ final class PlacementLog {
         if (hosts.length == 0) {
             return;
         }
-        Sender writer = view.sender(decision.writer());
-        Placement placement = placement(view, decision.bytes(), writer, hosts, snapshot.timeAt(nano));
+        Sender source = decision.source();
+        Placement placement = placement(view, decision.bytes(), source, hosts, snapshot.timeAt(nano));
         link.placements().add(placement);
         if (settings.report().enabled() && link.reporter().hasRoom()) {
-            report(view, decision, writer, hosts, placement);
+            report(view, decision, source, hosts, placement);
         }
     }
 
@@ -70,26 +70,26 @@ final class PlacementLog {
 
     // ---- loads ----------------------------------------------------------------------------------------------
 
-    private Placement placement(NetworkView view, long bytes, Sender writer, int[] hosts, long nowNs) {
+    private Placement placement(NetworkView view, long bytes, Sender source, int[] hosts, long nowNs) {
         boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD
                 && settings.sinbad().hysteresis() != Settings.Hysteresis.OFF;
-        int[] pressed = sinbad ? selectedLinks(view, writer, hosts) : new int[0];
+        int[] pressed = sinbad ? selectedLinks(view, source, hosts) : new int[0];
         long[] pressures = new long[pressed.length];
         for (int i = 0; i < pressed.length; i++) {
-            pressures[i] = pressure(view, bytes, writer, pressed[i], nowNs);
+            pressures[i] = pressure(view, bytes, source, pressed[i], nowNs);
         }
         int[] crossed =
-                settings.policy() == Settings.PolicyName.LEEWARD ? path(view, writer, hosts) : new int[0];
+                settings.policy() == Settings.PolicyName.LEEWARD ? path(view, source, hosts) : new int[0];
         long rate = rate(view, crossed);
         return new Placement(view.loads(), nowNs, pressed, pressures, crossed, rate, bytes);
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
-    private static int[] selectedLinks(NetworkView view, Sender writer, int[] hosts) {
+    private static int[] selectedLinks(NetworkView view, Sender source, int[] hosts) {
         Links links = new Links(view);
-        int rack = writer.rack();
+        int rack = source.rack();
         for (int host : hosts) {
-            if (host != writer.host()) {
+            if (host != source.host()) {
                 int own = view.topology().rackOf(host);
                 if (own != rack) {
                     links.add(view.network().downlink(own));
@@ -101,7 +101,7 @@ final class PlacementLog {
         return links.numbers();
     }
 
-    private long pressure(NetworkView view, long bytes, Sender writer, int onLink, long nowNs) {
+    private long pressure(NetworkView view, long bytes, Sender source, int onLink, long nowNs) {
         Snapshot snapshot = view.snapshot();
         long until = snapshot.until()[onLink] == Snapshot.UNKNOWN ? snapshot.timeNs() : snapshot.until()[onLink];
         long interval = settings.sinbad().reportMs() * 1_000_000;
@@ -114,21 +114,21 @@ final class PlacementLog {
         if (settings.diskWriteRate() > 0) {
             most = Math.min(most, settings.diskWriteRate());
         }
-        if (writer.egress() >= 0) {
-            most = Math.min(most, snapshot.capacities()[writer.egress()]);
+        if (source.egress() >= 0) {
+            most = Math.min(most, snapshot.capacities()[source.egress()]);
         }
         return Math.min(pressure, most);
     }
 
     /** All links on the way of the bytes. */
-    private int[] path(NetworkView view, Sender writer, int[] hosts) {
+    private int[] path(NetworkView view, Sender source, int[] hosts) {
         Links links = new Links(view);
-        Sender from = writer;
+        Sender from = source;
         for (int host : hosts) {
             if (host != from.host()) {
                 links.addWay(from, host);
             }
-            from = layout == Engine.Layout.CHAIN ? view.network().sender(host) : writer;
+            from = layout == Engine.Layout.CHAIN ? view.network().sender(host) : source;
         }
         return links.numbers();
     }
@@ -206,7 +206,7 @@ final class PlacementLog {
 
     // ---- reports --------------------------------------------------------------------------------------------
 
-    private void report(NetworkView view, Decision decision, Sender writer, int[] hosts, Placement placement) {
+    private void report(NetworkView view, Decision decision, Sender source, int[] hosts, Placement placement) {
         List<String> names = new ArrayList<>(hosts.length);
         for (int host : hosts) {
             if (!view.network().isKnown(host)) {
@@ -223,11 +223,11 @@ final class PlacementLog {
             }
         }
         boolean separate = layout == Engine.Layout.STRIPE && !isStripe(decision.coding(), names, existing);
-        boolean namesWriter = writer.row() >= 0 && existing.isEmpty();
+        boolean namesWriter = source.row() >= 0 && existing.isEmpty();
         link.reporter().offer(new Report(
                 placement,
                 settings.connection().client(),
-                namesWriter ? view.snapshot().hostName(writer.row()) : null,
+                namesWriter ? view.snapshot().hostName(source.row()) : null,
                 names,
                 separate,
                 separate ? null : decision.coding(),

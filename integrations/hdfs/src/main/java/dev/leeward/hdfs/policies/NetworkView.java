@@ -31,13 +31,13 @@ public record NetworkView(
         double[] expected,
         LocalLoads loads) {
 
-    /** A node of HDFS as a sender; null for an unknown one. */
+    /** Stands for no limit. */
+    static final double UNLIMITED = 1e18;
+
+    /** A node of HDFS as a sender; null stands for an unknown one. */
     public Sender sender(Node node) {
         return network.sender(node, snapshot);
     }
-
-    /** Stands for no limit. */
-    static final double UNLIMITED = 1e18;
 
     /**
      * Capacity in bit/s that Sinbad expects to remain on a link (pseudocode 2, line 30); NaN if its load is unknown,
