@@ -100,8 +100,8 @@ def reproduce(
         bool,
         typer.Option(
             "--real",
-            help="Run figures 6, 7 and 8 of sinbad on real bytes, beside the simulator: HDFS in a lab of this"
-            " machine, as root. Each seed is a pair of runs.",
+            help="Run figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad on real bytes, beside the"
+            " simulator: HDFS in a lab of this machine, as root.",
         ),
     ] = False,
     out: Annotated[

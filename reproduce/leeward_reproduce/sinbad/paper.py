@@ -34,6 +34,8 @@ MACHINES_BEST = 1.40
 """Section 7.2: percent of jobs without gain, and least factor of the best 15 % of jobs."""
 BEST_BIN = 1.26
 """Section 7.2, figure 6: factor of jobs in the bin with the largest share of writing."""
+MACHINES = 100
+"""Section 7.1: machines on EC2."""
 STORAGE_GB = {"uniform": 6.7, "sinbad": 15.8}
 """Section 7.4: standard deviation of stored bytes over machines, in GB."""
 STORAGE_TB = 9.24

@@ -3,6 +3,7 @@ package dev.leeward.hdfs;
 import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.policies.NetworkView;
 import dev.leeward.hdfs.policies.Ties;
+import dev.leeward.hdfs.topology.Sender;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
@@ -90,6 +91,12 @@ public final class Decision {
 
     Node writer() {
         return writer;
+    }
+
+    /** Machine that sends the first new copy: the writer, or an earlier copy if no DataNode writes. */
+    Sender source() {
+        Sender from = view.sender(writer);
+        return from.host() < 0 && !existing.isEmpty() ? view.sender(existing.get(0)) : from;
     }
 
     /** Size of each copy or chunk; of a new one, the expected size. */

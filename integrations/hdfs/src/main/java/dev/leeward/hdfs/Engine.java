@@ -17,6 +17,7 @@ import dev.leeward.hdfs.settings.SettingsException;
 import dev.leeward.hdfs.settings.SettingsReader;
 import dev.leeward.hdfs.snapshot.ControllerException;
 import dev.leeward.hdfs.snapshot.Snapshot;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -272,7 +273,7 @@ public final class Engine {
         List<DatanodeStorageInfo> results = decision.results();
         int[] held = new int[results.size()];
         int[] placed = new int[Math.max(0, results.size() - decision.existing().size())];
-        int source = topology.host(decision.writer());
+        Sender source = decision.source();
         int news = 0;
         for (int i = 0; i < held.length; i++) {
             DatanodeDescriptor node = results.get(i).getDatanodeDescriptor();
@@ -280,11 +281,8 @@ public final class Engine {
             held[i] = host < 0 ? -1 : topology.rackOf(host);
             if (news < placed.length && !decision.existing().contains(node)) {
                 placed[news++] = held[i];
-                source = layout == Layout.CHAIN && host >= 0 ? host : source;
+                source = layout == Layout.CHAIN && host >= 0 ? current.network().sender(host) : source;
             }
-        }
-        if (source < 0 && !decision.existing().isEmpty()) {
-            source = topology.host(decision.existing().get(0));
         }
         Candidates candidates =
                 new Candidates(topology, scope, excluded, type, held, decision.mostPerRack());
@@ -296,7 +294,7 @@ public final class Engine {
         }
         Snapshot snapshot = current.snapshot();
         Request request = new Request(
-                decision.bytes(), topology.host(decision.writer()), source, placed, together(decision, scope),
+                decision.bytes(), current.sender(decision.writer()), source, placed, together(decision, scope),
                 System.currentTimeMillis() * 1_000_000, snapshot == null ? 0 : snapshot.timeAt(System.nanoTime()), ties);
         int host = policy.choose(current, request, candidates, scratch.get(), why);
         if (host < 0 && request.together() > 1) {

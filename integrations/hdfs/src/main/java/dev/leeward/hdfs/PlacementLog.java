@@ -9,6 +9,7 @@ import dev.leeward.hdfs.policies.Pressure;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -45,11 +46,11 @@ final class PlacementLog {
         if (hosts.length == 0) {
             return;
         }
-        int writer = view.topology().host(decision.writer());
-        Placement placement = placement(view, decision, writer, hosts, snapshot.timeAt(nano));
+        Sender source = decision.source();
+        Placement placement = placement(view, decision, source, hosts, snapshot.timeAt(nano));
         link.placements().add(placement);
         if (settings.report().enabled() && link.reporter().hasRoom()) {
-            report(view, decision, writer, hosts, placement);
+            report(view, decision, source, hosts, placement);
         }
     }
 
@@ -69,19 +70,19 @@ final class PlacementLog {
 
     // ---- loads ----------------------------------------------------------------------------------------------
 
-    private Placement placement(NetworkView view, Decision decision, int writer, int[] hosts, long nowNs) {
+    private Placement placement(NetworkView view, Decision decision, Sender source, int[] hosts, long nowNs) {
         long bytes = decision.bytes();
-        int[] sources = sources(view.topology(), decision);
+        int[] remaining = remaining(view.topology(), decision);
         // In a rebuild, the first new host sends the others their chunks.
-        int sender = sources.length > 0 ? hosts[0] : writer;
+        Sender sender = remaining.length > 0 ? view.network().sender(hosts[0]) : source;
         boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD && pressure.counts();
-        int[] pressed = sinbad ? selectedLinks(view, sender, sources, hosts) : new int[0];
+        int[] pressed = sinbad ? selectedLinks(view, sender, remaining, hosts) : new int[0];
         long[] pressures = new long[pressed.length];
         for (int i = 0; i < pressed.length; i++) {
             pressures[i] = pressure.of(view, bytes, sender, pressed[i], nowNs);
         }
         int[] crossed = settings.policy() == Settings.PolicyName.LEEWARD
-                ? path(view, sender, sources, hosts)
+                ? path(view, sender, remaining, hosts)
                 : new int[0];
         long rate = rate(view, crossed);
         return new Placement(
@@ -89,7 +90,7 @@ final class PlacementLog {
     }
 
     /** Hosts whose chunks the first new host reads to rebuild the missing ones; none for another placement. */
-    private static int[] sources(Topology topology, Decision decision) {
+    private static int[] remaining(Topology topology, Decision decision) {
         if (decision.coding() == null || decision.isNewBlock()) {
             return new int[0];
         }
@@ -101,40 +102,40 @@ final class PlacementLog {
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
-    private int[] selectedLinks(NetworkView view, int sender, int[] sources, int[] hosts) {
+    private int[] selectedLinks(NetworkView view, Sender sender, int[] remaining, int[] hosts) {
         Links links = new Links(view);
-        for (int source : sources) {
-            select(view, links, source, hosts[0]);
+        for (int host : remaining) {
+            select(view, links, view.network().sender(host), hosts[0]);
         }
-        int from = sender;
+        Sender from = sender;
         for (int host : hosts) {
             select(view, links, from, host);
-            from = layout == Engine.Layout.CHAIN ? host : sender;
+            from = layout == Engine.Layout.CHAIN ? view.network().sender(host) : sender;
         }
         return links.numbers();
     }
 
-    private static void select(NetworkView view, Links links, int from, int to) {
-        int rack = view.topology().rackOf(to);
-        if (from == to) {
+    private static void select(NetworkView view, Links links, Sender from, int to) {
+        if (from.host() == to) {
             return;
         }
-        if (from < 0 || view.topology().rackOf(from) != rack) {
+        int rack = view.topology().rackOf(to);
+        if (from.rack() != rack) {
             links.add(view.network().downlink(rack));
         }
         links.add(view.network().ingress(to));
     }
 
     /** All links on the way of the bytes; one that several copies or chunks cross is there for each of them. */
-    private int[] path(NetworkView view, int sender, int[] sources, int[] hosts) {
+    private int[] path(NetworkView view, Sender sender, int[] remaining, int[] hosts) {
         Links links = new Links(view);
-        for (int source : sources) {
-            links.addWay(source, hosts[0]);
+        for (int host : remaining) {
+            links.addWay(view.network().sender(host), hosts[0]);
         }
-        int from = sender;
+        Sender from = sender;
         for (int host : hosts) {
             links.addWay(from, host);
-            from = layout == Engine.Layout.CHAIN ? host : sender;
+            from = layout == Engine.Layout.CHAIN ? view.network().sender(host) : sender;
         }
         return links.numbers();
     }
@@ -183,23 +184,18 @@ final class PlacementLog {
             numbers[count++] = number;
         }
 
-        /** Adds the links from one host to another; from -1, only those into the rack and host. */
-        void addWay(int from, int to) {
-            if (from == to) {
+        /** Adds the known links from a sender to a host. */
+        void addWay(Sender from, int to) {
+            if (from.host() == to) {
                 return;
             }
             Network network = view.network();
-            int fromRack = from < 0 ? -1 : view.topology().rackOf(from);
             int toRack = view.topology().rackOf(to);
-            if (from >= 0) {
-                add(network.egress(from));
-            }
-            if (fromRack != toRack) {
-                boolean crossesPods = from < 0 || !network.sharePod(fromRack, toRack);
-                if (from >= 0) {
-                    add(network.uplink(fromRack));
-                    add(crossesPods ? network.podUplink(fromRack) : -1);
-                }
+            add(from.egress());
+            if (from.rack() != toRack) {
+                boolean crossesPods = network.crossesPods(from, toRack);
+                add(from.uplink());
+                add(crossesPods ? from.podUplink() : -1);
                 add(crossesPods ? network.podDownlink(toRack) : -1);
                 add(network.downlink(toRack));
             }
@@ -231,7 +227,7 @@ final class PlacementLog {
 
     // ---- reports --------------------------------------------------------------------------------------------
 
-    private void report(NetworkView view, Decision decision, int writer, int[] hosts, Placement placement) {
+    private void report(NetworkView view, Decision decision, Sender source, int[] hosts, Placement placement) {
         List<String> names = new ArrayList<>(hosts.length);
         for (int host : hosts) {
             if (!view.network().isKnown(host)) {
@@ -248,11 +244,11 @@ final class PlacementLog {
             }
         }
         boolean separate = layout == Engine.Layout.STRIPE && !isStripe(decision.coding(), names, existing);
-        boolean namesWriter = writer >= 0 && view.network().isKnown(writer) && existing.isEmpty();
+        boolean namesWriter = source.row() >= 0 && existing.isEmpty();
         link.reporter().offer(new Report(
                 placement,
                 settings.connection().client(),
-                namesWriter ? name(view, writer) : null,
+                namesWriter ? view.snapshot().hostName(source.row()) : null,
                 names,
                 separate,
                 separate ? null : decision.coding(),

@@ -33,6 +33,8 @@ import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardUpgradeDomainPlacementPolicy;
+import org.apache.hadoop.net.Node;
+import org.apache.hadoop.net.NodeBase;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -119,6 +121,25 @@ class EngineTest {
         JsonNode body = controller.commitments().get(0);
         assertEquals("[\"r0h0\",\"r0h1\"]", body.get("replicas").get("existing").toString());
         assertEquals(1, body.get("replicas").get("replicas").asInt());
+    }
+
+    @Test
+    void aClientThatIsAHostOfTheServiceButNoDataNodeIsTheWriterOfItsBlocks() throws Exception {
+        Node client = new NodeBase("/r4/r4h0");
+        Node address = new NodeBase("/r0/10.9.9.9");
+        try (FakeController wide = new FakeController(new FakeNetwork(5, 4, GBPS, 2 * GBPS))) {
+            Harness harness = Harness.openWithSnapshot(nodes, wide, "leeward");
+            for (Node writer : List.of(client, address)) {
+                List<String> hosts = harness.placeBy(writer, 3, Set.of(), List.of());
+                assertEquals(3, new HashSet<>(hosts).size(), hosts.toString());
+                assertEquals(2, hosts.stream().map(Harness::rack).distinct().count(), hosts.toString());
+            }
+            assertEquals(2, Harness.count(Reason.RANKED));
+            Eventually.holds("two reports", () -> wide.commitments().size() == 2);
+            List<JsonNode> bodies = wide.commitments();
+            assertEquals("r4h0", bodies.get(0).get("replicas").path("writer").asText());
+            assertFalse(bodies.get(1).get("replicas").has("writer"), "the service has no such host");
+        }
     }
 
     @Test

@@ -22,6 +22,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.tools.DFSck;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -105,6 +106,7 @@ class MiniClusterTest {
     }
 
     @Test
+    @Tag("whole")
     void blocksAvoidTheHotRacksAndFilesStayReadableWhileTheControllerFails() throws Exception {
         for (int rack = 0; rack < 6; rack++) {
             network.measure("r" + rack + ":downlink", rack == 4 ? 0L : 1_990_000_000L);
@@ -141,6 +143,7 @@ class MiniClusterTest {
     }
 
     @Test
+    @Tag("whole")
     void anOperatorTurnsLeewardOnAndOffInARunningNameNode() throws Exception {
         String key = "dfs.block.replicator.classname";
         Configuration conf = MiniCluster.conf(controller.address(), "leeward");

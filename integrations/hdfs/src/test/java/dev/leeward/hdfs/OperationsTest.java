@@ -32,6 +32,7 @@ import org.apache.hadoop.hdfs.server.mover.Mover;
 import org.apache.hadoop.util.ToolRunner;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -80,6 +81,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void aDecommissionedDataNodeLosesItsCopies() throws Exception {
         java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
         conf.set("dfs.hosts.exclude", excluded.toString());
@@ -101,6 +103,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void chunksOfALostDataNodeAreRebuiltAndThoseOfALeavingOneAreCopied() throws Exception {
         java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
         try (FakeController wide = new FakeController(new FakeNetwork(6, 2, GBPS, 2 * GBPS))) {
@@ -157,6 +160,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void favoredNodesGetTheCopies() throws Exception {
         conf.set("dfs.leeward.snapshot.max-age", "5s");
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 4, 2)) {
@@ -199,6 +203,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void theBalancerMovesBlocksToAnEmptyDataNode() throws Exception {
         conf.setLong("dfs.datanode.balance.bandwidthPerSec", 1L << 30);
         conf.setLong("dfs.balancer.getBlocks.min-block-size", 1);
@@ -225,6 +230,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void theMoverMovesColdFilesToArchives() throws Exception {
         StorageType[] types = {StorageType.DISK, StorageType.ARCHIVE};
         MiniDFSCluster.Builder builder =

@@ -3,8 +3,10 @@ package dev.leeward.hdfs.policies;
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Storage;
 import dev.leeward.hdfs.topology.Topology;
+import org.apache.hadoop.net.Node;
 
 /**
  * All that policies read, as it belongs together.
@@ -42,6 +44,11 @@ public record NetworkView(
             widest = link < 0 ? widest : Math.max(widest, snapshot.capacities()[link]);
         }
         return widest > 0.0 ? widest : UNLIMITED;
+    }
+
+    /** A node of HDFS as a sender; null stands for an unknown one. */
+    public Sender sender(Node node) {
+        return network.sender(node, snapshot);
     }
 
     /**

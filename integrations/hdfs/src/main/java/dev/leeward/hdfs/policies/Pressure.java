@@ -4,6 +4,7 @@ import dev.leeward.hdfs.ledger.Share;
 import dev.leeward.hdfs.ledger.Times;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.snapshot.Snapshot;
+import dev.leeward.hdfs.topology.Sender;
 
 /**
  * Load of a placed block on a link until the next report of the link (Sinbad, pseudocode 2, line 23). Placements of this
@@ -38,11 +39,11 @@ public final class Pressure {
      * The pressure of a block in bit/s.
      *
      * @param bytes size of the block
-     * @param writer host that sends the block, or -1
+     * @param sender machine that sends the block
      * @param link number of the link
      * @param nowNs time by the clock of the snapshot, in ns since 1970
      */
-    public long of(NetworkView view, long bytes, int writer, int link, long nowNs) {
+    public long of(NetworkView view, long bytes, Sender sender, int link, long nowNs) {
         if (link < 0 || !counts()) {
             return 0;
         }
@@ -58,9 +59,8 @@ public final class Pressure {
         if (diskWriteRate > 0) {
             most = Math.min(most, diskWriteRate);
         }
-        int egress = writer < 0 ? -1 : view.network().egress(writer);
-        if (egress >= 0) {
-            most = Math.min(most, snapshot.capacities()[egress]);
+        if (sender.egress() >= 0) {
+            most = Math.min(most, snapshot.capacities()[sender.egress()]);
         }
         return Math.min(pressure, most);
     }

@@ -66,7 +66,7 @@ public final class Sinbad implements Policy {
      * writer's rack do not cross it.
      */
     private void charge(NetworkView view, Request request, long[] keys, int from, int end) {
-        int own = request.writer() < 0 ? -1 : view.topology().rackOf(request.writer());
+        int own = request.writer().rack();
         for (int rack : request.placedRacks()) {
             if (rack >= from && rack < end && rack != own && keys[rack] != Ranking.OUT) {
                 int link = view.network().downlink(rack);

@@ -24,6 +24,16 @@ class LeewardTest {
     }
 
     @Test
+    void aClientBesideTheDataNodesStaysInItsPodIfTheLinkOutOfItIsFull() {
+        Scene scene = new Scene(4, 4);
+        scene.network.addPods(2, 4 * Scene.GBPS);
+        scene.load("p0:uplink", 4.0);
+        assertEquals(Map.of("r1", 50), scene.firstRacksOf(leeward, "/r0/10.9.9.9", "~/r0", 50));
+        assertEquals(
+                Set.of("r1", "r2", "r3"), scene.firstRacksOf(leeward, "/elsewhere/10.9.9.9", "~/r0", 50).keySet());
+    }
+
+    @Test
     void placedBlocksCountBeforeTelemetryShowsThem() {
         Scene scene = new Scene(3, 4);
         scene.network.pend("r1:downlink", 1_700_000_000L);

@@ -9,6 +9,7 @@ import dev.leeward.hdfs.placements.Placement;
 import dev.leeward.hdfs.placements.Placements;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.settings.Settings.Hysteresis;
+import dev.leeward.hdfs.topology.Sender;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -117,14 +118,15 @@ class SinbadTest {
         assertEquals(Map.of("r1", 50), scene.racksOf(sinbad, "r0h0", 50));
     }
 
-    /** Rack of the next chunk of a stripe, in a network of three racks whose first has the most left. */
-    private static String rackOfNextChunk(Policy policy, int writer, int... placedRacks) {
+    /** Rack of the next chunk of a stripe by a writer (-1 for one outside), in a network of three racks whose first has the most left. */
+    private static String rackOfNextChunk(Policy policy, int host, int... placedRacks) {
         Scene scene = new Scene(3, 6).load("r1:downlink", 0.5).load("r2:downlink", 0.6);
         NetworkView view = scene.view();
         Candidates candidates = new Candidates(view.topology(), "", Set.of(), StorageType.DISK, placedRacks, 9);
+        Sender writer = host < 0 ? Sender.UNKNOWN : view.network().sender(host);
         Request request = new Request(Scene.BLOCK, writer, writer, placedRacks, 1, 0, 0, new Ties(1));
-        int host = policy.choose(view, request, candidates, new Scratch(), null);
-        return view.topology().location(view.topology().rackOf(host));
+        int chosen = policy.choose(view, request, candidates, new Scratch(), null);
+        return view.topology().location(view.topology().rackOf(chosen));
     }
 
     @Test
