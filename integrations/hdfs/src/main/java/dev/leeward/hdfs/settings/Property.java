@@ -26,7 +26,7 @@ public enum Property {
     SINBAD_MISSING("sinbad.missing", "strict"),
     SINBAD_INITIAL("sinbad.initial", "first"),
     SINBAD_ALPHA("sinbad.alpha", "0.2"),
-    SINBAD_REPORT_INTERVAL("sinbad.report-interval", "1s"),
+    SINBAD_TELEMETRY_INTERVAL("sinbad.telemetry-interval", "1s"),
     SINBAD_Q("sinbad.q", "0s"),
     CCP_UPLINK_PER_TB("ccp.uplink-per-tb", "mean"),
     CCP_SAMPLE("ccp.sample", "16"),

@@ -216,7 +216,7 @@ public final class SettingsReader {
                 oneOf(Property.SINBAD_INITIAL, "first", "zero"),
                 Quantities.number(Property.SINBAD_ALPHA, text(Property.SINBAD_ALPHA), 0.001, 1),
                 Quantities.time(
-                        Property.SINBAD_REPORT_INTERVAL, text(Property.SINBAD_REPORT_INTERVAL), 10, 3_600_000));
+                        Property.SINBAD_TELEMETRY_INTERVAL, text(Property.SINBAD_TELEMETRY_INTERVAL), 10, 3_600_000));
     }
 
     private Settings.Ccp ccp() throws SettingsException {
