@@ -51,6 +51,12 @@ public final class Engine {
         STRIPE
     }
 
+    /** A search of HDFS whose result is thrown away. */
+    public interface Trial {
+        /** The storages for the copies of a new block, with this decision as the running one. */
+        DatanodeStorageInfo[] search(Decision decision, Node writer, long bytes, int copies);
+    }
+
     private final Settings settings;
     private final Layout layout;
     private final NetworkTopology map;
@@ -63,12 +69,6 @@ public final class Engine {
     private final ThreadLocal<Scratch> scratch = ThreadLocal.withInitial(Scratch::new);
     private volatile long warnedNano;
     private volatile Trial trial;
-
-    /** A search of HDFS whose result is thrown away. */
-    public interface Trial {
-        /** The storages for the copies of a new block, with this decision as the running one. */
-        DatanodeStorageInfo[] search(Decision decision, Node writer, long bytes, int copies);
-    }
 
     private Engine(Settings settings, Layout layout, NetworkTopology map, Link link) {
         this.settings = settings;

@@ -16,7 +16,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.net.InetSocketAddress;
-import java.net.URL;
+import java.net.URI;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
@@ -194,9 +194,9 @@ class MiniClusterTest {
                     "LeewardErasureCodedInfo::Explain,r0h0,65536,9")) {
                 String bean = URLEncoder.encode("Hadoop:service=NameNode,name=" + question, StandardCharsets.UTF_8);
                 InetSocketAddress address = cluster.dfs().getNameNode().getHttpAddress();
-                URL page = new URL("http", address.getHostString(), address.getPort(), "/jmx?get=" + bean);
+                String page = "http://" + address.getHostString() + ":" + address.getPort() + "/jmx?get=" + bean;
                 JsonNode answer;
-                try (InputStream body = page.openStream()) {
+                try (InputStream body = URI.create(page).toURL().openStream()) {
                     answer = new ObjectMapper().readTree(body).get("beans").get(0);
                 }
                 JsonNode decision = new ObjectMapper().readTree(answer.get(question.split("::")[1]).asText());
