@@ -46,7 +46,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
         decisions.get(reason).increment();
     }
 
-    /** Adds the time of a block that the policy placed. */
+    /** Adds the time of a block that the policy placed, in whole or in part. */
     void time(long nanoseconds) {
         times.add(nanoseconds);
     }
@@ -81,7 +81,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
                     info("Decisions_" + reason.text(), "blocks placed with this reason"),
                     decisions.get(reason).sum());
         }
-        record.addCounter(info("PlaceTimeNumOps", "blocks placed by the policy"), times.count());
+        record.addCounter(info("PlaceTimeNumOps", "blocks that the policy placed, in whole or in part"), times.count());
         record.addCounter(info("PlaceTimeTotalNs", "time in chooseTarget for them, in ns"), times.sum());
         record.addGauge(info("PlaceTimeP50Ns", "median of it since the start, in ns"), times.quantile(0.5));
         record.addGauge(info("PlaceTimeP99Ns", "99th percentile of it, in ns"), times.quantile(0.99));

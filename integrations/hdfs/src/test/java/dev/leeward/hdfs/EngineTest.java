@@ -547,6 +547,7 @@ class EngineTest {
         assertTrue(Metric.of("SnapshotsWhole") > 0);
         assertEquals("leeward", Jmx.bean().getPolicy());
         assertEquals(16, Jmx.bean().getDataNodes());
+        assertEquals(5_000, Jmx.bean().getSnapshotMaxAgeMs());
     }
 
     @Test
