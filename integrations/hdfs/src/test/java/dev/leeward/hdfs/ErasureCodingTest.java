@@ -117,7 +117,7 @@ class ErasureCodingTest {
                 flows.longValue(), decision.view().loads().flows(decision.view().snapshot().link(link)), link));
         // Six flows share the link of 1 Gb/s.
         int ingress = decision.view().snapshot().link("r4h0:ingress");
-        assertEquals(GBPS, decision.view().loads().rate(ingress), 6);
+        assertEquals((double) GBPS, decision.view().loads().rate(ingress), 6.0);
     }
 
     @Test
