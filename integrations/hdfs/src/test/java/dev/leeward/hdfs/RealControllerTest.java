@@ -177,6 +177,29 @@ class RealControllerTest {
     }
 
     @Test
+    void theModeOfTheControllerReachesTheNameNode() throws Exception {
+        Harness harness = open("leeward");
+        report(0, 0, 0, 0);
+        harness.awaitReason(Reason.RANKED);
+        for (String mode : List.of("off", "shadow", "on")) {
+            HttpResponse<String> answer = send("PATCH", "/v1/modes", "{\"replicas\": \"" + mode + "\"}");
+            assertEquals(200, answer.statusCode(), answer.body());
+            Eventually.holds("the mode " + mode, () -> {
+                try {
+                    // Loads stay known in the quiet network.
+                    report(0, 0, 0, 0);
+                } catch (Exception e) {
+                    throw new AssertionError(e);
+                }
+                Reason reason = mode.equals("on") ? Reason.RANKED : Reason.OFF;
+                long before = Harness.count(reason);
+                harness.place("r0h0");
+                return Harness.count(reason) > before;
+            });
+        }
+    }
+
+    @Test
     void aClientThatIsNoDataNodeIsTheWriterOfItsBlocks() throws Exception {
         Harness harness = Harness.open(new FakeDataNodes(3, 4), conf("leeward"));
         report(0, 0, 0, 0);
