@@ -4,11 +4,11 @@ use leeward_fabric::input::{Place, Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
 use leeward_registry::PolicySpec;
+use leeward_workloads::{Share, Source};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::telemetry::Telemetry;
-use crate::workload::{Share, Source};
 
 /// A scenario: one cluster, its workloads, events, and the policies to compare.
 #[derive(Deserialize, JsonSchema)]

@@ -13,9 +13,9 @@ use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 pub use leeward_registry::PolicySpec;
+use leeward_workloads::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
 use super::telemetry::Telemetry;
-use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
 /// Longest run. In longer runs, the simulator's clock is too coarse for nanoseconds.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);

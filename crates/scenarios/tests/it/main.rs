@@ -1,4 +1,4 @@
-//! Tests of scenarios: drivers of replicas, apps and cells, and workloads.
+//! Tests of scenarios: drivers of replicas, apps, cells and coflows.
 
 mod app_sequence;
 mod apps;
@@ -9,9 +9,3 @@ mod jobs;
 mod reads;
 mod replicas;
 mod support;
-mod workload_cell;
-mod workload_facebook;
-mod workload_properties;
-mod workload_readers;
-mod workload_sources;
-mod workload_traces;

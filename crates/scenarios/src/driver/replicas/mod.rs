@@ -22,12 +22,12 @@ use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
 use leeward_fluid::FlowId;
 use leeward_ledger::{EntryId, Ledger, Sample};
 use leeward_placement::{Explain, Note, replicas};
+use leeward_workloads::Workload;
 
 use super::world::World;
 use crate::driver::error::{Progress, RunError};
 use crate::record::{Host, Job, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
-use crate::workload::{self, Workload};
 
 /// A block in progress.
 struct ActiveBlock {
@@ -256,7 +256,7 @@ impl<'a> Driver<'a> {
 }
 
 fn empty_record(workload: &Workload, hosts: usize) -> Record {
-    let job = |job: &workload::Job| Job {
+    let job = |job: &leeward_workloads::Job| Job {
         name: job.name.clone(),
         start: job.start,
         bytes: Bytes(0),

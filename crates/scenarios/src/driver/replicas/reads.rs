@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, VecDeque};
 use leeward_fabric::{Bytes, Endpoint, HostId};
 use leeward_fluid::{Finished, FlowId};
 use leeward_placement::replicas::{self, Layout};
+use leeward_workloads::{ReadStream, Workload};
 
 use super::stored::{Stored, Zipf};
 use super::writes::{id, piece};
 use super::{Driver, FlowPurpose};
 use crate::driver::error::RunError;
 use crate::record::{Read, Record, SkippedReads};
-use crate::workload::{ReadStream, Workload};
 
 /// State of reads.
 pub(super) struct Reads<'a> {

@@ -3,11 +3,11 @@
 
 use leeward_fabric::{Bytes, Endpoint};
 use leeward_fluid::Finished;
+use leeward_workloads::{FileWrite, Workload};
 
 use super::{Driver, FlowPurpose, OpenFile};
 use crate::driver::error::RunError;
 use crate::record::File;
-use crate::workload::{self, Workload};
 
 /// Remaining parts of a job.
 #[derive(Clone, Copy, Default)]
@@ -29,7 +29,7 @@ pub(super) fn job_progress(workload: &Workload) -> Vec<JobProgress> {
 
 impl Driver<'_> {
     /// Starts a task.
-    pub(super) fn open_file(&mut self, now: f64, file: &workload::FileWrite) -> Result<(), RunError> {
+    pub(super) fn open_file(&mut self, now: f64, file: &FileWrite) -> Result<(), RunError> {
         let number = self.open.len() as u32;
         self.open.push(OpenFile { requested: 0, left: file.bytes, excluded: Vec::new() });
         let (job, writer, bytes) = (file.job, file.writer, file.bytes);

@@ -7,12 +7,12 @@ use leeward_fluid::Finished;
 use leeward_ledger::EntryId;
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
+use leeward_workloads::{FileWrite, MOST_BLOCKS};
 
 use super::{ActiveBlock, Driver, FlowPurpose, Pending};
 use crate::driver::error::RunError;
 use crate::driver::world::World;
 use crate::record::Block;
-use crate::workload::{self, MOST_BLOCKS};
 
 impl Driver<'_> {
     /// Requests the next block of a file, or closes the file.
@@ -183,7 +183,7 @@ fn links_out(fabric: &Fabric, host: HostId) -> [Option<ResourceId>; 3] {
 }
 
 /// Returns the bytes that each host of a block stores: the whole block or a chunk.
-pub(super) fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
+pub(super) fn piece(block: &Block, file: &FileWrite) -> Bytes {
     match file.layout {
         Layout::Chain => block.bytes,
         Layout::Stripe { parity } => Bytes(block.bytes.0.div_ceil(u64::from(file.replicas - parity).max(1))),
