@@ -100,6 +100,7 @@ impl Blocks {
                 layout,
                 fetches: Vec::new(),
                 flexible: self.flexible,
+                pace: f64::INFINITY,
             });
         }
         let provenance = format!(

@@ -46,7 +46,7 @@ pub use app::App;
 pub use blocks::Blocks;
 pub use cell::{Cell, Constrained, History, UnknownPeak};
 pub use coflow::{Coflow, Spread};
-pub use facebook::{Background, Facebook, Shares};
+pub use facebook::{Background, Facebook, Shares, Writers};
 pub use flows::{Flows, Numbers};
 pub use inputs::{Inputs, ReadTable};
 pub use matrix::{Matrix, Order};

@@ -147,6 +147,9 @@ pub struct FileWrite {
     pub fetches: Vec<Fetch>,
     /// If true, the writer could be anywhere: its own outbound links never delay its blocks.
     pub flexible: bool,
+    /// Rate at which the task produces its output, in bytes per second; positive. No block is written faster. Infinite
+    /// for a task that never delays its own blocks.
+    pub pace: f64,
 }
 
 /// A part of a shuffle, from the host of a map task to the host of the task that fetches it.

@@ -213,6 +213,7 @@ impl JobBuilder<'_> {
                 layout,
                 fetches,
                 flexible: settings.flexible,
+                pace: f64::INFINITY,
             });
         }
         Ok(())

@@ -183,6 +183,29 @@ fn a_flexible_writer_is_not_limited_by_its_own_links() {
 }
 
 #[test]
+fn a_paced_writer_writes_no_faster_than_it_produces() {
+    let cluster = "racks: 10\nhosts_per_rack: 10\nnic: 10Gbps\noversubscription: 1\n\
+        devices: [{read: 1GB/s, write: 1GB/s}]\n";
+    for coding in ["", ", coding: 6+3"] {
+        let more = format!(
+            "workloads: [{{facebook: {{writers: paced, background: none{coding}}}}}]\nhorizon: 5min\n"
+        );
+        let scenario = scenario("paced", cluster, &[], &more);
+        let files = &scenario.arrivals(scenario.seed).expect("a valid scenario").workload.files;
+        let record = run(&scenario, "uniform");
+        let (mut blocks, mut at_pace) = (0, 0);
+        for block in record.blocks.iter().filter(|block| block.finished.is_some()) {
+            let producing = block.bytes.0 as f64 / files[block.file as usize].pace;
+            let seconds = block.duration().unwrap();
+            assert!(seconds >= producing * (1.0 - 1e-9), "{seconds} s, produced in {producing} s");
+            blocks += 1;
+            at_pace += u32::from(seconds <= producing * 1.001);
+        }
+        assert!(blocks > 100 && at_pace * 10 > blocks * 9, "{at_pace} of {blocks} blocks at their task's pace");
+    }
+}
+
+#[test]
 fn without_disks_only_the_network_limits_a_block() {
     let blocks = "t_arrival_s,writer,size_bytes\n5,r0h0,250000000\n";
     let more = "workloads: [{blocks: {file: b.csv}}]\nhorizon: 1min\n";

@@ -36,6 +36,8 @@ pub struct Facebook {
     pub replicas: NonZeroU8,
     /// An erasure code instead of copies, such as `6+3`.
     pub coding: Option<Coding>,
+    /// Times and pace of a job's writers.
+    pub writers: Writers,
     /// Composition of cross-rack bytes. It determines the size of the background.
     pub shares: Shares,
     /// Mean number of times that a block crosses racks, for `shares`: one for copies in two racks (the paper's text),
@@ -70,6 +72,21 @@ pub struct Shares {
     pub other: Share,
 }
 
+/// Times and pace of a job's writers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Writers {
+    /// Writers start in waves, and each writes as fast as disks and links allow. A full block then takes about 5 s, as
+    /// Sinbad assumes (section 7.2).
+    #[default]
+    Waves,
+    /// Writers start together, and each produces its file at an even pace over the job's write time, which has the
+    /// paper's mean of 291 s (section 7.1).
+    Paced,
+    /// No files: the background alone, as it is beside the files of the other values.
+    None,
+}
+
 /// Form of the background.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -97,6 +114,7 @@ impl Default for Facebook {
             block: default_block(),
             replicas: default_replicas(),
             coding: None,
+            writers: Writers::Waves,
             shares: Shares {
                 reads: share(0.14),
                 shuffle: share(0.46),
@@ -128,6 +146,12 @@ impl Facebook {
         }
         if !(0.01..=100.0).contains(&self.burstiness.get()) {
             return Err(invalid("burstiness", format!("{}: expected 0.01 to 100", self.burstiness.get())));
+        }
+        if self.writers == Writers::None && self.phases.is_some() {
+            return Err(invalid("phases", "with `writers: none` no job shuffles; leave one of them out"));
+        }
+        if self.writers == Writers::None && self.background == Background::None {
+            return Err(invalid("writers", "`none` beside `background: none`: nothing is left to generate"));
         }
         if !(0.05..=0.99).contains(&self.ceiling.get()) {
             return Err(invalid("ceiling", format!("{}: expected 0.05 to 0.99", self.ceiling.get())));

@@ -8,7 +8,7 @@ use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
 use leeward_testing::clusters::cluster;
 use leeward_workloads::{
-    Background, Facebook, Factor, FileWrite, Flow, Job, Phases, RateChange, Share, Source, Workload,
+    Background, Facebook, Factor, FileWrite, Flow, Job, Phases, RateChange, Share, Source, Workload, Writers,
 };
 use proptest::prelude::*;
 
@@ -93,6 +93,7 @@ fn workload() -> impl Strategy<Value = Workload> {
                 layout: Layout::Chain,
                 fetches: Vec::new(),
                 flexible: false,
+                pace: f64::INFINITY,
             };
             let mut files: Vec<_> = files.into_iter().map(file).collect();
             flows.sort_by(|a, b| a.start.total_cmp(&b.start));
@@ -400,11 +401,17 @@ fn equal_seeds_give_equal_workloads_and_other_seeds_others() {
 #[test]
 fn a_longer_run_begins_like_a_shorter_one() {
     let cluster = tree(30, 20);
-    let kinds = [(Background::Rates, false), (Background::Flows, false), (Background::Rates, true)];
-    for (background, phases) in kinds {
+    let kinds = [
+        (Background::Rates, false, Writers::Waves),
+        (Background::Flows, false, Writers::Waves),
+        (Background::Rates, true, Writers::Waves),
+        (Background::Rates, false, Writers::Paced),
+        (Background::Rates, true, Writers::Paced),
+    ];
+    for (background, phases, writers) in kinds {
         let phases = phases.then(Phases::default);
         let shuffles = phases.is_none();
-        let settings = Facebook { background, phases, ..Facebook::default() };
+        let settings = Facebook { background, phases, writers, ..Facebook::default() };
         let (short, long) =
             (settings.generate(&cluster, 5, 605.0).unwrap(), settings.generate(&cluster, 5, 1800.0).unwrap());
         let (short, long) = (short.workload, long.workload);
@@ -433,4 +440,56 @@ fn background_changes_leave_the_writes_unchanged() {
     };
     assert_eq!(writes(Background::Rates), writes(Background::Flows));
     assert_eq!(writes(Background::Rates), writes(Background::None));
+    let alone = Facebook { writers: Writers::None, ..Facebook::default() };
+    let beside_files = Facebook::default().generate(&cluster, 5, 600.0).unwrap().workload;
+    let alone = alone.generate(&cluster, 5, 600.0).unwrap().workload;
+    assert_eq!(alone, Workload { rates: beside_files.rates, ..Workload::default() });
+}
+
+#[test]
+fn paced_writers_of_a_job_write_its_files_at_once_over_one_time() {
+    let cluster = tree(30, 20);
+    let files = |writers| {
+        let settings = Facebook { writers, ..Facebook::default() };
+        let workload = settings.generate(&cluster, 7, 3600.0).unwrap().workload;
+        let mut jobs = BTreeMap::<String, Vec<FileWrite>>::new();
+        for file in workload.files {
+            jobs.entry(workload.jobs[file.job.unwrap() as usize].name.clone()).or_default().push(file);
+        }
+        jobs
+    };
+    let (waves, paced) = (files(Writers::Waves), files(Writers::Paced));
+    let of = |files: &[FileWrite]| {
+        let mut files: Vec<_> = files.iter().map(|file| (file.writer, file.bytes)).collect();
+        files.sort();
+        files
+    };
+    let (mut jobs, mut whole) = (0, 0);
+    for (name, files) in paced.iter().filter(|(_, files)| files[0].start > 0.0) {
+        let seconds = |file: &FileWrite| file.bytes.0 as f64 / file.pace;
+        for file in files {
+            assert_eq!(file.start, files[0].start, "the writers of {name} start together");
+            assert!((seconds(file) / seconds(&files[0]) - 1.0).abs() < 1e-9, "and end together");
+        }
+        // In waves, late writers of a job may start after the run.
+        jobs += 1;
+        whole += usize::from(waves.get(name).is_some_and(|same| of(same) == of(files)));
+    }
+    assert!(jobs > 100 && whole * 10 > jobs * 8, "{whole} of {jobs} jobs have the same files in waves");
+}
+
+#[test]
+fn files_that_began_before_the_run_continue_if_writers_are_paced() {
+    let cluster = tree(150, 20);
+    let writing = |at: f64| {
+        let of_seed = |seed| {
+            let settings = Facebook { writers: Writers::Paced, ..Facebook::default() };
+            let workload = settings.generate(&cluster, seed, 1801.0).unwrap().workload;
+            let is_open = |file: &&FileWrite| file.start <= at && at < file.start + file.bytes.0 as f64 / file.pace;
+            workload.files.iter().filter(is_open).count()
+        };
+        (0..8).map(of_seed).sum::<usize>() as f64
+    };
+    let (first, later) = (writing(0.0), writing(1800.0));
+    assert!((first / later - 1.0).abs() < 0.4, "{first} files at the start, {later} after half an hour");
 }

@@ -105,7 +105,7 @@ pub fn check(workload: &Workload, cluster: &Cluster, horizon: f64) {
         assert_ne!(flow.from, flow.to);
     }
     for file in &workload.files {
-        assert!(file.bytes.0 > 0 && file.block.0 > 0 && file.replicas > 0);
+        assert!(file.bytes.0 > 0 && file.block.0 > 0 && file.replicas > 0 && file.pace > 0.0);
         assert!(file.writer.index() < cluster.fabric.host_count());
         assert!(file.job.is_none_or(|job| workload.jobs[job as usize].start <= file.start));
         assert!(file.fetches.iter().all(|fetch| fetch.from != file.writer && fetch.bytes.0 > 0));

@@ -104,6 +104,8 @@ impl Driver<'_> {
         let file = &self.workload.files[record.file as usize];
         let World { fabric, network, hops, .. } = &mut self.world;
         let bytes = piece(record, file).0 as f64;
+        // A chunk of a stripe has its share of the task's output.
+        let cap = file.pace * (bytes / record.bytes.0.max(1) as f64);
         let mut flows = Vec::with_capacity(1);
         replicas::routes(fabric, file.layout, id(record), None, Some(writer), &copies, |route| {
             hops.clear();
@@ -112,7 +114,7 @@ impl Driver<'_> {
                 let out = links_out(fabric, writer);
                 hops.retain(|hop| !out.contains(&Some(hop.resource)));
             }
-            flows.push(network.start(now, hops, bytes, 1.0, f64::INFINITY, None));
+            flows.push(network.start(now, hops, bytes, 1.0, cap, None));
         });
         (record.placed, record.copies) = (Some(now), copies);
         let flows = flows.into_iter().collect::<Result<Vec<_>, _>>()?;
