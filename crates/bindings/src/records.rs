@@ -7,7 +7,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::{Fabric, HostId};
-use leeward_scenarios::record::{CellInterval, Job, Read, Record, Task};
+use leeward_scenarios::record::{CellInterval, Job, Read, Record, Repair, Task};
 use pyo3::prelude::*;
 
 use crate::arrow_table::table;
@@ -206,5 +206,30 @@ pub fn reads(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("lost", flags(|r| r.lost)),
         ("asked_s", times(reads.iter().map(|r| r.asked))),
         ("finished_s", maybe_times(reads.iter().map(|r| r.finished))),
+    ])
+}
+
+pub fn repairs(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let repairs = &record.repairs;
+    let block = |repair: &Repair| &record.blocks[repair.block as usize];
+    let hosts = |field: fn(&Repair) -> &[HostId]| {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for repair in repairs {
+            field(repair).iter().for_each(|&host| lists.values().append_value(fabric.host_name(host)));
+            lists.append(true);
+        }
+        Arc::new(lists.finish()) as ArrayRef
+    };
+    table([
+        ("file", ids(repairs.iter().map(|r| Some(block(r).file)))),
+        ("block", ids(repairs.iter().map(|r| Some(block(r).index)))),
+        ("from", hosts(|r| &r.from)),
+        ("missing", hosts(|r| &r.missing)),
+        ("to", hosts(|r| &r.to)),
+        ("bytes", counts(repairs.iter().map(|r| r.bytes.0))),
+        ("lost_s", times(repairs.iter().map(|r| r.lost))),
+        ("started_s", times(repairs.iter().map(|r| r.started))),
+        ("finished_s", maybe_times(repairs.iter().map(|r| r.finished))),
+        ("abandoned_s", maybe_times(repairs.iter().map(|r| r.abandoned))),
     ])
 }

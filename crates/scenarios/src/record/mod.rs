@@ -4,12 +4,14 @@
 mod app;
 mod cell;
 mod reads;
+mod repairs;
 
 pub use app::{App, Migration};
 pub use cell::{CellInterval, CellTasks, Move, Task};
 pub use leeward_coflows::Coflow;
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
 pub use reads::{Read, SkippedReads};
+pub use repairs::Repair;
 
 /// All records of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +40,10 @@ pub struct Record {
     pub reads: Vec<Read>,
     /// Numbers of skipped reads; `None` without a source of reads.
     pub skipped_reads: Option<SkippedReads>,
+    /// Repairs of blocks with lost copies, in order of start.
+    pub repairs: Vec<Repair>,
+    /// Number of blocks with lost copies at the end; `None` without `repair` in the scenario.
+    pub unrepaired: Option<u64>,
     /// Apps, in order of arrival.
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.

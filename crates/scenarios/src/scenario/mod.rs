@@ -7,7 +7,7 @@ mod kind;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use file::{EventFile, HostState, MigrationFile, ScenarioFile};
+pub use file::{EventFile, HostState, MigrationFile, RepairFile, RepairSource, ScenarioFile};
 pub use kind::Kind;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read_yaml};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
@@ -41,6 +41,8 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// Re-placement of running apps; never if `None`.
     pub migration: Option<MigrationFile>,
+    /// Re-replication of blocks on failed hosts; none if `None`.
+    pub repair: Option<RepairFile>,
     /// Fault domains besides the first copy's that must hold a copy.
     pub fault_domains: Option<u8>,
     /// Largest excess of a host's fill over the mean fill, as a share of its storage.
@@ -189,6 +191,18 @@ impl Scenario {
             }
             None => None,
         };
+        let repair = match &read.repair {
+            Some(read) if kind != Kind::Replicas => {
+                let message = "applies to copies of blocks, and this scenario places none; leave it out";
+                return Err(error("repair", message.into()).at(read));
+            }
+            Some(read) => {
+                let invalid = |(field, message)| error(&format!("repair.{field}"), message).at(read);
+                read.value.check(horizon).map_err(invalid)?;
+                Some(read.value.clone())
+            }
+            None => None,
+        };
         let defaults = kind.default_policies();
         let default_specs = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
         let policies: Vec<PolicySpec> =
@@ -225,6 +239,7 @@ impl Scenario {
             ledger,
             events,
             migration,
+            repair,
             kind,
             fault_domains: read.fault_domains.map(|wanted| wanted.value),
             max_imbalance: read.max_imbalance.map(Share::get),

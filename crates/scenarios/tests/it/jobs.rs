@@ -201,7 +201,10 @@ fn a_paced_writer_writes_no_faster_than_it_produces() {
             blocks += 1;
             at_pace += u32::from(seconds <= producing * 1.001);
         }
-        assert!(blocks > 100 && at_pace * 10 > blocks * 9, "{at_pace} of {blocks} blocks at their task's pace");
+        assert!(
+            blocks > 100 && at_pace * 10 > blocks * 9,
+            "{at_pace} of {blocks} blocks at their task's pace"
+        );
     }
 }
 

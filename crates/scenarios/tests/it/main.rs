@@ -7,5 +7,6 @@ mod coflows;
 mod forecast;
 mod jobs;
 mod reads;
+mod repairs;
 mod replicas;
 mod support;

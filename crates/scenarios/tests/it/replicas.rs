@@ -226,6 +226,12 @@ fn bad_scenarios_name_line_and_field() {
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, host: r0h0}\n",
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, link: \"r0\", capacity: 1Gbps}\n",
         "cluster: cluster.yaml\nworkloads:\n  - swim: {fil: jobs.tsv}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {after: 2h}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {every: 0s}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {streams: 0}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {rate: 0bps}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {source: best}\n",
+        "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nrepair: {}\n",
         "cluster: cluster.yaml\nworkload: []\n",
     ] {
         let error = Scenario::from_text("bad.yaml", text, &folder, None).expect_err(text);

@@ -346,8 +346,7 @@ impl Hour {
 
     /// Bytes written, before replication, by jobs whose name matches.
     fn written(&self, job: fn(&str) -> bool) -> f64 {
-        let of =
-            |file: &&FileWrite| job(&self.rates.jobs[file.job.unwrap() as usize].name);
+        let of = |file: &&FileWrite| job(&self.rates.jobs[file.job.unwrap() as usize].name);
         self.rates.files.iter().filter(of).map(|file| file.bytes.0 as f64).sum()
     }
 
@@ -412,7 +411,8 @@ impl Hour {
         let mut blocks = BTreeMap::<ResourceId, Vec<&SentBlock>>::new();
         let fabric = &self.cluster.fabric;
         for block in &self.blocks_sent {
-            for link in [fabric.into_domain(block.to), fabric.out_of_domain(block.from)].into_iter().flatten() {
+            for link in [fabric.into_domain(block.to), fabric.out_of_domain(block.from)].into_iter().flatten()
+            {
                 blocks.entry(link).or_default().push(block);
             }
         }

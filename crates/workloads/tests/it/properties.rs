@@ -485,7 +485,8 @@ fn files_that_began_before_the_run_continue_if_writers_are_paced() {
         let of_seed = |seed| {
             let settings = Facebook { writers: Writers::Paced, ..Facebook::default() };
             let workload = settings.generate(&cluster, seed, 1801.0).unwrap().workload;
-            let is_open = |file: &&FileWrite| file.start <= at && at < file.start + file.bytes.0 as f64 / file.pace;
+            let is_open =
+                |file: &&FileWrite| file.start <= at && at < file.start + file.bytes.0 as f64 / file.pace;
             workload.files.iter().filter(is_open).count()
         };
         (0..8).map(of_seed).sum::<usize>() as f64

@@ -2,7 +2,7 @@
 //! the chain fails.
 
 use leeward_engine::{Input, Output, Ruling};
-use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
+use leeward_fabric::{Bytes, Endpoint, Fabric, HostId, Nanos, ResourceId};
 use leeward_fluid::Finished;
 use leeward_ledger::EntryId;
 use leeward_placement::Constraints;
@@ -13,6 +13,7 @@ use super::{ActiveBlock, Driver, FlowPurpose, Pending};
 use crate::driver::error::RunError;
 use crate::driver::world::World;
 use crate::record::Block;
+use crate::scenario::Scenario;
 
 impl Driver<'_> {
     /// Requests the next block of a file, or closes the file.
@@ -61,7 +62,7 @@ impl Driver<'_> {
             size: piece(record, file),
             replicas: file.replicas,
             layout: file.layout,
-            fault_domains: self.scenario.fault_domains.unwrap_or(1.min(file.replicas - 1)),
+            fault_domains: fault_domains(self.scenario, file),
             blocks_left: 1 + open.left.0.div_ceil(file.block.0.max(1)),
             constraints: Constraints {
                 excluded_hosts: open.excluded.clone(),
@@ -69,12 +70,16 @@ impl Driver<'_> {
                 ..Constraints::default()
             },
         };
+        self.request_hosts(now, u64::from(block), request);
+    }
+
+    /// Sends a request to the engine. The answer is an output with its number.
+    pub(super) fn request_hosts(&mut self, now: f64, number: u64, request: ReplicaRequest) {
         let (at, first_output) = (Nanos::from_secs_f64(now), self.outputs.len());
-        let answer =
-            self.engine.place_replicas(at, u64::from(block), request, Ruling::default(), &mut self.outputs);
+        let answer = self.engine.place_replicas(at, number, request, Ruling::default(), &mut self.outputs);
         if let Some(answer) = answer {
             // The answer precedes the answers of batches that are due.
-            self.outputs.insert(first_output, Output::ReplicasPlaced(u64::from(block), answer));
+            self.outputs.insert(first_output, Output::ReplicasPlaced(number, answer));
         }
     }
 
@@ -144,6 +149,7 @@ impl Driver<'_> {
             Some(FlowPurpose::Block(block)) => self.finish_block_flow(block, done),
             Some(FlowPurpose::Fetch(file)) => self.finish_fetch(file, done),
             Some(FlowPurpose::Read(read)) => self.finish_transfer(read, done),
+            Some(FlowPurpose::Repair(block)) => self.finish_repair_flow(block, done),
             None => self.world.finish_background(done, &mut self.record),
         }
     }
@@ -175,6 +181,19 @@ impl Driver<'_> {
 /// Returns the number of a block among all blocks.
 pub(super) fn id(block: &Block) -> u64 {
     u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
+}
+
+/// Returns the number of fault domains, besides the first copy's, that must hold a copy of a file's blocks.
+pub(super) fn fault_domains(scenario: &Scenario, file: &FileWrite) -> u8 {
+    scenario.fault_domains.unwrap_or(1.min(file.replicas - 1))
+}
+
+/// Returns the end of a path from the copy, or chunk, that a host has of a block.
+pub(super) fn stored_at(fabric: &Fabric, host: HostId, block: u64) -> Endpoint {
+    match replicas::device_of(fabric, host, block, None) {
+        Some(device) => Endpoint::DeviceRead(host, device),
+        None => Endpoint::Host(host),
+    }
 }
 
 /// Returns the links out of a host, and out of its rack and pod.
