@@ -37,8 +37,10 @@ proptest! {
     #[test]
     fn every_byte_is_written_once_and_stored_once_per_copy(
         jobs in prop::collection::vec((0u32..200, 1u64..3 << 30), 1..12),
-        // One policy without telemetry, and one with it, in two settings.
-        policy in prop::sample::select(vec!["uniform", "sinbad", "sinbad:remote_racks=2:interval=2s"]),
+        // One policy without telemetry, and one with it, at once and in batches.
+        policy in prop::sample::select(vec![
+            "uniform", "sinbad", "sinbad:remote_racks=2:interval=2s", "sinbad-file:makespan=true",
+        ]),
         loss in 0.0f64..0.5, noise in 0.0f64..0.5, delay in 0u32..3,
     ) {
         let mut jobs = jobs;

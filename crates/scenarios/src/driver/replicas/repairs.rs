@@ -196,6 +196,7 @@ impl Driver<'_> {
             layout: file.layout,
             fault_domains: fault_domains(self.scenario, file),
             blocks_left: 1,
+            job_blocks_left: None,
             constraints: Constraints {
                 excluded_hosts: waited.excluded.iter().copied().filter(|host| !is_up(host)).collect(),
                 max_imbalance: self.scenario.max_imbalance,

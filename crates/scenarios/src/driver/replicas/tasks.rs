@@ -1,21 +1,24 @@
 //! Tasks and their jobs. A task fetches its share of the shuffle, then writes its file. A job ends with its last task,
 //! and communicates while at least one of its tasks does.
 
+use std::collections::BTreeSet;
+
 use leeward_fabric::{Bytes, Endpoint};
 use leeward_fluid::Finished;
 use leeward_workloads::{FileWrite, Workload};
 
+use super::writes::blocks;
 use super::{Driver, FlowPurpose, OpenFile};
 use crate::driver::error::RunError;
 use crate::record::File;
 
 /// Remaining parts of a job.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct JobProgress {
     /// Number of files that are not yet written.
     files: u32,
-    /// Number of tasks that fetch or write.
-    active: u32,
+    /// Tasks that fetch or write, by their files.
+    active: BTreeSet<u32>,
     /// Start of the current period with active tasks.
     since: f64,
 }
@@ -38,8 +41,8 @@ impl Driver<'_> {
         self.record.files.push(File { job, writer, bytes, fetches, start: now, write_start, finished });
         if let Some(job) = job {
             let progress = &mut self.jobs[job as usize];
-            progress.since = if progress.active == 0 { now } else { progress.since };
-            progress.active += 1;
+            progress.since = if progress.active.is_empty() { now } else { progress.since };
+            progress.active.insert(number);
         }
         if file.fetches.is_empty() {
             self.begin_write(now, number);
@@ -95,11 +98,20 @@ impl Driver<'_> {
     pub(super) fn end_task(&mut self, now: f64, file: u32) {
         if let Some(job) = self.record.files[file as usize].job {
             let progress = &mut self.jobs[job as usize];
-            progress.active -= 1;
-            if progress.active == 0 {
+            progress.active.remove(&file);
+            if progress.active.is_empty() {
                 self.record.jobs[job as usize].communication += now - progress.since;
             }
         }
+    }
+
+    /// Returns the most blocks that an active task of a job still has to write, with the block that it writes now.
+    pub(super) fn job_blocks_left(&self, job: u32) -> u64 {
+        let left = |&file: &u32| {
+            let open = &self.open[file as usize];
+            u64::from(open.requested > 0) + blocks(open.left, &self.workload.files[file as usize])
+        };
+        self.jobs[job as usize].active.iter().map(left).max().unwrap_or(0)
     }
 
     /// Abandons tasks that fetch on a failed host. A fetch from a failed host only stalls.

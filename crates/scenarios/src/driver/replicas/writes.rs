@@ -63,7 +63,8 @@ impl Driver<'_> {
             replicas: file.replicas,
             layout: file.layout,
             fault_domains: fault_domains(self.scenario, file),
-            blocks_left: 1 + open.left.0.div_ceil(file.block.0.max(1)),
+            blocks_left: 1 + blocks(open.left, file),
+            job_blocks_left: file.job.map(|job| self.job_blocks_left(job)),
             constraints: Constraints {
                 excluded_hosts: open.excluded.clone(),
                 max_imbalance: self.scenario.max_imbalance,
@@ -181,6 +182,11 @@ impl Driver<'_> {
 /// Returns the number of a block among all blocks.
 pub(super) fn id(block: &Block) -> u64 {
     u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
+}
+
+/// Returns the number of blocks of `bytes` of a file.
+pub(super) fn blocks(bytes: Bytes, file: &FileWrite) -> u64 {
+    bytes.0.div_ceil(file.block.0.max(1))
 }
 
 /// Returns the number of fault domains, besides the first copy's, that must hold a copy of a file's blocks.
