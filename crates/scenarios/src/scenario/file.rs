@@ -159,7 +159,7 @@ impl RepairFile {
     }
 }
 
-/// An event: exactly one of `host`, `rack` and `link` is given.
+/// An event: exactly one of `host`, `rack` and `link` is given, with what changes there.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventFile {
@@ -175,6 +175,8 @@ pub struct EventFile {
     pub state: Option<HostState>,
     /// New capacity of the link.
     pub capacity: Option<Bandwidth>,
+    /// Factor from 1 to 1e6 by which the links and devices of the host are slower from then on; 1 ends a slowdown.
+    pub slowdown: Option<f64>,
     /// If true, the ledger is informed. Otherwise it must detect the event by telemetry. Default true.
     #[serde(default = "yes", rename = "told")]
     pub announced: bool,

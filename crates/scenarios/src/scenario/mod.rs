@@ -78,6 +78,8 @@ pub enum Change {
     Capacity(ResourceId, Load),
     /// A host changes state.
     Host(HostId, HostState),
+    /// The links and devices of a host are slower by a factor.
+    Slowdown(HostId, f64),
     /// All hosts of a rack or pod change state, and its links fail or recover with them.
     Domain(DomainId, HostState),
 }
@@ -223,7 +225,7 @@ impl Scenario {
         }
         let mut events = Vec::with_capacity(read.events.len());
         for (i, spanned) in read.events.iter().enumerate() {
-            let read = event(&cluster, &spanned.value, horizon);
+            let read = event(&cluster, kind, &spanned.value, horizon);
             let invalid = |(field, message): (&str, String)| {
                 let path = if field.is_empty() { String::new() } else { format!(".{field}") };
                 error(&format!("events[{i}]{path}"), message).at(spanned)
@@ -302,7 +304,12 @@ fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings
 }
 
 /// Returns the event of a file entry, or the invalid field and the reason.
-fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (&'static str, String)> {
+fn event(
+    cluster: &Cluster,
+    kind: Kind,
+    file: &EventFile,
+    horizon: Nanos,
+) -> Result<Event, (&'static str, String)> {
     let fabric = &cluster.fabric;
     if file.at >= horizon {
         return Err(("at", format!("{}: after the end of the run at {horizon}", file.at)));
@@ -311,11 +318,27 @@ fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (
         let message = "`draining` and `serving` change the ledger only: leave out `told: false`";
         return Err(("told", message.into()));
     }
-    let change = match (&file.host, &file.rack, &file.link, file.state, file.capacity) {
-        (Some(name), None, None, Some(state), None) => {
-            let unknown = || ("host", format!("unknown host `{}`", excerpt(name)));
-            Change::Host(fabric.host(name).ok_or_else(unknown)?, state)
+    let host = |name: &String| {
+        fabric.host(name).ok_or_else(|| ("host", format!("unknown host `{}`", excerpt(name))))
+    };
+    if let (Some(name), None, None, None, None, Some(factor)) =
+        (&file.host, &file.rack, &file.link, file.state, file.capacity, file.slowdown)
+    {
+        if !(1.0..=1e6).contains(&factor) {
+            return Err(("slowdown", format!("{factor}: expected a factor from 1 to 1e6")));
         }
+        if kind == Kind::Cell {
+            let message = "the interfaces and devices of a cell's hosts are not simulated; leave it out";
+            return Err(("slowdown", message.into()));
+        }
+        let change = Change::Slowdown(host(name)?, factor);
+        return Ok(Event { at: file.at, change, announced: file.announced });
+    }
+    if file.slowdown.is_some() {
+        return Err(("slowdown", "expected a host with it, and nothing else".into()));
+    }
+    let change = match (&file.host, &file.rack, &file.link, file.state, file.capacity) {
+        (Some(name), None, None, Some(state), None) => Change::Host(host(name)?, state),
         (None, Some(name), None, Some(state), None) => {
             let unknown = || ("rack", format!("unknown rack `{}`", excerpt(name)));
             Change::Domain(fabric.domain(name).ok_or_else(unknown)?, state)
@@ -329,7 +352,10 @@ fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (
             };
             Change::Capacity(link.ok_or_else(unknown)?, capacity.as_load())
         }
-        _ => return Err(("", "expected host or rack with a state, or link with a capacity".into())),
+        _ => {
+            let message = "expected host or rack with a state, link with a capacity, or host with a slowdown";
+            return Err(("", message.into()));
+        }
     };
     Ok(Event { at: file.at, change, announced: file.announced })
 }

@@ -118,6 +118,25 @@ fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
 }
 
 #[test]
+fn a_slow_host_slows_the_blocks_that_it_holds_until_it_is_fast_again() {
+    let whole = run(&scenario("fast", &[(3, BLOCK)], "horizon: 2min\n"), "uniform");
+    for host in &whole.blocks[0].copies {
+        let name = format!("r{}h{}", host.0 / 4, host.0 % 4);
+        let seconds = |events: &str| {
+            let more = format!("horizon: 2min\nevents: [{events}]\n");
+            run(&scenario("slow", &[(3, BLOCK)], &more), "uniform").blocks[0].duration().unwrap()
+        };
+        let slow = seconds(&format!("{{at: 1s, host: {name}, slowdown: 4}}"));
+        assert!((slow - 4.0 * DISK_SECONDS).abs() < 1e-6, "{slow} s");
+        let (begin, end) =
+            (format!("at: 1s, host: {name}, slowdown: 4"), format!("at: 7s, host: {name}, slowdown: 1"));
+        let again = seconds(&format!("{{{begin}}}, {{{end}}}"));
+        // In the first four seconds a quarter of a disk's rate, then the whole rate.
+        assert!((again - (DISK_SECONDS + 3.0)).abs() < 1e-6, "{again} s");
+    }
+}
+
+#[test]
 fn a_rack_that_is_down_stalls_its_flows_until_it_is_up() {
     let workloads = "workloads:\n  - flows: {file: flows.csv}\nhorizon: 2min\n";
     let flows = "t_arrival_s,src,dst,size_bytes\n0,r0h0,r1h0,625000000\n";
@@ -227,6 +246,9 @@ fn bad_scenarios_name_line_and_field() {
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, host: r9h9, state: down}\n",
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, host: r0h0}\n",
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, link: \"r0\", capacity: 1Gbps}\n",
+        "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, host: r0h0, slowdown: 0.5}\n",
+        "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, rack: r0, slowdown: 2}\n",
+        "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nevents:\n  - {at: 1s, host: r0h0, slowdown: 2}\n",
         "cluster: cluster.yaml\nworkloads:\n  - swim: {fil: jobs.tsv}\n",
         "cluster: cluster.yaml\nworkloads: []\nrepair: {after: 2h}\n",
         "cluster: cluster.yaml\nworkloads: []\nrepair: {every: 0s}\n",
