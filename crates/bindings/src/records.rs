@@ -52,6 +52,7 @@ pub fn blocks(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("asked_s", times(blocks.iter().map(|b| b.asked))),
         ("placed_s", maybe_times(blocks.iter().map(|b| b.placed))),
         ("finished_s", maybe_times(blocks.iter().map(|b| b.finished))),
+        ("deleted_s", maybe_times(blocks.iter().map(|b| b.deleted))),
         ("retries", ids(blocks.iter().map(|b| Some(b.retries)))),
     ])
 }
@@ -66,6 +67,7 @@ pub fn files(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("start_s", times(files.iter().map(|f| f.start))),
         ("write_start_s", maybe_times(files.iter().map(|f| f.write_start))),
         ("finished_s", maybe_times(files.iter().map(|f| f.finished))),
+        ("attempts", ids(files.iter().map(|f| Some(f.attempts)))),
     ])
 }
 

@@ -101,6 +101,7 @@ impl Blocks {
                 fetches: Vec::new(),
                 flexible: self.flexible,
                 pace: f64::INFINITY,
+                failure: None,
             });
         }
         let provenance = format!(

@@ -27,6 +27,7 @@ mod blocks;
 mod cell;
 mod coflow;
 mod facebook;
+mod faults;
 mod flows;
 mod inputs;
 mod list;
@@ -47,12 +48,13 @@ pub use blocks::Blocks;
 pub use cell::{Cell, Constrained, History, UnknownPeak};
 pub use coflow::{Coflow, Spread};
 pub use facebook::{Background, Facebook, Shares, Writers};
+pub use faults::Faults;
 pub use flows::{Flows, Numbers};
 pub use inputs::{Inputs, ReadTable};
 pub use matrix::{Matrix, Order};
 pub use model::{
-    AppArrival, CellJob, CellKind, CellTask, Fetch, FileWrite, Flow, Job, Loaded, MOST_BLOCKS, MOST_RECORDS,
-    RateChange, Workload,
+    AppArrival, CellJob, CellKind, CellTask, Failure, Fetch, FileWrite, Flow, Job, Loaded, MOST_BLOCKS,
+    MOST_RECORDS, RateChange, Workload,
 };
 pub use phases::Phases;
 pub use rates::Rates;

@@ -150,6 +150,17 @@ pub struct FileWrite {
     /// Rate at which the task produces its output, in bytes per second; positive. No block is written faster. Infinite
     /// for a task that never delays its own blocks.
     pub pace: f64,
+    /// The end of the task's first attempt, if that fails.
+    pub failure: Option<Failure>,
+}
+
+/// The end of an attempt that fails. The task runs again, from the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Number of blocks after which it fails, from 1.
+    pub blocks: u64,
+    /// Host of the next attempt.
+    pub host: HostId,
 }
 
 /// A part of a shuffle, from the host of a map task to the host of the task that fetches it.

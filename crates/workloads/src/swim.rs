@@ -214,6 +214,7 @@ impl JobBuilder<'_> {
                 fetches,
                 flexible: settings.flexible,
                 pace: f64::INFINITY,
+                failure: None,
             });
         }
         Ok(())

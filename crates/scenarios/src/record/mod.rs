@@ -79,6 +79,8 @@ pub struct Block {
     pub blind: bool,
     /// Time at which the last copy was on disk.
     pub finished: Option<f64>,
+    /// Time at which it was deleted, because the attempt of its task failed.
+    pub deleted: Option<f64>,
     /// Number of rejections, and of new placements because a host failed.
     pub retries: u32,
 }
@@ -88,7 +90,7 @@ pub struct Block {
 pub struct File {
     /// Its job, by position in [`Record::jobs`].
     pub job: Option<u32>,
-    /// Host that wrote it.
+    /// Host that wrote it; after a failure of its task, the host of the last attempt.
     pub writer: HostId,
     /// Size.
     pub bytes: Bytes,
@@ -100,6 +102,8 @@ pub struct File {
     pub write_start: Option<f64>,
     /// Time at which its last block was written.
     pub finished: Option<f64>,
+    /// Number of attempts of its task.
+    pub attempts: u32,
 }
 
 /// A job: its shuffle and its writes.

@@ -6,7 +6,7 @@ use leeward_fabric::input::{Place, Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
 use leeward_registry::PolicySpec;
-use leeward_workloads::{Share, Source};
+use leeward_workloads::{Faults, Share, Source};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,6 +46,9 @@ pub struct ScenarioFile {
     /// Re-replication of blocks whose copies are on failed hosts. Default none.
     #[schemars(with = "Option<RepairFile>")]
     pub repair: Option<Spanned<RepairFile>>,
+    /// Stragglers among the tasks that write files, and tasks that fail. Default none.
+    #[schemars(with = "Option<Faults>")]
+    pub faults: Option<Spanned<Faults>>,
     /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or 0 for blocks with one
     /// copy.
     #[schemars(with = "Option<u8>")]

@@ -13,7 +13,7 @@ use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 pub use leeward_registry::PolicySpec;
-use leeward_workloads::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
+use leeward_workloads::{Faults, Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
 use super::telemetry::Telemetry;
 
@@ -56,6 +56,7 @@ pub struct Scenario {
     /// Seed of all random draws, unless a run has its own.
     pub seed: u64,
     kind: Kind,
+    faults: Option<Faults>,
     sources: Vec<Source>,
     inputs: Inputs,
 }
@@ -193,6 +194,22 @@ impl Scenario {
             }
             None => None,
         };
+        let faults = match &read.faults {
+            Some(read) if kind != Kind::Replicas => {
+                let message = "applies to tasks that write files, and this scenario has none; leave it out";
+                return Err(error("faults", message.into()).at(read));
+            }
+            Some(read) => {
+                let invalid = |(field, message): (&str, String)| {
+                    let field =
+                        if field.is_empty() { "faults".to_owned() } else { format!("faults.{field}") };
+                    error(&field, message).at(read)
+                };
+                read.value.check().map_err(invalid)?;
+                Some(read.value.clone())
+            }
+            None => None,
+        };
         let repair = match &read.repair {
             Some(read) if kind != Kind::Replicas => {
                 let message = "applies to copies of blocks, and this scenario places none; leave it out";
@@ -242,6 +259,7 @@ impl Scenario {
             events,
             migration,
             repair,
+            faults,
             kind,
             fault_domains: read.fault_domains.map(|wanted| wanted.value),
             max_imbalance: read.max_imbalance.map(Share::get),
@@ -277,7 +295,11 @@ impl Scenario {
         for (i, source) in self.sources.iter().enumerate() {
             // Each source has its own seed, so that sources draw independently.
             let seed = seed.wrapping_add((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let loaded = source.load(&self.cluster, &self.inputs, seed, self.horizon.as_secs_f64())?;
+            let mut loaded = source.load(&self.cluster, &self.inputs, seed, self.horizon.as_secs_f64())?;
+            if let Some(faults) = self.faults.as_ref().filter(|_| !loaded.workload.files.is_empty()) {
+                let note = faults.apply(&mut loaded.workload.files, &self.cluster, seed);
+                loaded.provenance += &format!("; {note}");
+            }
             workload.merge(loaded.workload);
             provenance.push(loaded.provenance);
         }

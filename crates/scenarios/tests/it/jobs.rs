@@ -122,6 +122,7 @@ fn record(jobs: &[(u64, f64)]) -> Record {
         start: 10.0,
         write_start: Some(10.0),
         finished: Some(10.0 + seconds),
+        attempts: 1,
     };
     let job = |&(bytes, seconds): &(u64, f64)| Job {
         name: String::new(),

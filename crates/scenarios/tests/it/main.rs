@@ -4,6 +4,7 @@ mod app_sequence;
 mod apps;
 mod cell;
 mod coflows;
+mod faults;
 mod forecast;
 mod jobs;
 mod reads;

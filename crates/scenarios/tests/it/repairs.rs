@@ -67,6 +67,7 @@ proptest! {
         ),
         (streams, rate) in (1usize..4, prop::sample::select(vec!["", ", rate: 80Mbps"])),
         source in prop::sample::select(vec!["drawn", "fastest"]),
+        faults in prop::sample::select(vec!["", "faults: {failures: 0.5}\n"]),
         told in any::<bool>(),
         events in prop::sample::select(vec![
             "{at: 40s, host: r1h1, state: down, told: TOLD}",
@@ -77,7 +78,7 @@ proptest! {
     ) {
         let more = format!(
             "repair: {{after: 10s, every: 1s, streams: {streams}, source: {source}{rate}}}\nhorizon: 10min\n\
-                events: [{}]\n",
+                {faults}events: [{}]\n",
             events.replace("TOLD", &told.to_string())
         );
         let scenario = scenario("all", &files, blocks, &more);
@@ -93,7 +94,7 @@ proptest! {
             hosts.filter(failed).collect()
         };
         let (mut stored, mut without_holders) = (0, 0);
-        for block in record.blocks.iter().filter(|block| block.finished.is_some()) {
+        for block in record.blocks.iter().filter(|block| block.finished.is_some() && block.deleted.is_none()) {
             let hosts: BTreeSet<HostId> = block.copies.iter().copied().collect();
             prop_assert_eq!(hosts.len(), copies, "copies on different hosts: {:?}", block);
             if hosts.difference(&down).count() < data.max(1) as usize {

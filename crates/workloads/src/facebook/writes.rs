@@ -244,6 +244,7 @@ impl<'a> Writes<'a> {
                     fetches: Vec::new(),
                     flexible: self.settings.flexible,
                     pace,
+                    failure: None,
                 });
             }
         }

@@ -2,6 +2,7 @@
 
 mod cell;
 mod facebook;
+mod faults;
 mod properties;
 mod readers;
 mod sources;

@@ -94,6 +94,7 @@ fn workload() -> impl Strategy<Value = Workload> {
                 fetches: Vec::new(),
                 flexible: false,
                 pace: f64::INFINITY,
+                failure: None,
             };
             let mut files: Vec<_> = files.into_iter().map(file).collect();
             flows.sort_by(|a, b| a.start.total_cmp(&b.start));

@@ -47,6 +47,8 @@ struct OpenFile {
     left: Bytes,
     /// Hosts that failed during the write of its current block.
     excluded: Vec<HostId>,
+    /// Written blocks of the first attempt, if that fails.
+    written: Vec<u32>,
 }
 
 /// Purpose of a flow that is not background.
@@ -66,6 +68,8 @@ enum FlowPurpose {
 enum Pending {
     Samples(Vec<Sample>),
     Retry(u32),
+    /// A task that failed runs again.
+    Restart(u32),
     Event(Event),
     /// A host counts as dead unless it has been up since this time.
     Dead(HostId, Nanos),
@@ -163,6 +167,7 @@ impl<'a> Driver<'a> {
                     Pending::Event(event) => self.apply_event(now, event)?,
                     Pending::Samples(samples) => self.report(now, &samples),
                     Pending::Retry(block) => self.requests.push(block),
+                    Pending::Restart(file) => self.start_task(now, file)?,
                     Pending::Dead(host, failed) => self.lose_host(now, host, failed),
                     Pending::Round => self.start_round(now),
                 }
@@ -196,7 +201,7 @@ impl<'a> Driver<'a> {
         }
         self.world.finish(&mut self.record);
         let blocks = &self.record.blocks;
-        self.record.unrepaired = self.repairs.unrepaired(|block| &blocks[block as usize].copies);
+        self.record.unrepaired = self.repairs.unrepaired(blocks);
         Ok(self.record)
     }
 

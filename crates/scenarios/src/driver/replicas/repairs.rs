@@ -22,7 +22,7 @@ use super::writes::{fault_domains, id, piece, stored_at};
 use super::{Driver, FlowPurpose, Pending};
 use crate::driver::error::RunError;
 use crate::driver::world::World;
-use crate::record::Repair;
+use crate::record::{Block, Repair};
 use crate::scenario::{RepairFile, RepairSource, Scenario};
 
 /// Numbers of requests from here on are repairs; smaller ones are writes.
@@ -91,10 +91,14 @@ impl<'a> Repairs<'a> {
     }
 
     /// Number of blocks with lost copies; `None` without settings.
-    pub fn unrepaired<'r>(&self, copies: impl Fn(u32) -> &'r [HostId]) -> Option<u64> {
+    pub fn unrepaired(&self, blocks: &[Block]) -> Option<u64> {
         self.settings?;
-        let blocks = self.waiting.keys().chain(self.active.keys());
-        Some(blocks.filter(|&&block| copies(block).iter().any(|host| self.dead[host.index()])).count() as u64)
+        let open = self.waiting.keys().chain(self.active.keys());
+        Some(open.filter(|&&block| self.has_lost_copies(&blocks[block as usize])).count() as u64)
+    }
+
+    fn has_lost_copies(&self, block: &Block) -> bool {
+        block.deleted.is_none() && block.copies.iter().any(|host| self.dead[host.index()])
     }
 
     fn release_streams(&mut self, from: &[HostId]) {
@@ -132,7 +136,8 @@ impl Driver<'_> {
         self.repairs.detected.insert(host);
         self.notify(now, Input::Health(host, false));
         for (block, record) in (0..).zip(&self.record.blocks) {
-            let is_lost = record.finished.is_some() && record.copies.contains(&host);
+            let is_lost =
+                record.finished.is_some() && record.deleted.is_none() && record.copies.contains(&host);
             if is_lost && !self.repairs.active.contains_key(&block) {
                 let waiting = Waiting { lost: now, ..Waiting::default() };
                 self.repairs.waiting.entry(block).or_insert(waiting);
@@ -172,7 +177,8 @@ impl Driver<'_> {
         let file = &workload.files[record.file as usize];
         let (missing, existing): (Vec<HostId>, Vec<HostId>) =
             record.copies.iter().copied().partition(|host| self.repairs.dead[host.index()]);
-        let Some(waiting) = self.repairs.waiting.get(&block).filter(|_| !missing.is_empty()) else {
+        let is_lost = self.repairs.has_lost_copies(record);
+        let Some(waiting) = self.repairs.waiting.get(&block).filter(|_| is_lost) else {
             self.repairs.waiting.remove(&block);
             return;
         };
@@ -335,6 +341,10 @@ impl Driver<'_> {
         }
         let record = &self.record.blocks[block as usize];
         let bytes = piece(record, &self.workload.files[record.file as usize]);
+        if record.deleted.is_some() {
+            repair.to.iter().for_each(|&host| self.notify(done.at, Input::Unstored(host, bytes)));
+            return;
+        }
         for (&lost, &new) in repair.missing.iter().zip(&repair.to) {
             let copies = &mut self.record.blocks[block as usize].copies;
             copies.iter_mut().filter(|copy| **copy == lost).for_each(|copy| *copy = new);
@@ -346,8 +356,7 @@ impl Driver<'_> {
             self.notify(done.at, Input::Unstored(lost, bytes));
         }
         // Another of its hosts may have been lost in the meantime.
-        let copies = &self.record.blocks[block as usize].copies;
-        if copies.iter().any(|host| self.repairs.dead[host.index()]) {
+        if self.repairs.has_lost_copies(&self.record.blocks[block as usize]) {
             self.repairs.waiting.insert(block, Waiting { lost: done.at, ..Waiting::default() });
             self.schedule_round(Nanos::from_secs_f64(done.at));
         }

@@ -31,7 +31,7 @@ impl Driver<'_> {
         self.record.blocks.push(Block {
             file,
             index,
-            writer: write.writer,
+            writer: self.record.files[file as usize].writer,
             bytes,
             full: bytes == write.block,
             copies: Vec::new(),
@@ -39,6 +39,7 @@ impl Driver<'_> {
             placed: None,
             blind: false,
             finished: None,
+            deleted: None,
             retries: 0,
         });
         self.working += 1;
@@ -174,8 +175,7 @@ impl Driver<'_> {
             stored.blocks += 1;
         }
         let file = record.file;
-        self.reads.add_block(file, block);
-        self.next_block(done.at, file);
+        self.continue_file(done.at, file, block);
     }
 }
 
