@@ -60,7 +60,7 @@ pub use phases::Phases;
 pub use rates::Rates;
 pub use read_stream::ReadStream;
 pub use reads::{Degraded, Readers, Reads};
-pub use settings::{Factor, Share};
+pub use settings::{Factor, Share, task_hosts};
 pub use source::Source;
 pub use swim::Swim;
 pub use tasks::Tasks;

@@ -170,7 +170,7 @@ pub(crate) fn whole_bytes(bytes: f64) -> Option<u64> {
 }
 
 /// Returns the hosts that tasks run on: all except the hosts of disk racks; if there are no others, all hosts.
-pub(crate) fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
+pub fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
     let fabric = &cluster.fabric;
     let runs_tasks = |host: &HostId| fabric.rack_kind(fabric.rack_of(*host)) != RackKind::Disk;
     let hosts: Vec<HostId> = fabric.all_hosts().filter(runs_tasks).collect();

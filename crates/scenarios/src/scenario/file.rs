@@ -1,6 +1,6 @@
 //! Fields of a scenario file.
 
-use std::num::NonZeroU8;
+use std::num::{NonZeroU8, NonZeroU16};
 
 use leeward_fabric::input::{Place, Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
@@ -46,6 +46,10 @@ pub struct ScenarioFile {
     /// Re-replication of blocks whose copies are on failed hosts. Default none.
     #[schemars(with = "Option<RepairFile>")]
     pub repair: Option<Spanned<RepairFile>>,
+    /// Number of hosts, drawn for each task that writes a file, of which the task runs on the one with the most capacity
+    /// left out of its rack and pod (Sinbad section 8). The host of the workload is one of them. Default 1, that host.
+    #[schemars(with = "Option<NonZeroU16>")]
+    pub writer_choices: Option<Spanned<NonZeroU16>>,
     /// Stragglers among the tasks that write files, and tasks that fail. Default none.
     #[schemars(with = "Option<Faults>")]
     pub faults: Option<Spanned<Faults>>,

@@ -41,6 +41,8 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// Re-placement of running apps; never if `None`.
     pub migration: Option<MigrationFile>,
+    /// Number of hosts from which each task that writes a file chooses its own.
+    pub writer_choices: u16,
     /// Re-replication of blocks on failed hosts; none if `None`.
     pub repair: Option<RepairFile>,
     /// Fault domains besides the first copy's that must hold a copy.
@@ -194,6 +196,10 @@ impl Scenario {
             }
             None => None,
         };
+        if let Some(read) = read.writer_choices.as_ref().filter(|_| kind != Kind::Replicas) {
+            let message = "applies to tasks that write files, and this scenario has none; leave it out";
+            return Err(error("writer_choices", message.into()).at(read));
+        }
         let faults = match &read.faults {
             Some(read) if kind != Kind::Replicas => {
                 let message = "applies to tasks that write files, and this scenario has none; leave it out";
@@ -258,6 +264,7 @@ impl Scenario {
             ledger,
             events,
             migration,
+            writer_choices: read.writer_choices.map_or(1, |choices| choices.value.get()),
             repair,
             faults,
             kind,

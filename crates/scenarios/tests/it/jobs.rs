@@ -184,6 +184,30 @@ fn a_flexible_writer_is_not_limited_by_its_own_links() {
 }
 
 #[test]
+fn tasks_with_a_choice_leave_racks_with_busy_uplinks() {
+    let rates = "t_s,link,rate_bps\n0,r0:uplink,990e6\n0,r2:uplink,500e6\n";
+    let blocks: String = (0..40).map(|at| format!("{},r0h{},100000000\n", 5 + at, at % 4)).collect();
+    let blocks = format!("t_arrival_s,writer,size_bytes\n{blocks}");
+    let writers = |choices: &str, policy: &str| {
+        let more = format!(
+            "workloads: [{{blocks: {{file: b.csv}}}}, {{rates: {{file: r.csv}}}}]\nhorizon: 5min\n{choices}"
+        );
+        let files = [("b.csv", blocks.as_str()), ("r.csv", rates)];
+        let record = run(&scenario("choices", RACKS_4X4_WITH_DISKS, &files, &more), policy);
+        assert!(record.files.iter().all(|file| file.finished.is_some()));
+        let in_rack = |rack| record.files.iter().filter(|file| file.writer.0 / 4 == rack).count();
+        [in_rack(0), in_rack(1), in_rack(2), in_rack(3)]
+    };
+    assert_eq!(writers("", "uniform"), [40, 0, 0, 0]);
+    for policy in ["uniform", "sinbad", "leeward"] {
+        let all = writers("writer_choices: 16\n", policy);
+        assert!(all[0] == 0 && all[2] < all[1].min(all[3]), "{policy}: {all:?} by rack");
+        let two = writers("writer_choices: 2\n", policy);
+        assert!(two[0] < 20, "{policy}: {two:?} by rack");
+    }
+}
+
+#[test]
 fn a_paced_writer_writes_no_faster_than_it_produces() {
     let cluster = "racks: 10\nhosts_per_rack: 10\nnic: 10Gbps\noversubscription: 1\n\
         devices: [{read: 1GB/s, write: 1GB/s}]\n";

@@ -250,6 +250,8 @@ fn bad_scenarios_name_line_and_field() {
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, rack: r0, slowdown: 2}\n",
         "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nevents:\n  - {at: 1s, host: r0h0, slowdown: 2}\n",
         "cluster: cluster.yaml\nworkloads:\n  - swim: {fil: jobs.tsv}\n",
+        "cluster: cluster.yaml\nworkloads: []\nwriter_choices: 0\n",
+        "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nwriter_choices: 2\n",
         "cluster: cluster.yaml\nworkloads: []\nfaults: {}\n",
         "cluster: cluster.yaml\nworkloads: []\nfaults: {stragglers: 0.1}\n",
         "cluster: cluster.yaml\nworkloads: []\nfaults: {failures: 0.1, slowdown: 2}\n",

@@ -15,6 +15,7 @@ mod reads;
 mod repairs;
 mod stored;
 mod tasks;
+mod writers;
 mod writes;
 
 use std::collections::{BTreeMap, HashMap};
@@ -93,6 +94,7 @@ pub struct Driver<'a> {
     jobs: Vec<tasks::JobProgress>,
     reads: reads::Reads<'a>,
     repairs: repairs::Repairs<'a>,
+    writers: writers::Writers,
     outputs: Vec<Output>,
     wake: Option<Nanos>,
     /// Number of requested and active blocks, fetching tasks, reads, and repairs.
@@ -138,6 +140,7 @@ impl<'a> Driver<'a> {
             jobs: tasks::job_progress(workload),
             reads: reads::Reads::new(workload),
             repairs: repairs::Repairs::new(scenario, seed),
+            writers: writers::Writers::new(scenario, seed),
             outputs: Vec::new(),
             wake: None,
             working: 0,

@@ -38,7 +38,7 @@ impl Driver<'_> {
         let number = self.open.len() as u32;
         let (excluded, written) = (Vec::new(), Vec::new());
         self.open.push(OpenFile { requested: 0, left: file.bytes, excluded, written });
-        let (job, writer, bytes) = (file.job, file.writer, file.bytes);
+        let (job, writer, bytes) = (file.job, self.choose_writer(now, number, file.writer), file.bytes);
         let fetches = Bytes(file.fetches.iter().map(|fetch| fetch.bytes.0).sum());
         let (write_start, finished) = (None, None);
         let file = File { job, writer, bytes, fetches, start: now, write_start, finished, attempts: 0 };
