@@ -8,7 +8,7 @@ use leeward_ledger::LedgerSettings;
 use leeward_registry::PolicySpec;
 use leeward_workloads::{Faults, Share, Source};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::telemetry::Telemetry;
 
@@ -108,7 +108,7 @@ impl MigrationFile {
 }
 
 /// Re-replication of blocks whose copies, or chunks, are on failed hosts. The defaults are those of HDFS.
-#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RepairFile {
     /// Time after a failure at which the copies of a host count as lost. Default 10min30s.
@@ -124,7 +124,7 @@ pub struct RepairFile {
 }
 
 /// Host with a copy that sends it to new hosts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RepairSource {
     /// Drawn from the holders that can send.
