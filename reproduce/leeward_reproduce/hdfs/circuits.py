@@ -14,10 +14,9 @@ from typing import Any
 from leeward import lab
 from leeward.lab.runs import Scenario
 from leeward.packets import read as read_scenario
-from leeward_reproduce.hdfs import class_path, settings, traces
+from leeward_reproduce.hdfs import class_path, settings
 from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, listen
 from leeward_reproduce.hdfs.processes import Process
-from leeward_reproduce.hdfs.traces import Trace
 
 BENCHMARK = "org.apache.hadoop.fs.TestDFSIO"
 """Program of Hadoop's tests."""
@@ -33,13 +32,16 @@ _NAMENODE = {
     "dfs.namenode.redundancy.considerLoad": "false",
 }
 _DATANODE = {
-    # DataNodes check the bytes of blocks and drop them. The paper has RAM disks, for which memory is too small.
+    # DataNodes check the bytes of blocks and drop them: memory is too small for RAM disks, as the paper has.
     "dfs.datanode.fsdataset.factory": "org.apache.hadoop.hdfs.server.datanode.SimulatedFSDataset$Factory",
 }
 
 
 class CircuitCluster(HdfsCluster):
-    """A running cluster; `up` makes one. It has no controller, agents and helpers: no policy of it reads loads."""
+    """A running cluster; `up` makes one.
+
+    It has no controller, agents and helpers, because none of its policies reads loads.
+    """
 
     namenode_machine = "r0h0"
 
@@ -71,15 +73,6 @@ class CircuitCluster(HdfsCluster):
         """Ends a process, and forgets it."""
         self._kill(process.name)
 
-    def traces(self, since_s: float) -> list[Trace]:
-        """Blocks that DataNodes have written or read since a Unix time."""
-        found: list[Trace] = []
-        for host in self.hosts:
-            log = self._processes[f"DataNode {host}"].log
-            with log.open(encoding="utf-8", errors="replace") as lines:
-                found += [one for one in traces.read(lines) if one.began_s >= since_s]
-        return found
-
     def _policy_properties(self, policy: str) -> dict[str, str]:
         without = ("dfs.leeward.controller", "dfs.leeward.token.file")
         properties = super()._policy_properties(policy)
@@ -103,7 +96,7 @@ def up(
     """Brings up a cluster in a lab with circuits, and removes all of it at the end of the block.
 
     Args:
-        scenario: Scenario of the packet simulator, with the network and the schedule. Its workload is left out.
+        scenario: Scenario of the packet simulator: its network and its schedule, without its workload.
         dilation: Real seconds for each virtual second.
         block: Size of full blocks in bytes.
         policy: First policy of the NameNode: `default` or `rehdfs`.

@@ -187,9 +187,7 @@ class HdfsCluster:
         )
 
     def _start_namenode(self, *arguments: str) -> Process:
-        return self._java(
-            "NameNode", self.namenode_machine, "NameNode", _NAMENODE, "namenode", *arguments
-        )
+        return self._java("NameNode", self.namenode_machine, "NameNode", _NAMENODE, "namenode", *arguments)
 
     def _is_ready(self) -> bool:
         for name in self.hosts:
@@ -248,7 +246,9 @@ class HdfsCluster:
         inner = (CONTROLLER_PORT, settings.HTTP_PORT)
         pairs = [f"{descriptor}:{port}" for descriptor, port in zip(descriptors, inner, strict=True)]
         script = str(Path(__file__).with_name("relay.py"))
-        self._start("relay", self.namenode_machine, (sys.executable, "-I", script, *pairs), pass_fds=descriptors)
+        self._start(
+            "relay", self.namenode_machine, (sys.executable, "-I", script, *pairs), pass_fds=descriptors
+        )
 
     def _start_controller(self) -> None:
         file = self.folder / "cluster.json"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from leeward_reproduce.hdfs.circuits import CircuitCluster
 from leeward_reproduce.hdfs.processes import Process
-from leeward_reproduce.hdfs.traces import WRITE, Trace
+from leeward_reproduce.hdfs.traces import WRITE, Trace, of_datanodes
 from leeward_reproduce.hdfs.views import Carried, watching
 
 MEBIBYTE = 1 << 20
@@ -67,15 +67,15 @@ def run(
     began = time.time()
     with watching(cluster.circuits.view) as watch:
         jobs = [
-            cluster.benchmark(host, *arguments(cluster, host, mappers, size, name))
-            for host in cluster.hosts
+            cluster.benchmark(host, *arguments(cluster, host, mappers, size, name)) for host in cluster.hosts
         ]
         _await(servers, jobs, lambda: progress(min(watch.bytes / total, 1.0)))
     files = [one for job in jobs for one in times(job.log.read_text(encoding="utf-8").splitlines())]
     for job in jobs:
         cluster.end(job)
     # Small files of the benchmark have no part in it.
-    blocks = [one for one in cluster.traces(began) if one.operation == WRITE and one.bytes >= MEBIBYTE]
+    known = of_datanodes(cluster.processes, began)
+    blocks = [one for one in known if one.operation == WRITE and one.bytes >= MEBIBYTE]
     writes = [one for one in blocks if not one.crosses]
     written = sum(one.bytes for one in writes)
     if written != total or len(files) != mappers * len(cluster.hosts):

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from leeward_reproduce.hdfs.processes import Process
+
 WRITE, READ = "HDFS_WRITE", "HDFS_READ"
 """Operations of clients."""
 _LINE = re.compile(
@@ -66,3 +68,13 @@ def read(lines: Iterable[str]) -> list[Trace]:
         for one in matches
         if one is not None and one["operation"] in (WRITE, READ)
     ]
+
+
+def of_datanodes(processes: Iterable[Process], since_s: float) -> list[Trace]:
+    """The client traces of the DataNodes among processes, of blocks that began after a Unix time."""
+    found: list[Trace] = []
+    for process in processes:
+        if process.name.startswith("DataNode "):
+            with process.log.open(encoding="utf-8", errors="replace") as lines:
+                found += [one for one in read(lines) if one.began_s >= since_s]
+    return found

@@ -71,9 +71,7 @@ class Watch:
             bound_s: Largest lateness of packets that are in time, in virtual seconds.
         """
         late = [view["late_p99_s"] for view in self._views[1:] if view["late_p99_s"] is not None]
-        busy, total = (
-            now - then for now, then in zip(self._processors, self._began, strict=True)
-        )
+        busy, total = (now - then for now, then in zip(self._processors, self._began, strict=True))
         return Carried(
             self._sent("packet_bytes"),
             self._sent("circuit_bytes"),

@@ -346,7 +346,9 @@ def writes(bench: Bench, size: str) -> list[Row]:
         scenario = files.writes_scenario(SEED, experiments.HORIZON, files.POLICIES[name], kind, size)
         return bench.both(scenario, SLOW if name == "reHDFS" else ALL, files.measure_writes)
 
-    return write_rows({name + kind: run(name, kind) for name in ("HDFS", "reHDFS") for kind in ("", "+Resize")})
+    return write_rows(
+        {name + kind: run(name, kind) for name in ("HDFS", "reHDFS") for kind in ("", "+Resize")}
+    )
 
 
 def write_rows(runs: Mapping[str, Both[WriteRun]], measured: str = "lab") -> list[Row]:

@@ -1,8 +1,8 @@
 """Runs the paper's six systems in the simulator, and with HDFS in a lab with circuits."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,7 @@ time for a byte than the lab's own writer, which needs half of these."""
 LATE = 0.1
 """Largest share of a run's views in which packets are later than the bound of a lab."""
 RESULT = "real.json"
-
-
-@dataclass(frozen=True)
-class Result:
-    """A run with HDFS. `run` is None if the packets of all runs were too late."""
-
-    run: WriteRun | None
-    note: str
+_NAMES = [name + kind for name in SYSTEMS for kind in KINDS]
 
 
 class Bench:
@@ -53,7 +46,8 @@ class Bench:
         self._folder = folder
         self._size = size
         self._advance = advance
-        self._done = 0.0
+        self._rejected: dict[str, str] = {}
+        """Reasons of systems whose packets were too late so far."""
 
     def runs(self) -> dict[str, Both[WriteRun]]:
         """The paper's systems by name, in its order.
@@ -62,66 +56,51 @@ class Bench:
             OSError: HDFS cannot run in a lab on this machine.
         """
         for kind in KINDS:
-            self._make(kind)
-        names = [name + kind for name in SYSTEMS for kind in KINDS]
-        return {name: self._both(name) for name in names}
+            for dilation in DILATIONS:
+                absent = [name for name in SYSTEMS if not self._path(name + kind).is_file()]
+                if absent:
+                    self._measure(kind, absent, dilation)
+        self._advance(1.0)
+        return {name: self._both(name) for name in _NAMES}
 
-    def _make(self, kind: str) -> None:
-        absent = [name for name in SYSTEMS if not self._path(name + kind).is_file()]
-        self._add(len(SYSTEMS) - len(absent))
-        rejected: dict[str, list[str]] = {name: [] for name in absent}
-        for dilation in DILATIONS:
-            if not absent:
-                break
-            for name, result in self._measure(kind, absent, dilation).items():
-                if result.run is None and dilation != DILATIONS[-1]:
-                    rejected[name].append(result.note)
-                    continue
-                note = "; ".join([result.note, *rejected[name]])
-                self._store(name + kind, Result(result.run, note))
-                absent.remove(name)
-                self._add(1)
-
-    def _measure(self, kind: str, names: list[str], dilation: int) -> dict[str, Result]:
+    def _measure(self, kind: str, names: Sequence[str], dilation: int) -> None:
         """Runs systems of a kind under a dilation."""
-        results = {}
         mappers, size = FILES // files.RACKS, read_bytes("size", self._size)
         scenario = scenario_of("HDFS", kind, self._size)
         with circuits.up(scenario, dilation, BLOCK, SYSTEMS[names[0]]) as cluster:
             for name in names:
                 if cluster.policy != SYSTEMS[name]:
                     cluster.use(SYSTEMS[name])
-                done = self._done
+                done = sum(self._path(one).is_file() for one in _NAMES)
 
-                def progress(share: float, done: float = done) -> None:
-                    self._advance((done + share) / (len(SYSTEMS) * len(KINDS)))
+                def progress(share: float, done: int = done) -> None:
+                    self._advance((done + share) / len(_NAMES))
 
                 job = dfsio.run(cluster, mappers, size, name, read_seconds("bound", BOUND), progress)
-                results[name] = judge(job, cluster.addresses, dilation, cluster.circuits.notes)
-        return results
+                run, note = judge(job, cluster.addresses, dilation, cluster.circuits.notes)
+                note = "; ".join(filter(None, [note, self._rejected.get(name + kind)]))
+                if run is None:
+                    self._rejected[name + kind] = note
+                else:
+                    self._store(name + kind, run, note)
 
     def _both(self, name: str) -> Both[WriteRun]:
         base, kind = next((base, name.removeprefix(base)) for base in SYSTEMS if name.startswith(base))
         simulated = files.measure_writes(packets.simulate(scenario_of(base, kind, self._size)))
+        if not self._path(name).is_file():
+            return Both(simulated, None, {}, self._rejected[name])
         content = json.loads(self._path(name).read_text(encoding="utf-8"))
-        values = content["run"]
-        run = None if values is None else WriteRun(**values | {"writes": numpy.array(values["writes"])})
-        return Both(simulated, run, {}, content["note"])
+        writes = numpy.array(content["run"].pop("writes"))
+        return Both(simulated, WriteRun(writes=writes, **content["run"]), {}, content["note"])
 
     def _path(self, name: str) -> Path:
         return self._folder / name / RESULT
 
-    def _store(self, name: str, result: Result) -> None:
-        content: dict[str, Any] = {"run": None, "note": result.note}
-        if result.run is not None:
-            content["run"] = asdict(result.run) | {"writes": [float(one) for one in result.run.writes]}
+    def _store(self, name: str, run: WriteRun, note: str) -> None:
+        content = {"run": asdict(run) | {"writes": [float(one) for one in run.writes]}, "note": note}
         self._path(name).parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(self._path(name)) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
-
-    def _add(self, count: int) -> None:
-        self._done += count
-        self._advance(self._done / (len(SYSTEMS) * len(KINDS)))
 
 
 def scenario_of(name: str, kind: str, size: str) -> dict[str, Any]:
@@ -130,16 +109,18 @@ def scenario_of(name: str, kind: str, size: str) -> dict[str, Any]:
     return {**scenario, "tcp": {**scenario.get("tcp", {}), **LINUX}}
 
 
-def judge(job: Job, addresses: Mapping[str, str], dilation: int, notes: list[str]) -> Result:
-    """The run of a job; without values if its packets were too late or lost."""
+def judge(
+    job: Job, addresses: Mapping[str, str], dilation: int, notes: Sequence[str]
+) -> tuple[WriteRun | None, str]:
+    """The run of a job, or None if its packets were too late or lost; and a note."""
     carried = job.carried
     late = "no packets" if carried.late_s is None else f"packets late by {1e6 * carried.late_s:.1f} us at p99"
     state = f"dilation {dilation}: {late}, processors {carried.busy:.0%} busy"
     if carried.late_share > LATE:
-        return Result(None, f"rejected: {state}, and {carried.late_share:.0%} of the time over {BOUND}")
+        return None, f"rejected: {state}, and {carried.late_share:.0%} of the time over {BOUND}"
     if carried.lost_packets:
-        return Result(None, f"rejected: {state}, and {carried.lost_packets} packets lost outside the switch")
-    return Result(measure(job, addresses, dilation), "; ".join([state, *notes]))
+        return None, f"rejected: {state}, and {carried.lost_packets} packets lost outside the switch"
+    return measure(job, addresses, dilation), "; ".join([state, *notes])
 
 
 def measure(job: Job, addresses: Mapping[str, str], dilation: int) -> WriteRun:

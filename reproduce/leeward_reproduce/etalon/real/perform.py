@@ -42,7 +42,9 @@ def check_horizon(horizon: str) -> None:
     Raises:
         InputError: In all cases.
     """
-    raise InputError.about("horizon", f"`{horizon}`: these runs end when their files are written; leave it out")
+    raise InputError.about(
+        "horizon", f"`{horizon}`: these runs end when their files are written; leave it out"
+    )
 
 
 def runs(_selection: Mapping[str, Figure], _seeds: int) -> int:
