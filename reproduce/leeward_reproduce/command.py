@@ -103,8 +103,8 @@ def reproduce(
         typer.Option(
             "--real",
             help="Run figures on real bytes, beside the simulator: HDFS in a lab of this machine, as root."
-            " Figures 6, 7 and 8 of sinbad, 14 and 20 of hotspots, and 19 of etalon. Each seed of the first two"
-            " is a pair of runs.",
+            " Figures 6, 7 and 8 of sinbad, 14 and 20 of hotspots, and 19 of etalon. Each seed of the first"
+            " two is a pair of runs.",
         ),
     ] = False,
     out: Annotated[

@@ -1,7 +1,8 @@
 """Requests of a run, simulated and real: each with the class of its rack and the load of that rack's link.
 
 Requests are those of figure 14: a read leaves the rack of its copy by the uplink, and a copy arrives in its
-rack by the downlink. Requests within a rack and a writer's own copy cross no link of a rack: they do not count.
+rack by the downlink. Requests within a rack and a writer's own copy cross no link of a rack, and do not
+count.
 """
 
 from collections.abc import Sequence
