@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leeward_reproduce.hdfs import circuits, class_path, dfsio, missing, traces
+from leeward_reproduce.hdfs import circuits, class_path, dfsio, memory, missing, traces
 from leeward_reproduce.hdfs.processes import Process, kill
 from leeward_reproduce.hdfs.views import watching
 from support.labs import left
@@ -89,6 +89,45 @@ def test_a_lab_that_ends_under_a_watch_is_an_error() -> None:
         time.sleep(0.5)
 
 
+def blocks(folder: Path) -> dict[str, Path]:
+    """Files of a DataNode: a complete block, one that is written, a small one, and checksums."""
+    current = folder / "r0h0" / "dfs" / "current" / "BP-1-127.0.0.1-2" / "current"
+    complete = current / "finalized" / "subdir0" / "subdir0"
+    complete.mkdir(parents=True)
+    (current / "rbw").mkdir()
+    sizes = {
+        current / "rbw" / "blk_1": 5 * memory.END,
+        complete / "blk_2": 4 * memory.END,
+        complete / "blk_3": 1000,
+        complete / "blk_2_1002.meta": 30_000,
+    }
+    for path, size in sizes.items():
+        path.write_bytes(b"a" * size)
+    return {path.name: path for path in sizes}
+
+
+def test_blocks_leave_their_ends_in_memory_and_keep_their_sizes() -> None:
+    with tempfile.TemporaryDirectory(dir=memory.FOLDER) as name:
+        files = blocks(Path(name))
+        sizes = {path: path.stat().st_size for path in files.values()}
+        assert memory.free(Path(name)) == (4 + 3) * memory.END
+        assert {path: path.stat().st_size for path in files.values()} == sizes
+        content = files["blk_1"].read_bytes()
+        assert content == bytes(4 * memory.END) + b"a" * memory.END
+        for small in ("blk_3", "blk_2_1002.meta"):
+            assert set(files[small].read_bytes()) == {ord("a")}
+        assert memory.free(Path(name)) == 0
+
+
+def test_a_file_system_that_cannot_give_back_parts_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def free(_: Path) -> int:
+        raise OSError(95, "Operation not supported", "/data/blk_1")
+
+    monkeypatch.setattr(memory, "free", free)
+    with pytest.raises(OSError, match="Operation not supported"), memory.freeing(Path("/data")):
+        time.sleep(1.0)
+
+
 def test_times_of_files_are_those_in_the_log_of_the_benchmark() -> None:
     lines = [
         "2026-11-30 02:50:01,250 INFO fs.TestDFSIO: Number of bytes processed = 104857600",
@@ -130,7 +169,7 @@ def test_testdfsio_writes_over_circuits_to_the_next_rack_and_leaves_nothing() ->
         "horizon": "1s",
     }
     name, size = f"t{os.getpid()}-dfsio", 8 << 20
-    before = set(Path(tempfile.gettempdir()).glob("leeward-hdfs-*"))
+    before = set(memory.FOLDER.glob("leeward-hdfs-*"))
     with circuits.up(scenario, 400, 4 << 20, "rehdfs", name=name) as cluster:
         job = dfsio.run(cluster, 2, size, "rehdfs", bound_s=1.0)
         racks = {address: int(host[1]) for address, host in cluster.addresses.items()}
@@ -147,4 +186,4 @@ def test_testdfsio_writes_over_circuits_to_the_next_rack_and_leaves_nothing() ->
     assert all(racks[copy.destination] == (racks[copy.source] + 1) % 3 for copy in job.copies)
     assert all(process.process.poll() is not None for process in processes)
     assert left(name) == []
-    assert set(Path(tempfile.gettempdir()).glob("leeward-hdfs-*")) == before
+    assert set(memory.FOLDER.glob("leeward-hdfs-*")) == before

@@ -18,6 +18,9 @@ the repository, in `integrations/hdfs`, which an installed Leeward does not have
 | `relay` | ports of this machine that lead into the lab |
 | `counters` | bytes on the links of racks |
 | `load`, `outcome` | a run of writes and background traffic, and its figures |
+| `traces` | blocks that DataNodes wrote and read, by their logs |
+| `circuits`, `memory`, `views` | a cluster in a lab with circuits: blocks in memory, and views of the lab |
+| `dfsio` | Hadoop's benchmark in such a cluster |
 | `demo` | `make hdfs-demo` |
 """
 

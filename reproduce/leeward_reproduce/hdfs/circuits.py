@@ -14,7 +14,7 @@ from typing import Any
 from leeward import lab
 from leeward.lab.runs import Scenario
 from leeward.packets import read as read_scenario
-from leeward_reproduce.hdfs import class_path, settings
+from leeward_reproduce.hdfs import class_path, memory, settings
 from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, listen
 from leeward_reproduce.hdfs.processes import Process
 
@@ -32,8 +32,8 @@ _NAMENODE = {
     "dfs.namenode.redundancy.considerLoad": "false",
 }
 _DATANODE = {
-    # DataNodes check the bytes of blocks and drop them: memory is too small for RAM disks, as the paper has.
-    "dfs.datanode.fsdataset.factory": "org.apache.hadoop.hdfs.server.datanode.SimulatedFSDataset$Factory",
+    # Nothing reads blocks again, of which `memory` leaves the ends.
+    "dfs.datanode.scan.period.hours": "-1",
 }
 
 
@@ -113,11 +113,13 @@ def up(
     note("building the policy and resolving the class path of HDFS and MapReduce")
     jars = class_path.class_path("test")
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leeward-hdfs-")))
+        temporary = tempfile.TemporaryDirectory(prefix="leeward-hdfs-", dir=memory.FOLDER)
+        folder = Path(stack.enter_context(temporary))
         note(f"bringing up {read_scenario(scenario).racks} racks with circuits under dilation {dilation}")
         circuits = stack.enter_context(lab.stand_up(scenario, name=name, dilation=dilation))
         ports = (stack.enter_context(listen(0)), stack.enter_context(listen(0)))
         cluster = CircuitCluster(circuits, block, folder, ports, jars, _NAMENODE | _PATIENT, note)
         stack.callback(cluster.stop)
         cluster.start(policy)
-        yield cluster
+        with memory.freeing(folder / "data"):
+            yield cluster
