@@ -291,6 +291,8 @@ class HdfsCluster:
             # Programs that run for minutes gain little from the optimizing compiler.
             "-XX:TieredStopAtLevel=1",
             "-XX:-UsePerfData",
+            # As in Hadoop's own scripts.
+            "-Djava.net.preferIPv4Stack=true",
             # Libraries of the web server of Hadoop define classes, as its own scripts permit on Java 17.
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
             # Names resolve without a server, which a namespace does not reach.
