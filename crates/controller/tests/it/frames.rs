@@ -154,8 +154,11 @@ fn snapshots_and_differences_have_the_modes_in_force() {
     assert_eq!(server.get(path).2["modes"]["replicas"], json!("canary:2.5%:rack"));
     let difference = server.get(&format!("{path}&since={}", whole["id"].as_str().expect("an id"))).2;
     assert_eq!(difference["since"], whole["id"]);
-    assert_eq!(difference["modes"], json!({ "replicas": "canary:2.5%:rack", "tasks": "on", "moves": "on",
-        "workload": "on", "volumes": "on" }));
+    assert_eq!(
+        difference["modes"],
+        json!({ "replicas": "canary:2.5%:rack", "tasks": "on", "moves": "on",
+        "workload": "on", "volumes": "on" })
+    );
 }
 
 #[test]
