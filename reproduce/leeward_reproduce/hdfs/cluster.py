@@ -234,6 +234,7 @@ class HdfsCluster:
         self.counters.wait()
 
     def _have_reported(self) -> bool:
+        self.check()
         try:
             hosts = list(self.client().hosts())
         except (UnreachableError, ProblemError):
