@@ -246,6 +246,7 @@ class HdfsCluster:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def _have_reported(self) -> bool:
+        self.check()
         try:
             hosts = list(self.client().hosts())
         except (UnreachableError, ProblemError):
