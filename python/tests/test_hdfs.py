@@ -99,7 +99,14 @@ HEALTHY = [
     {"key": reason, "value": count}
     for reason, count in {"ranked": 990, "small": 500, "off": 20, "stale": 5}.items()
 ]
-LEFT: dict[str, Any] = {"time": "2026-03-02T10:00:00Z", "policy": "sinbad", "reason": "off", "hosts": [], "steps": []}
+LEFT_OUT = "5 stale, 20 off, 500 small"
+LEFT: dict[str, Any] = {
+    "time": "2026-03-02T10:00:00Z",
+    "policy": "sinbad",
+    "reason": "off",
+    "hosts": [],
+    "steps": [],
+}
 STALE = [{"key": "ranked", "value": 5}, {"key": "stale", "value": 3}, {"key": "no_candidate", "value": 1}]
 
 
@@ -175,8 +182,7 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {"DecisionsByReason": HEALTHY},
         {},
         "decisions ok",
-        "replicated blocks: 1,515 decisions since the start, "
-        "525 by HDFS's default policy (5 stale, 20 off, 500 small)",
+        f"replicated blocks: 1,515 decisions since the start, 525 by HDFS's default policy ({LEFT_OUT})",
     ),
     (
         RACKS,

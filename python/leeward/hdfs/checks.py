@@ -13,7 +13,7 @@ from leeward.hdfs.policy import MAX_AGE_S, PolicyState
 NAMES = 3
 """Number of names that a check lists."""
 RARE = 0.01
-"""Share of decisions by HDFS's default policy up to which a NameNode is healthy: a restart or a short outage."""
+"""Share of decisions by HDFS's default policy up to which a NameNode is healthy: after a short outage."""
 
 
 class State(StrEnum):

@@ -1,8 +1,8 @@
 """The stored decision about a block.
 
-The NameNode chooses the hosts of a block before the block has a name, and under the path that the file has then.
-`hdfs dfs -put` writes `x._COPYING_` and renames it, and jobs write below `_temporary`. So a decision is found by
-the hosts of the block, and paths decide among several.
+The NameNode chooses the hosts of a block before the block has a name. A decision has the path that the file had
+then: `hdfs dfs -put` writes `x._COPYING_` and renames it, and jobs write below `_temporary`. So decisions are
+found by the hosts of the block, and paths decide among several.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,10 +43,14 @@ def match(block: Block, decisions: Iterable[dict[str, Any]]) -> Match | None:
         return None
     decision = ranked[0]
     path = str(decision.get("path", ""))
-    others = sum(_distance(str(one.get("path", "")), block.path) == _distance(path, block.path) for one in found)
+    others = sum(
+        _distance(str(one.get("path", "")), block.path) == _distance(path, block.path) for one in found
+    )
     notes = []
     if path != block.path:
-        notes.append(f"the file was {path or 'without a path'} at the time of the decision, or this is another file")
+        notes.append(
+            f"the file was {path or 'without a path'} at the time of the decision, or this is another file"
+        )
     if others > 1:
         notes.append(f"{others} such decisions have these hosts, and this is the latest")
     return Match(decision, "; ".join(notes) or None)

@@ -41,8 +41,8 @@ class PolicyState:
         policy: Its name: `sinbad`, `ccp`, `rehdfs` or `leeward`.
         controller: Address of the controller that it asks next; None without one.
         snapshot_age_s: Age of its snapshot of the controller, in seconds; None without one.
-        max_age_s: Age from which a snapshot does not count, in seconds; None if a snapshot of any age serves the
-            policy, because it reads no loads.
+        max_age_s: Age from which a snapshot does not count, in seconds; None if the policy reads no loads, so
+            that a snapshot of any age serves it.
         failure: Failure of the last request for a snapshot, with its message; None if it succeeded.
         unknown: Names of at most 100 DataNodes whose loads it does not know.
         decisions: Number of decisions since its start by reason: `ranked`, or that of HDFS's default policy.

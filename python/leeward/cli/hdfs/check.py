@@ -191,7 +191,9 @@ def _print_decision(decision: dict[str, Any], size: str, state: "NameNodeState",
     print_text(f"\nThe controller would now place a block of {size} by {policy}, from these candidates.")
     names = [one.policy for one in state.policies if one.blocks == blocks]
     if names:
-        print_text(f"The NameNode decides by {names[0]}, and shows no decision over HTTP: its own may differ.")
+        print_text(
+            f"The NameNode decides by {names[0]}, and shows no decision over HTTP: its own may differ."
+        )
     else:
         print_text(f"The NameNode has no Leeward policy for {blocks}, so HDFS's own policy decides.")
     print_candidates(decision["why"])

@@ -131,7 +131,7 @@ public final class Decision {
         return new Ties(ties.rank(choices++));
     }
 
-    /** True if HDFS has rejected so many hosts that its default policy shall continue. */
+    /** True if HDFS has rejected the largest number of hosts, and its default policy shall continue. */
     boolean isRejected() {
         return choices - copies >= MOST_REJECTED;
     }

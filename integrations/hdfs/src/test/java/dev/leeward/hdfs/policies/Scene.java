@@ -83,7 +83,7 @@ final class Scene {
         Candidates candidates = new Candidates(view.topology(), scope, Set.of(), StorageType.DISK, new int[0], 1);
         Map<String, Integer> counts = new TreeMap<>();
         for (int block = 0; block < blocks; block++) {
-            Request request = new Request(BLOCK, sender, sender, new int[0], 1, nowNs, new Ties(block * 7919L));
+            Request request = new Request(BLOCK, sender, sender, new int[0], 1, nowNs, 0, new Ties(block * 7919L));
             int host = policy.choose(view, request, candidates, new Scratch(), null);
             counts.merge(view.topology().node(host).getHostName().substring(0, 2), 1, Integer::sum);
         }
