@@ -1,8 +1,8 @@
 """The stored decision about a block.
 
-The NameNode chooses the hosts of a block before the block has a name. A decision has the path that the file had
-then: `hdfs dfs -put` writes `x._COPYING_` and renames it, and jobs write below `_temporary`. So decisions are
-found by the hosts of the block, and paths decide among several.
+The NameNode chooses the hosts of a block before the block has a name. A decision has the path that the file
+had then: `hdfs dfs -put` writes `x._COPYING_` and renames it, and jobs write below `_temporary`. So decisions
+are found by the hosts of the block, and paths decide among several.
 """
 
 from collections.abc import Iterable, Mapping

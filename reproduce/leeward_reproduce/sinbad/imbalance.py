@@ -50,7 +50,8 @@ _UNEVEN_NOTES = {
     ("waves", "up"): "some 25 writers at a time on 150 uplinks",
 }
 _STABLE_NOTES = {
-    "waves": "each link has a block that starts or ends every 19 s, and a block is a fifth of the link's capacity",
+    "waves": "each link has a block that starts or ends every 19 s, and a block is a fifth of the link's"
+    " capacity",
     "paced": "the generator is fitted to the stability of its background, and not of all traffic",
     "none": "the rate at a time is a mean of 5 s here, and the generator is fitted to the rate at an instant",
 }

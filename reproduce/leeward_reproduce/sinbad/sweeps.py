@@ -71,8 +71,8 @@ WRITERS = Sweep(
     values=("waves", "paced", "none"),
     tables=True,
 )
-"""Loads of links with writes at the rate of disks, with writes at the pace of tasks, and of the background alone. The
-shortest time of the paper's stability is 5 s, so samples are too."""
+"""Loads of links with writes at the rate of disks, with writes at the pace of tasks, and of the background
+alone. The shortest time of the paper's stability is 5 s, so samples are too."""
 MEMORY = Sweep(
     "memory",
     RACKS,
