@@ -24,6 +24,8 @@ Examples:
   leeward reproduce choreo --lab                     apps that send real bytes, as root
   leeward reproduce etalon --lab                     the kernel's TCP beside the simulator, as root
   leeward reproduce sinbad --real                    files of a real HDFS beside the simulator, as root
+  leeward reproduce hotspots --real --figure 14      chunks of HDFS on uneven uplinks, before and after CCP
+  leeward reproduce etalon --real                    TestDFSIO of Hadoop over circuits, as root
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
@@ -68,7 +70,7 @@ def reproduce(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 100_000),
-            help="Number of seeds; they are numbered from 1. [default: 10; 1 for etalon --lab]",
+            help="Number of seeds; they are numbered from 1. [default: 10; 1 for etalon --lab and --real]",
             show_default=False,
         ),
     ] = None,
@@ -84,7 +86,8 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="Length of each run; by default the paper's, and shorter with --lab. A short length gives a first look.",
+            help="Length of each run; by default the paper's, and shorter with --lab. A short length gives a"
+            " first look.",
             show_default=False,
         ),
     ] = None,
@@ -100,8 +103,9 @@ def reproduce(
         bool,
         typer.Option(
             "--real",
-            help="Run figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad on real bytes, beside the"
-            " simulator: HDFS in a lab of this machine, as root.",
+            help="Run figures on real bytes, beside the simulator: HDFS in a lab of this machine, as root."
+            " Figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad, 14 and 20 of hotspots, and 19 of"
+            " etalon.",
         ),
     ] = False,
     out: Annotated[

@@ -18,7 +18,9 @@ from leeward_reproduce.choreo import lab_figures as choreo_lab
 from leeward_reproduce.choreo import perform as choreo
 from leeward_reproduce.etalon import perform as etalon
 from leeward_reproduce.etalon.kernels import perform as etalon_lab
+from leeward_reproduce.etalon.real import perform as etalon_real
 from leeward_reproduce.hotspots import perform as hotspots
+from leeward_reproduce.hotspots.real import perform as hotspots_real
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad import perform as sinbad
 from leeward_reproduce.sinbad.real import perform as sinbad_real
@@ -43,7 +45,7 @@ PAPERS: dict[str, Any] = {
 """Papers that can be reproduced."""
 LABS: dict[str, Any] = {"choreo": choreo_lab, "etalon": etalon_lab}
 """Papers with figures that run in a lab on this machine."""
-REALS: dict[str, Any] = {"sinbad": sinbad_real}
+REALS: dict[str, Any] = {"sinbad": sinbad_real, "hotspots": hotspots_real, "etalon": etalon_real}
 """Papers with figures that run on real bytes of HDFS."""
 
 

@@ -149,9 +149,9 @@ def test_factors_are_the_times_of_the_default_policy_over_those_of_sinbad(name: 
 
 def test_rows_of_figures_8_and_9_have_the_decrease_of_the_variation() -> None:
     racks = rows_by_text("8")["decrease of the median Cv, links into racks: default - sinbad"]
-    assert (racks.paper, racks.ours) == (0.33, pytest.approx(0.3))
+    assert [racks.paper, racks.ours] == pytest.approx([0.33, 0.3])
     machines = rows_by_text("9")["decrease of the median Cv, links into machines: default - sinbad"]
-    assert (machines.paper, machines.ours) == (0.46, pytest.approx(0.3))
+    assert [machines.paper, machines.ours] == pytest.approx([0.46, 0.3])
 
 
 def test_rows_of_section_7_4_have_the_variation_of_stored_bytes() -> None:
@@ -166,7 +166,7 @@ def test_rows_of_section_7_4_have_the_variation_of_stored_bytes() -> None:
 
 def test_rows_of_figure_11_have_the_times_at_twice_the_rate_over_those_before() -> None:
     row = rows_by_text("11")["files, mean, 2x arrival rate / 1x: default"]
-    assert (row.paper, row.simulator, row.ours) == (1.4, pytest.approx(3.0), pytest.approx(3.0))
+    assert [row.paper, row.simulator, row.ours] == pytest.approx([1.4, 3.0, 3.0])
 
 
 def test_rows_of_section_7_6_have_the_evicted_files() -> None:

@@ -135,13 +135,13 @@ pub enum LabError {
     },
     /// More packets were late than may be late in the whole run, at the rate of packets so far.
     #[error(
-        "the lab fell behind: in the first {elapsed} of {horizon}, the packets that were later than {bound} in virtual time are \
+        "the lab fell behind: in the first {percent} % of {horizon}, the packets that were later than {bound} in virtual time are \
          already more than 1 % of those that the whole run has at this rate; choose a larger dilation than {dilation}, or a \
          quieter machine"
     )]
     FallsBehind {
-        /// Virtual time since the workload began.
-        elapsed: Nanos,
+        /// Part of the run that had passed, in percent.
+        percent: u64,
         /// Length of the run.
         horizon: Nanos,
         /// Largest lateness allowed.

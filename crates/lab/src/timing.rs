@@ -64,7 +64,8 @@ impl Timing {
         }
         match self.packets.quantile(1.0 - late) {
             Some(least) if least > bound => {
-                Err(LabError::FallsBehind { elapsed, horizon, bound, dilation: self.dilation })
+                let percent = 100 * elapsed.0 / horizon.0.max(1);
+                Err(LabError::FallsBehind { percent, horizon, bound, dilation: self.dilation })
             }
             _ => Ok(()),
         }
@@ -107,7 +108,7 @@ mod tests {
         let error = timing(500).check_during(bound, Nanos(100_000), horizon).expect_err("half are late");
         assert_eq!(
             error.to_string(),
-            "the lab fell behind: in the first 100us of 1ms, the packets that were later than 5us in virtual time are already \
+            "the lab fell behind: in the first 10 % of 1ms, the packets that were later than 5us in virtual time are already \
              more than 1 % of those that the whole run has at this rate; choose a larger dilation than 60, or a quieter machine"
         );
     }

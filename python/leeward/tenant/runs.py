@@ -107,12 +107,7 @@ def run(
     if every_s is not None and any(task["command"] for task in content["tasks"]):
         raise InputError.about("again", "tasks with a command cannot move; leave it out")
     step = on_step or (lambda _: None)
-    matrix = None
-    if profile is None and profile_for is not None:
-        raise InputError.about("profile_for", "it is the time of `profile`; give both")
-    if profile is not None:
-        most_s = read_seconds("profile_for", profile_for or PROFILE_FOR)
-        matrix = _profile(app, content, hosts, profile, most_s, port, step)
+    matrix = _profile(app, content, hosts, profile, profile_for, port, step)
     known = None if cluster is None else network.with_resources(_cluster_fields(cluster), hosts)
     judged = _judge(app, matrix, hosts, nic, chosen, seed, bottlenecks)
     why = _why_unmeasured(measure, known, judged, content["bounded"])
@@ -175,12 +170,17 @@ def _profile(
     app: str | PathLike[str],
     content: Mapping[str, Any],
     hosts: Sequence[Host],
-    source: str,
-    most_s: float,
+    source: str | None,
+    longest: str | None,
     port: int,
     step: Callable[[str], object],
-) -> Matrix:
-    """Runs an app of commands on hosts in turn, and returns its traffic matrix."""
+) -> Matrix | None:
+    """Runs an app of commands on hosts in turn, and returns its traffic matrix; None without a source."""
+    if source is None:
+        if longest is not None:
+            raise InputError.about("profile_for", "it is the time of `profile`; give both")
+        return None
+    most_s = read_seconds("profile_for", longest or PROFILE_FOR)
     sflow_port = read_source(source)
     if not all(task["command"] for task in content["tasks"]):
         raise InputError.about("profile", "expected tasks with commands; transfers of a file need no profile")

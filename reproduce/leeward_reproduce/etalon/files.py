@@ -20,7 +20,7 @@ POLICIES = {"HDFS": "uniform", "reHDFS": "rehdfs", "leeward": "leeward:circuit_t
 KINDS = ("", "+Resize", "+reTCP")
 FILES, RACKS = 64, 8
 GIB = 2.0**30
-_FULL = 99 * 2**20
+FULL = 99 * 2**20
 """The paper counts writes of more bytes than this: blocks of 128 MiB and not the rest of a file."""
 _ENOUGH = "20s"
 """Maximum length of a run without a horizon: all files are written by then."""
@@ -83,7 +83,7 @@ def measure_writes(run: packets.PacketRun) -> WriteRun:
     """Measures a run of `writes_scenario`."""
     blocks, totals = columns(run.copies()), run.totals()
     ended = numpy.where(numpy.isnan(blocks["finished_s"]), totals["ended_s"], blocks["finished_s"])
-    full = blocks["bytes"] > _FULL
+    full = blocks["bytes"] > FULL
     files = numpy.array([ended[blocks["file"] == file].max() for file in range(FILES)])
     of_rack = numpy.zeros((RACKS, RACKS))
     numpy.add.at(of_rack, (blocks["writer_rack"], blocks["copy_rack"]), 1)

@@ -20,6 +20,9 @@ the repository, in `integrations/hdfs`, which an installed Leeward does not have
 | `counters` | bytes on the links of racks and hosts |
 | `load`, `outcome` | a run of writes and background traffic, and its figures |
 | `stored` | files of a run, and a cache that evicts the oldest ones |
+| `traces` | blocks that DataNodes wrote and read, by their logs |
+| `circuits`, `memory`, `views` | a cluster in a lab with circuits: blocks in memory, and views of the lab |
+| `dfsio` | Hadoop's benchmark in such a cluster |
 | `demo` | `make hdfs-demo` |
 """
 

@@ -43,16 +43,19 @@ def java_version() -> int | None:
     return int(found[1]) if found else None
 
 
-def class_path() -> list[Path]:
+def class_path(scope: str = "compile") -> list[Path]:
     """The jar of the policy, and those of Hadoop. Maven makes the list when sources have changed.
+
+    Args:
+        scope: Scope of Maven. `test` adds Hadoop's MapReduce and Hadoop's own tests and benchmarks.
 
     Raises:
         OSError: Maven failed.
     """
-    listing = PROJECT / "target" / "class-path"
+    listing = PROJECT / "target" / ("class-path" if scope == "compile" else f"class-path-{scope}")
     if not _is_current(listing):
         goals = ("compile", "jar:jar", _LIST)
-        options = ("-DincludeScope=compile", f"-Dmdep.outputFile={listing}")
+        options = (f"-DincludeScope={scope}", f"-Dmdep.outputFile={listing}")
         command = ["mvn", "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml"), *goals, *options]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:

@@ -30,7 +30,7 @@ REPORTS_PORT = 7601
 """Port at which reports are delayed and lost, while they are."""
 LEEWARD = str(Path(sys.executable).with_name("leeward"))
 """The `leeward` command of this Python."""
-MEMORY = {"NameNode": "256m", "DataNode": "160m"}
+MEMORY = {"NameNode": "256m", "DataNode": "160m", "TestDFSIO": "160m"}
 """Heaps. A DataNode of this size has about 200 MB."""
 MEMORY_FOLDER = Path("/dev/shm")
 """File system in memory, for clusters without disks."""
@@ -74,10 +74,13 @@ class Shape:
 class HdfsCluster:
     """A running cluster; `up` makes one."""
 
+    namenode_machine = CORE
+    """Machine of the NameNode, and of the relay to it."""
+
     def __init__(
         self,
         shape: Shape,
-        network: lab.Network,
+        network: lab.Machines,
         folder: Path,
         ports: tuple[socket.socket, socket.socket],
         jars: Sequence[Path],
@@ -109,7 +112,7 @@ class HdfsCluster:
         self._properties = dict(properties)
         self._note = note
         self._processes: dict[str, Process] = {}
-        self._core = network.machine(CORE).address
+        self._core = network.machine(self.namenode_machine).address
         self._tokens: dict[str, str] = {}
         for part in ("logs", "tmp", "tokens"):
             (folder / part).mkdir()
@@ -172,24 +175,30 @@ class HdfsCluster:
         """
         _check_policy(policy)
         self._kill("NameNode")
-        controller = f"http://{self._core}:{CONTROLLER_PORT}"
-        token_file = self.folder / "tokens" / "place"
         name_folder = self.folder / "name"
         self._configure(
             "namenode",
             settings.namenode_properties(name_folder, len(self.hosts))
-            | settings.policy_properties(policy, controller, token_file, self.shape.block)
+            | self._policy_properties(policy)
             | self._properties,
         )
         if not name_folder.exists():
             arguments = ("-format", "-force", "-nonInteractive")
-            formatting = self._java("NameNode", CORE, "NameNode", _NAMENODE, "namenode", *arguments)
-            formatting.finish(START_S)
-        process = self._java("NameNode", CORE, "NameNode", _NAMENODE, "namenode")
+            self._start_namenode(*arguments).finish(START_S)
+        process = self._start_namenode()
         self.policy = policy
         process.wait_until("leave safe mode with all DataNodes", START_S, self._is_ready)
         if policy not in ("default", "rehdfs"):
             process.wait_until("get a snapshot of the controller", 30.0, self._has_snapshot)
+
+    def _policy_properties(self, policy: str) -> dict[str, str]:
+        controller = f"http://{self._core}:{CONTROLLER_PORT}"
+        return settings.policy_properties(
+            policy, controller, self.folder / "tokens" / "place", self.shape.block
+        )
+
+    def _start_namenode(self, *arguments: str) -> Process:
+        return self._java("NameNode", self.namenode_machine, "NameNode", _NAMENODE, "namenode", *arguments)
 
     def _is_ready(self) -> bool:
         for name in self.hosts:
@@ -211,9 +220,7 @@ class HdfsCluster:
             file.write_text(token + "\n", encoding="utf-8")
             file.chmod(0o600)
             self._tokens[role] = token
-        names = [f"{machine.address} {machine.name}" for machine in self.network.machines]
-        lines = ["127.0.0.1 localhost", f"127.0.0.1 {socket.gethostname()}", *names]
-        (self.folder / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        self._write_hosts()
         self._configure("datanodes", settings.datanode_properties())
         self._note("starting the controller and the agents")
         self._start_relay()
@@ -233,7 +240,13 @@ class HdfsCluster:
         self.controller.wait_until("hear from all agents", 60.0, self._have_reported)
         self.counters.wait()
 
+    def _write_hosts(self) -> None:
+        names = [f"{machine.address} {machine.name}" for machine in self.network.machines]
+        lines = ["127.0.0.1 localhost", f"127.0.0.1 {socket.gethostname()}", *names]
+        (self.folder / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
     def _have_reported(self) -> bool:
+        self.check()
         try:
             hosts = list(self.client().hosts())
         except (UnreachableError, ProblemError):
@@ -247,7 +260,9 @@ class HdfsCluster:
         inner = (CONTROLLER_PORT, settings.HTTP_PORT)
         pairs = [f"{descriptor}:{port}" for descriptor, port in zip(descriptors, inner, strict=True)]
         script = str(Path(__file__).with_name("relay.py"))
-        self._start("relay", CORE, (sys.executable, "-I", script, *pairs), pass_fds=descriptors)
+        self._start(
+            "relay", self.namenode_machine, (sys.executable, "-I", script, *pairs), pass_fds=descriptors
+        )
 
     def _start_controller(self) -> None:
         file = self.folder / "cluster.json"
@@ -314,6 +329,8 @@ class HdfsCluster:
             # Programs that run for minutes gain little from the optimizing compiler.
             "-XX:TieredStopAtLevel=1",
             "-XX:-UsePerfData",
+            # As in Hadoop's own scripts.
+            "-Djava.net.preferIPv4Stack=true",
             # Libraries of the web server of Hadoop define classes, as its own scripts permit on Java 17.
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
             # Names resolve without a server, which a namespace does not reach.
@@ -382,14 +399,14 @@ def up(
         network = stack.enter_context(lab.up(shape.cluster()))
         for remark in network.notes:
             note(remark)
-        ports = (stack.enter_context(_listen(CONTROLLER_PORT)), stack.enter_context(_listen(0)))
+        ports = (stack.enter_context(listen(CONTROLLER_PORT)), stack.enter_context(listen(0)))
         cluster = HdfsCluster(shape, network, folder, ports, jars, properties or {}, note)
         stack.callback(cluster.stop)
         cluster.start(policy)
         yield cluster
 
 
-def _listen(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
     """A port of this machine: the given one if it is free, or another."""
     try:
         return socket.create_server(("127.0.0.1", port))

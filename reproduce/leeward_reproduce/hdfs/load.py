@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward_reproduce.hdfs.cluster import CORE, HdfsCluster
-from leeward_reproduce.hdfs.namenode import target
+from leeward_reproduce.hdfs.namenode import source, target
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome
 from leeward_reproduce.hdfs.settings import DATANODE_HTTP_PORT
 from leeward_reproduce.hdfs.stored import StoredFiles
@@ -16,7 +16,7 @@ REPLICAS = 3
 _PORT = 9
 _LEAD_S = 0.5
 """Time from the orders to the start of the run."""
-_PATIENCE_S = 180.0
+PATIENCE_S = 180.0
 """Longest time of a file."""
 _SETTLE_S = 10.0
 """Longest time until the NameNode knows the last copies."""
@@ -88,9 +88,9 @@ def run(
             if cache is not None:
                 stored.update()
 
-        _await(cluster, files, start + load.seconds + _PATIENCE_S, progress, store)
+        wait_for(cluster, files, start + load.seconds + PATIENCE_S, progress, store)
         time.sleep(max(start + load.seconds - time.monotonic(), 0.0))
-    _await(cluster, streams, time.monotonic() + _PATIENCE_S)
+    wait_for(cluster, streams, time.monotonic() + PATIENCE_S)
     times = [
         FileTime(one.host, one.bytes, future.result()["ended_s"] - future.result()["began_s"])
         for one, future in zip(load.writes, files, strict=True)
@@ -110,7 +110,7 @@ def warm_up(cluster: HdfsCluster, name: str) -> None:
     now = time.monotonic()
     writes = [Write(0.0, host, _WARM_UP) for host in cluster.hosts]
     files = [order(cluster, one, now, f"/{name}/{one.host}") for one in writes]
-    _await(cluster, files, now + _PATIENCE_S)
+    wait_for(cluster, files, now + PATIENCE_S)
     cluster.files.delete(f"/{name}")
 
 
@@ -123,7 +123,19 @@ def order(cluster: HdfsCluster, one: Write, start: float, path: str) -> Future[d
         bytes=one.bytes,
         target=request,
         port=DATANODE_HTTP_PORT,
-        timeout_s=_PATIENCE_S,
+        timeout_s=PATIENCE_S,
+    )
+
+
+def order_read(cluster: HdfsCluster, host: str, at: float, path: str, size: int) -> Future[dict[str, Any]]:
+    """Orders a read of a whole file at a monotonic time; the answer has the times of its begin and end."""
+    return cluster.workers[host].order(
+        "read",
+        at=at,
+        bytes=size,
+        target=source(path, cluster.core),
+        port=DATANODE_HTTP_PORT,
+        timeout_s=PATIENCE_S,
     )
 
 
@@ -143,11 +155,11 @@ def open_sinks(cluster: HdfsCluster, hosts: Iterable[str]) -> None:
     """Opens the ports to which background traffic goes. They stay open for later runs."""
     new = set(hosts) - cluster.sinks
     opened = [cluster.workers[host].order("sink", port=_PORT) for host in new]
-    _await(cluster, opened, time.monotonic() + _PATIENCE_S)
+    wait_for(cluster, opened, time.monotonic() + PATIENCE_S)
     cluster.sinks |= new
 
 
-def _await(
+def wait_for(
     cluster: HdfsCluster,
     futures: Sequence[Future[dict[str, Any]]],
     deadline: float,

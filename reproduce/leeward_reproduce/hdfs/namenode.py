@@ -38,6 +38,12 @@ def target(path: str, namenode: str, block: int, replicas: int) -> str:
     return f"/webhdfs/v1{quote(path)}?{urlencode(query)}"
 
 
+def source(path: str, namenode: str) -> str:
+    """Request of WebHDFS to a DataNode that reads a file."""
+    query = {"op": "OPEN", "user.name": USER, "namenoderpcaddress": f"{namenode}:{RPC_PORT}"}
+    return f"/webhdfs/v1{quote(path)}?{urlencode(query)}"
+
+
 class Files:
     """Files of HDFS, by the NameNode at an address."""
 

@@ -51,6 +51,23 @@ def write(order: dict[str, Any]) -> dict[str, Any]:
     return {"began_s": began, "ended_s": time.monotonic()}
 
 
+def read(order: dict[str, Any]) -> dict[str, Any]:
+    """Reads a file over WebHDFS by the DataNode of this machine, which is the client of HDFS."""
+    _sleep_until(order["at"])
+    began, count = time.monotonic(), 0
+    connection = http.client.HTTPConnection("127.0.0.1", order["port"], timeout=order["timeout_s"])
+    try:
+        connection.request("GET", order["target"])
+        response = connection.getresponse()
+        while data := response.read(len(CHUNK)):
+            count += len(data)
+    finally:
+        connection.close()
+    if response.status != 200 or count != order["bytes"]:
+        raise RuntimeError(f"status {response.status}, {count} bytes; expected {order['bytes']} bytes")
+    return {"began_s": began, "ended_s": time.monotonic()}
+
+
 def send(order: dict[str, Any]) -> dict[str, Any]:
     """Sends datagrams at a rate of bits per second on the wire, until a time."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -76,7 +93,12 @@ def sink(order: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-ORDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"write": write, "send": send, "sink": sink}
+ORDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "write": write,
+    "read": read,
+    "send": send,
+    "sink": sink,
+}
 
 
 def _obey(order: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """CCP: figure 14, the share of chunk requests that went to each class of uplink, by the ToR's utilization."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy
 
@@ -27,12 +27,21 @@ def shares(cells: Cells, policy: str, kind: str) -> Floats:
     Returns:
         Shape (buckets, classes), over all seeds and loads.
     """
+    return bucket_shares(
+        KINDS[kind](cells, STORAGE, policy, seed, load) for seed in cells.seeds for load in CHUNKS_LOADS
+    )
+
+
+def bucket_shares(runs: Iterable[Requests]) -> Floats:
+    """Percent of the requests of each bucket that went to each class, over all runs; NaN without requests.
+
+    Returns:
+        Shape (buckets, classes).
+    """
     counts = numpy.zeros((BUCKETS, len(CLASSES)))
-    for seed in cells.seeds:
-        for load in CHUNKS_LOADS:
-            results = KINDS[kind](cells, STORAGE, policy, seed, load)
-            bucket = numpy.minimum((results.utilization / BUCKET).astype(int), BUCKETS - 1)
-            numpy.add.at(counts, (bucket, results.kind), 1)
+    for results in runs:
+        bucket = numpy.minimum((results.utilization / BUCKET).astype(int), BUCKETS - 1)
+        numpy.add.at(counts, (bucket, results.kind), 1)
     with numpy.errstate(divide="ignore", invalid="ignore"):
         result: Floats = 100 * counts / counts.sum(axis=1, keepdims=True)
     return result

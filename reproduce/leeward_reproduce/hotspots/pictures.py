@@ -1,6 +1,6 @@
 """Pictures of figures 14 to 18; of figures 15 to 18 two windows hour by hour, as means over seeds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy
@@ -58,18 +58,25 @@ def moves(results: Results, _: Sequence[Row]) -> "Figure":
 
 def chunk_shares(results: Results, _: Sequence[Row]) -> "Figure":
     """Figure 14: a bar for each bucket of 5 %, before CCP and with it."""
+    cells = results[CHUNKS]
+    return class_panels(
+        {policy: {kind: shares_of(cells, policy, kind) for kind in KINDS} for policy in ("uniform", "ccp")}
+    )
+
+
+def class_panels(shares: Mapping[str, Mapping[str, Floats]]) -> "Figure":
+    """Panels of two policies and two kinds of requests, with results of `chunks.bucket_shares`."""
     from matplotlib import pyplot
 
-    cells, policies = results[CHUNKS], ("uniform", "ccp")
     fig, panels = pyplot.subplots(2, 2, figsize=(8.6, 5.0), sharex=True, sharey=True, layout="constrained")
     middles = 100 * BUCKET * (numpy.arange(BUCKETS) + 0.5)
-    for row, policy in zip(panels, policies, strict=True):
-        for axes, kind in zip(row, KINDS, strict=True):
-            shares = numpy.nan_to_num(shares_of(cells, policy, kind))
+    for row, (policy, of_policy) in zip(panels, shares.items(), strict=True):
+        for axes, (kind, values) in zip(row, of_policy.items(), strict=True):
+            drawn = numpy.nan_to_num(values)
             bottom = numpy.zeros(BUCKETS)
             for at, name in enumerate(CLASSES):
-                axes.bar(middles, shares[:, at], 4.4, bottom, color=_CLASS[at], label=f"{name}-Uplink")
-                bottom += shares[:, at]
+                axes.bar(middles, drawn[:, at], 4.4, bottom, color=_CLASS[at], label=f"{name}-Uplink")
+                bottom += drawn[:, at]
             axes.set_title(f"{kind}, {policy}", fontsize=9)
     for axes in panels[1]:
         axes.set_xlabel("utilization of the ToR, %")

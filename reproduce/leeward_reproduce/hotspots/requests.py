@@ -57,7 +57,7 @@ def reads(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None
     hosts = pyarrow.chunked_array([*whole["holder"].chunks, *compute.list_flatten(degraded["chunks"]).chunks])
     count = numpy.concatenate([numpy.ones(len(whole), dtype=int), several[several > 0]])
     request = pyarrow.concat_tables([whole, degraded])
-    return _requests(links, classes(cluster), "uplink", hosts, count, request, "asked_s")
+    return join_loads(links, classes(cluster), "uplink", hosts, count, request, "asked_s")
 
 
 def writes(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
@@ -65,14 +65,14 @@ def writes(cells: Cells, cluster: Path, policy: str, seed: int, value: str | Non
     table = _finished_rows(cells.table("blocks", policy, seed, value))
     links = cells.table("links", policy, seed, value)
     hosts, count = compute.list_flatten(table["hosts"]), compute.list_value_length(table["hosts"]).to_numpy()
-    return _requests(links, classes(cluster), "downlink", hosts, count, table, "placed_s")
+    return join_loads(links, classes(cluster), "downlink", hosts, count, table, "placed_s")
 
 
 def _finished_rows(table: pyarrow.Table) -> pyarrow.Table:
     return table.filter(compute.is_valid(table["finished_s"]))
 
 
-def _requests(
+def join_loads(
     links: pyarrow.Table,
     class_of_rack: dict[str, int],
     direction: str,
@@ -81,7 +81,17 @@ def _requests(
     table: pyarrow.Table,
     since: str,
 ) -> Requests:
-    """Requests to `hosts`. The first `count[0]` hosts belong to the first row of the table, and so on."""
+    """Requests to hosts, each with the highest load of the link of its rack while it lasts.
+
+    Args:
+        links: Utilization of links in intervals of equal length.
+        class_of_rack: Result of `classes`.
+        direction: `uplink` or `downlink`.
+        hosts: Hosts of requests. The first `count[0]` belong to the first row of the table, and so on.
+        count: Number of hosts of each row.
+        table: Begin and end (`finished_s`) of requests.
+        since: Column with the begin.
+    """
     rack = {name: at for at, name in enumerate(class_of_rack)}
     position = _positions(links["link"], lambda link: rack.get(link.removesuffix(f":{direction}"), -1))
     start = links["start_s"].to_numpy()

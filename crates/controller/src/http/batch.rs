@@ -168,7 +168,14 @@ pub async fn place(
         app.metrics.placement(kind, outcome);
     }
     // The field of a request that was parsed is inside its kind.
-    Ok(answer(&app, "requests", &items, results, |problem, kind| problem.under(kind, &["key"]), query.dry_run))
+    Ok(answer(
+        &app,
+        "requests",
+        &items,
+        results,
+        |problem, kind| problem.under(kind, &["key"]),
+        query.dry_run,
+    ))
 }
 
 /// Commits placements that the caller decided. The status of the response is as for [`place`].
@@ -185,7 +192,8 @@ pub async fn commit(
         true => {
             let valid = items.iter().flatten().map(|(item, _)| CommitmentDryRun(item.clone())).collect();
             let records = app.call_all(valid).await?;
-            let placed = records.into_iter().map(|record| record.map(|record| Placed { record, repeated: false }));
+            let placed =
+                records.into_iter().map(|record| record.map(|record| Placed { record, repeated: false }));
             in_order(&items, placed.collect(), |_, placed| Ok(placed))
         }
         false => run(&app, &items, |commitment| &commitment.placement).await?,

@@ -13,8 +13,8 @@ use super::body::Body;
 use super::decisions::Decision;
 use super::dry_run::DryRunQuery;
 use super::place::{self, Outcome, PlacementBody, ReplicasBody, TasksBody, answer, checked};
-use leeward_problems::Problem;
 use super::state::{ApiResult, AppState, Params, SharedState};
+use leeward_problems::Problem;
 
 /// The body of `POST /v1/commitments`: hosts, with either `replicas` or `tasks`.
 #[derive(Deserialize, JsonSchema)]

@@ -53,11 +53,11 @@ use axum::middleware::{from_fn, from_fn_with_state};
 
 pub use self::board::Board;
 use self::operations::SUBJECTS;
-use leeward_problems::Problem;
 use self::state::SharedState;
 pub use self::state::{About, AppState};
 use self::table::Operation;
 use leeward_access::Role;
+use leeward_problems::Problem;
 
 /// OpenAPI document of all operations.
 pub fn description() -> String {

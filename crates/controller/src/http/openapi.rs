@@ -10,8 +10,8 @@ use schemars::transform::transform_subschemas;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use leeward_problems::{self as problems, Problem};
 use super::table::{Content, Operation, Parameter, Subject, of};
+use leeward_problems::{self as problems, Problem};
 
 /// Describes all operations.
 pub fn document(subjects: &[Subject]) -> Value {

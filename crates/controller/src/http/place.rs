@@ -26,8 +26,8 @@ use serde_json::Value;
 use super::body::Body;
 use super::decisions::Decision;
 use super::dry_run::DryRunQuery;
-use leeward_problems::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, Params, SharedState};
+use leeward_problems::{IntoProblem, Problem};
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;

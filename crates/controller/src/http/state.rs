@@ -17,12 +17,12 @@ use leeward_service::{Answer, CallError, Handle, LeaderState, Operation, Unavail
 use tokio::sync::Mutex;
 
 use super::board::Board;
-use leeward_problems::{IntoProblem, Problem};
 use crate::configured::Configured;
 use crate::off_switch::OffSwitch;
 use crate::reload::Reload;
 use leeward_access::Access;
 use leeward_observability::{Events, Metrics, Reporters};
+use leeward_problems::{IntoProblem, Problem};
 use leeward_surveys::Probes;
 use leeward_telemetry::TelemetryKeeper;
 

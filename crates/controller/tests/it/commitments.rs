@@ -195,7 +195,8 @@ fn an_old_transfer_adds_no_load_and_its_copies_count() {
 fn a_batch_commits_each_of_its_placements_once_and_each_has_its_own_result() {
     let (_folder, path) = folder();
     let server = start(&path);
-    let block = |sequence: u64| json!({ "size": "1MiB", "replicas": 1, "client": "namenode", "sequence": sequence });
+    let block =
+        |sequence: u64| json!({ "size": "1MiB", "replicas": 1, "client": "namenode", "sequence": sequence });
     let commitments = json!([
         { "hosts": ["r0h0"], "replicas": block(1) },
         { "hosts": ["r1h1"], "replicas": block(2) },
@@ -207,11 +208,13 @@ fn a_batch_commits_each_of_its_placements_once_and_each_has_its_own_result() {
         { "hosts": ["r2h0"] },
     ]);
     let batch = |commitments: &Value, query: &str| {
-        let (status, _, body) = server.post(&format!("{COMMITMENTS}/batch{query}"), &json!({ "commitments": commitments }));
+        let (status, _, body) =
+            server.post(&format!("{COMMITMENTS}/batch{query}"), &json!({ "commitments": commitments }));
         assert_eq!(status, 200, "{body}");
         body["results"].as_array().expect("a list").clone()
     };
-    let statuses = |results: &[Value]| results.iter().filter_map(|one| one["status"].as_u64()).collect::<Vec<_>>();
+    let statuses =
+        |results: &[Value]| results.iter().filter_map(|one| one["status"].as_u64()).collect::<Vec<_>>();
     let dry = batch(&commitments, "?dry_run=true");
     assert_eq!(statuses(&dry), [200, 200, 422, 422, 422, 200, 422, 422]);
     assert_eq!(server.get("/v1/decisions").2["items"], json!([]));
@@ -221,7 +224,10 @@ fn a_batch_commits_each_of_its_placements_once_and_each_has_its_own_result() {
     let fields: Vec<&str> = first.iter().filter_map(|one| one["problem"]["field"].as_str()).collect();
     let expected = ["[2].hosts", "[3].hosts", "[4].replicas.lasts", "[6].key", "[7].replicas"];
     assert_eq!(fields, expected.map(|field| format!("commitments{field}")));
-    assert_eq!((&first[5]["decision"]["key"], &first[5]["decision"]["policy"]), (&json!("web"), &json!("caller")));
+    assert_eq!(
+        (&first[5]["decision"]["key"], &first[5]["decision"]["policy"]),
+        (&json!("web"), &json!("caller"))
+    );
     let again = batch(&commitments, "");
     assert_eq!(statuses(&again), [200, 200, 422, 422, 422, 200, 422, 422]);
     assert_eq!(again[1]["decision"]["id"], first[1]["decision"]["id"]);

@@ -139,13 +139,13 @@ def _curve(
     return [*rows, _agreement(rows, quantity, points=points)]
 
 
-def _agreement(rows: Sequence[Row], quantity: str, points: bool = False) -> Row:
+def _agreement(rows: Sequence[Row], quantity: str, points: bool = False, measured: str = "lab") -> Row:
     """A row with the largest difference between lab and simulator in some rows of a figure.
 
     The difference is in percentage points with `points`, and otherwise a share of the simulator's value.
     """
     pairs = [(one.simulator, one.ours) for one in rows]
-    text = f"{quantity}: largest difference of lab and simulator"
+    text = f"{quantity}: largest difference of {measured} and simulator"
     return agreement(rows[0].figure, text, "points" if points else "%", pairs, points=points)
 
 
@@ -346,7 +346,18 @@ def writes(bench: Bench, size: str) -> list[Row]:
         scenario = files.writes_scenario(SEED, experiments.HORIZON, files.POLICIES[name], kind, size)
         return bench.both(scenario, SLOW if name == "reHDFS" else ALL, files.measure_writes)
 
-    runs = {name + kind: run(name, kind) for name in ("HDFS", "reHDFS") for kind in ("", "+Resize")}
+    return write_rows(
+        {name + kind: run(name, kind) for name in ("HDFS", "reHDFS") for kind in ("", "+Resize")}
+    )
+
+
+def write_rows(runs: Mapping[str, Both[WriteRun]], measured: str = "lab") -> list[Row]:
+    """Rows of figures 19 to 22, from runs by the names of `paper.FILES_SYSTEMS`.
+
+    Args:
+        runs: Runs, among them those of `HDFS` and `reHDFS`.
+        measured: Name of what was measured beside the simulator.
+    """
     rows = []
     for name, percent, value, least in (
         ("median", 50, paper.FILES_GAINS[0], 3.0),
@@ -369,5 +380,5 @@ def writes(bench: Bench, size: str) -> list[Row]:
             rows.append(
                 row("19", f"{quantity}: {system}", unit, _values(both, get), paper=value, note=both.note)
             )
-        rows.append(_agreement(rows[-len(runs) :], quantity))
+        rows.append(_agreement(rows[-len(runs) :], quantity, measured=measured))
     return rows

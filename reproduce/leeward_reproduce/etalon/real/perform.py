@@ -1,0 +1,82 @@
+"""Runs Etalon's files of HDFS with Hadoop in the lab, and makes the rows of results."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from leeward.errors import InputError
+from leeward_reproduce import drawing, results_folder
+from leeward_reproduce.etalon.files import KINDS
+from leeward_reproduce.etalon.kernels.pictures import bars
+from leeward_reproduce.etalon.real import figures
+from leeward_reproduce.etalon.real.bench import SYSTEMS, Bench
+from leeward_reproduce.hdfs import missing
+from leeward_reproduce.rows import Row
+
+__all__ = ["ALIASES", "FIGURES", "SEEDS", "Figure", "check_horizon", "make", "runs"]
+
+SIZE = "100MiB"
+"""Size of each file. It is less than the paper's 400 MiB, because a virtual second takes ten minutes."""
+SEEDS = 1
+"""Number of seeds: real kernels repeat no run."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper."""
+
+    title: str
+    rows: Callable[[figures.Runs], list[Row]]
+    """Makes the rows from runs of all systems."""
+
+
+FIGURES = {"19": Figure("files of HDFS, by TestDFSIO", figures.writes)}
+"""Figures by their names in `--figure`; `ALIASES` has more names."""
+ALIASES = {name: ["19"] for name in ("20", "21", "22")}
+
+
+def check_horizon(horizon: str) -> None:
+    """Rejects any length of runs.
+
+    Raises:
+        InputError: In all cases.
+    """
+    raise InputError.about(
+        "horizon", f"`{horizon}`: these runs end when their files are written; leave it out"
+    )
+
+
+def runs(_selection: Mapping[str, Figure], _seeds: int) -> int:
+    """Number of runs with HDFS; all figures share them."""
+    return len(SYSTEMS) * len(KINDS)
+
+
+def make(
+    selection: Mapping[str, Figure],
+    inputs: results_folder.Inputs,
+    jobs: int | None,
+    out: Path,
+    keep: bool,
+    progress: Callable[[float], object] | None,
+) -> list[Row]:
+    """Runs the systems that the folder does not have; see `leeward_reproduce.perform.reproduce`.
+
+    Raises:
+        InputError: `jobs` or the number of seeds is not 1.
+        OSError: HDFS cannot run in a lab on this machine.
+    """
+    for name, value in (("jobs", jobs), ("seeds", inputs.seeds)):
+        if value not in (None, 1):
+            raise InputError.about(name, f"{value}: the lab makes one run at a time, and each once")
+    lacks = missing()
+    if lacks is not None:
+        raise OSError(lacks)
+    results = Bench(out / results_folder.SWEEPS, SIZE, progress or (lambda _: None)).runs()
+    rows: list[Row] = []
+    for name, figure in selection.items():
+        mine = results_folder.mark_rows(figure.rows(results), inputs)
+        rows += mine
+        if keep:
+            drawing.write(out / results_folder.PICTURES, name, partial(bars, mine, inputs.measured))
+    return rows
