@@ -6,13 +6,12 @@ that HDFS has set, are faster beside the network than they would be.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from leeward import lab
-from leeward.lab.runs import Scenario
 from leeward.packets import read as read_scenario
 from leeward_reproduce.hdfs import class_path, memory, settings
 from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, listen
@@ -85,7 +84,7 @@ class CircuitCluster(HdfsCluster):
 
 @contextmanager
 def up(
-    scenario: Scenario,
+    scenario: Mapping[str, Any],
     dilation: int,
     block: int,
     policy: str = "default",
