@@ -107,11 +107,11 @@ hdfs-parts:
 	@$(PYTHON) reproduce/leeward_reproduce/hdfs/class_path.py
 
 .PHONY: test
-test: lint test-rust test-python test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
+test: lint test-rust test-python test-hdfs test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
-test-whole: build servers ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
+test-whole: build servers test-hdfs-whole ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
 	$(BIN)/pytest -m whole
 	PROPTEST_CASES=20000 $(CARGO_TEST) --test it -- vertices::
 	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
@@ -194,13 +194,16 @@ test-web: build servers
 	@mkdir -p target
 	@scripts/test-web 2>&1 | tee target/test-web.log
 
-# Not part of `make test` yet: its clusters of many DataNodes take minutes.
+# The first run downloads Hadoop, about 200 MB.
 .PHONY: test-hdfs
-test-hdfs: ## Build and test the policy for HDFS; needs Java 17 and Maven
+test-hdfs: build servers
 	@mkdir -p target
-	@if command -v java >/dev/null && command -v mvn >/dev/null; then \
-		mvn --batch-mode --quiet --file integrations/hdfs/pom.xml verify; \
-	else echo "skipped: the policy for HDFS: java or mvn is not installed" | tee target/test-hdfs.log; fi
+	@scripts/test-hdfs 2>&1 | tee target/test-hdfs.log
+
+.PHONY: test-hdfs-whole
+test-hdfs-whole: build servers
+	@mkdir -p target
+	@scripts/test-hdfs -Pwhole 2>&1 | tee target/test-hdfs.log
 
 .PHONY: test-wheel
 test-wheel: wheel

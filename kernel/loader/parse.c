@@ -43,14 +43,14 @@ static struct factor fraction(const char *option, const char *key, const char *t
 			continue;
 		}
 		if (*c < '0' || *c > '9' || factor.numerator > 10000000 || factor.denominator > 100000)
-			fail(0, "%s: %s=%s: must be a decimal number", option, key, text);
+			fail(0, "%s: %s=%s: must be a decimal number, with at most 5 digits after the point", option, key, text);
 		factor.numerator = factor.numerator * 10 + (uint32_t)(*c - '0');
 		digits = true;
 		if (point)
 			factor.denominator *= 10;
 	}
 	if (!digits)
-		fail(0, "%s: %s=%s: must be a decimal number", option, key, text);
+		fail(0, "%s: %s=%s: must be a decimal number, with at most 5 digits after the point", option, key, text);
 	return factor;
 }
 

@@ -313,6 +313,9 @@ class Run:
     def reads(self) -> pyarrow.Table:
         """A row for each read of written data, in the order of requests."""
 
+    def repairs(self) -> pyarrow.Table:
+        """Repairs of blocks with lost copies, in order of start: sources, lost and new hosts, times."""
+
     def apps(self) -> pyarrow.Table:
         """Apps: arrival, placement, end, hosts, bytes sent, moves."""
 

@@ -20,7 +20,7 @@ from leeward.errors import MOST_SEED, InputError, names, whole_number
 
 TABLES = (
     *("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts"),
-    *("tasks", "moves", "cell", "reads"),
+    *("tasks", "moves", "cell", "reads", "repairs"),
     *("apps", "migrations", "coflows"),
 )
 """Names of the tables of a run."""

@@ -67,6 +67,7 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.decision("0"),
     lambda client: next(client.commitments(), None),
     lambda client: client.commit(["r0h0"], replicas={"size": "1MiB", "replicas": 1}),
+    lambda client: client.commit_batch([{"hosts": ["r0h0"], "replicas": {"size": "1MiB", "replicas": 1}}]),
     lambda client: client.release("0"),
     lambda client: client.cluster(),
     lambda client: client.set_cluster(CLUSTER),

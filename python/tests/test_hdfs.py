@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from leeward import Client
 from leeward.hdfs import DataNode, differences
-from support.namenode import SUPERUSER, beans, fsck, live_nodes, namenode
+from support.namenode import DECISION, SUPERUSER, beans, fsck, live_nodes, namenode
 from support.prometheus import Answer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -53,12 +53,15 @@ def test_a_namenode_and_its_controller_pass_all_checks(run: Run, controller: str
         assert states == [(name, "ok") for name in names]
         assert "topology    ok     12 DataNodes in 4 racks, as in the controller\n" in result.stdout
         assert "snapshot    ok     320 ms old, from http://leeward:7600\n" in result.stdout
-        assert "decision    ok     256MiB of r0h0 to r0h0 " in result.stdout
-        assert "CANDIDATE" in result.stdout
+        decision = "256MiB of r0h0 to r0h0 r2h1 r2h0, by sinbad in the NameNode"
+        assert f"decision    ok     {decision}\n" in result.stdout
+        assert "The NameNode would now place a block of 256MiB of r0h0 so." in result.stdout
+        assert "1. r2h1, outside /row1/r0: ranked" in result.stdout
         as_json = run("hdfs", "check", "-o", "json", LEEWARD_NAMENODE=url, LEEWARD_CONTROLLER=controller)
         document = json.loads(as_json.stdout)
         assert document["differences"]["hosts"]["r0h0"] == "r0h0"
-        assert document["decision"]["dry_run"] is True
+        assert document["decided_by"] == "namenode"
+        assert (document["decision"]["writer"], document["decision"]["bytes"]) == ("r0h0", 128 * 2**20)
         assert document["namenode"]["policies"][0]["decisions"] == {"ranked": 17, "stale": 0}
         rows = run("hdfs", "check", "-o", "csv", LEEWARD_NAMENODE=url, LEEWARD_CONTROLLER=controller).stdout
         assert rows.splitlines()[0] == "check,state,detail"
@@ -66,9 +69,44 @@ def test_a_namenode_and_its_controller_pass_all_checks(run: Run, controller: str
     assert list(Client(controller).decisions()) == [], "nothing is committed"
 
 
+def test_the_namenode_is_asked_for_a_writer_and_a_code(run: Run, controller: str) -> None:
+    both = beans(live_nodes(RACKS), {})
+    both.append(both[-1] | {"name": "Hadoop:service=NameNode,name=LeewardErasureCodedInfo"})
+    arguments = ("--controller", controller, "--writer", "r1h2", "--coding", "6+3", "--size", "100MB")
+    with namenode(both) as url:
+        result = run("hdfs", "check", "--namenode", url, *arguments, "-o", "json")
+        assert (result.returncode, result.stderr) == (0, "")
+    decision = json.loads(result.stdout)["decision"]
+    assert (decision["writer"], decision["bytes"]) == ("r1h2", 16_666_667), "of one chunk"
+
+
+def test_without_leeward_in_the_namenode_the_controller_decides(run: Run, controller: str) -> None:
+    for arguments, policy in (([], None), (["--coding", "6+3"], {})):
+        with namenode(beans(live_nodes(RACKS), policy)) as url:
+            command = ("hdfs", "check", "--namenode", url, "--controller", controller, *arguments)
+            assert json.loads(run(*command, "-o", "json").stdout)["decided_by"] == "controller"
+            shown = run(*command).stdout
+        assert "of the controller" in shown
+        blocks = "erasure-coded blocks" if arguments else "replicated blocks"
+        assert f"The NameNode has no Leeward policy for {blocks}, so HDFS's own policy decides." in shown
+    assert list(Client(controller).decisions()) == [], "nothing is committed"
+
+
 OTHER_RACK = {**RACKS, "/row1/r0": ["r0h0", "r0h1"], "/row1/r1": [*RACKS["/row1/r1"], "r0h2"]}
 STRANGERS = {"/row1/r0": ["r0h0"], "/row1/r9": ["dn1", "dn2", "dn3", "dn4"]}
 LESS = {rack: hosts for rack, hosts in RACKS.items() if rack != "/row1/r3"}
+HEALTHY = [
+    {"key": reason, "value": count}
+    for reason, count in {"ranked": 990, "small": 500, "off": 20, "stale": 5}.items()
+]
+LEFT_OUT = "5 stale, 20 off, 500 small"
+LEFT: dict[str, Any] = {
+    "time": "2026-03-02T10:00:00Z",
+    "policy": "sinbad",
+    "reason": "off",
+    "hosts": [],
+    "steps": [],
+}
 STALE = [{"key": "ranked", "value": 5}, {"key": "stale", "value": 3}, {"key": "no_candidate", "value": 1}]
 
 
@@ -123,7 +161,42 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {"SnapshotAgeMs": 61_000},
         {},
         "snapshot failed",
-        "61 s old, from http://leeward:7600; by default, dfs.leeward.snapshot.max-age is 5 s",
+        "61 s old, from http://leeward:7600; dfs.leeward.snapshot.max-age is 5 s",
+    ),
+    (
+        RACKS,
+        {"SnapshotAgeMs": 61_000, "SnapshotMaxAgeMs": 120_000},
+        {},
+        "snapshot ok",
+        "61 s old, from http://leeward:7600",
+    ),
+    (
+        RACKS,
+        {"Policy": "ccp", "SnapshotAgeMs": 61_000, "SnapshotMaxAgeMs": -1},
+        {},
+        "snapshot warning",
+        "61 s old, from http://leeward:7600; ccp reads no loads, so a snapshot of any age serves it",
+    ),
+    (
+        RACKS,
+        {"DecisionsByReason": HEALTHY},
+        {},
+        "decisions ok",
+        f"replicated blocks: 1,515 decisions since the start, 525 by HDFS's default policy ({LEFT_OUT})",
+    ),
+    (
+        RACKS,
+        {DECISION: LEFT},
+        {},
+        "decision ok",
+        "128MiB of r0h0 is left to HDFS's default policy: off",
+    ),
+    (
+        RACKS,
+        {DECISION: LEFT | {"reason": "stale"}},
+        {},
+        "decision warning",
+        "128MiB of r0h0 is left to HDFS's default policy: stale",
     ),
     (
         RACKS,
@@ -218,7 +291,8 @@ def test_silent_agents_and_unknown_storage_have_findings(run: Run, serve: Serve,
     findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "agents warning 1 of 12 hosts without recent telemetry: r2h1" in findings
     storage = "storage warning 12 of 12 hosts without known storage: r0h0, r0h1, r0h2 and 9 more"
-    assert f"{storage}; leeward agent --volume reports it" in findings
+    storage += "; leeward agent --volume reports it to the controller. The NameNode knows it by heartbeats"
+    assert storage in findings
     assert result.returncode == 0
 
 
@@ -258,6 +332,10 @@ def test_invalid_options_and_answers_are_errors_of_one_line(
         assert "no live DataNode of this name" in error("--namenode", url, "--writer", "r9h9")
         assert "does not have this host" in error("--namenode", url, "--writer", "dn17")
         assert error("--namenode", url, "--size", "much").startswith("error: --size: ")
+        expected = "expected DATA+PARITY, such as 6+3"
+        assert error("--namenode", url, "--coding", "six") == f"error: --coding: `six`: {expected}"
+    with namenode(beans(live_nodes(RACKS), {DECISION: {"reason": "ranked"}})) as url:
+        assert "no decision of its Leeward policy" in error("--namenode", url)
 
 
 @given(
@@ -281,7 +359,7 @@ def test_a_datanode_is_also_known_by_its_address() -> None:
 
 # ---- leeward explain --block ------------------------------------------------------------------------
 
-DECISION = {
+STORED_DECISION = {
     "time": "2026-03-02T09:00:00.123Z",
     "path": "/logs/day 1",
     "writer": "r0h0",
@@ -308,10 +386,10 @@ BLOCK = "blk_1073741825"
 STORED = {"r2h0": "/row1/r2", "r0h0": "/row1/r0", "r2h1": "/row1/r2"}
 
 
-def test_a_block_is_explained_by_the_decision_that_the_namenode_remembers(run: Run) -> None:
-    later = DECISION | {"hosts": ["r3h0", "r2h1", "r2h0"], "time": "2026-03-02T09:00:01Z"}
-    other = DECISION | {"path": "/logs/day 10"}
-    remembered = {"ExplainedDecisions": [json.dumps(one) for one in (other, later, DECISION)]}
+def test_a_block_is_explained_by_the_decision_that_the_namenode_stores(run: Run) -> None:
+    later = STORED_DECISION | {"hosts": ["r3h0", "r2h1", "r2h0"], "time": "2026-03-02T09:00:01Z"}
+    other = STORED_DECISION | {"path": "/logs/day 10"}
+    remembered = {"ExplainedDecisions": [json.dumps(one) for one in (other, later, STORED_DECISION)]}
     blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
     with namenode(beans(live_nodes(RACKS), remembered), blocks) as url:
         arguments = ("explain", "--block", f"{BLOCK}_1001", "--namenode", url, "--user", SUPERUSER)
@@ -330,9 +408,53 @@ def test_a_block_is_explained_by_the_decision_that_the_namenode_remembers(run: R
         assert "/row1/r2 800 Mbps expected on the link into the rack" in lines
         assert "2. r2h0, /row1/r2: the rack of the second copy" in lines
         assert "3. left to HDFS's default policy, anywhere: no_candidate" in lines
-        assert json.loads(run(*arguments, "-o", "json").stdout)["decision"] == DECISION
+        assert json.loads(run(*arguments, "-o", "json").stdout)["decision"] == STORED_DECISION
         rows = run(*arguments, "-o", "csv").stdout.splitlines()
         assert rows[1].startswith("0,/row1/r2,,,800000000.0,")
+
+
+def explained(run: Run, *decisions: Mapping[str, Any]) -> tuple[list[str], str, dict[str, Any] | None]:
+    """Lines, notes, and the decision about a block of the stored ones, the latest first."""
+    blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
+    stored = {"ExplainedDecisions": [json.dumps(one) for one in decisions]}
+    with namenode(beans(live_nodes(RACKS), stored), blocks) as url:
+        arguments = ("explain", "--block", BLOCK, "--namenode", url, "--user", SUPERUSER)
+        result = run(*arguments)
+        assert result.returncode == 0
+        lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+        return lines, result.stderr.strip(), json.loads(run(*arguments, "-o", "json").stdout)["decision"]
+
+
+RENAMED = "at the time of the decision, or this is another file"
+
+
+def test_a_block_of_a_renamed_file_is_explained_by_its_hosts(run: Run) -> None:
+    other = STORED_DECISION | {"path": "/elsewhere"}
+    for path in ("/logs/day 1._COPYING_", "/logs/_temporary/0/task_1/day 1"):
+        written = STORED_DECISION | {"path": path}
+        lines, note, decision = explained(run, other, written)
+        assert decision == written, "the name is that of the file"
+        assert f"path {path}" in lines
+        assert note == f"note: the file was {path} {RENAMED}"
+    lines, note, decision = explained(run, other)
+    assert decision == other
+    assert note == f"note: the file was /elsewhere {RENAMED}"
+
+
+def test_several_decisions_with_the_hosts_of_a_block_are_said_to_be_several(run: Run) -> None:
+    later = STORED_DECISION | {"time": "2026-03-02T09:00:05Z"}
+    other = STORED_DECISION | {"path": "/elsewhere"}
+    _, note, decision = explained(run, other, later, STORED_DECISION)
+    assert decision == later
+    assert note == "note: 2 such decisions have these hosts, and this is the latest"
+
+
+def test_a_copied_block_is_explained_by_the_decision_about_its_last_copy(run: Run) -> None:
+    copy = STORED_DECISION | {"hosts": ["r2h0"], "existing": ["r2h1", "r0h0"]}
+    lines, note, decision = explained(run, copy)
+    assert (decision, note) == (copy, "")
+    assert "earlier r2h1 r0h0" in lines
+    assert "hosts r2h0" in lines
 
 
 def test_a_block_without_an_explanation_says_why(run: Run) -> None:
@@ -345,10 +467,10 @@ def test_a_block_without_an_explanation_says_why(run: Run) -> None:
             result = run("explain", "--block", block, "--namenode", url, "--user", user)
             return result.returncode, result.stderr.splitlines()[0]
 
-    others = {"ExplainedDecisions": [json.dumps(DECISION | {"hosts": ["r1h1"]})]}
-    none = "error: the NameNode remembers no decision about /logs/day 1"
+    others = {"ExplainedDecisions": [json.dumps(STORED_DECISION | {"hosts": ["r1h1"]})]}
+    none = "error: the NameNode stores no decision about /logs/day 1, and none with the hosts of the block"
     assert explain({}) == (1, none)
-    other = "error: of /logs/day 1, the NameNode remembers 1 decisions, and none has the hosts of the block"
+    other = "error: of /logs/day 1, the NameNode stores 1 decisions, and none has the hosts of the block"
     assert explain(others) == (1, other)
     code, line = explain(None)
     assert code == 2
@@ -360,7 +482,7 @@ def test_a_block_without_an_explanation_says_why(run: Run) -> None:
         "7",
         "{",
         '{"time": 3}',
-        json.dumps(DECISION | {"steps": [{"racks": [{"value": "much"}]}]}),
+        json.dumps(STORED_DECISION | {"steps": [{"racks": [{"value": "much"}]}]}),
     ):
         code, line = explain({"ExplainedDecisions": [broken]})
         assert code == 2

@@ -106,9 +106,17 @@ def test_frames_leave_their_hosts_while_a_slow_scheduler_computes(clean: None) -
     assert result.run.totals()["circuit_bytes"] > 0
 
 
-def test_a_late_run_is_refused(clean: None) -> None:
+def test_a_late_run_is_rejected(clean: None) -> None:
     with pytest.raises(OSError, match=r"fell behind.*larger dilation than 10,"):
         lab.run(scenario(), dilation=10, bound="1ns")
+
+
+def test_a_run_that_falls_behind_is_rejected_before_its_end(clean: None) -> None:
+    begin = time.monotonic()
+    late = scenario(workload={"long": {"from": 0, "to": 1, "flows": 1}}, horizon="10s")
+    with pytest.raises(OSError, match=r"fell behind: in the first [0-9]+ % of 10s"):
+        lab.run(late, dilation=10, bound="1ns")
+    assert time.monotonic() - begin < 50, "the whole run takes 100 s"
 
 
 def test_a_stopped_run_removes_everything(clean: None) -> None:

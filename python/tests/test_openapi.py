@@ -86,8 +86,10 @@ APP = {
     "tasks": [{"name": "a", "cpus": 1, "egress": {"mean": "1Mbps"}}, {"name": "b"}],
     "transfers": [{"from": "a", "to": "b", "bytes": "1MB"}],
 }
+BLOCK = {"size": "1MiB", "replicas": 1}
 VALID_BODIES: dict[str, Callable[[], Any]] = {
     "POST /v1/commitments": lambda: {"hosts": ["r0h0", "r1h0"], "tasks": {"app": APP}},
+    "POST /v1/commitments/batch": lambda: {"commitments": [{"hosts": ["r0h0"], "replicas": BLOCK}]},
     "POST /v1/migrations/{id}": lambda: {"answer": "done"},
     "POST /v1/place/tasks": lambda: {"app": APP, "job": "web"},
     "POST /v1/place/volumes": lambda: {"workload": _workload("index", server=None)},

@@ -87,7 +87,7 @@ def test_a_simulation_is_deterministic_for_any_number_of_jobs(scenario: Path) ->
 
 TABLES = (
     *("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts"),
-    *("tasks", "moves", "cell", "reads"),
+    *("tasks", "moves", "cell", "reads", "repairs"),
     *("apps", "migrations", "coflows"),
 )
 

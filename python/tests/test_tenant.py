@@ -120,6 +120,8 @@ def test_an_app_of_commands_is_profiled_before_it_is_placed(tmp_path: Path) -> N
     result = tenant.run(app_file(tmp_path, text), hosts, port=0, profile=f"sflow:{port}")
     assert result["matrix"] == [[0, 151_400], [0, 0]]
     assert result["runs"][0]["forecast_s"] > 0
+    with pytest.raises(InputError, match="profile_for: it is the time of `profile`; give both"):
+        tenant.run(app_file(tmp_path, text), hosts, port=0, profile_for="1s")
     with pytest.raises(InputError, match="profile: expected tasks with commands"):
         tenant.run(app_file(tmp_path), hosts, port=0, profile="sflow:6343")
     with pytest.raises(InputError, match="profile: `pcap:eth0`: expected capture, or sflow:PORT"):

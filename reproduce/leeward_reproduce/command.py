@@ -86,7 +86,8 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="Length of each run; by default the paper's. A short length gives a first look.",
+            help="Length of each run; by default the paper's, and shorter with --lab. A short length gives a"
+            " first look.",
             show_default=False,
         ),
     ] = None,
@@ -95,7 +96,7 @@ def reproduce(
         typer.Option(
             "--lab",
             help="Run the figures between kernels of this machine, as root, instead of in the simulator: 10a,"
-            " 10b and even of choreo.",
+            " 10b and even of choreo; 1 to 19 of etalon.",
         ),
     ] = False,
     real: Annotated[
@@ -103,8 +104,8 @@ def reproduce(
         typer.Option(
             "--real",
             help="Run figures on real bytes, beside the simulator: HDFS in a lab of this machine, as root."
-            " Figures 6, 7 and 8 of sinbad, 14 and 20 of hotspots, and 19 of etalon. Each seed of the first"
-            " two is a pair of runs.",
+            " Figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad, 14 and 20 of hotspots, and 19 of"
+            " etalon.",
         ),
     ] = False,
     out: Annotated[

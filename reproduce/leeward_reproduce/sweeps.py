@@ -14,10 +14,14 @@ import pyarrow
 from pyarrow import compute, parquet
 
 from leeward import data, sweep
+from leeward._quantities import read_seconds
 from leeward.simulation import runs_at_once
 from leeward.sweep import plan
 from leeward.sweep.settings import axes
 from leeward.sweep.store import Store
+
+_LEAST_SAMPLES = 12
+"""Least number of sampling intervals in a run."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,10 @@ class Sweep:
         result: dict[str, Sequence[str]] = {path: [value] for path, value in self.fixed}
         if horizon and not self.ignores_horizon:
             result["horizon"] = [horizon]
-            # A scenario of a day may have a sampling interval that is longer than the horizon.
-            result.pop("sample", None)
+            # A scenario of a day may have a sampling interval that is too long for the horizon.
+            most = read_seconds("horizon", horizon) / _LEAST_SAMPLES
+            if any(read_seconds("sample", sample) > most for sample in result.get("sample", ())):
+                del result["sample"]
         if self.axis:
             result[self.axis] = self.values
         return result

@@ -1,21 +1,25 @@
-"""HDFS as separate processes in a lab: placement with real blocks, a controller that ends, and removal."""
+"""HDFS as separate processes in a lab: placement with real blocks, a controller that ends, and removal.
+
+Each whole test starts the NameNode several times; the other one shows in half a minute that a cluster works.
+"""
 
 import os
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leeward import lab
 from leeward_reproduce.hdfs import HdfsCluster, ProcessError, Shape, missing, namenode, up
-from leeward_reproduce.hdfs.load import Load, Stream, Write, order, run
+from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER
+from leeward_reproduce.hdfs.load import Load, Stream, Write, open_sinks, order, run, send
 from leeward_reproduce.hdfs.processes import kill
 from support.labs import left
 from support.parts import lack
-
-pytestmark = pytest.mark.whole
 
 SHAPE = Shape(racks=3, hosts_per_rack=2, block=1 << 20)
 EXACT = {"dfs.namenode.redundancy.considerLoad": "false"}
@@ -76,6 +80,13 @@ def stored(cluster: HdfsCluster) -> int:
     return len([file for file in files if file.suffix != ".meta"])
 
 
+def explained(cluster: HdfsCluster, folder: str) -> list[dict[str, Any]]:
+    """Decisions of the policy about the files of a folder."""
+    state = namenode.policy_state(cluster.namenode_url)
+    assert state is not None
+    return [one for one in state.explained or [] if one["path"].startswith(f"/{folder}/")]
+
+
 def use_and_check_sinbad(cluster: HdfsCluster) -> None:
     """Blocks of `sinbad` follow the same rules, and go where links have more room than a full one."""
     cluster.use("sinbad")
@@ -89,9 +100,7 @@ def use_and_check_sinbad(cluster: HdfsCluster) -> None:
         assert time.monotonic() < deadline, "DataNodes delete the blocks of a run"
         time.sleep(0.5)
     assert outcome.carried("r1:downlink") > 0.9 * rate / 8 * seconds
-    state = namenode.policy_state(cluster.namenode_url)
-    assert state is not None
-    made = [one for one in state.explained or [] if one["path"].startswith("/hot/")]
+    made = explained(cluster, "hot")
     assert [one["reason"] for one in made] == ["ranked"] * len(writes)
     best = [one["steps"][0]["racks"][0]["name"].strip("/") for one in made]
     assert [cluster.racks[one["hosts"][1]] for one in made] == best
@@ -113,6 +122,33 @@ def check_outage(cluster: HdfsCluster) -> None:
         time.sleep(1.1)
 
 
+def test_blocks_go_around_a_hot_link_by_leeward_and_the_end_leaves_nothing() -> None:
+    rate = 80e6
+    with up(SHAPE, "leeward", properties=EXACT) as cluster:
+        open_sinks(cluster, ["r1h0"])
+        send(cluster, Stream(0.0, 120.0, "r1h0", rate), time.monotonic())
+        wait_for_load(cluster, "r1:downlink", 0.5 * rate)
+        for at in range(3):
+            # Agents report each second, and the policy reads as often: then it knows of the block before.
+            time.sleep(2.5)
+            ((other, _),) = write(cluster, f"hot/{at}", ["r0h0"])
+            assert other.rack == "r2", explained(cluster, "hot")
+        assert [one["reason"] for one in explained(cluster, "hot")] == ["ranked"] * 3
+        write(cluster, "rules", cluster.hosts)
+        name, folder = cluster.network.name, cluster.folder
+        pids = [process.pid for process in cluster.processes]
+    assert_gone(name, pids, folder)
+
+
+def wait_for_load(cluster: HdfsCluster, link: str, rate: float) -> None:
+    """Waits until the controller knows of a load."""
+    deadline = time.monotonic() + 30
+    while (cluster.client().link(link)["measured_bps"] or 0) < rate:
+        assert time.monotonic() < deadline, cluster.client().link(link)
+        time.sleep(0.2)
+
+
+@pytest.mark.whole
 def test_blocks_follow_the_rules_for_racks_under_both_policies_and_without_the_controller() -> None:
     with up(SHAPE, "default", properties=EXACT) as cluster:
         processes, folder = cluster.processes, cluster.folder
@@ -128,6 +164,42 @@ def test_blocks_follow_the_rules_for_racks_under_both_policies_and_without_the_c
     assert_gone(name, [process.pid for process in processes], folder)
 
 
+@pytest.mark.whole
+def test_blocks_go_around_a_hot_link_although_reports_are_late_or_half_of_them_lost() -> None:
+    rate = 80e6
+    with up(SHAPE, "leeward", properties=EXACT) as cluster:
+        open_sinks(cluster, ["r1h0"])
+        send(cluster, Stream(0.0, 600.0, "r1h0", rate), time.monotonic())
+        for name, delay_s, loss in (("late", 1.0, 0.0), ("lost", 0.0, 0.5)):
+            with cluster.reports_impaired(delay_s, loss):
+                time.sleep(3.0)
+                wait_for_load(cluster, "r1:downlink", 0.5 * rate)
+                racks = []
+                for at in range(6):
+                    time.sleep(2.5)
+                    ((other, _),) = write(cluster, f"{name}/{at}", ["r0h0"])
+                    racks.append(other.rack)
+                # With half of the reports lost, the links of a host are unknown for an eighth of the time.
+                assert racks.count("r2") >= 5, explained(cluster, name)
+        # Agents report to the controller again.
+        before = cluster.client().link("r2h0:ingress")["until"]
+        time.sleep(3.0)
+        assert cluster.client().link("r2h0:ingress")["until"] != before
+
+
+@pytest.mark.whole
+def test_a_full_cache_in_memory_evicts_the_oldest_files() -> None:
+    with up(replace(SHAPE, in_memory=True), "default") as cluster:
+        writes = [Write(0.5 * at, f"r{at % 3}h0", 2 * SHAPE.block) for at in range(12)]
+        outcome = run(cluster, Load(writes, [], 10.0), "cached", cache=6 * SHAPE.block)
+        folder = cluster.folder
+        assert folder.parent == MEMORY_FOLDER
+    assert outcome.evicted > 0
+    assert 0 < max(outcome.stored.values()) <= 6 * SHAPE.block
+    assert not folder.exists()
+
+
+@pytest.mark.whole
 def test_an_error_names_the_process_with_its_log_and_leaves_nothing() -> None:
     before = folders()
     wrong = {"dfs.leeward.policy": "no-such-policy"}

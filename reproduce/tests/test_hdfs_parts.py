@@ -16,11 +16,12 @@ import pytest
 
 from leeward.errors import InputError
 from leeward.lab import Machine
-from leeward_reproduce.hdfs import class_path, settings, up
+from leeward_reproduce.hdfs import class_path, namenode, settings, up
 from leeward_reproduce.hdfs.cluster import Shape
-from leeward_reproduce.hdfs.demo import draw, main, table
+from leeward_reproduce.hdfs.demo import Watch, draw, main, summary, table
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
 from leeward_reproduce.hdfs.processes import Process, ProcessError, kill
+from leeward_reproduce.hdfs.stored import StoredFiles
 from leeward_reproduce.hdfs.workers import COMMAND, Worker, pipes
 
 
@@ -94,6 +95,26 @@ def test_the_table_of_the_demo_has_a_column_for_each_policy() -> None:
     assert rows["utilization of the link into r1"] == ["50%", "50%"]
     assert rows["block time, median"] == ["3.00 s", "3.00 s"]
     assert quantile(one.files, 1.0) == 4.0
+
+
+def test_the_summary_of_the_demo_says_whether_the_hot_link_is_cooler() -> None:
+    hot, cool = (
+        Outcome([], [(float(at), {"r1:downlink": at * rate}) for at in range(31)], 0.0, 30.0)
+        for rate in (900_000, 750_000)
+    )
+    text = summary({"default": hot, "sinbad": cool}, 8e6)
+    assert "HDFS's policy the link is 90% full, and with those of sinbad 75%: it is cooler." in text
+    assert "it is no cooler" in summary({"default": cool, "sinbad": hot}, 8e6)
+
+
+def test_a_line_about_the_links_has_the_loads_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, carried, lines = [100.0], [0], list[str]()
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    watch = Watch(lambda: {"r1:downlink": carried[0], "r1:uplink": 7}, 8e6, lines.append)
+    for seconds, count in ((110.0, 5_000_000), (120.0, 10_000_000), (140.0, 15_000_000)):
+        now[0], carried[0] = seconds, count
+        watch(0.0)
+    assert lines == ["links into racks: r1 50%", "links into racks: r1 25%"]
 
 
 def test_the_demo_draws_the_same_writes_for_a_seed_and_others_for_another() -> None:
@@ -170,6 +191,117 @@ def test_orders_to_a_helper_that_ends_fail(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match="helper ended"):
         waiting.result(10)
     worker.close()
+
+
+class Controller(http.server.BaseHTTPRequestHandler):
+    """Takes reports; the last part of a report is its number."""
+
+    protocol_version = "HTTP/1.1"
+    reports: list[tuple[float, int, str | None]]
+
+    def do_POST(self) -> None:
+        number = int(self.rfile.read(int(self.headers["content-length"])))
+        self.reports.append((time.monotonic(), number, self.headers["authorization"]))
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("delay_s", "loss"), [(0.5, 0.0), (0.0, 0.5), (0.0, 1.0)])
+def test_reports_are_acknowledged_at_once_and_arrive_late_or_not_at_all(delay_s: float, loss: float) -> None:
+    count, taken = 40, list[tuple[float, int, str | None]]()
+
+    class Taking(Controller):
+        reports = taken
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taking)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    values = map(str, (port, server.server_port, delay_s, loss, 7))
+    script = class_path.PROJECT.parents[1] / "reproduce" / "leeward_reproduce" / "hdfs" / "reports.py"
+    process = subprocess.Popen([sys.executable, "-I", str(script), *values], text=True)
+    sent = {}
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connect(connection)
+        for number in range(count):
+            sent[number] = time.monotonic()
+            headers = {"authorization": "Bearer secret"}
+            connection.request("POST", "/v1/reports", body=str(number), headers=headers)
+            response = connection.getresponse()
+            assert (response.status, json.load(response)) == (200, {"links": 2})
+        connection.close()
+        deadline = time.monotonic() + (20 if loss == 0 else 2)
+        while len(taken) < count and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+        server.shutdown()
+        server.server_close()
+    assert all(at - sent[number] >= delay_s for at, number, _ in taken)
+    assert {token for _, _, token in taken} <= {"Bearer secret"}
+    # A share of the drawn reports arrives, each once.
+    assert len({number for _, number, _ in taken}) == len(taken)
+    assert abs(len(taken) - (1 - loss) * count) <= (0 if loss in (0.0, 1.0) else 10)
+
+
+def connect(connection: http.client.HTTPConnection) -> None:
+    """Waits until a program listens."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return connection.connect()
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+class FewFiles(namenode.Files):
+    """Files whose last copies the NameNode learns of at the second look."""
+
+    def __init__(self, places: dict[str, dict[str, int]]) -> None:
+        super().__init__("")
+        self.places = places
+        self.seen: set[str] = set()
+        self.deleted: list[str] = []
+
+    def stored(self, path: str) -> dict[str, int]:
+        late = path not in self.seen
+        self.seen.add(path)
+        places = list(self.places[path].items())
+        return dict(places[:-1] if late else places)
+
+    def delete(self, path: str) -> None:
+        self.deleted.append(path)
+
+
+def test_stored_bytes_are_those_of_all_files_with_copies_that_the_namenode_knows_later() -> None:
+    files = FewFiles({"/a": {"h0": 8, "h1": 8}, "/b": {"h1": 4, "h2": 4}})
+    stored = StoredFiles(files, replicas=2)
+    stored.add("/a", 8)
+    stored.add("/b", 4)
+    stored.update()
+    assert stored.by_host() == {"h0": 8, "h1": 4}
+    stored.settle(5)
+    assert stored.by_host() == {"h0": 8, "h1": 12, "h2": 4}
+    assert files.deleted == []
+
+
+def test_a_full_cache_evicts_the_oldest_files_until_every_host_fits() -> None:
+    files = FewFiles({f"/{at}": {"h0": 10, f"h{1 + at}": 10} for at in range(4)})
+    stored = StoredFiles(files, replicas=2, cache=25)
+    for at in range(4):
+        stored.add(f"/{at}", 10)
+        stored.settle(5)
+        assert max(stored.by_host().values()) <= 25
+    assert files.deleted == ["/0", "/1"]
+    assert stored.evicted == 2
+    assert stored.by_host() == {"h0": 20, "h3": 10, "h4": 10}
 
 
 def test_a_relay_joins_a_port_of_this_machine_with_another(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_scenario_begins_with_the_dilation_that_the_machine_needed_before(
     def run(_: dict[str, Any], dilation: int) -> Run:
         tried.append(dilation)
         if dilation < needed:
-            raise TimeoutError("the lab falls behind")
+            raise TimeoutError("the lab fell behind")
         return Run()
 
     monkeypatch.setattr(lab, "run", run)
@@ -116,7 +116,7 @@ def test_a_scenario_begins_with_the_dilation_that_the_machine_needed_before(
         return bench.both({"seed": seed}, 60, str)
 
     first = both(1)
-    assert first.note == "dilation 90; a run under dilation 60 was rejected: the lab falls behind; a note"
+    assert first.note == "dilation 90; a run under dilation 60 was rejected: the lab fell behind; a note"
     assert (both(1), tried) == (first, [60, 90])
     late_s = 0.5e-6
     both(2)

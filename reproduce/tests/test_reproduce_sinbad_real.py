@@ -1,4 +1,4 @@
-"""Sinbad's figures on real bytes: scenarios, rows from measurements of this file, and a short pair."""
+"""Sinbad's figures on real bytes: scenarios, rows from measurements of this file, and short runs."""
 
 from pathlib import Path
 
@@ -7,20 +7,22 @@ import pytest
 from leeward.errors import InputError
 from leeward_reproduce.hdfs import missing
 from leeward_reproduce.perform import reproduce
+from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad.real import pairs, scenario
-from leeward_reproduce.sinbad.real.pairs import Measures, Pair
+from leeward_reproduce.sinbad.real.cases import BASE, CASES, HALF, LATE, LOST, MEMORY, SHAPE, TWICE
+from leeward_reproduce.sinbad.real.pairs import Measures, Pair, Results, order
 from leeward_reproduce.sinbad.real.perform import FIGURES
 from support.parts import lack
 
 
 def test_the_cluster_reads_the_writes_and_rates_of_the_scenario(tmp_path: Path) -> None:
-    load = scenario.read(scenario.write(tmp_path, 3, "60s"))
+    load = scenario.read(scenario.write(tmp_path, 3, "60s", BASE))
     assert load.seconds == 60
     assert len(load.writes) == round(scenario.FILES_PER_S * 40)
     assert all(5 <= one.at_s <= 45 for one in load.writes)
-    assert {one.bytes // scenario.SHAPE.block for one in load.writes} <= set(scenario.SIZES)
+    assert {one.bytes // SHAPE.block for one in load.writes} <= set(scenario.SIZES)
     # Each rack has a rate in each of four epochs, and in each one rack is hot.
-    assert len(load.streams) == 4 * scenario.SHAPE.racks
+    assert len(load.streams) == 4 * SHAPE.racks
     for at in (0.0, 15.0, 30.0, 45.0):
         shares = sorted(one.rate_bps / scenario.LINK_BPS for one in load.streams if one.at_s == at)
         assert shares[-1] >= 0.7
@@ -30,21 +32,58 @@ def test_the_cluster_reads_the_writes_and_rates_of_the_scenario(tmp_path: Path) 
 
 def test_equal_seeds_give_equal_scenarios(tmp_path: Path) -> None:
     first, again, other = (
-        scenario.read(scenario.write(tmp_path / name, seed, "60s"))
+        scenario.read(scenario.write(tmp_path / name, seed, "60s", BASE))
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert first == again != other
 
 
+def test_arrival_rates_leave_out_files_or_add_as_many_of_the_same_sizes(tmp_path: Path) -> None:
+    base, half, twice = (
+        scenario.read(scenario.write(tmp_path / case.name, 1, "60s", case)) for case in (BASE, HALF, TWICE)
+    )
+    assert half.writes == base.writes[::2]
+    assert set(base.writes) <= set(twice.writes)
+    assert sorted(one.bytes for one in twice.writes) == sorted(2 * [one.bytes for one in base.writes])
+    assert [one.at_s for one in twice.writes] == sorted(one.at_s for one in twice.writes)
+    assert base.streams == half.streams == twice.streams
+
+
+def test_late_and_lost_reports_are_those_of_the_scenario_and_change_the_choices(tmp_path: Path) -> None:
+    runs = {}
+    for case in (BASE, LATE, LOST):
+        file = scenario.write(tmp_path / case.name, 2, "60s", case)
+        runs[case] = pairs.simulated(file, case)
+    assert list(runs[LOST]) == list(runs[LATE]) == ["sinbad"]
+    times = [one["sinbad"].seconds for one in runs.values()]
+    assert times[0] != times[1] != times[2] != times[0]
+
+
+def test_the_cluster_in_memory_has_no_disks(tmp_path: Path) -> None:
+    scenario.write(tmp_path, 1, "60s", MEMORY)
+    assert "devices" not in (tmp_path / "cluster.yaml").read_text()
+    assert MEMORY.shape != BASE.shape == SHAPE
+
+
+def test_the_first_policy_alternates_over_seeds_and_over_cases() -> None:
+    assert order(BASE, 1) == order(HALF, 2) == ("default", "sinbad")
+    assert order(BASE, 2) == order(HALF, 1) == ("sinbad", "default")
+    assert {tuple(order(LATE, seed)) for seed in (1, 2)} == {("sinbad",)}
+
+
 def test_the_simulator_runs_the_scenario_under_both_policies(tmp_path: Path) -> None:
-    file = scenario.write(tmp_path, 1, "60s")
-    load, measures = scenario.read(file), pairs.simulated(file)
+    file = scenario.write(tmp_path, 1, "60s", BASE)
+    load, measures = scenario.read(file), pairs.simulated(file, BASE)
     for one in measures.values():
-        assert one.blocks == [each.bytes // scenario.SHAPE.block for each in load.writes]
+        assert one.blocks == [each.bytes // SHAPE.block for each in load.writes]
         # A block takes at least its time on a link of a rack.
-        least = 8 * scenario.SHAPE.block / scenario.LINK_BPS
+        least = 8 * SHAPE.block / scenario.LINK_BPS
         assert all(seconds is None or seconds > 0.99 * least for seconds in one.seconds)
-        assert all(0 < one.cv[way] < 2 for way in pairs.WAYS)
+        assert all(0 < one.cv[way] < 4 for way in pairs.WAYS)
+        # A copy counts when its block is finished.
+        finished = [seconds is not None for seconds in one.seconds]
+        least_bytes = 3 * SHAPE.block * sum(b for b, done in zip(one.blocks, finished, strict=True) if done)
+        assert least_bytes <= sum(one.stored.values()) <= 3 * SHAPE.block * sum(one.blocks)
     assert measures["default"].seconds != measures["sinbad"].seconds
 
 
@@ -61,42 +100,83 @@ def test_short_runs_and_several_at_once_are_errors() -> None:
         reproduce("choreo", real=True)
 
 
-def made_up(seed: int) -> Pair:
+def made_up(seed: int, slow: float = 1.0) -> Pair:
     """A pair in which `sinbad` takes half of the time. Times of the simulator are longer by a tenth."""
     blocks = [1, 2, 4, 1]
-    cv = {"downlink": 0.8, "uplink": 0.5}
-    less = {"downlink": 0.5, "uplink": 0.5}
+    cv = {"downlink": 0.8, "uplink": 0.5, "ingress": 1.0, "egress": 0.9}
+    less = cv | {"downlink": 0.5, "ingress": 0.7}
 
     def measures(scale: float, last: float | None) -> dict[str, Measures]:
-        times = [scale * (seed + count) for count in blocks[:3]]
+        times = [scale * slow * (seed + count) for count in blocks[:3]]
         return {
-            "default": Measures(blocks, [*times, last], cv),
-            "sinbad": Measures(blocks, [*(0.5 * time for time in times), 1.0], less),
+            "default": Measures(blocks, [*times, last], cv, {"r0h0": 10, "r0h1": 10, "r1h0": 20}),
+            "sinbad": Measures(
+                blocks, [*(0.5 * time for time in times), 1.0], less, {"r0h0": 0, "r0h1": 0, "r1h0": 9}, 3
+            ),
         }
 
-    return Pair(seed, measures(1.1, None), measures(1.0, 2.0))
+    return Pair(seed, measures(1.1, None), measures(1.0, 2.0 * slow))
+
+
+def results(seeds: int) -> Results:
+    """Pairs of all cases. At twice the load, files take three times as long."""
+    return {
+        case: [made_up(seed, 3.0 if case is TWICE else 1.0) for seed in range(1, seeds + 1)] for case in CASES
+    }
+
+
+def rows_by_text(figure: str) -> dict[str, Row]:
+    return {row.quantity: row for row in FIGURES[figure].rows(results(2))}
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_rows_of_its_name_with_values_of_paper_simulator_and_cluster(name: str) -> None:
-    rows = FIGURES[name].rows([made_up(seed) for seed in range(1, 5)])
+    figure = FIGURES[name]
+    rows = figure.rows({case: of_case for case, of_case in results(4).items() if case in figure.cases})
     assert {row.figure for row in rows} == {name}
     assert all(row.ours is not None for row in rows)
-    ratios = [row for row in rows if row.unit == "x"]
-    assert all(row.ours == row.simulator == pytest.approx(2.0) for row in ratios)
     assert all(row.ci_low is not None for row in rows if row.simulator is not None)
 
 
-def test_rows_of_figure_8_have_the_decrease_of_the_variation() -> None:
-    rows = {row.quantity: row for row in FIGURES["8"].rows([made_up(1), made_up(2)])}
-    row = rows["decrease of the median Cv, links into racks: default - sinbad"]
-    assert row.paper == 0.33
-    assert row.ours == pytest.approx(0.3)
+@pytest.mark.parametrize("name", ["6", "7", "7.6", "11", "reports"])
+def test_factors_are_the_times_of_the_default_policy_over_those_of_sinbad(name: str) -> None:
+    ratios = [row for text, row in rows_by_text(name).items() if text.endswith(": default / sinbad")]
+    assert ratios
+    assert all(row.simulator == pytest.approx(2.0) for row in ratios)
+    # The last file, which the simulator does not complete, is slower at twice the load alone.
+    assert all(row.ours == pytest.approx(2.0) for row in ratios if "2x" not in row.quantity)
+
+
+def test_rows_of_figures_8_and_9_have_the_decrease_of_the_variation() -> None:
+    racks = rows_by_text("8")["decrease of the median Cv, links into racks: default - sinbad"]
+    assert [racks.paper, racks.ours] == pytest.approx([0.33, 0.3])
+    machines = rows_by_text("9")["decrease of the median Cv, links into machines: default - sinbad"]
+    assert [machines.paper, machines.ours] == pytest.approx([0.46, 0.3])
+
+
+def test_rows_of_section_7_4_have_the_variation_of_stored_bytes() -> None:
+    rows = rows_by_text("7.4")
+    machines = rows["Cv of bytes by machine after the run: default"]
+    # 6.7 GB of 92.4 GB; bytes 10, 10 and 20 have the mean 13.3 and the standard deviation 4.71.
+    assert machines.paper == pytest.approx(0.0725, abs=1e-4)
+    assert machines.ours == pytest.approx(4.714 / 13.333, abs=1e-3)
+    assert rows["Cv of bytes by rack after the run: default"].ours == 0
+    assert rows["growth of the Cv of bytes by rack: sinbad - default"].ours == pytest.approx(1.0)
+
+
+def test_rows_of_figure_11_have_the_times_at_twice_the_rate_over_those_before() -> None:
+    row = rows_by_text("11")["files, mean, 2x arrival rate / 1x: default"]
+    assert [row.paper, row.simulator, row.ours] == pytest.approx([1.4, 3.0, 3.0])
+
+
+def test_rows_of_section_7_6_have_the_evicted_files() -> None:
+    rows = rows_by_text("7.6")
+    assert rows["files that full caches evict in a run: sinbad"].ours == 3
+    assert rows["time of a file, mean, in memory / on disks: sinbad"].ours == pytest.approx(1.0)
 
 
 def test_the_agreement_with_the_simulator_counts_against_its_value() -> None:
-    rows = {row.quantity: row for row in FIGURES["6"].rows([made_up(1), made_up(2)])}
-    row = rows["time of a file: largest difference of cluster and simulator"]
+    row = rows_by_text("6")["time of a file: largest difference of cluster and simulator"]
     assert row.expected == "at most 20 %"
     assert row.met is True
     assert row.ours is not None
@@ -104,12 +184,14 @@ def test_the_agreement_with_the_simulator_counts_against_its_value() -> None:
 
 
 @pytest.mark.whole
-def test_a_pair_of_short_runs_has_all_rows_and_a_second_call_reads_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("figures", [["6", "7.4", "8", "9", "reports"], ["7.6"]])
+def test_short_runs_have_all_rows_and_a_second_call_reads_them(tmp_path: Path, figures: list[str]) -> None:
     lacks = missing()
     if lacks is not None:
         lack(lacks)
-    rows = reproduce("sinbad", real=True, seeds=1, horizon="40s", out=tmp_path / "out")
-    assert all(row.ours is not None for row in rows if row.unit == "s")
-    again = reproduce("sinbad", real=True, seeds=1, horizon="40s", out=tmp_path / "out")
+    rows = reproduce("sinbad", figures, real=True, seeds=1, horizon="40s", out=tmp_path / "out")
+    assert {row.figure for row in rows} == set(figures)
+    assert all(row.ours is not None for row in rows)
+    again = reproduce("sinbad", figures, real=True, seeds=1, horizon="40s", out=tmp_path / "out")
     assert again == rows
     assert "| real |" in (tmp_path / "out" / "results.md").read_text()

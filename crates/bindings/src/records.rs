@@ -7,7 +7,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::{Fabric, HostId};
-use leeward_scenarios::record::{CellInterval, Job, Read, Record, Task};
+use leeward_scenarios::record::{CellInterval, Job, Read, Record, Repair, Task};
 use pyo3::prelude::*;
 
 use crate::arrow_table::table;
@@ -52,6 +52,7 @@ pub fn blocks(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("asked_s", times(blocks.iter().map(|b| b.asked))),
         ("placed_s", maybe_times(blocks.iter().map(|b| b.placed))),
         ("finished_s", maybe_times(blocks.iter().map(|b| b.finished))),
+        ("deleted_s", maybe_times(blocks.iter().map(|b| b.deleted))),
         ("retries", ids(blocks.iter().map(|b| Some(b.retries)))),
     ])
 }
@@ -66,6 +67,7 @@ pub fn files(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("start_s", times(files.iter().map(|f| f.start))),
         ("write_start_s", maybe_times(files.iter().map(|f| f.write_start))),
         ("finished_s", maybe_times(files.iter().map(|f| f.finished))),
+        ("attempts", ids(files.iter().map(|f| Some(f.attempts)))),
     ])
 }
 
@@ -206,5 +208,30 @@ pub fn reads(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         ("lost", flags(|r| r.lost)),
         ("asked_s", times(reads.iter().map(|r| r.asked))),
         ("finished_s", maybe_times(reads.iter().map(|r| r.finished))),
+    ])
+}
+
+pub fn repairs(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
+    let repairs = &record.repairs;
+    let block = |repair: &Repair| &record.blocks[repair.block as usize];
+    let hosts = |field: fn(&Repair) -> &[HostId]| {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for repair in repairs {
+            field(repair).iter().for_each(|&host| lists.values().append_value(fabric.host_name(host)));
+            lists.append(true);
+        }
+        Arc::new(lists.finish()) as ArrayRef
+    };
+    table([
+        ("file", ids(repairs.iter().map(|r| Some(block(r).file)))),
+        ("block", ids(repairs.iter().map(|r| Some(block(r).index)))),
+        ("from", hosts(|r| &r.from)),
+        ("missing", hosts(|r| &r.missing)),
+        ("to", hosts(|r| &r.to)),
+        ("bytes", counts(repairs.iter().map(|r| r.bytes.0))),
+        ("lost_s", times(repairs.iter().map(|r| r.lost))),
+        ("started_s", times(repairs.iter().map(|r| r.started))),
+        ("finished_s", maybe_times(repairs.iter().map(|r| r.finished))),
+        ("abandoned_s", maybe_times(repairs.iter().map(|r| r.abandoned))),
     ])
 }

@@ -291,6 +291,11 @@ impl Run {
         records::reads(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// Repairs of blocks with lost copies, in order of start: sources, lost and new hosts, times.
+    fn repairs(&self) -> PyResult<ArrowTable> {
+        records::repairs(&self.inner.record, &self.scenario.cluster.fabric)
+    }
+
     /// Apps: arrival, placement, end, hosts, bytes sent, moves.
     fn apps(&self) -> PyResult<ArrowTable> {
         app_records::apps(&self.inner.record, &self.scenario.cluster.fabric)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::Epoch;
-use leeward_records::{Clock, ClusterVersion};
+use leeward_records::{Clock, ClusterVersion, Modes};
 use leeward_service::NetworkSnapshot;
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +29,7 @@ pub struct Frame {
     /// End of the newest accepted window of a link.
     telemetry: Option<Nanos>,
     version: ClusterVersion,
+    modes: Modes,
     fabric: Arc<Fabric>,
     clients: Vec<(Arc<str>, u64)>,
     /// For each chosen table, its columns. Columns of names are empty.
@@ -63,6 +64,7 @@ impl Frame {
             epoch: snapshot.epoch,
             telemetry: snapshot.links.iter().filter_map(|link| link.until).max(),
             version: snapshot.version,
+            modes: snapshot.modes,
             fabric: snapshot.fabric.clone(),
             clients: snapshot.clients.clone(),
             tables: tables.collect(),
@@ -71,8 +73,8 @@ impl Frame {
 
     /// True if both frames, of one selection, show the same.
     pub fn shows_same(&self, other: &Frame) -> bool {
-        let Frame { at, epoch, version, clients, tables, .. } = self;
-        (at, epoch, version) == (&other.at, &other.epoch, &other.version)
+        let Frame { at, epoch, version, modes, clients, tables, .. } = self;
+        (at, epoch, version, modes) == (&other.at, &other.epoch, &other.version, &other.modes)
             && Arc::ptr_eq(&self.fabric, &other.fabric)
             && clients == &other.clients
             && tables == &other.tables
@@ -99,6 +101,7 @@ impl Frame {
         field(&mut out, "time", &clock.text(self.at));
         field(&mut out, "telemetry", &self.telemetry.map(|at| clock.text(at)));
         field(&mut out, "cluster_version", &self.version.to_string());
+        field(&mut out, "modes", &self.modes);
         field(&mut out, "resolution", &selection.resolution);
         for (index, (table, columns)) in selection.tables.iter().enumerate() {
             key(&mut out, table.name);

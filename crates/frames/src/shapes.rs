@@ -1,6 +1,7 @@
 //! Shape of a snapshot, for the description of the API. The snapshots themselves are written column by column.
 
 use leeward_ledger::Epoch;
+use leeward_records::Modes;
 use leeward_records::schema::{Id, Name, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -30,6 +31,8 @@ pub struct Snapshot {
     /// Version of the cluster.
     #[schemars(with = "Id")]
     cluster_version: String,
+    /// Modes in force, also in a difference.
+    modes: Modes,
     /// Unit of the columns that end in `_steps`, as a share of the capacity.
     resolution: f64,
     /// All links, if chosen.

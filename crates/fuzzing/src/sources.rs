@@ -1,7 +1,7 @@
 //! Targets for the files of traffic sources.
 
 use leeward_fabric::input::{InputError, Text, read_yaml};
-use leeward_scenarios::workload::{Inputs, Loaded, Source};
+use leeward_workloads::{Inputs, Loaded, Source};
 
 use crate::{CLUSTER, HORIZON, assert_one_line, utf8_prefix};
 

@@ -133,14 +133,15 @@ pub enum LabError {
         /// Dilation of the run.
         dilation: u32,
     },
-    /// More packets were late than may be late in the whole run.
+    /// More packets were late than may be late in the whole run, at the rate of packets so far.
     #[error(
-        "the lab falls behind: after {elapsed} of {horizon}, more packets are later than {bound} in virtual time than 1 % \
-         of the whole run; choose a larger dilation than {dilation}, or a quieter machine"
+        "the lab fell behind: in the first {percent} % of {horizon}, the packets that were later than {bound} in virtual time are \
+         already more than 1 % of those that the whole run has at this rate; choose a larger dilation than {dilation}, or a \
+         quieter machine"
     )]
     FallsBehind {
-        /// Virtual time since the workload began.
-        elapsed: Nanos,
+        /// Part of the run that had passed, in percent.
+        percent: u64,
         /// Length of the run.
         horizon: Nanos,
         /// Largest lateness allowed.

@@ -42,6 +42,9 @@ const MOST_TIMEOUT: &str = "ipv4/tcp_rto_max_ms";
 const RACK_ONLY: (u32, u32) = (6, 17);
 const RACK_NOTE: &str =
     "tcp.rack: always: this kernel detects losses by time, whatever net.ipv4.tcp_recovery is";
+/// The number of `growth_acks` depends on the receive buffer; 200 is that of long flows with the buffers of the lab.
+const LINUX_NOTE: &str =
+    "tcp.undo, tcp.quick_acks, tcp.growth_acks: the kernel does as the simulator with true, 16 and about 200";
 const ACK_DELAY: &str = "tcp.ack_delay";
 /// CUBIC's constant C, by which its window grows with the cube of time in seconds (RFC 9438, section 5).
 const CUBIC_C: f64 = 0.4;
@@ -87,6 +90,10 @@ impl KernelSettings {
             );
             return unsupported("tcp.min_timeout", problem);
         }
+        if tcp.ecn && tcp.divisions > 1 {
+            let problem = "true: the echo of ECN announces circuits to divisions in the lab; leave it out";
+            return unsupported("tcp.ecn", problem.to_owned());
+        }
         let mut bpf = Vec::new();
         let control = match (tcp.control, tcp.divisions) {
             (Control::Reno, 1) => "reno".to_owned(),
@@ -94,7 +101,7 @@ impl KernelSettings {
             (Control::Dctcp, 1) => "dctcp".to_owned(),
             (Control::Retcp { alpha, beta }, 1) => {
                 let control = congestion_control("re");
-                bpf.extend(["--retcp".to_owned(), format!("{control},alpha={alpha},beta={beta}")]);
+                bpf.extend(["--retcp".to_owned(), format!("{control},alpha={alpha:.5},beta={beta:.5}")]);
                 control
             }
             (Control::Reno, 2) => {
@@ -127,7 +134,7 @@ impl KernelSettings {
             ("ipv4/tcp_slow_start_after_idle", flag(tcp.restart_after_idle)),
             ("ipv4/tcp_recovery", recovery.to_string()),
             ("ipv4/tcp_early_retrans", if tcp.tail_probe { "3" } else { "0" }.to_owned()),
-            ("ipv4/tcp_ecn", flag(tcp.ecn || tcp.control == Control::Dctcp)),
+            ("ipv4/tcp_ecn", flag(tcp.control.is_capable(tcp.ecn))),
             ("ipv4/tcp_rto_min_us", (least_timeout.0 / 1000).max(1).to_string()),
             (MOST_TIMEOUT, most_timeout.clamp(*MOST_TIMEOUT_MS.start(), *MOST_TIMEOUT_MS.end()).to_string()),
             // As in the simulator, no sender gives up.
@@ -168,6 +175,9 @@ impl KernelSettings {
                 "tcp.control: the kernel's CUBIC grows windows by real time, so that its constant C (RFC 9438) is \
                  {CUBIC_C} x {dilation}^3 in virtual time; the simulator has {CUBIC_C}"
             ));
+        }
+        if !tcp.undo || tcp.quick_acks == 0 || tcp.growth_acks == 0 {
+            notes.push(LINUX_NOTE.to_owned());
         }
         if tcp.rack != RackUse::Always && detects_by_time(uname().release()) {
             notes.push(RACK_NOTE.to_owned());
@@ -284,6 +294,35 @@ mod tests {
             let has_note = rack != RackUse::Always && detects_by_time(uname().release());
             assert_eq!(kernel.notes.contains(&RACK_NOTE.to_owned()), has_note);
         }
+    }
+
+    #[test]
+    fn rules_of_linux_that_the_scenario_leaves_out_have_a_note() {
+        let mut settings = Settings::etalon(2);
+        let has_note = |settings: &Settings| {
+            let kernel = KernelSettings::of(settings, 20, &KernelParts::default()).expect("no part");
+            kernel.notes.contains(&LINUX_NOTE.to_owned())
+        };
+        assert!(has_note(&settings));
+        (settings.tcp.undo, settings.tcp.quick_acks, settings.tcp.growth_acks) = (true, 16, 200);
+        assert!(!has_note(&settings));
+        settings.tcp.undo = false;
+        assert!(has_note(&settings));
+    }
+
+    #[test]
+    fn echoes_that_announce_circuits_are_not_those_of_marks() {
+        let mut settings = Settings::etalon(2);
+        settings.tcp.ecn = true;
+        let ecn = |settings: &Settings| {
+            let kernel = KernelSettings::of(settings, 20, &KernelParts::default())?;
+            let value = kernel.sysctls.iter().find(|(name, _)| *name == "ipv4/tcp_ecn");
+            Ok::<_, LabError>(value.map(|(_, value)| value.clone()))
+        };
+        assert_eq!(ecn(&settings).expect("Reno has marks").as_deref(), Some("1"));
+        settings.tcp.divisions = 2;
+        let error = ecn(&settings).expect_err("the echo has one meaning").to_string();
+        assert!(error.starts_with("tcp.ecn: true: "), "{error}");
     }
 
     #[test]

@@ -52,11 +52,11 @@ impl Timing {
         }
     }
 
-    /// Checks during a run that it can still keep up, at the rate of packets so far: that no more packets are late
-    /// already than may be late in the whole run.
+    /// Checks during a run that it can still keep up: that no more packets are late already than may be late in the
+    /// whole run, if the rest of it has as many packets per second as its beginning.
     ///
     /// # Errors
-    /// Returns an error if the rest of the run cannot change that the run is rejected.
+    /// Returns an error if more packets are late.
     pub fn check_during(&self, bound: Nanos, elapsed: Nanos, horizon: Nanos) -> Result<(), LabError> {
         let late = (1.0 - SHARE.0) * horizon.0 as f64 / elapsed.0.max(1) as f64;
         if late >= 1.0 || self.packets.total() < LEAST_PACKETS {
@@ -64,7 +64,8 @@ impl Timing {
         }
         match self.packets.quantile(1.0 - late) {
             Some(least) if least > bound => {
-                Err(LabError::FallsBehind { elapsed, horizon, bound, dilation: self.dilation })
+                let percent = 100 * elapsed.0 / horizon.0.max(1);
+                Err(LabError::FallsBehind { percent, horizon, bound, dilation: self.dilation })
             }
             _ => Ok(()),
         }
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_rejected_early_only_if_the_rest_cannot_help() {
+    fn a_run_is_rejected_early_if_its_rest_cannot_help_at_the_rate_so_far() {
         let (bound, horizon) = (Nanos(5000), Nanos(1_000_000));
         let timing = |late: u64| {
             let mut timing = Timing { dilation: 60, ..Timing::default() };
@@ -107,8 +108,8 @@ mod tests {
         let error = timing(500).check_during(bound, Nanos(100_000), horizon).expect_err("half are late");
         assert_eq!(
             error.to_string(),
-            "the lab falls behind: after 100us of 1ms, more packets are later than 5us in virtual time than 1 % of the whole \
-             run; choose a larger dilation than 60, or a quieter machine"
+            "the lab fell behind: in the first 10 % of 1ms, the packets that were later than 5us in virtual time are already \
+             more than 1 % of those that the whole run has at this rate; choose a larger dilation than 60, or a quieter machine"
         );
     }
 }

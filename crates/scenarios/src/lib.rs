@@ -9,10 +9,10 @@
 //!                          Record -> Summary, Comparison
 //! ```
 //!
-//! A driver simulates the arrivals and drives an engine. [`driver`] has one for files and one for apps on the fluid
-//! network ([`leeward_fluid`]), and one for the tasks of a cell. A run uses one thread, and depends only on its
-//! scenario, policy and seed. Runs are independent of each other, so [`run_all`] may do several at once with the same
-//! results.
+//! The arrivals are a [`leeward_workloads::Workload`]. A driver simulates them and drives an engine. [`driver`] has one
+//! for files and one for apps on the fluid network ([`leeward_fluid`]), and one for the tasks of a cell. A run uses one
+//! thread, and depends only on its scenario, policy and seed. Runs are independent of each other, so [`run_all`] may do
+//! several at once with the same results.
 
 pub mod driver;
 mod outage;
@@ -22,7 +22,6 @@ mod run;
 pub mod scenario;
 pub mod summary;
 pub mod telemetry;
-pub mod workload;
 
 pub use driver::{Progress, RunError};
 pub use run::{Run, Task, run_all};

@@ -1,4 +1,4 @@
-//! True state of the network: capacities of resources, and failed hosts, racks and pods.
+//! True state of the network: capacities of resources, and failed or slow hosts, racks and pods.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub(crate) struct Outages {
     truth: Capacities,
     host_up: Vec<bool>,
     domain_up: Vec<bool>,
+    /// Factor by which the links and devices of each host are slower than without events; 1 for most hosts.
+    slowdown: Vec<f64>,
 }
 
 /// Effects of an event.
@@ -52,7 +54,8 @@ impl Outages {
     pub fn new(fabric: Arc<Fabric>, capacities: Capacities) -> Outages {
         let host_up = vec![true; fabric.host_count()];
         let domain_up = vec![true; fabric.domain_count()];
-        Outages { fabric, working: capacities.clone(), truth: capacities, host_up, domain_up }
+        let slowdown = vec![1.0; fabric.host_count()];
+        Outages { fabric, working: capacities.clone(), truth: capacities, host_up, domain_up, slowdown }
     }
 
     /// Returns the current capacity of each resource; 0 during a failure.
@@ -87,6 +90,11 @@ impl Outages {
                 self.set_capacity(resource, capacity, &mut changed);
                 None
             }
+            Change::Slowdown(host, factor) => {
+                self.slowdown[host.index()] = factor;
+                self.update_host(host, &mut changed);
+                None
+            }
             Change::Host(host, state) => {
                 hosts.push(host);
                 Some(state)
@@ -115,6 +123,11 @@ impl Outages {
     /// Marks a host, with its links and devices, as up or failed, and adds changes to `changed`.
     fn set_host_up(&mut self, host: HostId, up: bool, changed: &mut Vec<(ResourceId, Load)>) {
         self.host_up[host.index()] = up;
+        self.update_host(host, changed);
+    }
+
+    /// Updates the links and devices of a host, and adds changes to `changed`.
+    fn update_host(&mut self, host: HostId, changed: &mut Vec<(ResourceId, Load)>) {
         let fabric = self.fabric.clone();
         let links = [fabric.egress(host), fabric.ingress(host)];
         let devices = (0..fabric.devices(host).len() as u16).map(|index| fabric.device(host, index));
@@ -134,15 +147,21 @@ impl Outages {
         }
     }
 
-    /// Updates the current capacity of a resource: 0 if one of its hosts, its rack or its pod has failed.
+    /// Updates the current capacity of a resource: 0 if one of its hosts, its rack or its pod has failed, and less if one
+    /// of its hosts is slow.
     fn update(&mut self, resource: ResourceId, changed: &mut Vec<(ResourceId, Load)>) {
         let fabric = &self.fabric;
         let pair = fabric.hosts_of_pair(resource);
-        let mut hosts =
-            fabric.host_of(resource).into_iter().chain(pair.into_iter().flat_map(|(a, b)| [a, b]));
-        let is_up = hosts.all(|host| self.is_up(host))
+        let hosts = || fabric.host_of(resource).into_iter().chain(pair.into_iter().flat_map(|(a, b)| [a, b]));
+        let is_up = hosts().all(|host| self.is_up(host))
             && fabric.domain_of_link(resource).is_none_or(|domain| self.is_domain_up(domain));
-        let capacity = if is_up { self.working.get(resource) } else { Load(0) };
+        let slowdown = hosts().map(|host| self.slowdown[host.index()]).fold(1.0, f64::max);
+        let working = self.working.get(resource);
+        let capacity = match (is_up, slowdown == 1.0) {
+            (false, _) => Load(0),
+            (true, true) => working,
+            (true, false) => Load((working.0 as f64 / slowdown).round() as i64),
+        };
         if self.truth.get(resource) != capacity {
             self.truth.set(resource, capacity);
             changed.push((resource, capacity));

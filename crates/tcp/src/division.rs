@@ -152,12 +152,9 @@ impl Division {
             return;
         }
         let Some(factor) = self.control.get().rescale(acked) else { return };
-        let mss = self.window.mss;
-        let scale = |bytes: u64| ((bytes as f64 * factor) as u64 / mss * mss).max(mss);
-        self.window.size = scale(self.window.size);
-        // The threshold is unlimited until the first loss.
-        if self.window.threshold < u64::MAX {
-            self.window.threshold = scale(self.window.threshold);
+        self.window = self.window.scaled(factor);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.rescale(factor);
         }
     }
 

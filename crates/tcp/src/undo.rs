@@ -25,6 +25,11 @@ impl Reduction {
         self.repaired.get_or_insert(now);
     }
 
+    /// Scales the window before the reduction with the present one, whose path has changed.
+    pub(super) fn rescale(&mut self, factor: f64) {
+        self.before = self.before.scaled(factor);
+    }
+
     /// Returns true if an acknowledgement of new bytes answers a segment that was sent before the first retransmission:
     /// the segment that counted as lost has arrived late (RFC 3522, section 3.2). `echo` is the echoed timestamp.
     pub(super) fn is_needless(&self, echo: Nanos) -> bool {

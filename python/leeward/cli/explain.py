@@ -77,7 +77,7 @@ def explain(
 
     Shows its candidates level by level with the outcome of each, the bottleneck link, the age of the
     telemetry, and the policy. The decision comes from a controller or from a file. For a block, it comes
-    from the Leeward policy in the NameNode, which remembers a sample of its decisions.
+    from the Leeward policy in the NameNode, which stores a sample of its decisions.
     """
     if (decision is None) == (block is None):
         raise InputError.about("DECISION", "expected the id of a decision, a file, or --block BLOCK")

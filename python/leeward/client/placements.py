@@ -291,6 +291,33 @@ class PlacementMethods(ClientBase):
         answer = self._http.ask("POST", "/v1/place/batch", dry_run_query(dry_run), {"requests": items})
         return cast(list[BatchResult], answer.body["results"])
 
+    def commit_batch(
+        self, commitments: Sequence[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> list[BatchResult]:
+        """Commits a list of placements that the caller decided itself, each with its own result.
+
+        Args:
+            commitments: At most 100 placements, with the fields of `POST /v1/commitments`: `hosts`, either
+                `replicas` or `tasks`, and optionally `chosen` (text of a time) and a unique `key`; by default
+                a new one, if the request has no `client`.
+            dry_run: True to check each placement as if it were alone, without a commit.
+
+        Returns:
+            For each placement its `status`, and its `decision` or its `problem`.
+
+        Raises:
+            ProblemError: The service refuses the whole batch.
+            UnreachableError: The service did not answer; see `place_replicas`.
+        """
+        items = [dict(commitment) for commitment in commitments]
+        for item in items:
+            requests = (item.get(kind) or {} for kind in ("replicas", "tasks"))
+            if "key" not in item and not any("client" in request for request in requests):
+                item["key"] = self._new_key()
+        body = {"commitments": items}
+        answer = self._http.ask("POST", "/v1/commitments/batch", dry_run_query(dry_run), body)
+        return cast(list[BatchResult], answer.body["results"])
+
     def release_batch(self, decisions: Sequence[str], *, dry_run: bool = False) -> list[BatchResult]:
         """Releases a list of at most 1,000 decisions of the service, each with its own result, in one commit.
 

@@ -351,6 +351,7 @@ class Snapshot(TypedDict):
     time: str
     telemetry: str | None
     cluster_version: str
+    modes: dict[str, str]
     resolution: float
     links: NotRequired[dict[str, list[Any]]]
     racks: NotRequired[dict[str, list[Any]]]

@@ -6,6 +6,7 @@ controller, for `leeward hdfs check`.
 
 from leeward.hdfs.blocks import Block
 from leeward.hdfs.checks import Check, State, check
+from leeward.hdfs.decisions import Match, match
 from leeward.hdfs.differences import Differences, differences
 from leeward.hdfs.namenode import DataNode, NameNode, NameNodeState
 from leeward.hdfs.policy import PolicyState
@@ -15,10 +16,12 @@ __all__ = [
     "Check",
     "DataNode",
     "Differences",
+    "Match",
     "NameNode",
     "NameNodeState",
     "PolicyState",
     "State",
     "check",
     "differences",
+    "match",
 ]

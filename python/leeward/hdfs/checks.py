@@ -8,12 +8,12 @@ from typing import Any
 from leeward._quantities import time_text
 from leeward.hdfs.differences import Differences
 from leeward.hdfs.namenode import NameNodeState
-from leeward.hdfs.policy import PolicyState
+from leeward.hdfs.policy import MAX_AGE_S, PolicyState
 
 NAMES = 3
 """Number of names that a check lists."""
-MAX_AGE_S = 5.0
-"""Age from which a snapshot does not count, by default, in seconds."""
+RARE = 0.01
+"""Share of decisions by HDFS's default policy up to which a NameNode is healthy: after a short outage."""
 
 
 class State(StrEnum):
@@ -125,12 +125,16 @@ def _is_silent(link: Mapping[str, Any] | None) -> bool:
 
 
 def _storage(hosts: Sequence[Mapping[str, Any]]) -> Check:
-    """Hosts without known storage: they are never full, and `ccp` has no class for their racks."""
+    """Hosts without known storage: for the controller they are never full.
+
+    The policy in the NameNode reads the storage of DataNodes from their heartbeats.
+    """
     without = [host["host"] for host in hosts if host["storage"] is None]
     if not without:
         return Check("storage", State.OK, f"{_count(len(hosts), 'host')} with known storage")
     detail = f"{len(without)} of {_count(len(hosts), 'host')} without known storage: {_listed(without)}"
-    return Check("storage", State.WARNING, f"{detail}; leeward agent --volume reports it")
+    detail += "; leeward agent --volume reports it to the controller. The NameNode knows it by heartbeats"
+    return Check("storage", State.WARNING, detail)
 
 
 def _policy(policies: Sequence[PolicyState]) -> Iterator[Check]:
@@ -143,10 +147,12 @@ def _policy(policies: Sequence[PolicyState]) -> Iterator[Check]:
         total = sum(policy.decisions.values())
         fallbacks = policy.fallbacks()
         detail = f"{policy.blocks}: {_count(total, 'decision')} since the start"
-        if fallbacks:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in fallbacks.items())
-            detail += f", {sum(fallbacks.values()):,} by HDFS's default policy ({reasons})"
-        yield Check("decisions", State.WARNING if fallbacks else State.OK, detail)
+        others = fallbacks | policy.by_settings()
+        if others:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in others.items())
+            detail += f", {sum(others.values()):,} by HDFS's default policy ({reasons})"
+        is_rare = sum(fallbacks.values()) <= RARE * total
+        yield Check("decisions", State.OK if is_rare else State.WARNING, detail)
 
 
 def _snapshot(policy: PolicyState) -> Check:
@@ -160,8 +166,11 @@ def _snapshot(policy: PolicyState) -> Check:
         detail = f"the NameNode has no snapshot of {policy.controller}{because}"
         return Check("snapshot", State.FAILED, detail)
     detail = f"{time_text(age)} old, from {policy.controller}{because}"
-    if age > MAX_AGE_S:
-        detail = f"{detail}; by default, dfs.leeward.snapshot.max-age is {MAX_AGE_S:g} s"
+    if policy.max_age_s is None and age > MAX_AGE_S:
+        detail = f"{detail}; {policy.policy} reads no loads, so a snapshot of any age serves it"
+        return Check("snapshot", State.WARNING, detail)
+    if policy.max_age_s is not None and age > policy.max_age_s:
+        detail = f"{detail}; dfs.leeward.snapshot.max-age is {policy.max_age_s:g} s"
         return Check("snapshot", State.FAILED, detail)
     return Check("snapshot", State.OK if policy.failure is None else State.WARNING, detail)
 

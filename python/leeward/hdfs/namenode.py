@@ -10,7 +10,7 @@ from leeward._http import connections, root_cause
 from leeward._quantities import bytes_text
 from leeward.errors import InputError
 from leeward.hdfs.blocks import Block, block_name, read_block
-from leeward.hdfs.policy import BEANS, PolicyState, read_policies
+from leeward.hdfs.policy import BEANS, STATES, PolicyState, read_decision, read_policies
 
 URL = "http://127.0.0.1:9870"
 """Default address of a NameNode."""
@@ -126,6 +126,25 @@ class NameNode:
             error.add_note("--user names a superuser of HDFS, such as the user that runs the NameNode")
             raise error
         return block
+
+    def explain(self, blocks: str, writer: str, size: int, copies: int) -> dict[str, Any]:
+        """The decision of its Leeward policy about a new block now. Nothing is placed.
+
+        Args:
+            blocks: `replicated blocks` or `erasure-coded blocks`.
+            writer: Name of the DataNode that writes.
+            size: Size of the block, or of each chunk, in bytes.
+            copies: Number of copies or chunks.
+
+        Raises:
+            InputError: The NameNode does not answer, or not with a decision.
+        """
+        attribute = f"Explain,{writer},{size},{copies}"
+        text = self._get(f"/jmx?{urlencode({'get': f'{STATES[blocks]}::{attribute}'})}")
+        try:
+            return read_decision(json.loads(text)["beans"][0][attribute])
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise self._invalid(f"no decision of its Leeward policy ({error!r})") from None
 
     def beans(self, query: str) -> list[Mapping[str, Any]]:
         """Beans whose names match a pattern of JMX.

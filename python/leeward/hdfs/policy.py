@@ -13,12 +13,23 @@ from leeward.errors import InputError
 
 BEANS = "Hadoop:service=NameNode,name=Leeward*"
 """Pattern of the names of the beans."""
+STATES = {
+    "replicated blocks": "Hadoop:service=NameNode,name=LeewardInfo",
+    "erasure-coded blocks": "Hadoop:service=NameNode,name=LeewardErasureCodedInfo",
+}
+"""Names of the beans with the state of the policy, by the blocks that it places."""
 _POLICY = "tag.Policy"
 """Attribute with the name of the policy, in beans of metrics."""
 _DECISIONS = "Decisions_"
 """Beginning of the names of counts by reason, in beans of metrics."""
 RANKED = "ranked"
 """Reason of decisions in which the policy chose all hosts."""
+SETTINGS = ("off", "small")
+"""Reasons of decisions that the mode of the controller or a setting leaves to HDFS's default policy."""
+MAX_AGE_S = 5.0
+"""Age from which a snapshot does not count, by default, in seconds."""
+NO_LOADS = ("ccp", "rehdfs")
+"""Policies that read no loads, so that a snapshot of any age serves them."""
 
 
 @dataclass(frozen=True)
@@ -30,25 +41,36 @@ class PolicyState:
         policy: Its name: `sinbad`, `ccp`, `rehdfs` or `leeward`.
         controller: Address of the controller that it asks next; None without one.
         snapshot_age_s: Age of its snapshot of the controller, in seconds; None without one.
+        max_age_s: Age from which a snapshot does not count, in seconds; None if the policy reads no loads, so
+            that a snapshot of any age serves it.
         failure: Failure of the last request for a snapshot, with its message; None if it succeeded.
         unknown: Names of at most 100 DataNodes whose loads it does not know.
         decisions: Number of decisions since its start by reason: `ranked`, or that of HDFS's default policy.
-        explained: Remembered decisions, the latest first; None if the NameNode shows none over HTTP.
+        explained: Stored decisions, the latest first; None if the NameNode shows none over HTTP.
     """
 
     blocks: str
     policy: str
     controller: str | None
     snapshot_age_s: float | None
+    max_age_s: float | None
     failure: str | None
     unknown: list[str]
     decisions: dict[str, int]
     explained: list[dict[str, Any]] | None
 
     def fallbacks(self) -> dict[str, int]:
-        """Number of decisions that it left to HDFS's default policy, by reason, the most frequent first."""
-        others = {reason: count for reason, count in self.decisions.items() if count and reason != RANKED}
+        """Number of decisions that it left to HDFS's default policy, by reason, the most frequent first.
+
+        Decisions that the operator left to it are not among them: small blocks, and those of a mode.
+        """
+        own = (RANKED, *SETTINGS)
+        others = {reason: count for reason, count in self.decisions.items() if count and reason not in own}
         return dict(sorted(others.items(), key=lambda one: (-one[1], one[0])))
+
+    def by_settings(self) -> dict[str, int]:
+        """Number of decisions that settings and modes leave to HDFS's default policy, by reason."""
+        return {reason: self.decisions[reason] for reason in SETTINGS if self.decisions.get(reason)}
 
 
 def read_policies(beans: Iterable[Mapping[str, Any]]) -> list[PolicyState]:
@@ -81,10 +103,11 @@ def _read_state(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
         policy=str(bean["Policy"]),
         controller=str(bean["Controller"]) or None,
         snapshot_age_s=_age_s(bean["SnapshotAgeMs"]),
+        max_age_s=_age_s(bean["SnapshotMaxAgeMs"]),
         failure=": ".join(part for part in (failure, detail) if part) if failure else None,
         unknown=[str(name) for name in bean["UnknownDataNodes"]],
         decisions=_counts(bean["DecisionsByReason"]),
-        explained=None if explained is None else [_decision(text) for text in explained],
+        explained=None if explained is None else [read_decision(text) for text in explained],
     )
 
 
@@ -102,6 +125,7 @@ def _read_metrics(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
         policy=str(bean[_POLICY]),
         controller=None if age is None else "its controller",
         snapshot_age_s=None if age is None else _age_s(age),
+        max_age_s=None if bean[_POLICY] in NO_LOADS else MAX_AGE_S,
         failure=None,
         unknown=[],
         decisions=decisions,
@@ -119,7 +143,12 @@ def _counts(table: Any) -> dict[str, int]:
     return {str(reason): int(count) for reason, count in entries}
 
 
-def _decision(text: str) -> dict[str, Any]:
+def read_decision(text: str) -> dict[str, Any]:
+    """A decision of the policy, from its JSON.
+
+    Raises:
+        KeyError, TypeError, ValueError: It has another form than expected.
+    """
     decision = json.loads(text)
     for field in ("time", "policy", "reason"):
         if not isinstance(decision[field], str):
@@ -128,6 +157,7 @@ def _decision(text: str) -> dict[str, Any]:
         for level in ("racks", "hosts"):
             for candidate in step.get(level, []):
                 float(candidate["value"])
-    if not all(isinstance(host, str) for host in decision["hosts"]):
-        raise TypeError("hosts")
+    for field in ("hosts", "existing"):
+        if not all(isinstance(host, str) for host in decision.get(field, [])):
+            raise TypeError(field)
     return dict(decision)

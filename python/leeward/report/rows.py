@@ -36,6 +36,8 @@ TASKS = "tasks"
 """Prefix of the figures of a cell."""
 READS = "reads"
 """Prefix of the figures of reads."""
+REPAIRS = "repairs"
+"""Prefix of the figures of repairs."""
 
 APPS = "apps"
 """Prefix of the figures of apps."""
@@ -169,6 +171,13 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
             result.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent_text))
     if f"{READS}.finished" in figures:
         result += _reads(policies, figures)
+    if f"{REPAIRS}.finished" in figures:
+        result += [
+            Quantity("blocks repaired after failures", f"{REPAIRS}.finished", count),
+            Quantity("time to repair, mean", f"{REPAIRS}.time_s.mean", time_text, "ratio"),
+            Quantity("  longest", f"{REPAIRS}.time_s.max", time_text, "ratio"),
+            Quantity("blocks not repaired", f"{REPAIRS}.unrepaired", count, only_if_any=True),
+        ]
     return [
         *result,
         Quantity(UPLINKS, "rack_uplink_cv", number, "difference"),

@@ -24,6 +24,8 @@ from leeward.tenant.watch import Watch
 
 MEASURE = ("worthwhile", "always", "never")
 """When to measure the network: if the app may gain more time than that takes, always, or never."""
+PROFILE_FOR = "60s"
+"""Longest time of the run of a profile."""
 _TICK_S = 0.5
 Matrix = list[list[float]]
 """Bytes from each task to each."""
@@ -36,7 +38,7 @@ def run(
     policies: str | Sequence[str] = "leeward",
     cluster: str | PathLike[str] | Mapping[str, Any] | None = None,
     profile: str | None = None,
-    profile_for: str = "60s",
+    profile_for: str | None = None,
     measure: str = "worthwhile",
     nic: str = NIC,
     shape: str = "hose",
@@ -61,7 +63,7 @@ def run(
         profile: How to profile an app of commands, which runs once before, to place it by what its tasks send
             instead of by the transfers of the file: `capture` on the hosts with tcpdump, which needs root
             there; or `sflow:PORT`, by sFlow datagrams to this port of this machine.
-        profile_for: Longest time of that run.
+        profile_for: Longest time of that run; by default `PROFILE_FOR`.
         measure: One of `MEASURE`.
         nic: Rate of the hosts that is assumed before the network is measured.
         shape: Shape of the measured network: `hose`, whose hosts have a limit for all their paths together,
@@ -105,9 +107,7 @@ def run(
     if every_s is not None and any(task["command"] for task in content["tasks"]):
         raise InputError.about("again", "tasks with a command cannot move; leave it out")
     step = on_step or (lambda _: None)
-    matrix = None
-    if profile is not None:
-        matrix = _profile(app, content, hosts, profile, read_seconds("profile_for", profile_for), port, step)
+    matrix = _profile(app, content, hosts, profile, profile_for, port, step)
     known = None if cluster is None else network.with_resources(_cluster_fields(cluster), hosts)
     judged = _judge(app, matrix, hosts, nic, chosen, seed, bottlenecks)
     why = _why_unmeasured(measure, known, judged, content["bounded"])
@@ -170,12 +170,17 @@ def _profile(
     app: str | PathLike[str],
     content: Mapping[str, Any],
     hosts: Sequence[Host],
-    source: str,
-    most_s: float,
+    source: str | None,
+    longest: str | None,
     port: int,
     step: Callable[[str], object],
-) -> Matrix:
-    """Runs an app of commands on hosts in turn, and returns its traffic matrix."""
+) -> Matrix | None:
+    """Runs an app of commands on hosts in turn, and returns its traffic matrix; None without a source."""
+    if source is None:
+        if longest is not None:
+            raise InputError.about("profile_for", "it is the time of `profile`; give both")
+        return None
+    most_s = read_seconds("profile_for", longest or PROFILE_FOR)
     sflow_port = read_source(source)
     if not all(task["command"] for task in content["tasks"]):
         raise InputError.about("profile", "expected tasks with commands; transfers of a file need no profile")

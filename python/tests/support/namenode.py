@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 SUPERUSER = "hdfs"
+DECISION = "decision"
+"""Key of the decision of a bean that is shown on demand."""
 
 
 def live_nodes(racks: Mapping[str, Sequence[str]]) -> str:
@@ -72,6 +74,7 @@ def beans(live: str, policy: Mapping[str, Any] | None) -> list[dict[str, Any]]:
                 "Policy": "sinbad",
                 "Controller": "http://leeward:7600",
                 "SnapshotAgeMs": 320,
+                "SnapshotMaxAgeMs": 5_000,
                 "SnapshotEpoch": 41,
                 "Failure": "",
                 "FailureDetail": "",
@@ -79,6 +82,24 @@ def beans(live: str, policy: Mapping[str, Any] | None) -> list[dict[str, Any]]:
                 "UnknownDataNodes": [],
                 "DecisionsByReason": [{"key": "ranked", "value": 17}, {"key": "stale", "value": 0}],
                 "ExplainedDecisions": [],
+                # Not an attribute: the decision that the attributes `Explain,...` show.
+                DECISION: {
+                    "time": "2026-03-02T10:00:00Z",
+                    "path": "",
+                    "policy": "sinbad",
+                    "reason": "ranked",
+                    "hosts": ["r0h0", "r2h1", "r2h0"],
+                    "existing": [],
+                    "steps": [
+                        {
+                            "scope": "~/row1/r0",
+                            "host": "r2h1",
+                            "reason": "ranked",
+                            "racks": [{"name": "/row1/r2", "value": 8e8, "unit": "bit/s expected"}],
+                        }
+                    ],
+                    "steps_omitted": 0,
+                },
             }
             | dict(policy)
         )
@@ -101,9 +122,12 @@ def namenode(beans: Sequence[Mapping[str, Any]], blocks: Mapping[str, str] | Non
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            if parts.path == "/jmx":
+            if parts.path == "/jmx" and "get" in query:
+                self.show_attribute(*query["get"].split("::"))
+            elif parts.path == "/jmx":
                 found = [bean for bean in beans if fnmatchcase(str(bean["name"]), query["qry"])]
-                self.answer("application/json", json.dumps({"beans": found}, indent=1))
+                shown = [{key: bean[key] for key in bean if key != DECISION} for bean in found]
+                self.answer("application/json", json.dumps({"beans": shown}, indent=1))
             elif parts.path == "/fsck" and query["ugi"] == SUPERUSER:
                 name = query["blockId"]
                 missing = f"Block {name} does not exist\n"
@@ -114,6 +138,16 @@ def namenode(beans: Sequence[Mapping[str, Any]], blocks: Mapping[str, str] | Non
                 self.answer("text/plain", text)
             else:
                 self.send_error(404)
+
+        def show_attribute(self, name: str, attribute: str) -> None:
+            bean = next(bean for bean in beans if bean["name"] == name)
+            word, writer, size, _copies = attribute.split(",")
+            if word != "Explain":
+                self.send_error(404)
+                return
+            decision = json.dumps({"writer": writer, "bytes": int(size)} | bean[DECISION])
+            shown = {"name": name, "modelerType": bean["modelerType"], attribute: decision}
+            self.answer("application/json", json.dumps({"beans": [shown]}, indent=1))
 
         def answer(self, kind: str, text: str) -> None:
             self.send_response(200)

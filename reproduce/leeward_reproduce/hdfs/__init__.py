@@ -16,8 +16,10 @@ the repository, in `integrations/hdfs`, which an installed Leeward does not have
 | `namenode` | what the NameNode shows over HTTP |
 | `worker`, `workers` | helpers at hosts: they write files and send background traffic |
 | `relay` | ports of this machine that lead into the lab |
-| `counters` | bytes on the links of racks |
+| `reports` | reports of agents that arrive late or never |
+| `counters` | bytes on the links of racks and hosts |
 | `load`, `outcome` | a run of writes and background traffic, and its figures |
+| `stored` | files of a run, and a cache that evicts the oldest ones |
 | `traces` | blocks that DataNodes wrote and read, by their logs |
 | `circuits`, `memory`, `views` | a cluster in a lab with circuits: blocks in memory, and views of the lab |
 | `dfsio` | Hadoop's benchmark in such a cluster |

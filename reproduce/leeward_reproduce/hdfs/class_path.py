@@ -22,7 +22,7 @@ def missing() -> str | None:
     lacks += [f"{name} (package iproute2)" for name in ("ip", "tc") if shutil.which(name) is None]
     version = java_version()
     if version is None:
-        lacks.append(f"Java {JAVA} (package openjdk-{JAVA}-jdk-headless)")
+        lacks.append(f"Java {JAVA} (package openjdk-{JAVA}-jdk-headless or later)")
     elif version < JAVA:
         lacks.append(f"Java {JAVA} (`java` is version {version})")
     elif shutil.which("javac") is None:

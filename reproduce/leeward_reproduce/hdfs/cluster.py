@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from subprocess import DEVNULL
 from typing import Any
 
 from leeward import Client, _native, lab
+from leeward._quantities import bytes_text
 from leeward.client import ProblemError, UnreachableError
 from leeward.errors import InputError
 from leeward_reproduce.hdfs import class_path, namenode, settings, workers
@@ -24,10 +26,16 @@ from leeward_reproduce.hdfs.workers import Worker
 CORE = "core"
 """Machine of the NameNode, the controller and the sources of background traffic."""
 CONTROLLER_PORT = 7600
+REPORTS_PORT = 7601
+"""Port at which reports are delayed and lost, while they are."""
 LEEWARD = str(Path(sys.executable).with_name("leeward"))
 """The `leeward` command of this Python."""
 MEMORY = {"NameNode": "256m", "DataNode": "160m", "TestDFSIO": "160m"}
 """Heaps. A DataNode of this size has about 200 MB."""
+MEMORY_FOLDER = Path("/dev/shm")
+"""File system in memory, for clusters without disks."""
+MEMORY_BYTES = 4 << 30
+"""Bytes that it must have free."""
 START_S = 240.0
 """Time limit for the start of all parts, on a slow machine with two processors."""
 _HADOOP = "org.apache.hadoop.hdfs.server"
@@ -47,16 +55,19 @@ class Shape:
     """Uplink and downlink of each rack. A processor forwards about 500 Mbit/s between racks."""
     block: int = 16 << 20
     """Size of full blocks in bytes."""
+    in_memory: bool = False
+    """True if DataNodes store their blocks in memory instead of on disks."""
 
     def cluster(self) -> dict[str, Any]:
         """The cluster in the fields of a cluster file. Disks are too fast to limit a block."""
+        disks = {"devices": [{"read": "400MB/s", "write": "400MB/s", "capacity": "1GiB"}]}
         return {
             "name": "hdfs",
             "racks": self.racks,
             "hosts_per_rack": self.hosts_per_rack,
             "nic": self.nic,
             "rack_link": self.rack_link,
-            "devices": [{"read": "400MB/s", "write": "400MB/s", "capacity": "1GiB"}],
+            **({} if self.in_memory else disks),
         }
 
 
@@ -215,13 +226,15 @@ class HdfsCluster:
         self._start_relay()
         self._start_controller()
         for host in self.network.hosts:
-            self._start_agent(host)
+            self._start_agent(host, CONTROLLER_PORT)
             self._start_datanode(host)
         for machine in (*self.hosts, CORE):
             process = self._start(f"helper {machine}", machine, workers.COMMAND, **workers.pipes())
             self.workers[machine] = Worker(process)
+            if machine != CORE:
+                self.counters.add("host", machine, process)
         for rack in dict.fromkeys(self.racks.values()):
-            self.counters.add(rack, self._start(f"counters {rack}", rack, ("sleep", "infinity")))
+            self.counters.add("rack", rack, self._start(f"counters {rack}", rack, ("sleep", "infinity")))
         self._note(f"starting the NameNode and {len(self.hosts)} DataNodes")
         self.use(policy)
         self.controller.wait_until("hear from all agents", 60.0, self._have_reported)
@@ -233,6 +246,7 @@ class HdfsCluster:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def _have_reported(self) -> bool:
+        self.check()
         try:
             hosts = list(self.client().hosts())
         except (UnreachableError, ProblemError):
@@ -258,8 +272,32 @@ class HdfsCluster:
         options = ("--cluster", str(file), "--listen", listen, "--store", "memory", "--tokens", tokens)
         self._start("controller", CORE, (LEEWARD, "serve", *options))
 
-    def _start_agent(self, host: lab.Machine) -> None:
-        controller = f"http://{self._core}:{CONTROLLER_PORT}"
+    @contextmanager
+    def reports_impaired(self, delay_s: float, loss: float, seed: int = 1) -> Iterator[None]:
+        """Lets the reports of agents arrive late, or not at all, until the end of the block.
+
+        Args:
+            delay_s: Time that a report takes, in seconds.
+            loss: Share of reports that are lost, from 0 to 1.
+            seed: Seed of the lost ones.
+        """
+        script = str(Path(__file__).with_name("reports.py"))
+        values = (REPORTS_PORT, CONTROLLER_PORT, delay_s, loss, seed)
+        self._start("reports", CORE, (sys.executable, "-I", script, *map(str, values)))
+        self._restart_agents(REPORTS_PORT)
+        yield
+        # After an error the cluster ends, and its agents with it.
+        self._restart_agents(CONTROLLER_PORT)
+        self._kill("reports")
+
+    def _restart_agents(self, port: int) -> None:
+        for host in self.network.hosts:
+            self._kill(f"agent {host.name}")
+            self._start_agent(host, port)
+
+    def _start_agent(self, host: lab.Machine, port: int) -> None:
+        """Starts the agent of a host, which reports to a port at the core."""
+        controller = f"http://{self._core}:{port}"
         token = str(self.folder / "tokens" / "report")
         options = ["--controller", controller, "--host", host.name, "--token-file", token]
         options += ["--interface", "eth0", "--volume", str(self._data(host))]
@@ -350,10 +388,13 @@ def up(
     if lacks is not None:
         raise OSError(lacks)
     shape = shape or Shape()
-    note("building the policy and resolving the class path of HDFS")
+    if shape.in_memory:
+        _check_memory()
+    note("building the policy with Maven, which downloads Hadoop the first time")
     jars = class_path.class_path()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leeward-hdfs-")))
+        above = MEMORY_FOLDER if shape.in_memory else None
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leeward-hdfs-", dir=above)))
         note(f"bringing up {shape.racks} racks of {shape.hosts_per_rack} hosts")
         network = stack.enter_context(lab.up(shape.cluster()))
         for remark in network.notes:
@@ -371,6 +412,23 @@ def listen(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError:
         return socket.create_server(("127.0.0.1", 0))
+
+
+def _check_memory() -> None:
+    """Checks that the file system in memory is one, and has room.
+
+    Raises:
+        OSError: It is not, or has not.
+    """
+    mounted = any(line.split()[1:3] == [str(MEMORY_FOLDER), "tmpfs"] for line in _mounts())
+    free = shutil.disk_usage(MEMORY_FOLDER).free if mounted else 0
+    if free < MEMORY_BYTES:
+        problem = f"has {bytes_text(free)} free" if mounted else "is no file system in memory"
+        raise OSError(f"{MEMORY_FOLDER} {problem}; HDFS in memory needs {bytes_text(MEMORY_BYTES, None)}")
+
+
+def _mounts() -> list[str]:
+    return Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
 
 
 def _url(port: socket.socket) -> str:
@@ -391,5 +449,5 @@ def _environment() -> dict[str, str]:
 
 def _device(folder: str) -> str | None:
     """Name of the device whose file system is mounted at a folder; None if none is."""
-    mounts = [line.split()[:2] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    mounts = [line.split()[:2] for line in _mounts()]
     return next((Path(device).name for device, place in mounts if place == folder), None)

@@ -1,5 +1,6 @@
-"""Bytes on the links of racks, from the counters of the kernel."""
+"""Bytes on the links of racks and hosts, from the counters of the kernel."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -8,34 +9,35 @@ from pathlib import Path
 
 from leeward_reproduce.hdfs.processes import Process
 
-DEVICE = "up0"
-"""Device of a rack towards the core."""
+_LINKS = {"rack": ("up0", "downlink", "uplink"), "host": ("eth0", "ingress", "egress")}
+"""Device towards the core, and the links whose bytes it receives and sends, by kind of machine."""
 _PERIOD_S = 0.25
 Sample = tuple[float, dict[str, int]]
 """Monotonic time, and bytes by link since the start of the lab."""
 
 
 class LinkCounters:
-    """Counters of racks. A process in the namespace of a rack shows those of its devices."""
+    """Counters of machines. A process in the namespace of a machine shows those of its devices."""
 
     def __init__(self) -> None:
-        """Makes counters without racks."""
-        self._racks: dict[str, Process] = {}
+        """Makes counters without machines."""
+        self._machines: dict[str, tuple[str, Process]] = {}
 
-    def add(self, rack: str, process: Process) -> None:
-        """Adds a rack, with a process that runs there."""
-        self._racks[rack] = process
+    def add(self, kind: str, name: str, process: Process) -> None:
+        """Adds a `rack` or a `host` by its name, with a process that runs there."""
+        self._machines[name] = (kind, process)
 
     def wait(self) -> None:
-        """Waits until each process has entered the namespace of its rack.
+        """Waits until each process has entered the namespace of its machine.
 
         Raises:
             ProcessError: A process failed.
         """
-        for process in self._racks.values():
+        ours = _namespace("self")
+        for kind, process in self._machines.values():
 
-            def has_device(process: Process = process) -> bool:
-                return DEVICE in _devices(process.pid)
+            def has_device(process: Process = process, device: str = _LINKS[kind][0]) -> bool:
+                return _namespace(process.pid) != ours and device in _devices(process.pid)
 
             process.wait_until("enter its namespace", 10.0, has_device)
 
@@ -43,12 +45,13 @@ class LinkCounters:
         """Bytes by link: those out of a rack are on its uplink, those into it on its downlink.
 
         Raises:
-            OSError: The process of a rack has ended.
+            OSError: The process of a machine has ended.
         """
         result: dict[str, int] = {}
-        for rack, process in self._racks.items():
-            received, sent = _devices(process.pid)[DEVICE]
-            result |= {f"{rack}:uplink": sent, f"{rack}:downlink": received}
+        for name, (kind, process) in self._machines.items():
+            device, into, out = _LINKS[kind]
+            received, sent = _devices(process.pid)[device]
+            result |= {f"{name}:{into}": received, f"{name}:{out}": sent}
         return result
 
     @contextmanager
@@ -69,6 +72,11 @@ class LinkCounters:
             ended.set()
             thread.join()
         samples.append((time.monotonic(), self.read()))
+
+
+def _namespace(process: int | str) -> int:
+    """Network namespace of a process."""
+    return os.stat(f"/proc/{process}/ns/net").st_ino
 
 
 def _devices(pid: int) -> dict[str, tuple[int, int]]:

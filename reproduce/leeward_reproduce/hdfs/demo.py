@@ -33,6 +33,8 @@ TAIL_S = 10.0
 """Time after the last write."""
 STEP_S = 5.0
 """Length of an interval of link loads, in seconds."""
+_WATCH_S = 15.0
+"""Time between two lines about the links."""
 
 
 def draw(hosts: Sequence[str], shape: Shape, link_bps: float, seconds: float, seed: int) -> Load:
@@ -55,7 +57,7 @@ def table(outcomes: dict[str, Outcome], link_bps: float) -> list[tuple[str, ...]
         )
         for link in first.links("downlink")
     ]
-    used = [8 * one.carried(f"{HOT}:downlink") / one.seconds / link_bps for one in outcomes.values()]
+    used = [_used(one, link_bps) for one in outcomes.values()]
     return [
         *rows,
         (f"utilization of the link into {HOT}", *(f"{share:.0%}" for share in used)),
@@ -64,6 +66,49 @@ def table(outcomes: dict[str, Outcome], link_bps: float) -> list[tuple[str, ...]
         ("block time, median", *(f"{quantile(one.files, 0.5):.2f} s" for one in outcomes.values())),
         ("block time, p99", *(f"{quantile(one.files, 0.99):.2f} s" for one in outcomes.values())),
     ]
+
+
+def summary(outcomes: dict[str, Outcome], link_bps: float) -> str:
+    """The comparison of two policies in sentences."""
+    (name, (default, other)) = list(outcomes)[1], outcomes.values()
+    before, after = _used(default, link_bps), _used(other, link_bps)
+    change = "cooler" if after < before else "no cooler"
+    return (
+        f"Background takes {SHARE:.0%} of the link into {HOT}. With the blocks of HDFS's policy the link is"
+        f" {before:.0%} full, and with those of {name} {after:.0%}: it is {change}."
+    )
+
+
+def _used(outcome: Outcome, link_bps: float) -> float:
+    """Mean utilization of the link into the hot rack."""
+    return 8 * outcome.carried(f"{HOT}:downlink") / outcome.seconds / link_bps
+
+
+class Watch:
+    """Lines about the links into racks while a run goes on."""
+
+    def __init__(
+        self, read: Callable[[], dict[str, int]], link_bps: float, note: Callable[[str], object]
+    ) -> None:
+        """Takes a function that reads the bytes of all links, their rate, and a function that prints."""
+        self._read = read
+        self._link_bps = link_bps
+        self._note = note
+        self._last = time.monotonic(), read()
+
+    def __call__(self, _share: float) -> None:
+        """Prints a line if the last one is old enough."""
+        (then, before), now = self._last, time.monotonic()
+        if now - then < _WATCH_S:
+            return
+        bytes_now = self._read()
+        used = [
+            f"{link.partition(':')[0]} {8 * (count - before[link]) / (now - then) / self._link_bps:.0%}"
+            for link, count in bytes_now.items()
+            if link.endswith(":downlink")
+        ]
+        self._note(f"links into racks: {', '.join(used)}")
+        self._last = now, bytes_now
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,10 +155,11 @@ def _show(policy: str, seconds: float, seed: int) -> None:
                 note(f"restarting the NameNode with policy {name}")
                 cluster.use(name)
             note(f"writing {len(load.writes)} blocks of {bytes_text(shape.block, None)} by policy {name}")
-            outcomes[name] = run(cluster, load, name)
+            outcomes[name] = run(cluster, load, name, Watch(cluster.counters.read, link_bps, note))
             _note_decisions(cluster, note)
         note("removing the cluster")
     print_table(["", *outcomes], "<" + ">" * len(outcomes), table(outcomes, link_bps))
+    print(f"\n{summary(outcomes, link_bps)}")
 
 
 def _note_decisions(cluster: HdfsCluster, note: Callable[[str], object]) -> None:

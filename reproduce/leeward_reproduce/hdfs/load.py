@@ -1,7 +1,7 @@
 """A run: files that hosts write at set times over background traffic, and what is measured of it."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ from leeward_reproduce.hdfs.cluster import CORE, HdfsCluster
 from leeward_reproduce.hdfs.namenode import source, target
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome
 from leeward_reproduce.hdfs.settings import DATANODE_HTTP_PORT
+from leeward_reproduce.hdfs.stored import StoredFiles
 
 REPLICAS = 3
 _PORT = 9
@@ -17,6 +18,8 @@ _LEAD_S = 0.5
 """Time from the orders to the start of the run."""
 PATIENCE_S = 180.0
 """Longest time of a file."""
+_SETTLE_S = 10.0
+"""Longest time until the NameNode knows the last copies."""
 _WARM_UP = 1 << 20
 """Bytes of a file that is written before a run."""
 
@@ -51,7 +54,11 @@ class Load:
 
 
 def run(
-    cluster: HdfsCluster, load: Load, name: str, progress: Callable[[float], object] = lambda _: None
+    cluster: HdfsCluster,
+    load: Load,
+    name: str,
+    progress: Callable[[float], object] = lambda _: None,
+    cache: int | None = None,
 ) -> Outcome:
     """Runs a load, and deletes its files.
 
@@ -60,35 +67,38 @@ def run(
         load: Writes and background traffic.
         name: Name of the folder of its files, which HDFS does not have yet.
         progress: Called with the share of complete files.
+        cache: Bytes that a host may store; while one stores more, the oldest files are deleted. By default
+            there is no limit.
 
     Raises:
         ProcessError: A file was not written, or a process failed.
     """
-    _open_sinks(cluster, load.streams)
+    open_sinks(cluster, [one.host for one in load.streams])
     warm_up(cluster, f"{name}-before")
+    stored = StoredFiles(cluster.files, REPLICAS, cache)
     with cluster.counters.sampling() as samples:
         start = time.monotonic() + _LEAD_S
-        streams = [
-            cluster.workers[CORE].order(
-                "send",
-                at=start + one.at_s,
-                until=start + one.until_s,
-                address=cluster.network.machine(one.host).address,
-                port=_PORT,
-                rate_bps=one.rate_bps,
-            )
-            for one in load.streams
-        ]
+        streams = [send(cluster, one, start) for one in load.streams]
         files = [order(cluster, one, start, f"/{name}/{at}") for at, one in enumerate(load.writes)]
-        wait_for(cluster, files, start + load.seconds + PATIENCE_S, progress)
+        sizes = {file: (f"/{name}/{at}", load.writes[at].bytes) for at, file in enumerate(files)}
+
+        def store(complete: Iterable[Future[dict[str, Any]]]) -> None:
+            for file in complete:
+                stored.add(*sizes[file])
+            if cache is not None:
+                stored.update()
+
+        wait_for(cluster, files, start + load.seconds + PATIENCE_S, progress, store)
         time.sleep(max(start + load.seconds - time.monotonic(), 0.0))
-    wait_for(cluster, streams, time.monotonic() + PATIENCE_S, lambda _: None)
+    wait_for(cluster, streams, time.monotonic() + PATIENCE_S)
     times = [
         FileTime(one.host, one.bytes, future.result()["ended_s"] - future.result()["began_s"])
         for one, future in zip(load.writes, files, strict=True)
     ]
+    stored.settle(_SETTLE_S)
+    bytes_by_host = dict.fromkeys(cluster.hosts, 0) | stored.by_host()
     cluster.delete(f"/{name}")
-    return Outcome(times, samples, start, load.seconds)
+    return Outcome(times, samples, start, load.seconds, bytes_by_host, stored.evicted)
 
 
 def warm_up(cluster: HdfsCluster, name: str) -> None:
@@ -100,7 +110,7 @@ def warm_up(cluster: HdfsCluster, name: str) -> None:
     now = time.monotonic()
     writes = [Write(0.0, host, _WARM_UP) for host in cluster.hosts]
     files = [order(cluster, one, now, f"/{name}/{one.host}") for one in writes]
-    wait_for(cluster, files, now + PATIENCE_S, lambda _: None)
+    wait_for(cluster, files, now + PATIENCE_S)
     cluster.files.delete(f"/{name}")
 
 
@@ -129,27 +139,36 @@ def order_read(cluster: HdfsCluster, host: str, at: float, path: str, size: int)
     )
 
 
-def _open_sinks(cluster: HdfsCluster, streams: Sequence[Stream]) -> None:
+def send(cluster: HdfsCluster, one: Stream, start: float) -> Future[dict[str, Any]]:
+    """Orders background traffic to a host whose sink is open."""
+    return cluster.workers[CORE].order(
+        "send",
+        at=start + one.at_s,
+        until=start + one.until_s,
+        address=cluster.network.machine(one.host).address,
+        port=_PORT,
+        rate_bps=one.rate_bps,
+    )
+
+
+def open_sinks(cluster: HdfsCluster, hosts: Iterable[str]) -> None:
     """Opens the ports to which background traffic goes. They stay open for later runs."""
-    hosts = {one.host for one in streams} - cluster.sinks
-    opened = [cluster.workers[host].order("sink", port=_PORT) for host in hosts]
-    wait_for(cluster, opened, time.monotonic() + PATIENCE_S, lambda _: None)
-    cluster.sinks |= hosts
+    new = set(hosts) - cluster.sinks
+    opened = [cluster.workers[host].order("sink", port=_PORT) for host in new]
+    wait_for(cluster, opened, time.monotonic() + PATIENCE_S)
+    cluster.sinks |= new
 
 
 def wait_for(
     cluster: HdfsCluster,
     futures: Sequence[Future[dict[str, Any]]],
     deadline: float,
-    progress: Callable[[float], object],
+    progress: Callable[[float], object] = lambda _: None,
+    take: Callable[[Iterable[Future[dict[str, Any]]]], object] = lambda _: None,
 ) -> None:
     """Waits for answers; the first error ends it, with the process that caused it if one has ended.
 
-    Args:
-        cluster: The cluster.
-        futures: Answers of helpers.
-        deadline: Monotonic time at which the wait ends with an error.
-        progress: Called with the share of the answers.
+    Each second, `progress` is called with the share of answers, and `take` with those that are new.
     """
     waiting = set(futures)
     while waiting:
@@ -158,6 +177,7 @@ def wait_for(
             if future.exception() is not None:
                 cluster.check()
             future.result()
+        take(done)
         progress(1 - len(waiting) / len(futures))
         if waiting and time.monotonic() > deadline:
             raise TimeoutError(f"{len(waiting)} of {len(futures)} orders have no answer")

@@ -57,15 +57,25 @@ class Files:
         Raises:
             OSError: The NameNode does not answer, or has no such file.
         """
-        answer = self._send("GET", path, op="GETFILEBLOCKLOCATIONS")
-        blocks = answer["BlockLocations"]["BlockLocation"]
         return [
             [
                 Replica(host, place.strip("/").partition("/")[0])
                 for host, place in zip(block["hosts"], block["topologyPaths"], strict=True)
             ]
-            for block in blocks
+            for block in self._blocks(path)
         ]
+
+    def stored(self, path: str) -> dict[str, int]:
+        """Bytes of a file on each host with a copy of a block.
+
+        Raises:
+            OSError: The NameNode does not answer, or has no such file.
+        """
+        result: dict[str, int] = {}
+        for block in self._blocks(path):
+            for host in block["hosts"]:
+                result[host] = result.get(host, 0) + block["length"]
+        return result
 
     def delete(self, path: str) -> None:
         """Deletes a file or a folder.
@@ -74,6 +84,11 @@ class Files:
             OSError: The NameNode does not answer.
         """
         self._send("DELETE", path, op="DELETE", recursive="true")
+
+    def _blocks(self, path: str) -> list[dict[str, Any]]:
+        answer = self._send("GET", path, op="GETFILEBLOCKLOCATIONS")
+        blocks: list[dict[str, Any]] = answer["BlockLocations"]["BlockLocation"]
+        return blocks
 
     def _send(self, method: str, path: str, **query: str) -> Any:
         url = f"{self.url}/webhdfs/v1{quote(path)}?{urlencode({'user.name': USER, **query})}"

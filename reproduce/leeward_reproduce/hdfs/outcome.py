@@ -1,7 +1,7 @@
-"""Figures of a run: times of files, and loads of the links of racks."""
+"""Figures of a run: times of files, loads of links, and stored bytes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy
 
@@ -27,9 +27,13 @@ class Outcome:
     start_s: float
     """Monotonic time of the start of the run."""
     seconds: float
+    stored: dict[str, int] = field(default_factory=dict)
+    """Bytes of the files of the run on each host at its end."""
+    evicted: int = 0
+    """Number of files that a full cache deleted before."""
 
     def links(self, way: str) -> list[str]:
-        """Links of racks in a direction: `uplink` or `downlink`."""
+        """Links in a direction: `uplink` or `downlink` of racks, `egress` or `ingress` of hosts."""
         return [link for link in self.samples[0][1] if link.endswith(f":{way}")]
 
     def carried(self, link: str) -> float:

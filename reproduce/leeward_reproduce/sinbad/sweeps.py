@@ -62,8 +62,17 @@ HOUR = Sweep("hour", RACKS, both("uniform", "sinbad", OPT, WAITS_LONG, "leeward"
 """The simulation of section 7."""
 BEST_FIT = Sweep("best-fit", RACKS, both("sinbad:best_fit=true", f"{OPT}:best_fit=true"), tables=True)
 """The simulation with the rule that the paper rejects in section 6.3."""
-HOUR_UNIFORM = Sweep("hour", RACKS, (policy("uniform", 1),), tables=True)
-"""The runs of `HOUR` under the default alone."""
+WRITERS = Sweep(
+    "writers",
+    RACKS,
+    (policy("uniform", 1),),
+    fixed=(("sample", "5s"),),
+    axis="workloads[0].facebook.writers",
+    values=("waves", "paced", "none"),
+    tables=True,
+)
+"""Loads of links with writes at the rate of disks, with writes at the pace of tasks, and of the background
+alone. The shortest time of the paper's stability is 5 s, so samples are too."""
 MEMORY = Sweep(
     "memory",
     RACKS,

@@ -10,12 +10,12 @@ use axum::response::{IntoResponse, Response};
 
 use super::operations;
 use super::place::{Outcome, placement_kind};
-use super::problem::{Problem, Word};
 use super::sites;
 use super::state::{AppState, SharedState};
 use super::table::Operation;
 use leeward_access::{Client, Connection, Denied, Peer, Principal, Role, is_loopback};
 use leeward_connections::BodyBytes;
+use leeward_problems::{Problem, Word};
 
 /// Operation of a request; `None` for an unknown path or method.
 fn operation(request: &Request) -> Option<&'static Operation> {

@@ -1,22 +1,26 @@
-//! Batches of placements and of releases. Each item has its own result, and one commit has the changes of all.
+//! Batches of placements, of commitments and of releases. Each item has its own result, and one commit has the changes of
+//! all.
 
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::IntoResponse;
-use leeward_records::{Caller, Clock, DecisionRecord};
-use leeward_service::{GetDecision, Placed, Placement, Release, Reservation};
+use axum::response::{IntoResponse, Response};
+use leeward_problems::{IntoProblem, Problem};
+use leeward_records::{Clock, DecisionRecord};
+use leeward_service::{
+    Commitment, CommitmentDryRun, GetDecision, Operation, Placed, Placement, Release, Reservation,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
+use super::commitments::CommitmentBody;
 use super::decisions::{self, Decision};
 use super::dry_run::DryRunQuery;
 use super::place::{self, PlacementBody, ReplicasBody, TasksBody, VolumesBody, WorkloadBody, checked};
-use super::problem::Problem;
 use super::state::{ApiResult, AppState, Params, SharedState};
 
-/// Largest number of placements in a batch. All other requests wait for a batch.
+/// Largest number of placements or commitments in a batch. All other requests wait for a batch.
 const MOST_PLACEMENTS: usize = 100;
 /// Largest number of releases in a batch.
 const MOST_RELEASES: usize = 1_000;
@@ -49,6 +53,15 @@ pub struct BatchRequest {
     workload: Option<WorkloadBody>,
 }
 
+/// The body of `POST /v1/commitments/batch`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommitmentBatchBody {
+    /// Placements that the caller decided, committed in this order.
+    #[schemars(length(min = 1, max = MOST_PLACEMENTS))]
+    commitments: Vec<CommitmentBody>,
+}
+
 /// The body of `POST /v1/release`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +70,9 @@ pub struct ReleaseBody {
     #[schemars(length(min = 1, max = MOST_RELEASES))]
     decisions: Vec<String>,
 }
+
+/// An item of a batch with the kind of its request, or the problem of an invalid item.
+type Item<T> = Result<(T, &'static str), Problem>;
 
 /// Results of a batch.
 #[derive(Serialize, JsonSchema)]
@@ -101,7 +117,7 @@ impl<'a> ItemResult<'a> {
 
 impl BatchRequest {
     /// The placement with the kind of its request.
-    fn reservation(self) -> Result<(Reservation, &'static str), Problem> {
+    fn reservation(self) -> Item<Reservation> {
         let headers = HeaderMap::new();
         let key = self.key.clone();
         let (reservation, kind) = match self {
@@ -123,17 +139,8 @@ impl BatchRequest {
             }
         };
         let reservation = reservation.map_err(|problem| problem.under(kind, &[]))?;
-        let Some(key) = key else { return Ok((reservation, kind)) };
-        if !place::is_key(&key) {
-            return Err(Problem::field("key", place::invalid_key()));
-        }
         let Reservation { placement, reserve } = reservation;
-        if placement.caller.is_some() {
-            return Err(Problem::field("key", "give `client` and `sequence`, or `key`, not both"));
-        }
-        let caller = Some(Caller::Key(key.into()));
-        let placement = Placement { caller, ..placement }.with_digest();
-        Ok((Reservation::of(placement, reserve), kind))
+        Ok((Reservation::of(place::with_key(placement, key)?, reserve), kind))
     }
 }
 
@@ -144,53 +151,93 @@ pub async fn place(
     Body(BatchBody { requests }): Body<BatchBody>,
 ) -> ApiResult {
     check_length("requests", requests.len(), MOST_PLACEMENTS)?;
-    let parsed: Vec<Result<(Reservation, &'static str), Problem>> =
-        requests.into_iter().map(BatchRequest::reservation).collect();
-    let mut results = match query.dry_run {
-        true => dry_run(&app, &parsed).await,
-        false => {
-            let valid: Vec<Reservation> =
-                parsed.iter().flatten().map(|(reservation, _)| reservation.clone()).collect();
-            let mut placed = app.call_all(valid).await?.into_iter();
-            let mut result = |(reservation, _): &(Reservation, &'static str)| match placed.next() {
-                Some(placed) => placed.and_then(|placed| checked(&reservation.placement, placed)),
-                None => Err(Problem::broken()),
-            };
-            parsed
-                .iter()
-                .map(|parsed| parsed.as_ref().map_err(Problem::clone).and_then(&mut result))
-                .collect()
-        }
+    let items: Vec<Item<Reservation>> = requests.into_iter().map(BatchRequest::reservation).collect();
+    let results = match query.dry_run {
+        true => dry_run(&app, &items).await,
+        false => run(&app, &items, |reservation| &reservation.placement).await?,
     };
-    for (at, (result, parsed)) in results.iter_mut().zip(&parsed).enumerate() {
-        let kind = parsed.as_ref().ok().map(|&(_, kind)| kind);
+    for (item, result) in items.iter().zip(&results) {
+        // An item without a kind is no request for a placement.
+        let Ok((_, kind)) = item else { continue };
         let outcome = match result {
             Ok(_) if query.dry_run => "dry_run",
             Ok(Placed { repeated: true, .. }) => "repeated",
             Ok(_) => "placed",
-            Err(problem) => {
-                // The field of a request that was parsed is inside its kind.
-                let inside = problem.clone();
-                let inside = if let Some(kind) = kind { inside.under(kind, &["key"]) } else { inside };
-                *problem = inside.under(&format!("requests[{at}]"), &[]);
-                problem.word()
-            }
+            Err(problem) => problem.word(),
         };
-        // An item without a kind is no request for a placement.
-        kind.into_iter().for_each(|kind| app.metrics.placement(kind, outcome));
+        app.metrics.placement(kind, outcome);
     }
-    let results = results.iter().map(|result| ItemResult::of(result, query.dry_run, &app.clock)).collect();
-    Ok(Json(Results { results }).into_response())
+    // The field of a request that was parsed is inside its kind.
+    Ok(answer(
+        &app,
+        "requests",
+        &items,
+        results,
+        |problem, kind| problem.under(kind, &["key"]),
+        query.dry_run,
+    ))
+}
+
+/// Commits placements that the caller decided. The status of the response is as for [`place`].
+pub async fn commit(
+    State(app): SharedState,
+    Params(Query(query)): Params<Query<DryRunQuery>>,
+    Body(CommitmentBatchBody { commitments }): Body<CommitmentBatchBody>,
+) -> ApiResult {
+    check_length("commitments", commitments.len(), MOST_PLACEMENTS)?;
+    let headers = HeaderMap::new();
+    let items: Vec<Item<Commitment>> =
+        commitments.into_iter().map(|body| body.commitment(&headers, &app)).collect();
+    let results = match query.dry_run {
+        true => {
+            let valid = items.iter().flatten().map(|(item, _)| CommitmentDryRun(item.clone())).collect();
+            let records = app.call_all(valid).await?;
+            let placed =
+                records.into_iter().map(|record| record.map(|record| Placed { record, repeated: false }));
+            in_order(&items, placed.collect(), |_, placed| Ok(placed))
+        }
+        false => run(&app, &items, |commitment| &commitment.placement).await?,
+    };
+    Ok(answer(&app, "commitments", &items, results, CommitmentBody::inside, query.dry_run))
+}
+
+/// Runs the valid items in one turn of the service.
+///
+/// # Errors
+/// [`Problem`] if the service can run none of them now.
+async fn run<O: Operation<Reply = Placed> + Clone>(
+    app: &AppState,
+    items: &[Item<O>],
+    placement: impl Fn(&O) -> &Placement,
+) -> Result<Vec<Result<Placed, Problem>>, Problem>
+where
+    O::Error: IntoProblem,
+{
+    let valid = items.iter().flatten().map(|(item, _)| item.clone()).collect();
+    let placed = app.call_all(valid).await?;
+    Ok(in_order(items, placed, |item, placed| checked(placement(item), placed)))
+}
+
+/// The result of each item: its problem, or what `finish` makes of the next of the results of valid items.
+fn in_order<T>(
+    items: &[Item<T>],
+    valid: Vec<Result<Placed, Problem>>,
+    finish: impl Fn(&T, Placed) -> Result<Placed, Problem>,
+) -> Vec<Result<Placed, Problem>> {
+    let mut valid = valid.into_iter();
+    let result = |item: &Item<T>| {
+        let (item, _) = item.as_ref().map_err(Problem::clone)?;
+        let placed = valid.next().unwrap_or_else(|| Err(Problem::broken()))?;
+        finish(item, placed)
+    };
+    items.iter().map(result).collect()
 }
 
 /// Decides each request as if it were alone, without a commit.
-async fn dry_run(
-    app: &AppState,
-    parsed: &[Result<(Reservation, &'static str), Problem>],
-) -> Vec<Result<Placed, Problem>> {
-    let mut results = Vec::with_capacity(parsed.len());
-    for parsed in parsed {
-        results.push(match parsed {
+async fn dry_run(app: &AppState, items: &[Item<Reservation>]) -> Vec<Result<Placed, Problem>> {
+    let mut results = Vec::with_capacity(items.len());
+    for item in items {
+        results.push(match item {
             Ok((Reservation { placement, .. }, _)) => {
                 place::dry_run(app, placement).await.map(|record| Placed { record, repeated: false })
             }
@@ -198,6 +245,30 @@ async fn dry_run(
         });
     }
     results
+}
+
+/// Answers with the results of the items of a batch.
+///
+/// # Arguments
+/// * `list`: field of the body with the items
+/// * `inside`: turns the problem of a valid item of a kind into a problem of the item
+fn answer<T>(
+    app: &AppState,
+    list: &str,
+    items: &[Item<T>],
+    mut results: Vec<Result<Placed, Problem>>,
+    inside: impl Fn(Problem, &'static str) -> Problem,
+    dry_run: bool,
+) -> Response {
+    for (at, (result, item)) in results.iter_mut().zip(items).enumerate() {
+        if let Err(problem) = result {
+            let of_item = problem.clone();
+            let of_item = if let Ok((_, kind)) = item { inside(of_item, kind) } else { of_item };
+            *problem = of_item.under(&format!("{list}[{at}]"), &[]);
+        }
+    }
+    let results = results.iter().map(|result| ItemResult::of(result, dry_run, &app.clock)).collect();
+    Json(Results { results }).into_response()
 }
 
 /// Releases decisions.

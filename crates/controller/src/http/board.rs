@@ -6,7 +6,7 @@ use leeward_records::schema::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 
 /// Last published comparison; empty before the first.
 pub type Board = ArcSwapOption<Demo>;

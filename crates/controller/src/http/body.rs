@@ -12,8 +12,8 @@ use leeward_fabric::input::excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use super::problem::Problem;
 use super::state::AppState;
+use leeward_problems::Problem;
 
 /// A body in JSON.
 pub struct Body<T>(pub T);

@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::dry_run::DryRunQuery;
-use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, Params, SharedState};
 use leeward_access::{Client, Principal};
+use leeward_problems::{IntoProblem, Problem};
 
 fn response(version: &Version) -> Response {
     let head = [

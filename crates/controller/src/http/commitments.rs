@@ -12,14 +12,18 @@ use serde::Deserialize;
 use super::body::Body;
 use super::decisions::Decision;
 use super::dry_run::DryRunQuery;
-use super::place::{Outcome, PlacementBody, ReplicasBody, TasksBody, answer, checked};
-use super::problem::Problem;
+use super::place::{self, Outcome, PlacementBody, ReplicasBody, TasksBody, answer, checked};
 use super::state::{ApiResult, AppState, Params, SharedState};
+use leeward_problems::Problem;
 
 /// The body of `POST /v1/commitments`: hosts, with either `replicas` or `tasks`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommitmentBody {
+    /// Unique key of the placement, as in the header `idempotency-key`, which a batch does not have.
+    #[schemars(schema_with = "place::key")]
+    #[serde(default)]
+    key: Option<String>,
     /// The chosen hosts: in the order of the chain of replicas, or of the tasks.
     #[schemars(length(min = 1))]
     hosts: Vec<String>,
@@ -34,8 +38,15 @@ pub struct CommitmentBody {
 
 impl CommitmentBody {
     /// The commitment, and the field with its request.
-    fn commitment(self, headers: &HeaderMap, app: &AppState) -> Result<(Commitment, &'static str), Problem> {
-        let CommitmentBody { hosts, replicas, tasks, chosen } = self;
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
+    pub(super) fn commitment(
+        self,
+        headers: &HeaderMap,
+        app: &AppState,
+    ) -> Result<(Commitment, &'static str), Problem> {
+        let CommitmentBody { key, hosts, replicas, tasks, chosen } = self;
         let (placement, kind) = match (replicas, tasks) {
             (Some(body), None) => (body.reservation(headers), ReplicasBody::KIND),
             (None, Some(body)) => (body.reservation(headers), TasksBody::KIND),
@@ -50,9 +61,15 @@ impl CommitmentBody {
                 "the caller has placed the work, so there is nothing to confirm; use `lasts`, not both";
             return Err(Problem::field(format!("{kind}.reserve"), detail));
         }
+        let placement = place::with_key(placement, key)?;
         let parse = |text: String| app.clock.parse(&text);
         let chosen = chosen.map(parse).transpose().map_err(|detail| Problem::field("chosen", detail))?;
         Ok((Commitment { placement, hosts, chosen }.with_digest(), kind))
+    }
+
+    /// The problem of a commitment of this kind, as a problem of the body.
+    pub(super) fn inside(problem: Problem, kind: &'static str) -> Problem {
+        problem.under(kind, &["hosts", "chosen", "key"])
     }
 }
 
@@ -64,7 +81,7 @@ pub async fn commit(
     Body(body): Body<CommitmentBody>,
 ) -> ApiResult {
     let (commitment, kind) = body.commitment(&headers, &app)?;
-    let inside = |problem: Problem| problem.under(kind, &["hosts", "chosen"]);
+    let inside = |problem| CommitmentBody::inside(problem, kind);
     if query.dry_run {
         let record = app.call(|_| Ok(CommitmentDryRun(commitment.clone()))).await.map_err(inside)?;
         let body = Json(Decision::of(&record, &app.clock).in_dry_run());

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use leeward_frames::Encoding;
 use leeward_service::in_background;
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 
 /// Smallest body that is compressed, in bytes. A smaller one fits one packet anyway.
 const SMALLEST: usize = 1_024;

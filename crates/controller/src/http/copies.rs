@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::problem::Problem;
 use super::state::{ApiResult, SharedState};
+use leeward_problems::Problem;
 
 /// Largest number of copies of a block.
 const MOST_COPIES: usize = 255;

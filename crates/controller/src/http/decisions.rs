@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
-use super::problem::{Problem, refusal_text};
 use super::shapes::Kind;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
+use leeward_problems::{Problem, refusal_text};
 
 /// A decision.
 #[derive(Serialize, JsonSchema)]

@@ -10,8 +10,8 @@ use axum::response::IntoResponse;
 
 use super::board::{Board, Demo};
 use super::body::Body;
-use super::problem::Problem;
 use super::state::{ApiResult, AppState, SharedState};
+use leeward_problems::Problem;
 
 fn board(app: &AppState) -> Result<&Board, Problem> {
     app.demo.as_ref().ok_or_else(Problem::no_demo)

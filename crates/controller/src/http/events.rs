@@ -25,11 +25,11 @@ use tokio::sync::mpsc;
 use super::compression;
 use super::decisions::Decision;
 use super::hotspots::Hotspot;
-use super::problem::Problem;
 use super::shapes::Rack;
 use super::state::{ApiResult, AppState, Params, SharedState};
 use super::status::ROLES;
 use leeward_observability::{Event, EventRecord};
+use leeward_problems::Problem;
 
 /// Interval of keep-alive comments on a silent stream. Each side thereby detects a dead peer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -11,11 +11,11 @@ use leeward_service::{HistoryBuckets, LinkState, NetworkSnapshot, STEP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problem::Problem;
 use super::search::time;
 use super::series::{History, LONGEST_HISTORY, Series, Steps};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 use super::stored_history::{LONGEST_STEP, StoredRange};
+use leeward_problems::Problem;
 
 /// Range of the history of one link or host.
 #[derive(Deserialize, JsonSchema)]

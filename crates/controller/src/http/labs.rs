@@ -6,8 +6,8 @@ use axum::response::IntoResponse;
 use leeward_lab::StandingLab;
 
 use super::pages::{PageQuery, page};
-use super::problem::Problem;
 use super::state::{ApiResult, Params};
+use leeward_problems::Problem;
 
 pub async fn list(Params(Query(query)): Params<Query<PageQuery>>) -> ApiResult {
     // The views are files, whose reading may block.

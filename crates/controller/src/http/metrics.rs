@@ -5,9 +5,9 @@ use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use leeward_service::LeaderState;
 
-use super::problem::Problem;
 use super::state::{ApiResult, SharedState};
 use leeward_observability::Exposition;
+use leeward_problems::Problem;
 
 /// Media types of metrics.
 pub const MEDIA: &[&str] = &[Exposition::OpenMetrics.media(), Exposition::Text.media()];

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use super::dry_run::DryRunQuery;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
-use super::problem::Problem;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
+use leeward_problems::Problem;
 
 /// States of a move.
 const STATES: [&str; 5] = ["advised", "done", "refused", "expired", "considered"];

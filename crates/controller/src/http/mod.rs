@@ -28,7 +28,6 @@ mod pages;
 mod place;
 mod policies;
 mod probes;
-mod problem;
 mod reevaluations;
 mod reload;
 mod reports;
@@ -54,11 +53,11 @@ use axum::middleware::{from_fn, from_fn_with_state};
 
 pub use self::board::Board;
 use self::operations::SUBJECTS;
-use self::problem::Problem;
 use self::state::SharedState;
 pub use self::state::{About, AppState};
 use self::table::Operation;
 use leeward_access::Role;
+use leeward_problems::Problem;
 
 /// OpenAPI document of all operations.
 pub fn description() -> String {

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::dry_run::DryRunQuery;
-use super::problem::Problem;
 use super::state::{ApiResult, AppState, Params, SharedState};
 use leeward_access::Principal;
+use leeward_problems::Problem;
 
 /// Largest number of characters of a reason.
 const LONGEST_REASON: usize = 200;

@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::pages::{LARGEST_PAGE, PageQuery, page};
-use super::problem::Problem;
 use super::shapes::{Hold, Host, Link, LinkPage, Rack, RackPage, Replica, Reservation, Task};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
+use leeward_problems::Problem;
 
 pub async fn racks(State(app): SharedState, Params(query): Params<Query<PageQuery>>) -> ApiResult {
     let snapshot = app.snapshot().await?;

@@ -10,8 +10,8 @@ use schemars::transform::transform_subschemas;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::problem::{self, Problem};
 use super::table::{Content, Operation, Parameter, Subject, of};
+use leeward_problems::{self as problems, Problem};
 
 /// Describes all operations.
 pub fn document(subjects: &[Subject]) -> Value {
@@ -44,7 +44,7 @@ pub fn document(subjects: &[Subject]) -> Value {
             };
             answers.insert(status.to_string(), json!({ "description": text, "content": content }));
         }
-        for (status, title) in problem::statuses() {
+        for (status, title) in problems::statuses() {
             let response = json!({ "description": title, "content": problem });
             answers.entry(status.to_string()).or_insert(response);
         }

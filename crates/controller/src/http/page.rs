@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 
 /// Files of `web/dist`, sorted by name; empty if it was not built.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/dashboard.rs"));

@@ -5,7 +5,7 @@ use leeward_records::schema::Id;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::problem::Problem;
+use leeward_problems::Problem;
 
 /// Default number of items of a page.
 const PAGE: usize = 100;

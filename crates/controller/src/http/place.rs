@@ -26,8 +26,8 @@ use serde_json::Value;
 use super::body::Body;
 use super::decisions::Decision;
 use super::dry_run::DryRunQuery;
-use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, Params, SharedState};
+use leeward_problems::{IntoProblem, Problem};
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
@@ -88,13 +88,29 @@ pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
+/// The placement with the key of its item, which stands for the header `idempotency-key`.
+///
+/// # Errors
+/// [`Problem`] for an invalid key, and for one beside another name of the request.
+pub(super) fn with_key(placement: Placement, key: Option<String>) -> Result<Placement, Problem> {
+    let Some(key) = key else { return Ok(placement) };
+    if !is_key(&key) {
+        return Err(Problem::field("key", invalid_key()));
+    }
+    if placement.caller.is_some() {
+        let detail = format!("give `client` and `sequence`, or `key`, or the header `{KEY}`, and only one");
+        return Err(Problem::field("key", detail));
+    }
+    Ok(Placement { caller: Some(Caller::Key(key.into())), ..placement }.with_digest())
+}
+
 /// True for a key that a header could carry.
-pub(super) fn is_key(key: &str) -> bool {
+fn is_key(key: &str) -> bool {
     Name::fits(key) && key.is_ascii() && key.trim_ascii() == key
 }
 
 /// Message about an invalid key.
-pub(super) fn invalid_key() -> String {
+fn invalid_key() -> String {
     format!("expected 1 to {} printable characters", Name::LONGEST)
 }
 

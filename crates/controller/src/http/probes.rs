@@ -19,9 +19,9 @@ use super::body::Body;
 use super::cluster;
 use super::pages::{PageQuery, page};
 use super::place::key_of;
-use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 use leeward_access::{Client, Principal};
+use leeward_problems::{IntoProblem, Problem};
 use leeward_surveys::{self as surveys, Kind, Progress, StartResult, Survey, SurveyResult, SurveySpec};
 
 /// Largest number of hosts of a survey; a mesh then has 9,900 paths.

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::body::Body;
 use super::decisions::{Decision, number};
 use super::dry_run::DryRunQuery;
-use super::problem::Problem;
 use super::state::{ApiResult, NamePath, Params, SharedState};
+use leeward_problems::Problem;
 
 /// The body of `POST /v1/decisions/{id}/reevaluate`.
 #[derive(Deserialize, JsonSchema)]

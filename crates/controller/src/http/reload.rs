@@ -5,9 +5,9 @@ use axum::extract::{Query, State};
 use axum::response::IntoResponse;
 
 use super::dry_run::DryRunQuery;
-use super::problem::Problem;
 use super::state::{ApiResult, Params, SharedState};
 use crate::reload::ReloadError;
+use leeward_problems::Problem;
 
 pub async fn reload(State(app): SharedState, Params(Query(query)): Params<Query<DryRunQuery>>) -> ApiResult {
     let Some(reload) = app.reload.clone() else { return Err(Problem::no_settings()) };

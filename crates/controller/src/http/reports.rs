@@ -18,9 +18,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::Body;
-use super::problem::Problem;
 use super::state::{ApiResult, SharedState};
 use leeward_access::{Client, Hosts, Peer, Principal};
+use leeward_problems::Problem;
 
 /// Largest rate of a link, in bits per second.
 const MOST_BPS: f64 = 1e18;

@@ -13,9 +13,9 @@ use serde::Deserialize;
 
 use super::decisions::Decision;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
-use super::problem::{IntoProblem, Problem};
 use super::shapes::Kind;
 use super::state::{ApiResult, Params, SharedState};
+use leeward_problems::{IntoProblem, Problem};
 
 /// Conditions on decisions, and page of their list. All given conditions must hold.
 #[derive(Deserialize, JsonSchema)]

@@ -6,8 +6,8 @@ use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Version, header};
 
-use super::problem::Problem;
 use super::table::{Content, Operation};
+use leeward_problems::Problem;
 
 /// Relation of the page that sends a request to the service: `same-origin`, `same-site`, `cross-site`, or `none` for the
 /// user (Fetch Metadata, section 2.4).

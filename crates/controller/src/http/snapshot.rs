@@ -15,8 +15,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::compression::{accepted, set_headers};
-use super::problem::Problem;
 use super::state::{ApiResult, AppState, Params, SharedState};
+use leeward_problems::Problem;
 
 /// Longest wait for a change, and longest least interval.
 const LONGEST_WAIT: Nanos = Nanos(60 * Nanos::SECOND.0);

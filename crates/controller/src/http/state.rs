@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -18,12 +17,12 @@ use leeward_service::{Answer, CallError, Handle, LeaderState, Operation, Unavail
 use tokio::sync::Mutex;
 
 use super::board::Board;
-use super::problem::{IntoProblem, Problem};
 use crate::configured::Configured;
 use crate::off_switch::OffSwitch;
 use crate::reload::Reload;
 use leeward_access::Access;
 use leeward_observability::{Events, Metrics, Reporters};
+use leeward_problems::{IntoProblem, Problem};
 use leeward_surveys::Probes;
 use leeward_telemetry::TelemetryKeeper;
 
@@ -199,24 +198,5 @@ where
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
         T::from_request_parts(parts, app).await.map(Params).map_err(Into::into)
-    }
-}
-
-impl From<PathRejection> for Problem {
-    fn from(rejection: PathRejection) -> Problem {
-        Problem::invalid(rejection.body_text())
-    }
-}
-
-impl From<QueryRejection> for Problem {
-    fn from(rejection: QueryRejection) -> Problem {
-        let text = rejection.body_text();
-        let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
-        match text.split_once(": ") {
-            Some((field, detail)) if field.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') => {
-                Problem::field(field, detail)
-            }
-            _ => Problem::invalid(text),
-        }
     }
 }

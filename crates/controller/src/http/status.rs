@@ -19,11 +19,11 @@ use serde::Serialize;
 
 use super::board;
 use super::counts::{Agents, Comparisons, Connections};
-use super::problem::{IntoProblem, Problem};
 use super::state::{ApiResult, AppState, SharedState};
 use crate::configured::Configured;
 use crate::exposure;
 use leeward_observability::{direction, unsettled_step};
+use leeward_problems::{IntoProblem, Problem};
 use leeward_telemetry::KeptTelemetryView;
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a

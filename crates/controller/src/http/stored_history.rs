@@ -9,9 +9,9 @@ use leeward_fabric::Nanos;
 use leeward_records::{ClusterVersion, Period, PeriodLength};
 use leeward_store::{Reader, StoreError, TimeRange};
 
-use super::problem::{IntoProblem, Problem};
 use super::series::{History, LONGEST_HISTORY, Series, Steps};
 use super::state::{ApiResult, AppState};
+use leeward_problems::{IntoProblem, Problem};
 
 /// Longest step in seconds: a day.
 pub const LONGEST_STEP: u64 = 24 * 3_600;

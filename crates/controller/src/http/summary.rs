@@ -17,9 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decisions::Decision;
-use super::problem::{IntoProblem, Problem};
 use super::search::time;
 use super::state::{ApiResult, AppState, Params, SharedState};
+use leeward_problems::{IntoProblem, Problem};
 
 /// Largest number of decisions that mattered most.
 const MATTERED: usize = 10;

@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use schemars::{Schema, SchemaGenerator};
 
-use super::problem::Problem;
 use super::state::AppState;
 use leeward_access::Role;
+use leeward_problems::Problem;
 
 /// An operation of the API.
 pub struct Operation {

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pages::{Page, PageQuery};
-use super::problem::Problem;
 use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
+use leeward_problems::Problem;
 
 /// A workload with a current or past guarantee.
 #[derive(Serialize, JsonSchema)]

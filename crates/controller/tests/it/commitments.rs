@@ -190,3 +190,52 @@ fn an_old_transfer_adds_no_load_and_its_copies_count() {
         assert_eq!(server.get(&format!("/v1/hosts/{host}")).2["stored"], "64MiB", "{host}");
     }
 }
+
+#[test]
+fn a_batch_commits_each_of_its_placements_once_and_each_has_its_own_result() {
+    let (_folder, path) = folder();
+    let server = start(&path);
+    let block =
+        |sequence: u64| json!({ "size": "1MiB", "replicas": 1, "client": "namenode", "sequence": sequence });
+    let commitments = json!([
+        { "hosts": ["r0h0"], "replicas": block(1) },
+        { "hosts": ["r1h1"], "replicas": block(2) },
+        { "hosts": ["nobody"], "replicas": block(3) },
+        { "hosts": ["r2h0", "r2h1"], "replicas": block(4) },
+        { "hosts": ["r2h0"], "replicas": { "size": "1MiB", "replicas": 1, "lasts": "0s" } },
+        { "key": "web", "hosts": ["r2h0"], "tasks": { "app": { "tasks": [{ "name": "a" }] } } },
+        { "key": "k", "hosts": ["r2h0"], "replicas": block(5) },
+        { "hosts": ["r2h0"] },
+    ]);
+    let batch = |commitments: &Value, query: &str| {
+        let (status, _, body) =
+            server.post(&format!("{COMMITMENTS}/batch{query}"), &json!({ "commitments": commitments }));
+        assert_eq!(status, 200, "{body}");
+        body["results"].as_array().expect("a list").clone()
+    };
+    let statuses =
+        |results: &[Value]| results.iter().filter_map(|one| one["status"].as_u64()).collect::<Vec<_>>();
+    let dry = batch(&commitments, "?dry_run=true");
+    assert_eq!(statuses(&dry), [200, 200, 422, 422, 422, 200, 422, 422]);
+    assert_eq!(server.get("/v1/decisions").2["items"], json!([]));
+
+    let first = batch(&commitments, "");
+    assert_eq!(statuses(&first), [201, 201, 422, 422, 422, 201, 422, 422]);
+    let fields: Vec<&str> = first.iter().filter_map(|one| one["problem"]["field"].as_str()).collect();
+    let expected = ["[2].hosts", "[3].hosts", "[4].replicas.lasts", "[6].key", "[7].replicas"];
+    assert_eq!(fields, expected.map(|field| format!("commitments{field}")));
+    assert_eq!(
+        (&first[5]["decision"]["key"], &first[5]["decision"]["policy"]),
+        (&json!("web"), &json!("caller"))
+    );
+    let again = batch(&commitments, "");
+    assert_eq!(statuses(&again), [200, 200, 422, 422, 422, 200, 422, 422]);
+    assert_eq!(again[1]["decision"]["id"], first[1]["decision"]["id"]);
+    assert_eq!(server.get("/v1/decisions").2["items"].as_array().map(Vec::len), Some(3));
+    assert_eq!(server.get("/v1/hosts/r1h1").2["stored"], "1MiB");
+    for count in [0, 101] {
+        let body = json!({ "commitments": vec![commitments[0].clone(); count] });
+        let (status, _, problem) = server.post(&format!("{COMMITMENTS}/batch"), &body);
+        assert_eq!((status, &problem["field"]), (422, &json!("commitments")), "{problem}");
+    }
+}

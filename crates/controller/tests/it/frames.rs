@@ -141,6 +141,27 @@ fn differences_applied_in_turn_give_the_whole_snapshot() {
 }
 
 #[test]
+fn snapshots_and_differences_have_the_modes_in_force() {
+    let (time, clock) = manual_clock();
+    let server = Server::start(service(RACKS_3X2, "", clock));
+    let path = "/v1/snapshot?links=measured_steps";
+    let whole = server.get(path).2;
+    assert_eq!(whole["modes"]["replicas"], json!("on"));
+    let (status, answer) = server.patch("/v1/modes", &json!({ "replicas": "canary:2.5%:rack" }), "");
+    assert_eq!(status, 200, "{answer}");
+    time.fetch_add(Nanos::SECOND.0, Ordering::Relaxed);
+    // A whole snapshot has everything acknowledged before, and the service stores it for the difference.
+    assert_eq!(server.get(path).2["modes"]["replicas"], json!("canary:2.5%:rack"));
+    let difference = server.get(&format!("{path}&since={}", whole["id"].as_str().expect("an id"))).2;
+    assert_eq!(difference["since"], whole["id"]);
+    assert_eq!(
+        difference["modes"],
+        json!({ "replicas": "canary:2.5%:rack", "tasks": "on", "moves": "on",
+        "workload": "on", "volumes": "on" })
+    );
+}
+
+#[test]
 fn an_unchanged_network_has_one_id_and_empty_differences() {
     let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
     let path = "/v1/snapshot?links=link,measured_steps&racks=rack,hosts";

@@ -72,6 +72,8 @@ pub struct ReplicaRequest {
     pub fault_domains: u8,
     /// Blocks of the file still to write, this one included.
     pub blocks_left: u64,
+    /// Most blocks that a concurrent writer of the same job still has to write, if known.
+    pub job_blocks_left: Option<u64>,
     /// Further constraints on the hosts.
     pub constraints: Constraints,
 }

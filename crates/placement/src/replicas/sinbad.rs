@@ -12,7 +12,7 @@
 
 use leeward_fabric::Nanos;
 use leeward_ledger::{Fade, Transaction};
-use leeward_registry::{Registration, schema, settings};
+use leeward_registry::{Registration, schema, setting_error, settings};
 
 use super::first_replica::explain_chosen;
 use super::search::Search;
@@ -35,7 +35,14 @@ pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Regist
     summary: "each copy below the link with the most expected capacity, charged until the next report",
     source: "Sinbad (SIGCOMM 2013), pseudocodes 1 and 2",
     schema: schema::<SinbadSettings>,
-    make: |text| Ok(Box::new(Sinbad::new(settings("sinbad", text)?))),
+    make: |text| {
+        let read: SinbadSettings = settings("sinbad", text)?;
+        if read.makespan {
+            let message = "`sinbad` serves blocks as they came; leave it out, or use `sinbad-file`";
+            return Err(setting_error("sinbad", "makespan", message));
+        }
+        Ok(Box::new(Sinbad::new(read)))
+    },
 };
 
 impl Sinbad {

@@ -1,6 +1,12 @@
 //! Policy `sinbad-file`: OPT' of Sinbad section 6.3. Blocks wait for a decision interval. The policy then serves the
 //! files with the fewest remaining blocks first, so that nearly complete files end early. `sinbad` places each block;
 //! with an interval of zero nothing waits, and both policies are the same.
+//!
+//! A job ends with its last writer. With `makespan`, the policy serves whole jobs in the order of their longest writers,
+//! and in a job the longest writer first, which then gets the best link. The paper names this as a possible extension
+//! (section 8), without an algorithm.
+
+use std::cmp::Reverse;
 
 use leeward_fabric::Nanos;
 use leeward_registry::{Registration, schema, settings};
@@ -17,6 +23,7 @@ const INTERVAL: Nanos = Nanos::SECOND;
 #[derive(Clone, Debug)]
 pub struct SinbadFile {
     sinbad: Sinbad,
+    makespan: bool,
 }
 
 pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
@@ -31,8 +38,17 @@ pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Regist
 impl SinbadFile {
     /// Creates the policy from settings.
     pub fn new(settings: SinbadSettings) -> SinbadFile {
-        let interval = settings.interval.or(Some(INTERVAL));
-        SinbadFile { sinbad: Sinbad::named("sinbad-file", SinbadSettings { interval, ..settings }) }
+        let (interval, makespan) = (settings.interval.or(Some(INTERVAL)), settings.makespan);
+        SinbadFile { sinbad: Sinbad::named("sinbad-file", SinbadSettings { interval, ..settings }), makespan }
+    }
+
+    /// Rank of a waiting block; smaller ones are served first.
+    fn rank(&self, request: &ReplicaRequest) -> (u64, Reverse<u64>, u64) {
+        let left = request.blocks_left;
+        match request.job_blocks_left.filter(|_| self.makespan) {
+            Some(job) => (job.max(left), Reverse(left), request.id),
+            None => (left, Reverse(left), request.id),
+        }
     }
 }
 
@@ -55,7 +71,7 @@ impl Policy<ReplicaRequest> for SinbadFile {
         context: &mut Context<'_, '_>,
     ) -> Vec<Result<Decision<Chain>, Refusal>> {
         let mut order: Vec<usize> = (0..batch.len()).collect();
-        order.sort_by_key(|&index| (batch[index].blocks_left, batch[index].id));
+        order.sort_by_key(|&index| self.rank(&batch[index]));
         let served: Vec<ReplicaRequest> = order.iter().map(|&index| batch[index].clone()).collect();
         let mut answers: Vec<_> = order.into_iter().zip(self.sinbad.place(&served, context)).collect();
         answers.sort_by_key(|(index, _)| *index);

@@ -28,6 +28,9 @@ pub struct SinbadSettings {
     /// Among links with room for a copy at DiskWriteCap, takes the one with the least room instead of any. The paper
     /// rejects this rule (section 6.3); it is here for comparison. Default false.
     pub best_fit: bool,
+    /// Orders waiting blocks by job instead of by file: jobs whose longest writer has the fewest remaining blocks come
+    /// first, and in a job the longest writer (the makespan of section 8). Only for `sinbad-file`. Default false.
+    pub makespan: bool,
 }
 
 /// Links to which a chosen block's load is charged.
@@ -62,6 +65,7 @@ impl Default for SinbadSettings {
             disk_write_cap: None,
             without_telemetry: WithoutTelemetry::Refuse,
             best_fit: false,
+            makespan: false,
         }
     }
 }

@@ -68,6 +68,35 @@ fn sinbad_file_serves_the_file_with_the_least_remaining_first() {
     assert_eq!((waits("sinbad-file", ""), waits("sinbad", "")), (Nanos::SECOND, Nanos(0)));
 }
 
+#[test]
+fn with_makespan_the_longest_writer_of_the_shortest_job_is_served_first() {
+    let mut world = World::new(SMALL);
+    let best = world.fabric.into_domain(DomainId(4)).expect("a tree");
+    world.report(|r| if r == best { 0.0 } else { 0.9 });
+    // Two jobs: writers with 9 and 2 blocks left, and writers with 5 and 4; a writer of no job has 6.
+    let batch: Vec<ReplicaRequest> = [(9, Some(9)), (2, Some(9)), (5, Some(5)), (4, Some(5)), (6, None)]
+        .into_iter()
+        .zip(0..)
+        .map(|((blocks_left, job_blocks_left), id)| ReplicaRequest {
+            blocks_left,
+            job_blocks_left,
+            ..request(id, 0)
+        })
+        .collect();
+    let first = |settings: &str, batch: &[ReplicaRequest]| {
+        let answers = world.place("sinbad-file", settings, batch);
+        let rack = |answer: &Answer| world.fabric.rack_of(answer.as_ref().expect("all is open").choice[1]);
+        answers.iter().position(|answer| rack(answer) == DomainId(4)).expect("the best rack is taken")
+    };
+    assert_eq!(first("", &batch), 1, "two blocks left");
+    assert_eq!(first("makespan: true", &batch), 2, "the longest writer of the shorter job");
+    let without_jobs: Vec<ReplicaRequest> =
+        batch.iter().map(|request| ReplicaRequest { job_blocks_left: None, ..request.clone() }).collect();
+    assert_eq!(first("makespan: true", &without_jobs), 1, "without jobs, files are ordered");
+    let refused = replicas::REGISTRY.make("sinbad", "makespan: true").err().expect("no order in sinbad");
+    assert!(refused.to_string().contains("makespan: `sinbad` serves blocks as they came"), "{refused}");
+}
+
 /// Six racks with the same disks: two with half the uplink, two with the average, two with more.
 const UPLINKS: &str = "nic: 1Gbps\noversubscription: 2\nhosts_per_rack: 4\nracks:\n\
     - {link: 1Gbps}\n- {link: 1Gbps}\n- {link: 2Gbps}\n- {link: 2Gbps}\n- {link: 3Gbps}\n- {link: 3Gbps}\n\

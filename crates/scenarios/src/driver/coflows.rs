@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use leeward_coflows::{Carrier, Discipline, REGISTRY, Sebf};
 use leeward_fabric::Nanos;
 use leeward_fluid::Network;
+use leeward_workloads::Workload;
 
 use super::error::{Progress, RunError};
 use super::world::World;
 use crate::record::{Host, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
-use crate::workload::Workload;
 
 /// Steps after which progress is reported at the latest.
 const STEPS: u64 = 1000;

@@ -8,6 +8,7 @@ use leeward_coflows::{Carrier, Tracker};
 use leeward_engine::Input;
 use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_fluid::{Finished, FlowId, Network};
+use leeward_workloads::Workload;
 
 use super::error::RunError;
 use super::profiles::Profiles;
@@ -15,7 +16,6 @@ use crate::outage::Outages;
 use crate::record::{LinkRecorder, Record};
 use crate::scenario::{Event, Scenario};
 use crate::telemetry::{Reporters, TimedSamples};
-use crate::workload::Workload;
 
 /// State of a run, apart from the engine and its work. `P` are the pending events of a driver, and `N` is the network.
 pub(super) struct World<'a, P, N = Network> {

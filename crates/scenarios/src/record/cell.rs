@@ -10,7 +10,7 @@ use crate::quantile::quantile;
 /// A task of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// Its job, by position in [`crate::workload::Workload::cell_jobs`].
+    /// Its job, by position in [`leeward_workloads::Workload::cell_jobs`].
     pub job: u32,
     /// Arrival time.
     pub arrived: f64,

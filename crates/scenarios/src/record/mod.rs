@@ -4,12 +4,14 @@
 mod app;
 mod cell;
 mod reads;
+mod repairs;
 
 pub use app::{App, Migration};
 pub use cell::{CellInterval, CellTasks, Move, Task};
 pub use leeward_coflows::Coflow;
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
 pub use reads::{Read, SkippedReads};
+pub use repairs::Repair;
 
 /// All records of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +40,10 @@ pub struct Record {
     pub reads: Vec<Read>,
     /// Numbers of skipped reads; `None` without a source of reads.
     pub skipped_reads: Option<SkippedReads>,
+    /// Repairs of blocks with lost copies, in order of start.
+    pub repairs: Vec<Repair>,
+    /// Number of blocks with lost copies at the end; `None` without `repair` in the scenario.
+    pub unrepaired: Option<u64>,
     /// Apps, in order of arrival.
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.
@@ -73,6 +79,8 @@ pub struct Block {
     pub blind: bool,
     /// Time at which the last copy was on disk.
     pub finished: Option<f64>,
+    /// Time at which it was deleted, because the attempt of its task failed.
+    pub deleted: Option<f64>,
     /// Number of rejections, and of new placements because a host failed.
     pub retries: u32,
 }
@@ -82,7 +90,7 @@ pub struct Block {
 pub struct File {
     /// Its job, by position in [`Record::jobs`].
     pub job: Option<u32>,
-    /// Host that wrote it.
+    /// Host that wrote it; after a failure of its task, the host of the last attempt.
     pub writer: HostId,
     /// Size.
     pub bytes: Bytes,
@@ -94,6 +102,8 @@ pub struct File {
     pub write_start: Option<f64>,
     /// Time at which its last block was written.
     pub finished: Option<f64>,
+    /// Number of attempts of its task.
+    pub attempts: u32,
 }
 
 /// A job: its shuffle and its writes.

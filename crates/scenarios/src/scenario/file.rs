@@ -1,14 +1,16 @@
 //! Fields of a scenario file.
 
+use std::num::{NonZeroU8, NonZeroU16};
+
 use leeward_fabric::input::{Place, Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
 use leeward_registry::PolicySpec;
+use leeward_workloads::{Faults, Share, Source};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::telemetry::Telemetry;
-use crate::workload::{Share, Source};
 
 /// A scenario: one cluster, its workloads, events, and the policies to compare.
 #[derive(Deserialize, JsonSchema)]
@@ -41,6 +43,16 @@ pub struct ScenarioFile {
     /// Re-placement of running apps, and the cost of moves. Default never.
     #[schemars(with = "Option<MigrationFile>")]
     pub migration: Option<Spanned<MigrationFile>>,
+    /// Re-replication of blocks whose copies are on failed hosts. Default none.
+    #[schemars(with = "Option<RepairFile>")]
+    pub repair: Option<Spanned<RepairFile>>,
+    /// Number of hosts, drawn for each task that writes a file, of which the task runs on the one with the most capacity
+    /// left out of its rack and pod (Sinbad section 8). The host of the workload is one of them. Default 1, that host.
+    #[schemars(with = "Option<NonZeroU16>")]
+    pub writer_choices: Option<Spanned<NonZeroU16>>,
+    /// Stragglers among the tasks that write files, and tasks that fail. Default none.
+    #[schemars(with = "Option<Faults>")]
+    pub faults: Option<Spanned<Faults>>,
     /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or 0 for blocks with one
     /// copy.
     #[schemars(with = "Option<u8>")]
@@ -95,7 +107,66 @@ impl MigrationFile {
     }
 }
 
-/// An event: exactly one of `host`, `rack` and `link` is given.
+/// Re-replication of blocks whose copies, or chunks, are on failed hosts. The defaults are those of HDFS.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RepairFile {
+    /// Time after a failure at which the copies of a host count as lost. Default 10min30s.
+    pub after: Nanos,
+    /// Interval between rounds that start repairs. Default 3s.
+    pub every: Nanos,
+    /// Most repairs that a host sends at once. Default 2.
+    pub streams: NonZeroU8,
+    /// Largest rate of each transfer. Default no limit.
+    pub rate: Option<Bandwidth>,
+    /// Host with a copy that sends it. Default drawn.
+    pub source: RepairSource,
+}
+
+/// Host with a copy that sends it to new hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RepairSource {
+    /// Drawn from the holders that can send.
+    #[default]
+    Drawn,
+    /// The holder with the most capacity left out of its rack and pod, as in the service.
+    Fastest,
+}
+
+impl Default for RepairFile {
+    fn default() -> Self {
+        RepairFile {
+            after: Nanos(630 * Nanos::SECOND.0),
+            every: Nanos(3 * Nanos::SECOND.0),
+            streams: NonZeroU8::new(2).expect("two is not zero"),
+            rate: None,
+            source: RepairSource::Drawn,
+        }
+    }
+}
+
+impl RepairFile {
+    /// Checks the settings. On failure, returns the field and the expected value.
+    pub(super) fn check(&self, horizon: Nanos) -> Result<(), (&'static str, String)> {
+        const MOST: u64 = 1_000_000;
+        if self.every.0 == 0 || horizon.0 / self.every.0 > MOST {
+            let message =
+                format!("{}: expected a positive time, and at most {MOST} of them in a run", self.every);
+            return Err(("every", message));
+        }
+        if self.after >= horizon {
+            let message = format!("{}: expected less than the horizon of {horizon}", self.after);
+            return Err(("after", message));
+        }
+        if self.rate == Some(Bandwidth(0)) {
+            return Err(("rate", "0bps: must be positive; leave it out for no limit".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// An event: exactly one of `host`, `rack` and `link` is given, with what changes there.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventFile {
@@ -111,6 +182,8 @@ pub struct EventFile {
     pub state: Option<HostState>,
     /// New capacity of the link.
     pub capacity: Option<Bandwidth>,
+    /// Factor from 1 to 1e6 by which the links and devices of the host are slower from then on; 1 ends a slowdown.
+    pub slowdown: Option<f64>,
     /// If true, the ledger is informed. Otherwise it must detect the event by telemetry. Default true.
     #[serde(default = "yes", rename = "told")]
     pub announced: bool,

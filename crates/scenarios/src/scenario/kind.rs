@@ -2,9 +2,9 @@
 
 use leeward_placement::{replicas, tasks};
 use leeward_registry::RegistryError;
+use leeward_workloads::Source;
 
 use super::{PolicySpec, cell_policies};
-use crate::workload::Source;
 
 /// Entities that the policies of a scenario place or serve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,15 +7,15 @@ mod kind;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use file::{EventFile, HostState, MigrationFile, ScenarioFile};
+pub use file::{EventFile, HostState, MigrationFile, RepairFile, RepairSource, ScenarioFile};
 pub use kind::Kind;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read_yaml};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 pub use leeward_registry::PolicySpec;
+use leeward_workloads::{Faults, Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
 use super::telemetry::Telemetry;
-use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
 /// Longest run. In longer runs, the simulator's clock is too coarse for nanoseconds.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
@@ -41,6 +41,10 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// Re-placement of running apps; never if `None`.
     pub migration: Option<MigrationFile>,
+    /// Number of hosts from which each task that writes a file chooses its own.
+    pub writer_choices: u16,
+    /// Re-replication of blocks on failed hosts; none if `None`.
+    pub repair: Option<RepairFile>,
     /// Fault domains besides the first copy's that must hold a copy.
     pub fault_domains: Option<u8>,
     /// Largest excess of a host's fill over the mean fill, as a share of its storage.
@@ -54,6 +58,7 @@ pub struct Scenario {
     /// Seed of all random draws, unless a run has its own.
     pub seed: u64,
     kind: Kind,
+    faults: Option<Faults>,
     sources: Vec<Source>,
     inputs: Inputs,
 }
@@ -76,6 +81,8 @@ pub enum Change {
     Capacity(ResourceId, Load),
     /// A host changes state.
     Host(HostId, HostState),
+    /// The links and devices of a host are slower by a factor.
+    Slowdown(HostId, f64),
     /// All hosts of a rack or pod change state, and its links fail or recover with them.
     Domain(DomainId, HostState),
 }
@@ -189,6 +196,38 @@ impl Scenario {
             }
             None => None,
         };
+        if let Some(read) = read.writer_choices.as_ref().filter(|_| kind != Kind::Replicas) {
+            let message = "applies to tasks that write files, and this scenario has none; leave it out";
+            return Err(error("writer_choices", message.into()).at(read));
+        }
+        let faults = match &read.faults {
+            Some(read) if kind != Kind::Replicas => {
+                let message = "applies to tasks that write files, and this scenario has none; leave it out";
+                return Err(error("faults", message.into()).at(read));
+            }
+            Some(read) => {
+                let invalid = |(field, message): (&str, String)| {
+                    let field =
+                        if field.is_empty() { "faults".to_owned() } else { format!("faults.{field}") };
+                    error(&field, message).at(read)
+                };
+                read.value.check().map_err(invalid)?;
+                Some(read.value.clone())
+            }
+            None => None,
+        };
+        let repair = match &read.repair {
+            Some(read) if kind != Kind::Replicas => {
+                let message = "applies to copies of blocks, and this scenario places none; leave it out";
+                return Err(error("repair", message.into()).at(read));
+            }
+            Some(read) => {
+                let invalid = |(field, message)| error(&format!("repair.{field}"), message).at(read);
+                read.value.check(horizon).map_err(invalid)?;
+                Some(read.value.clone())
+            }
+            None => None,
+        };
         let defaults = kind.default_policies();
         let default_specs = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
         let policies: Vec<PolicySpec> =
@@ -209,7 +248,7 @@ impl Scenario {
         }
         let mut events = Vec::with_capacity(read.events.len());
         for (i, spanned) in read.events.iter().enumerate() {
-            let read = event(&cluster, &spanned.value, horizon);
+            let read = event(&cluster, kind, &spanned.value, horizon);
             let invalid = |(field, message): (&str, String)| {
                 let path = if field.is_empty() { String::new() } else { format!(".{field}") };
                 error(&format!("events[{i}]{path}"), message).at(spanned)
@@ -225,6 +264,9 @@ impl Scenario {
             ledger,
             events,
             migration,
+            writer_choices: read.writer_choices.map_or(1, |choices| choices.value.get()),
+            repair,
+            faults,
             kind,
             fault_domains: read.fault_domains.map(|wanted| wanted.value),
             max_imbalance: read.max_imbalance.map(Share::get),
@@ -260,7 +302,11 @@ impl Scenario {
         for (i, source) in self.sources.iter().enumerate() {
             // Each source has its own seed, so that sources draw independently.
             let seed = seed.wrapping_add((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let loaded = source.load(&self.cluster, &self.inputs, seed, self.horizon.as_secs_f64())?;
+            let mut loaded = source.load(&self.cluster, &self.inputs, seed, self.horizon.as_secs_f64())?;
+            if let Some(faults) = self.faults.as_ref().filter(|_| !loaded.workload.files.is_empty()) {
+                let note = faults.apply(&mut loaded.workload.files, &self.cluster, seed);
+                loaded.provenance += &format!("; {note}");
+            }
             workload.merge(loaded.workload);
             provenance.push(loaded.provenance);
         }
@@ -287,7 +333,12 @@ fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings
 }
 
 /// Returns the event of a file entry, or the invalid field and the reason.
-fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (&'static str, String)> {
+fn event(
+    cluster: &Cluster,
+    kind: Kind,
+    file: &EventFile,
+    horizon: Nanos,
+) -> Result<Event, (&'static str, String)> {
     let fabric = &cluster.fabric;
     if file.at >= horizon {
         return Err(("at", format!("{}: after the end of the run at {horizon}", file.at)));
@@ -296,11 +347,27 @@ fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (
         let message = "`draining` and `serving` change the ledger only: leave out `told: false`";
         return Err(("told", message.into()));
     }
-    let change = match (&file.host, &file.rack, &file.link, file.state, file.capacity) {
-        (Some(name), None, None, Some(state), None) => {
-            let unknown = || ("host", format!("unknown host `{}`", excerpt(name)));
-            Change::Host(fabric.host(name).ok_or_else(unknown)?, state)
+    let host = |name: &String| {
+        fabric.host(name).ok_or_else(|| ("host", format!("unknown host `{}`", excerpt(name))))
+    };
+    if let (Some(name), None, None, None, None, Some(factor)) =
+        (&file.host, &file.rack, &file.link, file.state, file.capacity, file.slowdown)
+    {
+        if !(1.0..=1e6).contains(&factor) {
+            return Err(("slowdown", format!("{factor}: expected a factor from 1 to 1e6")));
         }
+        if kind == Kind::Cell {
+            let message = "the interfaces and devices of a cell's hosts are not simulated; leave it out";
+            return Err(("slowdown", message.into()));
+        }
+        let change = Change::Slowdown(host(name)?, factor);
+        return Ok(Event { at: file.at, change, announced: file.announced });
+    }
+    if file.slowdown.is_some() {
+        return Err(("slowdown", "expected a host with it, and nothing else".into()));
+    }
+    let change = match (&file.host, &file.rack, &file.link, file.state, file.capacity) {
+        (Some(name), None, None, Some(state), None) => Change::Host(host(name)?, state),
         (None, Some(name), None, Some(state), None) => {
             let unknown = || ("rack", format!("unknown rack `{}`", excerpt(name)));
             Change::Domain(fabric.domain(name).ok_or_else(unknown)?, state)
@@ -314,7 +381,10 @@ fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (
             };
             Change::Capacity(link.ok_or_else(unknown)?, capacity.as_load())
         }
-        _ => return Err(("", "expected host or rack with a state, or link with a capacity".into())),
+        _ => {
+            let message = "expected host or rack with a state, link with a capacity, or host with a slowdown";
+            return Err(("", message.into()));
+        }
     };
     Ok(Event { at: file.at, change, announced: file.announced })
 }

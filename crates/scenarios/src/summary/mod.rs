@@ -4,6 +4,7 @@ mod apps;
 mod coflows;
 mod comparison;
 mod reads;
+mod repairs;
 mod tasks;
 
 pub use apps::AppSummary;
@@ -11,6 +12,7 @@ pub use coflows::{ByClass, ClassSummary, CoflowSummary};
 pub use comparison::{Comparison, Group, Paired};
 use leeward_fabric::{Fabric, ResourceKind};
 pub use reads::ReadSummary;
+pub use repairs::RepairSummary;
 use serde::Serialize;
 pub use tasks::TaskSummary;
 
@@ -65,6 +67,9 @@ pub struct Summary {
     /// Summary of reads; absent for runs without a source of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<ReadSummary>,
+    /// Summary of repairs; absent for runs without `repair`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<RepairSummary>,
     /// Summary of apps; absent for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apps: Option<AppSummary>,
@@ -167,6 +172,7 @@ impl Summary {
             host_storage_cv: variation(&stored),
             tasks: TaskSummary::of(record, warmup),
             reads: ReadSummary::of(record, warmup),
+            repairs: RepairSummary::of(record),
             apps: AppSummary::of(record, warmup),
             coflows: CoflowSummary::of(record, warmup),
         }

@@ -122,6 +122,7 @@ fn record(jobs: &[(u64, f64)]) -> Record {
         start: 10.0,
         write_start: Some(10.0),
         finished: Some(10.0 + seconds),
+        attempts: 1,
     };
     let job = |&(bytes, seconds): &(u64, f64)| Job {
         name: String::new(),
@@ -180,6 +181,56 @@ fn a_flexible_writer_is_not_limited_by_its_own_links() {
     let (fixed, flexible) = (seconds(false), seconds(true));
     assert!((flexible - 1.0).abs() < 1e-9, "at the rate of a disk, not {flexible} s");
     assert!((fixed - 40.0).abs() < 1e-6, "50 MB at 10 Mb/s, not {fixed} s");
+}
+
+#[test]
+fn tasks_with_a_choice_leave_racks_with_busy_uplinks() {
+    let rates = "t_s,link,rate_bps\n0,r0:uplink,990e6\n0,r2:uplink,500e6\n";
+    let blocks: String = (0..40).map(|at| format!("{},r0h{},100000000\n", 5 + at, at % 4)).collect();
+    let blocks = format!("t_arrival_s,writer,size_bytes\n{blocks}");
+    let writers = |choices: &str, policy: &str| {
+        let more = format!(
+            "workloads: [{{blocks: {{file: b.csv}}}}, {{rates: {{file: r.csv}}}}]\nhorizon: 5min\n{choices}"
+        );
+        let files = [("b.csv", blocks.as_str()), ("r.csv", rates)];
+        let record = run(&scenario("choices", RACKS_4X4_WITH_DISKS, &files, &more), policy);
+        assert!(record.files.iter().all(|file| file.finished.is_some()));
+        let in_rack = |rack| record.files.iter().filter(|file| file.writer.0 / 4 == rack).count();
+        [in_rack(0), in_rack(1), in_rack(2), in_rack(3)]
+    };
+    assert_eq!(writers("", "uniform"), [40, 0, 0, 0]);
+    for policy in ["uniform", "sinbad", "leeward"] {
+        let all = writers("writer_choices: 16\n", policy);
+        assert!(all[0] == 0 && all[2] < all[1].min(all[3]), "{policy}: {all:?} by rack");
+        let two = writers("writer_choices: 2\n", policy);
+        assert!(two[0] < 20, "{policy}: {two:?} by rack");
+    }
+}
+
+#[test]
+fn a_paced_writer_writes_no_faster_than_it_produces() {
+    let cluster = "racks: 10\nhosts_per_rack: 10\nnic: 10Gbps\noversubscription: 1\n\
+        devices: [{read: 1GB/s, write: 1GB/s}]\n";
+    for coding in ["", ", coding: 6+3"] {
+        let more = format!(
+            "workloads: [{{facebook: {{writers: paced, background: none{coding}}}}}]\nhorizon: 5min\n"
+        );
+        let scenario = scenario("paced", cluster, &[], &more);
+        let files = &scenario.arrivals(scenario.seed).expect("a valid scenario").workload.files;
+        let record = run(&scenario, "uniform");
+        let (mut blocks, mut at_pace) = (0, 0);
+        for block in record.blocks.iter().filter(|block| block.finished.is_some()) {
+            let producing = block.bytes.0 as f64 / files[block.file as usize].pace;
+            let seconds = block.duration().unwrap();
+            assert!(seconds >= producing * (1.0 - 1e-9), "{seconds} s, produced in {producing} s");
+            blocks += 1;
+            at_pace += u32::from(seconds <= producing * 1.001);
+        }
+        assert!(
+            blocks > 100 && at_pace * 10 > blocks * 9,
+            "{at_pace} of {blocks} blocks at their task's pace"
+        );
+    }
 }
 
 #[test]

@@ -1,17 +1,13 @@
-//! Tests of scenarios: drivers of replicas, apps and cells, and workloads.
+//! Tests of scenarios: drivers of replicas, apps, cells and coflows.
 
 mod app_sequence;
 mod apps;
 mod cell;
 mod coflows;
+mod faults;
 mod forecast;
 mod jobs;
 mod reads;
+mod repairs;
 mod replicas;
 mod support;
-mod workload_cell;
-mod workload_facebook;
-mod workload_properties;
-mod workload_readers;
-mod workload_sources;
-mod workload_traces;

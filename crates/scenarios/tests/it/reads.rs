@@ -8,8 +8,8 @@ use leeward_placement::replicas;
 use leeward_scenarios::record::{Block, Read, Record};
 use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::{Comparison, ReadSummary, Summary};
-use leeward_scenarios::workload::{Inputs, Source};
 use leeward_testing::clusters::cluster;
+use leeward_workloads::{Inputs, Source};
 use proptest::prelude::*;
 
 use crate::support::runs::{folder, run};

@@ -37,8 +37,10 @@ proptest! {
     #[test]
     fn every_byte_is_written_once_and_stored_once_per_copy(
         jobs in prop::collection::vec((0u32..200, 1u64..3 << 30), 1..12),
-        // One policy without telemetry, and one with it, in two settings.
-        policy in prop::sample::select(vec!["uniform", "sinbad", "sinbad:remote_racks=2:interval=2s"]),
+        // One policy without telemetry, and one with it, at once and in batches.
+        policy in prop::sample::select(vec![
+            "uniform", "sinbad", "sinbad:remote_racks=2:interval=2s", "sinbad-file:makespan=true",
+        ]),
         loss in 0.0f64..0.5, noise in 0.0f64..0.5, delay in 0u32..3,
     ) {
         let mut jobs = jobs;
@@ -112,6 +114,25 @@ fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
         assert_eq!(block.placed, Some(5.0));
         assert!((block.finished.unwrap() - 5.0 - DISK_SECONDS).abs() < 1e-9);
         assert_eq!(record.hosts[failed_host.index()].bytes, Bytes(0));
+    }
+}
+
+#[test]
+fn a_slow_host_slows_the_blocks_that_it_holds_until_it_is_fast_again() {
+    let whole = run(&scenario("fast", &[(3, BLOCK)], "horizon: 2min\n"), "uniform");
+    for host in &whole.blocks[0].copies {
+        let name = format!("r{}h{}", host.0 / 4, host.0 % 4);
+        let seconds = |events: &str| {
+            let more = format!("horizon: 2min\nevents: [{events}]\n");
+            run(&scenario("slow", &[(3, BLOCK)], &more), "uniform").blocks[0].duration().unwrap()
+        };
+        let slow = seconds(&format!("{{at: 1s, host: {name}, slowdown: 4}}"));
+        assert!((slow - 4.0 * DISK_SECONDS).abs() < 1e-6, "{slow} s");
+        let (begin, end) =
+            (format!("at: 1s, host: {name}, slowdown: 4"), format!("at: 7s, host: {name}, slowdown: 1"));
+        let again = seconds(&format!("{{{begin}}}, {{{end}}}"));
+        // In the first four seconds a quarter of a disk's rate, then the whole rate.
+        assert!((again - (DISK_SECONDS + 3.0)).abs() < 1e-6, "{again} s");
     }
 }
 
@@ -225,7 +246,24 @@ fn bad_scenarios_name_line_and_field() {
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, host: r9h9, state: down}\n",
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, host: r0h0}\n",
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, link: \"r0\", capacity: 1Gbps}\n",
+        "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, host: r0h0, slowdown: 0.5}\n",
+        "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, rack: r0, slowdown: 2}\n",
+        "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nevents:\n  - {at: 1s, host: r0h0, slowdown: 2}\n",
         "cluster: cluster.yaml\nworkloads:\n  - swim: {fil: jobs.tsv}\n",
+        "cluster: cluster.yaml\nworkloads: []\nwriter_choices: 0\n",
+        "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nwriter_choices: 2\n",
+        "cluster: cluster.yaml\nworkloads: []\nfaults: {}\n",
+        "cluster: cluster.yaml\nworkloads: []\nfaults: {stragglers: 0.1}\n",
+        "cluster: cluster.yaml\nworkloads: []\nfaults: {failures: 0.1, slowdown: 2}\n",
+        "cluster: cluster.yaml\nworkloads: []\nfaults: {stragglers: 0.1, slowdown: 0.5}\n",
+        "cluster: cluster.yaml\nworkloads: []\nfaults: {failures: 2}\n",
+        "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nfaults: {failures: 0.1}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {after: 2h}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {every: 0s}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {streams: 0}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {rate: 0bps}\n",
+        "cluster: cluster.yaml\nworkloads: []\nrepair: {source: best}\n",
+        "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nrepair: {}\n",
         "cluster: cluster.yaml\nworkload: []\n",
     ] {
         let error = Scenario::from_text("bad.yaml", text, &folder, None).expect_err(text);

@@ -48,7 +48,7 @@ impl Control {
     }
 
     /// Returns true if segments are ECN-capable, given the ECN setting.
-    pub(super) fn is_capable(&self, ecn_setting: bool) -> bool {
+    pub fn is_capable(&self, ecn_setting: bool) -> bool {
         match self {
             Control::Reno | Control::Cubic => ecn_setting,
             Control::Dctcp => true,
@@ -83,6 +83,13 @@ pub(super) struct Window {
 }
 
 impl Window {
+    /// The window times a factor, in whole segments and at least one. An unlimited threshold stays so.
+    pub(super) fn scaled(self, factor: f64) -> Window {
+        let scale = |bytes: u64| ((bytes as f64 * factor) as u64 / self.mss * self.mss).max(self.mss);
+        let threshold = if self.threshold < u64::MAX { scale(self.threshold) } else { u64::MAX };
+        Window { size: scale(self.size), threshold, ..self }
+    }
+
     /// Smallest window after a reduction (RFC 5681, equation 4).
     pub(super) fn floor(&self) -> u64 {
         2 * self.mss

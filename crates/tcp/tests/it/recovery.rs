@@ -396,6 +396,33 @@ fn a_reduction_is_undone_if_the_segment_arrives_after_all() {
 }
 
 #[test]
+fn a_timeout_is_undone_to_the_window_of_the_present_path() {
+    // As in the program for kernels: the circuit ends after the timeout, and reTCP scales the earlier window too.
+    let settings =
+        Settings { initial_window: 40, undo: true, control: Control::RETCP, ..Settings::default() };
+    let mut sender = Sender::new(settings).unwrap();
+    sender.write(1 << 40);
+    send_all(&mut sender, Nanos(MS));
+    let on_ack = |sender: &mut Sender, cumulative: u64, at: u64, echo: u64, ece: bool| {
+        sender.on_ack(Nanos(at), &Ack { ece, echo: Nanos(echo), ..ack(cumulative, &[]) });
+        send_all(sender, Nanos(at));
+    };
+    on_ack(&mut sender, 1, 2 * MS, MS, true);
+    let on_circuit = sender.window();
+    assert!(on_circuit >= 80 * MSS, "{on_circuit}");
+    let timeout = sender.deadline().expect("a timer").0;
+    sender.on_timer(Nanos(timeout));
+    send_all(&mut sender, Nanos(timeout));
+    assert_eq!(sender.state(), State::Timeout);
+    // The answer to the repair, and then to the segment that was late.
+    on_ack(&mut sender, 2, timeout + MS, timeout, false);
+    assert_eq!(sender.state(), State::Timeout);
+    on_ack(&mut sender, 3, timeout + 2 * MS, MS, false);
+    assert_eq!((sender.state(), sender.counts().undone), (State::Open, 1));
+    assert!((on_circuit / 2..on_circuit / 2 + 4 * MSS).contains(&sender.window()), "{}", sender.window());
+}
+
+#[test]
 fn divisions_have_own_windows_and_reordering_between_them_is_no_loss() {
     // TDTCP, section 3.
     for (divisions, lost, rack) in [

@@ -37,30 +37,29 @@ def explain_block(name: str, namenode: str, user: str | None, output: Format) ->
     if all(policy.explained is None for policy in policies):
         message = f"{node.url}: the policy in the NameNode shows no decisions over HTTP"
         raise InputError.about("--namenode", message)
-    of_file = [
-        decision
-        for policy in policies
-        for decision in policy.explained or ()
-        if decision.get("path") == block.path
-    ]
-    decision = next((one for one in of_file if set(one["hosts"]) == set(block.hosts)), None)
-    document = {"block": asdict(block), "decision": decision}
+    stored = [decision for policy in policies for decision in policy.explained or ()]
+    found = hdfs.match(block, stored)
+    decision, note = (None, None) if found is None else (found.decision, found.note)
+    document = {"block": asdict(block), "decision": decision, "note": note}
     rows = [] if decision is None else list(_rows(decision))
     if not print_data(output, document, rows, COLUMNS["explain"]):
         for label, text in _facts(asdict(block), decision):
             print_text(f"{label:<10} {text}")
         if decision is not None:
-            _print_steps(decision["steps"])
+            print_steps(decision["steps"])
+    if note is not None:
+        print_note(f"note: {note}", doubt=True)
     if decision is None:
-        print_error(_missing(block.path, len(of_file)))
-        print_note("hint: dfs.leeward.explain.sample is the share of decisions that the NameNode remembers")
+        others = sum(one.get("path") == block.path for one in stored)
+        print_error(_missing(block.path, others))
+        print_note("hint: dfs.leeward.explain.sample is the share of decisions that the NameNode stores")
         raise typer.Exit(1)
 
 
 def _missing(path: str, others: int) -> str:
     if others:
-        return f"of {path}, the NameNode remembers {others} decisions, and none has the hosts of the block"
-    return f"the NameNode remembers no decision about {path}"
+        return f"of {path}, the NameNode stores {others} decisions, and none has the hosts of the block"
+    return f"the NameNode stores no decision about {path}, and none with the hosts of the block"
 
 
 def _facts(block: dict[str, Any], decision: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
@@ -72,12 +71,16 @@ def _facts(block: dict[str, Any], decision: dict[str, Any] | None) -> Iterator[t
     size = decision.get("bytes")
     writer = decision.get("writer") or "a client outside the cluster"
     yield "decision", f"{decision['time']}, for {writer}" + ("" if size is None else f", {bytes_text(size)}")
+    if decision.get("path", block["path"]) != block["path"]:
+        yield "path", str(decision["path"])
     yield "hosts", " ".join(decision["hosts"]) or "none"
+    if decision.get("existing"):
+        yield "earlier", " ".join(decision["existing"])
     yield "policy", decision["policy"]
     yield "reason", decision["reason"]
 
 
-def _print_steps(steps: Sequence[dict[str, Any]]) -> None:
+def print_steps(steps: Sequence[dict[str, Any]]) -> None:
     """Prints the candidates of each copy, best first."""
     for number, step in enumerate(steps, 1):
         host = step.get("host") or "left to HDFS's default policy"

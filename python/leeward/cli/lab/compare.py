@@ -34,9 +34,10 @@ def compare(
     from leeward import lab, packets
 
     network = packets.read(scenario)
-    simulated = network.run()
+    # The lab first: it may be rejected at once.
     with progress(f"running {scenario}", STEPS) as advance:
         measured = lab.run(network, dilation=dilation, bound=bound, progress=partial(steps(advance), 0))
+    simulated = network.run()
     rows = lab.compare(simulated, measured.run)
     data = [asdict(row) | {"difference": row.difference} for row in rows]
     if print_data(output, {"figures": data} | lab_figures(measured), data, COLUMNS["lab compare"]):

@@ -17,8 +17,8 @@ Examples:
 def labs(output: FormatOption = Format.table) -> None:
     """List the labs on this machine.
 
-    A lab is up if no process owns it, or if its process runs. `leeward lab down` removes labs whose processes
-    were killed. Errors that ended labs are shown until `leeward lab down`, or the next lab of the name.
+    A lab is up if no process owns it, or if its process runs. `leeward lab down` removes labs whose process
+    was killed. Errors that ended labs are shown until `leeward lab down`, or the next lab of the name.
     """
     from leeward import lab
 
@@ -40,7 +40,7 @@ def labs(output: FormatOption = Format.table) -> None:
         [
             (
                 each.name,
-                "broken" if each.problem else "up" if each.up else "left",
+                "broken" if each.problem else "up" if each.up else "killed",
                 time_of_day(each.since_s),
                 "-" if each.hosts is None else str(each.hosts),
                 "-" if each.process is None else str(each.process),

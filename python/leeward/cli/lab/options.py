@@ -22,7 +22,7 @@ BoundOption = Annotated[
     str | None,
     typer.Option(
         metavar="DURATION",
-        help="Largest lateness of 99 % of the packets, in virtual time. A run that is later fails."
+        help="Largest lateness of 99 % of the packets, in virtual time; a later run does not count."
         " [default: 5us]",
         show_default=False,
     ),

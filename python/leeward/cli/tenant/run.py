@@ -100,8 +100,14 @@ def run(
         ),
     ] = None,
     profile_for: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="Longest time of the run of --profile.")
-    ] = "60s",
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            help="Longest time of the run of --profile. [default: 60s]",
+            show_default=False,
+        ),
+    ] = None,
     measure: Annotated[
         Measure,
         choice_option(

@@ -1,135 +1,157 @@
-"""Rows of figures 6, 7 and 8 in small: the paper, the simulator and the cluster beside each other."""
+"""Rows of figures 6, 7, 8 and 9 and of section 7.4, which share their runs."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy
 
-from leeward_reproduce.etalon.kernels.expected import agreement
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad import paper
-from leeward_reproduce.sinbad.real.pairs import Measures, Pair
+from leeward_reproduce.sinbad.real import compare
+from leeward_reproduce.sinbad.real.cases import BASE, DEFAULT, SHAPE, SINBAD
+from leeward_reproduce.sinbad.real.compare import mean, ratio, tail, values
+from leeward_reproduce.sinbad.real.pairs import Results, Runs
 from leeward_reproduce.sinbad.real.scenario import SIZES
 
-Runs = dict[str, Measures]
-_TEXTS = {"downlink": "links into racks", "uplink": "links out of racks"}
-_CV = {"downlink": "rack_downlink_cv", "uplink": "rack_uplink_cv"}
-_ONE = "files of one block"
-_FILES = "files of one to four blocks; the paper's are all writes of a job"
+CASES = (BASE,)
+POLICIES = (DEFAULT, SINBAD)
+ONE = "files of one block"
+FILES = "files of one to four blocks; the paper's are all writes of a job"
+_TEXTS = {
+    "downlink": "links into racks",
+    "uplink": "links out of racks",
+    "ingress": "links into machines",
+    "egress": "links out of machines",
+}
+_RACKS = {"downlink": paper.CV_DECREASE["rack_downlink_cv"], "uplink": paper.CV_DECREASE["rack_uplink_cv"]}
+_MACHINES = {
+    "ingress": paper.MACHINES_CV_DECREASE["host_ingress_cv"],
+    "egress": paper.MACHINES_CV_DECREASE["host_egress_cv"],
+}
+"""Decreases in the paper by direction: of figures 8 and 9."""
+_NOTES = {
+    "uplink": "writers are not placed, and background comes from outside of racks",
+    "egress": "writers are not placed, and background comes from outside of racks",
+    "ingress": "background goes into one machine of each rack, and does not move",
+}
 
 
-def blocks(pairs: Sequence[Pair]) -> list[Row]:
+def blocks(results: Results) -> list[Row]:
     """Figure 6."""
+    pairs = results[BASE]
     rows = [
-        _row(
-            "6", "blocks, mean: default / sinbad", "x", pairs, _ratio(_mean, 1), paper.MACHINES_BLOCKS, _ONE
+        compare.row(
+            "6",
+            "blocks, mean: default / sinbad",
+            "x",
+            values(ratio(mean, 1), pairs),
+            paper.MACHINES_BLOCKS,
+            ONE,
         ),
-        _row("6", "files, mean: default / sinbad", "x", pairs, _ratio(_mean), paper.MACHINES_WRITES, _FILES),
-        _row("6", "files, median: default / sinbad", "x", pairs, _ratio(numpy.median)),
-        _row("6", "files, 90th percentile: default / sinbad", "x", pairs, _ratio(_tail)),
+        compare.row(
+            "6",
+            "files, mean: default / sinbad",
+            "x",
+            values(ratio(mean), pairs),
+            paper.MACHINES_WRITES,
+            FILES,
+        ),
+        compare.row("6", "files, median: default / sinbad", "x", values(ratio(_median), pairs)),
+        compare.row("6", "files, 90th percentile: default / sinbad", "x", values(ratio(tail), pairs)),
     ]
     times = [
-        _row("6", f"time of a file, mean: {policy}", "s", pairs, _time(policy))
-        for policy in ("default", "sinbad")
+        compare.row("6", f"time of a file, mean: {policy}", "s", values(compare.time(policy), pairs))
+        for policy in POLICIES
     ]
-    return [*rows, *times, _agreement("6", "time of a file", times)]
+    return [*rows, *times, compare.difference("6", "time of a file", times)]
 
 
-def sizes(pairs: Sequence[Pair]) -> list[Row]:
+def sizes(results: Results) -> list[Row]:
     """Figure 7."""
     note = "the paper: no significant difference between sizes"
     rows = []
     for size in SIZES:
         text = f"files of {size} block{'s' * (size > 1)}, mean: default / sinbad"
-        rows.append(_row("7", text, "x", pairs, _ratio(_mean, size), note=note))
+        rows.append(compare.row("7", text, "x", values(ratio(mean, size), results[BASE]), note=note))
     return rows
 
 
-def imbalance(pairs: Sequence[Pair]) -> list[Row]:
+def storage(results: Results) -> list[Row]:
+    """Section 7.4."""
+    mean_gb = 1000 * paper.STORAGE_TB / paper.MACHINES
+    reported = {
+        DEFAULT: paper.STORAGE_GB["uniform"] / mean_gb,
+        SINBAD: paper.STORAGE_GB["sinbad"] / mean_gb,
+    }
+    growth = reported[SINBAD] - reported[DEFAULT]
+    few = f"some 40 blocks on {SHAPE.racks * SHAPE.hosts_per_rack} machines; the paper's are thousands"
+    return [
+        *(_stored("machine", policy, results, reported[policy], few) for policy in POLICIES),
+        _stored_growth("machine", results, growth),
+        *(_stored("rack", policy, results) for policy in POLICIES),
+        _stored_growth("rack", results),
+    ]
+
+
+def rack_imbalance(results: Results) -> list[Row]:
     """Figure 8."""
+    return _imbalance("8", results, _RACKS)
+
+
+def machine_imbalance(results: Results) -> list[Row]:
+    """Figure 9."""
+    return _imbalance("9", results, _MACHINES)
+
+
+def _imbalance(figure: str, results: Results, reported: dict[str, float]) -> list[Row]:
     rows = []
-    for way, words in _TEXTS.items():
-        text = f"decrease of the median Cv, {words}: default - sinbad"
-        why = "writers are not placed, and background comes from outside of racks" if way == "uplink" else ""
-        rows.append(_row("8", text, "", pairs, _decrease(way), paper.CV_DECREASE[_CV[way]], why))
+    for way, decrease in reported.items():
+        text = f"decrease of the median Cv, {_TEXTS[way]}: default - sinbad"
+        of_seeds = values(_decrease(way), results[BASE])
+        rows.append(compare.row(figure, text, "", of_seeds, decrease, _NOTES.get(way, "")))
     levels = [
-        _row("8", f"median Cv, {words}: {policy}", "", pairs, _level(way, policy))
-        for way, words in _TEXTS.items()
-        for policy in ("default", "sinbad")
+        compare.row(
+            figure,
+            f"median Cv, {_TEXTS[way]}: {policy}",
+            "",
+            values(compare.median_cv(policy, way), results[BASE]),
+        )
+        for way in reported
+        for policy in POLICIES
     ]
-    return [*rows, *levels, _agreement("8", "median Cv", levels)]
-
-
-def _row(
-    figure: str,
-    quantity: str,
-    unit: str,
-    pairs: Sequence[Pair],
-    value: Callable[[Runs], float],
-    reported: float | None = None,
-    note: str = "",
-) -> Row:
-    """A row with the mean over pairs, and an interval for the cluster. Pairs without a value do not count."""
-    real, simulator = (
-        [number for number in map(value, runs) if math.isfinite(number)]
-        for runs in ([pair.real for pair in pairs], [pair.simulator for pair in pairs])
-    )
-    row = measured_row(figure, quantity, unit, real, reported, note)
-    return replace(row, simulator=math.fsum(simulator) / len(simulator) if simulator else None)
-
-
-def _agreement(figure: str, quantity: str, rows: Sequence[Row]) -> Row:
-    pairs = [(row.simulator, row.ours) for row in rows]
-    text = f"{quantity}: largest difference of cluster and simulator"
-    return agreement(figure, text, "%", pairs, points=False)
-
-
-def _seconds(runs: Runs, size: int | None) -> dict[str, list[float]]:
-    """Times of the files that are complete under both policies, or of those with a number of blocks."""
-    default, sinbad = runs["default"], runs["sinbad"]
-    both = [
-        (one, other)
-        for count, one, other in zip(default.blocks, default.seconds, sinbad.seconds, strict=True)
-        if one is not None and other is not None and size in (None, count)
-    ]
-    return {"default": [one for one, _ in both], "sinbad": [other for _, other in both]}
-
-
-def _ratio(statistic: Callable[[list[float]], float], size: int | None = None) -> Callable[[Runs], float]:
-    def ratio(runs: Runs) -> float:
-        times = _seconds(runs, size)
-        if not times["default"]:
-            return math.nan
-        return float(statistic(times["default"])) / float(statistic(times["sinbad"]))
-
-    return ratio
-
-
-def _time(policy: str) -> Callable[[Runs], float]:
-    def time(runs: Runs) -> float:
-        return _mean(_seconds(runs, None)[policy])
-
-    return time
+    return [*rows, *levels, compare.difference(figure, "median Cv", levels)]
 
 
 def _decrease(way: str) -> Callable[[Runs], float]:
-    def decrease(runs: Runs) -> float:
-        return runs["default"].cv[way] - runs["sinbad"].cv[way]
-
-    return decrease
+    return lambda runs: runs[DEFAULT].cv[way] - runs[SINBAD].cv[way]
 
 
-def _level(way: str, policy: str) -> Callable[[Runs], float]:
-    def level(runs: Runs) -> float:
-        return runs[policy].cv[way]
-
-    return level
+def _stored(by: str, policy: str, results: Results, reported: float | None = None, note: str = "") -> Row:
+    text = f"Cv of bytes by {by} after the run: {policy}"
+    return compare.row("7.4", text, "", values(_stored_cv(by, policy), results[BASE]), reported, note)
 
 
-def _mean(values: list[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
+def _stored_growth(by: str, results: Results, reported: float | None = None) -> Row:
+    def growth(runs: Runs) -> float:
+        return _stored_cv(by, SINBAD)(runs) - _stored_cv(by, DEFAULT)(runs)
+
+    text = f"growth of the Cv of bytes by {by}: sinbad - default"
+    return compare.row("7.4", text, "", values(growth, results[BASE]), reported)
 
 
-def _tail(values: list[float]) -> float:
-    return float(numpy.quantile(values, 0.9))
+def _stored_cv(by: str, policy: str) -> Callable[[Runs], float]:
+    """Standard deviation over mean of the bytes by `machine` or `rack`; NaN without bytes."""
+
+    def cv(runs: Runs) -> float:
+        total: dict[str, int] = {}
+        for host, count in runs[policy].stored.items():
+            place = host.partition("h")[0] if by == "rack" else host
+            total[place] = total.get(place, 0) + count
+        stored = numpy.array(list(total.values()), dtype=numpy.float64)
+        return float(stored.std() / stored.mean()) if stored.any() else math.nan
+
+    return cv
+
+
+def _median(numbers: list[float]) -> float:
+    return float(numpy.median(numbers))

@@ -1,7 +1,8 @@
-"""Pairs of runs: under each seed a run by HDFS's policy and one by `sinbad`, simulated and real."""
+"""Pairs of runs: under each seed and case a run by HDFS's policy and one by `sinbad`, simulated and real."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,15 @@ from leeward_reproduce.hdfs import HdfsCluster, up
 from leeward_reproduce.hdfs.load import run
 from leeward_reproduce.hdfs.outcome import Outcome, median_cv
 from leeward_reproduce.sinbad.real import scenario
+from leeward_reproduce.sinbad.real.cases import CACHE, CASES, SHAPE, Case
 
-WAYS = ("downlink", "uplink")
+WAYS = {
+    "downlink": "rack_downlink",
+    "uplink": "rack_uplink",
+    "ingress": "host_ingress",
+    "egress": "host_egress",
+}
+"""Directions of the links of racks and hosts, with the simulator's names of their kinds."""
 RESULT = "real.json"
 
 
@@ -29,115 +37,149 @@ class Measures:
     seconds: list[float | None]
     """Time of each file; None if it was not complete at the end of a simulation."""
     cv: dict[str, float]
-    """Median Cv of the links of racks, by direction."""
+    """Median Cv of the links of racks and of hosts, by direction."""
+    stored: dict[str, int]
+    """Bytes that each host stores at the end."""
+    evicted: int = 0
+    """Files that a full cache deleted; none in the simulator."""
+
+
+Runs = Mapping[str, Measures]
+"""Measurements by policy."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Runs under a seed, by the policies of HDFS: `default` and `sinbad`."""
+    """Runs under a seed in a case."""
 
     seed: int
-    simulator: dict[str, Measures]
-    real: dict[str, Measures]
+    simulator: Runs
+    real: Runs
+
+
+Results = Mapping[Case, Sequence[Pair]]
+"""Pairs of each case, seed by seed."""
 
 
 class Bench:
-    """Runs pairs on a cluster, which starts with the first one that a folder does not have."""
+    """Runs pairs on clusters, which start with the first pair that a folder does not have."""
 
     def __init__(self, folder: Path, horizon: str) -> None:
         """Takes a folder for scenarios and results."""
         self._folder = folder
         self._horizon = horizon
 
-    def pairs(self, seeds: Sequence[int], advance: Callable[[float], object]) -> list[Pair]:
-        """Makes the pairs of seeds, or reads them.
+    def results(
+        self, cases: Sequence[Case], seeds: Sequence[int], advance: Callable[[float], object]
+    ) -> dict[Case, list[Pair]]:
+        """Makes the pairs of cases and seeds, or reads them.
 
         Args:
+            cases: The cases.
             seeds: The seeds.
             advance: Called with the share of completed runs.
 
         Raises:
             OSError: The cluster cannot run on this machine.
         """
-        files = {seed: self._write(seed) for seed in seeds}
-        absent = [seed for seed in seeds if not self._result(seed).is_file()]
-        done = len(seeds) - len(absent)
-        advance(done / len(seeds))
-        if absent:
-            with up(scenario.SHAPE, _order(absent[0])[0]) as cluster:
-                for seed in absent:
+        files = {(case, seed): self._write(case, seed) for seed in seeds for case in cases}
+        absent = [key for key in files if not self._result(*key).is_file()]
+        runs = sum(len(case.policies) for case, _ in files)
+        done = runs - sum(len(case.policies) for case, _ in absent)
+        advance(done / runs)
+        for shape in dict.fromkeys(case.shape for case, _ in absent):
+            mine = [(case, seed) for case, seed in absent if case.shape == shape]
+            with up(shape, order(*mine[0])[0]) as cluster:
+                for case, seed in mine:
 
-                    def share(part: float, done: int = done) -> None:
-                        advance((done + part) / len(seeds))
+                    def share(part: float, done: int = done, weight: int = len(case.policies)) -> None:
+                        advance((done + weight * part) / runs)
 
-                    measures = measure(cluster, files[seed], seed, share)
+                    measures = measure(cluster, files[case, seed], case, seed, share)
                     content = {name: asdict(one) for name, one in measures.items()}
-                    with atomic_file(self._result(seed)) as temporary:
+                    with atomic_file(self._result(case, seed)) as temporary:
                         temporary.write_text(json.dumps(content), encoding="utf-8")
-                    done += 1
-        return [Pair(seed, simulated(files[seed]), self._read(seed)) for seed in seeds]
+                    done += len(case.policies)
+        return {
+            case: [Pair(seed, simulated(files[case, seed], case), self._read(case, seed)) for seed in seeds]
+            for case in cases
+        }
 
-    def _result(self, seed: int) -> Path:
-        return self._folder / f"seed-{seed}" / RESULT
+    def _result(self, case: Case, seed: int) -> Path:
+        return self._folder / f"seed-{seed}" / case.name / RESULT
 
-    def _write(self, seed: int) -> Path:
-        return scenario.write(self._folder / f"seed-{seed}", seed, self._horizon)
+    def _write(self, case: Case, seed: int) -> Path:
+        return scenario.write(self._folder / f"seed-{seed}" / case.name, seed, self._horizon, case)
 
-    def _read(self, seed: int) -> dict[str, Measures]:
-        content = json.loads(self._result(seed).read_text(encoding="utf-8"))
+    def _read(self, case: Case, seed: int) -> Runs:
+        content = json.loads(self._result(case, seed).read_text(encoding="utf-8"))
         return {name: Measures(**one) for name, one in content.items()}
 
 
-def _order(seed: int) -> tuple[str, str]:
-    """Policies in the order of their runs, which alternates so that slow changes of a machine cancel out."""
-    return ("default", "sinbad") if seed % 2 else ("sinbad", "default")
+def order(case: Case, seed: int) -> Sequence[str]:
+    """Policies in the order of their runs, which alternates so that slow changes of a machine cancel out.
+
+    It alternates over seeds and over cases, so that a case often begins with the policy of the last run.
+    """
+    is_even = (seed + CASES.index(case)) % 2 == 0
+    return case.policies[::-1] if is_even else case.policies
 
 
 def measure(
-    cluster: HdfsCluster, file: Path, seed: int, progress: Callable[[float], object]
-) -> dict[str, Measures]:
-    """Runs a scenario on a cluster under both policies."""
+    cluster: HdfsCluster, file: Path, case: Case, seed: int, progress: Callable[[float], object]
+) -> Runs:
+    """Runs a scenario on a cluster under the policies of its case."""
     load = scenario.read(file)
+    cache = CACHE if case.in_memory else None
     result = {}
-    for at, policy in enumerate(_order(seed)):
+    for at, policy in enumerate(order(case, seed)):
         if cluster.policy != policy:
             cluster.use(policy)
 
         def share(part: float, at: int = at) -> None:
-            progress((at + part) / 2)
+            progress((at + part) / len(case.policies))
 
-        result[policy] = _measures(run(cluster, load, f"seed-{seed}-{policy}", share))
-    return {policy: result[policy] for policy in scenario.POLICIES}
+        with _reports(cluster, case, seed):
+            outcome = run(cluster, load, f"seed-{seed}-{case.name}-{policy}", share, cache)
+        result[policy] = _measures(outcome)
+    return {policy: result[policy] for policy in case.policies}
+
+
+def _reports(cluster: HdfsCluster, case: Case, seed: int) -> AbstractContextManager[None]:
+    if case.delay_s or case.loss:
+        return cluster.reports_impaired(case.delay_s, case.loss, seed)
+    return nullcontext()
 
 
 def _measures(outcome: Outcome) -> Measures:
     before = round(scenario.WARMUP_S / scenario.STEP_S)
     cv = {way: median_cv(outcome.loads(way, scenario.STEP_S)[before:]) for way in WAYS}
-    blocks = [one.bytes // scenario.SHAPE.block for one in outcome.files]
-    return Measures(blocks, [one.seconds for one in outcome.files], cv)
+    blocks = [one.bytes // SHAPE.block for one in outcome.files]
+    return Measures(blocks, [one.seconds for one in outcome.files], cv, outcome.stored, outcome.evicted)
 
 
-def simulated(file: Path) -> dict[str, Measures]:
-    """Runs a scenario in the simulator under both policies."""
+def simulated(file: Path, case: Case) -> Runs:
+    """Runs a scenario in the simulator under the policies of its case."""
     runs = simulate(file, jobs=1)
     result = {}
-    for policy, one in zip(scenario.POLICIES, runs, strict=True):
+    for policy, one in zip(case.policies, runs, strict=True):
         files = one.files()
         starts, ends = files["write_start_s"].to_pylist(), files["finished_s"].to_pylist()
         seconds = [
             None if start is None or end is None else end - start
             for start, end in zip(starts, ends, strict=True)
         ]
-        blocks = [size // scenario.SHAPE.block for size in files["bytes"].to_pylist()]
-        links = one.links()
-        cv = {way: median_cv(_loads(links, f"rack_{way}")) for way in WAYS}
-        result[policy] = Measures(blocks, seconds, cv)
+        blocks = [size // SHAPE.block for size in files["bytes"].to_pylist()]
+        balance = one.balance()
+        cv = {way: _median(balance, kind) for way, kind in WAYS.items()}
+        hosts = one.hosts()
+        stored = dict(zip(hosts["host"].to_pylist(), hosts["bytes"].to_pylist(), strict=True))
+        result[policy] = Measures(blocks, seconds, cv, stored)
     return result
 
 
-def _loads(links: Any, kind: str) -> Floats:
-    """Loads of links of a kind, by interval and link."""
-    rows = [row for row in links.to_pylist() if row["kind"] == kind]
-    count = len({row["link"] for row in rows})
-    loads: Floats = numpy.array([row["load_bps"] for row in rows]).reshape(-1, count)
-    return loads
+def _median(balance: Any, kind: str) -> float:
+    """Median Cv of the links of a kind over intervals with load; NaN without any."""
+    rows = balance.to_pylist()
+    values: Floats = numpy.array([row["cv"] for row in rows if row["kind"] == kind and row["cv"] is not None])
+    return float(numpy.median(values)) if len(values) else float("nan")

@@ -10,8 +10,9 @@ from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.etalon.kernels.pictures import bars
 from leeward_reproduce.hdfs import missing
 from leeward_reproduce.rows import Row
-from leeward_reproduce.sinbad.real import figures
-from leeward_reproduce.sinbad.real.pairs import Bench, Pair
+from leeward_reproduce.sinbad.real import conditions, figures
+from leeward_reproduce.sinbad.real.cases import CASES, Case
+from leeward_reproduce.sinbad.real.pairs import Bench, Results
 from leeward_reproduce.sinbad.real.scenario import LENGTH, check_horizon
 
 __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
@@ -22,21 +23,33 @@ class Figure:
     """A figure of the paper."""
 
     title: str
-    rows: Callable[[Sequence[Pair]], list[Row]]
-    """Makes the rows from pairs of runs, which all figures share."""
+    cases: Sequence[Case]
+    """Cases whose runs it needs. Figures share them."""
+    rows: Callable[[Results], list[Row]]
 
 
 FIGURES = {
-    "6": Figure("blocks and files", figures.blocks),
-    "7": Figure("files by size", figures.sizes),
-    "8": Figure("imbalance of the links of racks", figures.imbalance),
+    "6": Figure("blocks and files", figures.CASES, figures.blocks),
+    "7": Figure("files by size", figures.CASES, figures.sizes),
+    "7.4": Figure("storage after the run", figures.CASES, figures.storage),
+    "7.6": Figure("files in memory", conditions.MEMORY_CASES, conditions.memory),
+    "8": Figure("imbalance of the links of racks", figures.CASES, figures.rack_imbalance),
+    "9": Figure("imbalance of the links of machines", figures.CASES, figures.machine_imbalance),
+    "11": Figure("arrival rates", conditions.LOAD_CASES, conditions.load),
+    "reports": Figure("late and lost reports", conditions.REPORT_CASES, conditions.reports),
 }
 """Figures by their names in `--figure`."""
 
 
-def runs(_selection: Mapping[str, Figure], seeds: int) -> int:
-    """Number of pairs of runs; all figures share them."""
-    return seeds
+def runs(selection: Mapping[str, Figure], seeds: int) -> int:
+    """Number of runs."""
+    return seeds * sum(len(case.policies) for case in _cases(selection))
+
+
+def _cases(selection: Mapping[str, Figure]) -> list[Case]:
+    """Cases of figures, in the order in which they run."""
+    needed = {case for figure in selection.values() for case in figure.cases}
+    return [case for case in CASES if case in needed]
 
 
 def make(
@@ -47,7 +60,7 @@ def make(
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
-    """Runs the pairs that the folder does not have; see `leeward_reproduce.perform.reproduce`.
+    """Makes the runs that the folder does not have; see `leeward_reproduce.perform.reproduce`.
 
     Raises:
         InputError: `jobs` is not 1.
@@ -59,10 +72,10 @@ def make(
     if lacks is not None:
         raise OSError(lacks)
     bench = Bench(out / results_folder.SWEEPS, inputs.horizon or LENGTH)
-    pairs = bench.pairs(range(1, inputs.seeds + 1), progress or (lambda _: None))
+    results = bench.results(_cases(selection), range(1, inputs.seeds + 1), progress or (lambda _: None))
     rows: list[Row] = []
     for name, figure in selection.items():
-        mine = results_folder.mark_rows(figure.rows(pairs), inputs)
+        mine = results_folder.mark_rows(figure.rows(results), inputs)
         rows += mine
         # Pictures compare with values of the paper.
         if keep and any(row.paper is not None for row in mine):

@@ -1,10 +1,12 @@
 """The scenario of a pair of runs: files of the simulator, which the cluster reads as well.
 
 All hosts write files of one, two or four blocks. Background goes into racks: one is hot, another is warm, and
-which ones they are changes every 15 s. Its rate does not depend on other traffic.
+which ones they are changes every 15 s. Its rate does not depend on other traffic. At half the arrival rate
+every other file is left out, and at twice the rate as many files of the same sizes arrive in addition.
 """
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
@@ -12,10 +14,9 @@ import yaml
 
 from leeward._quantities import read_seconds
 from leeward.errors import InputError
-from leeward_reproduce.hdfs import Shape
 from leeward_reproduce.hdfs.load import Load, Stream, Write
+from leeward_reproduce.sinbad.real.cases import DEFAULT, SHAPE, SINBAD, Case
 
-SHAPE = Shape()
 LINK_BPS = 100e6
 """Rate of a rack's link in `SHAPE`."""
 LENGTH = "75s"
@@ -33,8 +34,10 @@ SIZES, SHARES = (1, 2, 4), (0.5, 0.3, 0.2)
 _EPOCH_S = 15.0
 _HOT, _WARM, _COOL = (0.70, 0.85), (0.2, 0.4), (0.02, 0.08)
 """Shares of a link that background uses: of one rack, of another, and of all others."""
-POLICIES = {"default": "uniform", "sinbad": f"sinbad:threshold={SHAPE.block}B"}
+POLICIES = {DEFAULT: "uniform", SINBAD: f"sinbad:threshold={SHAPE.block}B"}
 """Policies of HDFS, and of the simulator."""
+_Block = tuple[float, str, int]
+"""Time of arrival, writer and bytes of a file."""
 
 
 def check_horizon(horizon: str) -> None:
@@ -47,15 +50,21 @@ def check_horizon(horizon: str) -> None:
         raise InputError.about("horizon", f"`{horizon}`: expected at least {LEAST_S:g}s")
 
 
-def write(folder: Path, seed: int, horizon: str) -> Path:
+def write(folder: Path, seed: int, horizon: str, case: Case) -> Path:
     """Draws a scenario and writes it into a folder: `leeward simulate` runs it. Returns its file."""
     folder.mkdir(parents=True, exist_ok=True)
     random = numpy.random.default_rng([seed, 29])
     seconds = read_seconds("horizon", horizon)
-    cluster = SHAPE.cluster()
+    cluster = case.shape.cluster()
+    blocks = _blocks(random, seconds)
+    rates = _rates(random, seconds)
+    if case.load < 1:
+        blocks = blocks[::2]
+    elif case.load > 1:
+        blocks = sorted(blocks + _more(random, blocks, seconds))
     (folder / "cluster.yaml").write_text(yaml.safe_dump(cluster, sort_keys=False), encoding="utf-8")
-    _write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), _blocks(random, seconds))
-    _write_csv(folder / "rates.csv", ("t_s", "link", "rate_bps"), _rates(random, seconds))
+    _write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), blocks)
+    _write_csv(folder / "rates.csv", ("t_s", "link", "rate_bps"), rates)
     scenario = {
         "name": "sinbad, small, on real bytes",
         "cluster": "cluster.yaml",
@@ -64,8 +73,8 @@ def write(folder: Path, seed: int, horizon: str) -> Path:
             {"rates": {"file": "rates.csv"}},
         ],
         # Agents report the links of hosts, and the controller adds them up.
-        "telemetry": {"counters": ["hosts"]},
-        "policies": list(POLICIES.values()),
+        "telemetry": {"counters": ["hosts"], "delay": f"{case.delay_s:g}s", "loss": case.loss},
+        "policies": [POLICIES[name] for name in case.policies],
         "horizon": horizon,
         "warmup": f"{WARMUP_S:g}s",
         "sample": f"{STEP_S:g}s",
@@ -100,16 +109,29 @@ def read(file: Path) -> Load:
     return Load(writes, streams, seconds)
 
 
-def _blocks(random: numpy.random.Generator, seconds: float) -> list[tuple[object, ...]]:
-    last = seconds - TAIL_S
-    count = max(round(FILES_PER_S * (last - WARMUP_S)), 1)
-    times = numpy.sort(random.uniform(WARMUP_S, last, count)).round(3)
-    hosts = random.integers(0, SHAPE.racks * SHAPE.hosts_per_rack, count)
+def _blocks(random: numpy.random.Generator, seconds: float) -> list[_Block]:
+    count = max(round(FILES_PER_S * (seconds - TAIL_S - WARMUP_S)), 1)
+    times, hosts = _times(random, seconds, count), _hosts(random, count)
     sizes = random.choice(SIZES, count, p=SHARES)
-    return [
-        (float(at), f"r{host // SHAPE.hosts_per_rack}h{host % SHAPE.hosts_per_rack}", int(size) * SHAPE.block)
-        for at, host, size in zip(times, hosts, sizes, strict=True)
-    ]
+    return [(at, host, int(size) * SHAPE.block) for at, host, size in zip(times, hosts, sizes, strict=True)]
+
+
+def _more(random: numpy.random.Generator, blocks: list[_Block], seconds: float) -> list[_Block]:
+    """As many files of the same sizes, at other times by other hosts."""
+    count = len(blocks)
+    sizes = [blocks[at][2] for at in random.permutation(count)]
+    return list(zip(_times(random, seconds, count), _hosts(random, count), sizes, strict=True))
+
+
+def _times(random: numpy.random.Generator, seconds: float, count: int) -> list[float]:
+    """Times of arrival in order."""
+    times = numpy.sort(random.uniform(WARMUP_S, seconds - TAIL_S, count)).round(3)
+    return [float(at) for at in times]
+
+
+def _hosts(random: numpy.random.Generator, count: int) -> list[str]:
+    numbers = random.integers(0, SHAPE.racks * SHAPE.hosts_per_rack, count)
+    return [f"r{host // SHAPE.hosts_per_rack}h{host % SHAPE.hosts_per_rack}" for host in numbers]
 
 
 def _rates(random: numpy.random.Generator, seconds: float) -> list[tuple[object, ...]]:
@@ -125,7 +147,7 @@ def _rates(random: numpy.random.Generator, seconds: float) -> list[tuple[object,
     return rows
 
 
-def _write_csv(file: Path, names: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
+def _write_csv(file: Path, names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> None:
     with file.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(names)

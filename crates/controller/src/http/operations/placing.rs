@@ -228,6 +228,16 @@ pub(super) const SUBJECT: Subject = Subject {
             handler: || post(commitments::commit),
         },
         Operation {
+            method: Method::POST,
+            path: "/v1/commitments/batch",
+            role: Some(Role::Place),
+            summary: "Commit a list of placements that the caller decided itself, each with its own result.",
+            parameters: &[DRY_RUN],
+            body: Some(of::<batch::CommitmentBatchBody>),
+            answers: &[(200, "The result of each commitment.", Json(of::<batch::Results>))],
+            handler: || post(batch::commit),
+        },
+        Operation {
             method: Method::DELETE,
             path: "/v1/commitments/{id}",
             role: Some(Role::Place),

@@ -25,13 +25,13 @@ use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_fluid::FlowId;
 use leeward_ledger::{Ledger, Sample};
 use leeward_placement::{Explain, tasks};
+use leeward_workloads::{AppArrival, Workload};
 
 use super::world::World;
 use crate::driver::error::{Progress, RunError};
 use crate::record::{App, Host, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
 use crate::telemetry::TimedSamples;
-use crate::workload::{AppArrival, Workload};
 use cross::Cross;
 use running::Running;
 

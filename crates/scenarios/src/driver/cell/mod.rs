@@ -35,13 +35,13 @@ use leeward_fabric::{Capacities, Fabric, HostId, Nanos};
 use leeward_ledger::{Ledger, Sample};
 use leeward_placement::tasks::{AppRequest, Assignment, TaskId};
 use leeward_placement::{Explain, Refusal};
+use leeward_workloads::{CellTask, Workload};
 
 use crate::driver::error::{Progress, RunError};
 use crate::outage::Outages;
 use crate::record::{CellInterval, CellTasks, Host, LinkRecorder, Record, Task};
 use crate::scenario::{PolicySpec, Scenario, cell_policies};
 use crate::telemetry::{Counter, Reporters, Telemetry};
-use crate::workload::{CellTask, Workload};
 
 use loads::Loads;
 use running::{Levels, Running};

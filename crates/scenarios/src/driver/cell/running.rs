@@ -2,9 +2,9 @@
 
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 use leeward_registry::random::{Draws, Kind};
+use leeward_workloads::{CellKind, Workload};
 
 use super::loads::{Loads, Rates};
-use crate::workload::{CellKind, Workload};
 
 const LEVEL: Kind = Kind::named("cell.level");
 

@@ -6,9 +6,9 @@ use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
 use leeward_placement::tasks::AppRequest;
 use leeward_placement::{Constraints, JobId};
+use leeward_workloads::Workload;
 
 use super::Driver;
-use crate::workload::Workload;
 
 /// Waiting tasks, and their previous placement attempts.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 //! The driver owns the true state (capacities, demands, hosts that are up); the engine owns the state that it assumes.
 //! A block is one flow along its whole chain, over links and devices, so it moves at the rate of its slowest hop. A
 //! writer requests the first block of a file when its task has fetched its input, and each further block when the
-//! previous one is on disk. A fetch is a flow from host to host, and a read is a flow from a device to a host.
+//! previous one is on disk. A fetch is a flow from host to host, a read is a flow from a device to a host, and a repair
+//! is a flow from a device to other devices.
 //! Background is never moved: it competes as flows, or reduces capacities as profiles.
 //!
 //! Events at the same time are handled in this order: completions, changes of the true state, reports, background,
@@ -11,23 +12,26 @@
 //! twice the horizon.
 
 mod reads;
+mod repairs;
 mod stored;
 mod tasks;
+mod writers;
 mod writes;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::{Bytes, Cluster, HostId, Nanos};
 use leeward_fluid::FlowId;
 use leeward_ledger::{EntryId, Ledger, Sample};
 use leeward_placement::{Explain, Note, replicas};
+use leeward_workloads::Workload;
 
 use super::world::World;
 use crate::driver::error::{Progress, RunError};
 use crate::record::{Host, Job, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
-use crate::workload::{self, Workload};
+use repairs::FIRST_REPAIR;
 
 /// A block in progress.
 struct ActiveBlock {
@@ -44,6 +48,8 @@ struct OpenFile {
     left: Bytes,
     /// Hosts that failed during the write of its current block.
     excluded: Vec<HostId>,
+    /// Written blocks of the first attempt, if that fails.
+    written: Vec<u32>,
 }
 
 /// Purpose of a flow that is not background.
@@ -55,13 +61,21 @@ enum FlowPurpose {
     Fetch(u32),
     /// A read, or a chunk for it.
     Read(u32),
+    /// New copies of a block, or a chunk for them.
+    Repair(u32),
 }
 
 /// An event at a known time.
 enum Pending {
     Samples(Vec<Sample>),
     Retry(u32),
+    /// A task that failed runs again.
+    Restart(u32),
     Event(Event),
+    /// A host counts as dead unless it has been up since this time.
+    Dead(HostId, Nanos),
+    /// A round of repairs begins.
+    Round,
 }
 
 /// A run.
@@ -79,9 +93,11 @@ pub struct Driver<'a> {
     open: Vec<OpenFile>,
     jobs: Vec<tasks::JobProgress>,
     reads: reads::Reads<'a>,
+    repairs: repairs::Repairs<'a>,
+    writers: writers::Writers,
     outputs: Vec<Output>,
     wake: Option<Nanos>,
-    /// Number of requested and active blocks, fetching tasks, and reads.
+    /// Number of requested and active blocks, fetching tasks, reads, and repairs.
     working: u64,
     /// Blocks to request at the end of the current step.
     requests: Vec<u32>,
@@ -123,6 +139,8 @@ impl<'a> Driver<'a> {
             open: Vec::with_capacity(workload.files.len()),
             jobs: tasks::job_progress(workload),
             reads: reads::Reads::new(workload),
+            repairs: repairs::Repairs::new(scenario, seed),
+            writers: writers::Writers::new(scenario, seed),
             outputs: Vec::new(),
             wake: None,
             working: 0,
@@ -152,6 +170,9 @@ impl<'a> Driver<'a> {
                     Pending::Event(event) => self.apply_event(now, event)?,
                     Pending::Samples(samples) => self.report(now, &samples),
                     Pending::Retry(block) => self.requests.push(block),
+                    Pending::Restart(file) => self.start_task(now, file)?,
+                    Pending::Dead(host, failed) => self.lose_host(now, host, failed),
+                    Pending::Round => self.start_round(now),
                 }
             }
             self.world.end_interval(now, &mut self.record);
@@ -182,6 +203,8 @@ impl<'a> Driver<'a> {
             self.carry_out(now)?;
         }
         self.world.finish(&mut self.record);
+        let blocks = &self.record.blocks;
+        self.record.unrepaired = self.repairs.unrepaired(blocks);
         Ok(self.record)
     }
 
@@ -203,6 +226,9 @@ impl<'a> Driver<'a> {
             for output in std::mem::take(&mut self.outputs) {
                 match output {
                     Output::WakeAt(at) => self.wake = Some(at),
+                    Output::ReplicasPlaced(number, answer) if number >= FIRST_REPAIR => {
+                        self.start_repair(now, (number - FIRST_REPAIR) as u32, answer)?;
+                    }
                     Output::ReplicasPlaced(block, answer) => match answer {
                         Ok(placed) => {
                             let decision = placed.decision;
@@ -222,15 +248,17 @@ impl<'a> Driver<'a> {
     }
 
     fn apply_event(&mut self, now: f64, event: Event) -> Result<(), RunError> {
-        // The engine does not learn of failures that are not announced.
-        for input in self.world.apply_event(now, event, &mut BTreeSet::new())? {
+        // Without repairs, the engine does not learn of failures that are not announced.
+        for input in self.world.apply_event(now, event, &mut self.repairs.detected)? {
             self.notify(now, input);
         }
+        self.watch_hosts(now);
         self.handle_failures(now)
     }
 
     /// Handles failed hosts. Unfinished blocks on a failed host are placed again, elsewhere. Blocks of a failed writer
     /// are abandoned, and so are tasks that fetch on a failed host. Reads from a failed host continue from another one.
+    /// Repairs from or to a failed host are abandoned.
     fn handle_failures(&mut self, now: f64) -> Result<(), RunError> {
         let failed_host = |block: &u32| {
             let record = &self.record.blocks[*block as usize];
@@ -251,12 +279,13 @@ impl<'a> Driver<'a> {
             self.exclude(block, host);
         }
         self.abandon_fetches(now)?;
+        self.abandon_repairs(now)?;
         self.abandon_reads(now)
     }
 }
 
 fn empty_record(workload: &Workload, hosts: usize) -> Record {
-    let job = |job: &workload::Job| Job {
+    let job = |job: &leeward_workloads::Job| Job {
         name: job.name.clone(),
         start: job.start,
         bytes: Bytes(0),

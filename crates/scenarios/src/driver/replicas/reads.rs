@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use leeward_fabric::{Bytes, Endpoint, HostId};
 use leeward_fluid::{Finished, FlowId};
-use leeward_placement::replicas::{self, Layout};
+use leeward_placement::replicas::Layout;
+use leeward_workloads::{ReadStream, Workload};
 
 use super::stored::{Stored, Zipf};
-use super::writes::{id, piece};
+use super::writes::{id, piece, stored_at};
 use super::{Driver, FlowPurpose};
 use crate::driver::error::RunError;
 use crate::record::{Read, Record, SkippedReads};
-use crate::workload::{ReadStream, Workload};
 
 /// State of reads.
 pub(super) struct Reads<'a> {
@@ -227,10 +227,7 @@ impl Driver<'_> {
     fn transfer(&mut self, now: f64, read: u32, host: HostId) -> Result<(), RunError> {
         let record = &self.record.reads[read as usize];
         let block = id(&self.record.blocks[record.block as usize]);
-        let from = match replicas::device_of(&self.world.fabric, host, block, None) {
-            Some(device) => Endpoint::DeviceRead(host, device),
-            None => Endpoint::Host(host),
-        };
+        let from = stored_at(&self.world.fabric, host, block);
         self.world.hops.clear();
         self.world.fabric.path(&[from, Endpoint::Host(record.reader)], &mut self.world.hops);
         // A transfer within the memory of one host takes no time.

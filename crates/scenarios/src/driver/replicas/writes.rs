@@ -2,17 +2,18 @@
 //! the chain fails.
 
 use leeward_engine::{Input, Output, Ruling};
-use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
+use leeward_fabric::{Bytes, Endpoint, Fabric, HostId, Nanos, ResourceId};
 use leeward_fluid::Finished;
 use leeward_ledger::EntryId;
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
+use leeward_workloads::{FileWrite, MOST_BLOCKS};
 
 use super::{ActiveBlock, Driver, FlowPurpose, Pending};
 use crate::driver::error::RunError;
 use crate::driver::world::World;
 use crate::record::Block;
-use crate::workload::{self, MOST_BLOCKS};
+use crate::scenario::Scenario;
 
 impl Driver<'_> {
     /// Requests the next block of a file, or closes the file.
@@ -30,7 +31,7 @@ impl Driver<'_> {
         self.record.blocks.push(Block {
             file,
             index,
-            writer: write.writer,
+            writer: self.record.files[file as usize].writer,
             bytes,
             full: bytes == write.block,
             copies: Vec::new(),
@@ -38,6 +39,7 @@ impl Driver<'_> {
             placed: None,
             blind: false,
             finished: None,
+            deleted: None,
             retries: 0,
         });
         self.working += 1;
@@ -61,20 +63,25 @@ impl Driver<'_> {
             size: piece(record, file),
             replicas: file.replicas,
             layout: file.layout,
-            fault_domains: self.scenario.fault_domains.unwrap_or(1.min(file.replicas - 1)),
-            blocks_left: 1 + open.left.0.div_ceil(file.block.0.max(1)),
+            fault_domains: fault_domains(self.scenario, file),
+            blocks_left: 1 + blocks(open.left, file),
+            job_blocks_left: file.job.map(|job| self.job_blocks_left(job)),
             constraints: Constraints {
                 excluded_hosts: open.excluded.clone(),
                 max_imbalance: self.scenario.max_imbalance,
                 ..Constraints::default()
             },
         };
+        self.request_hosts(now, u64::from(block), request);
+    }
+
+    /// Sends a request to the engine. The answer is an output with its number.
+    pub(super) fn request_hosts(&mut self, now: f64, number: u64, request: ReplicaRequest) {
         let (at, first_output) = (Nanos::from_secs_f64(now), self.outputs.len());
-        let answer =
-            self.engine.place_replicas(at, u64::from(block), request, Ruling::default(), &mut self.outputs);
+        let answer = self.engine.place_replicas(at, number, request, Ruling::default(), &mut self.outputs);
         if let Some(answer) = answer {
             // The answer precedes the answers of batches that are due.
-            self.outputs.insert(first_output, Output::ReplicasPlaced(u64::from(block), answer));
+            self.outputs.insert(first_output, Output::ReplicasPlaced(number, answer));
         }
     }
 
@@ -104,6 +111,8 @@ impl Driver<'_> {
         let file = &self.workload.files[record.file as usize];
         let World { fabric, network, hops, .. } = &mut self.world;
         let bytes = piece(record, file).0 as f64;
+        // A chunk of a stripe has its share of the task's output.
+        let cap = file.pace * (bytes / record.bytes.0.max(1) as f64);
         let mut flows = Vec::with_capacity(1);
         replicas::routes(fabric, file.layout, id(record), None, Some(writer), &copies, |route| {
             hops.clear();
@@ -112,7 +121,7 @@ impl Driver<'_> {
                 let out = links_out(fabric, writer);
                 hops.retain(|hop| !out.contains(&Some(hop.resource)));
             }
-            flows.push(network.start(now, hops, bytes, 1.0, f64::INFINITY, None));
+            flows.push(network.start(now, hops, bytes, 1.0, cap, None));
         });
         (record.placed, record.copies) = (Some(now), copies);
         let flows = flows.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -142,6 +151,7 @@ impl Driver<'_> {
             Some(FlowPurpose::Block(block)) => self.finish_block_flow(block, done),
             Some(FlowPurpose::Fetch(file)) => self.finish_fetch(file, done),
             Some(FlowPurpose::Read(read)) => self.finish_transfer(read, done),
+            Some(FlowPurpose::Repair(block)) => self.finish_repair_flow(block, done),
             None => self.world.finish_background(done, &mut self.record),
         }
     }
@@ -165,14 +175,31 @@ impl Driver<'_> {
             stored.blocks += 1;
         }
         let file = record.file;
-        self.reads.add_block(file, block);
-        self.next_block(done.at, file);
+        self.continue_file(done.at, file, block);
     }
 }
 
 /// Returns the number of a block among all blocks.
 pub(super) fn id(block: &Block) -> u64 {
     u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
+}
+
+/// Returns the number of blocks of `bytes` of a file.
+pub(super) fn blocks(bytes: Bytes, file: &FileWrite) -> u64 {
+    bytes.0.div_ceil(file.block.0.max(1))
+}
+
+/// Returns the number of fault domains, besides the first copy's, that must hold a copy of a file's blocks.
+pub(super) fn fault_domains(scenario: &Scenario, file: &FileWrite) -> u8 {
+    scenario.fault_domains.unwrap_or(1.min(file.replicas - 1))
+}
+
+/// Returns the end of a path from the copy, or chunk, that a host has of a block.
+pub(super) fn stored_at(fabric: &Fabric, host: HostId, block: u64) -> Endpoint {
+    match replicas::device_of(fabric, host, block, None) {
+        Some(device) => Endpoint::DeviceRead(host, device),
+        None => Endpoint::Host(host),
+    }
 }
 
 /// Returns the links out of a host, and out of its rack and pod.
@@ -183,7 +210,7 @@ fn links_out(fabric: &Fabric, host: HostId) -> [Option<ResourceId>; 3] {
 }
 
 /// Returns the bytes that each host of a block stores: the whole block or a chunk.
-pub(super) fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
+pub(super) fn piece(block: &Block, file: &FileWrite) -> Bytes {
     match file.layout {
         Layout::Chain => block.bytes,
         Layout::Stripe { parity } => Bytes(block.bytes.0.div_ceil(u64::from(file.replicas - parity).max(1))),

@@ -2,4 +2,3 @@
 
 pub mod cell;
 pub mod runs;
-pub mod workload;

@@ -32,7 +32,8 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * Time of {@code chooseTarget} for three copies at 3,000 DataNodes in 150 racks: the default policy, each policy of
- * Leeward, and {@code leeward} while its controller fails.
+ * Leeward, {@code leeward} while its controller fails, and three policies while 19 of 20 DataNodes are full, so that
+ * HDFS rejects nearly every host.
  */
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
@@ -48,8 +49,9 @@ public class ChooseTargetBenchmark {
     private static final BlockStoragePolicy STORAGE = BlockStoragePolicySuite.createDefaultSuite().getDefaultPolicy();
     private static final EnumSet<AddBlockFlag> NO_FLAGS = EnumSet.noneOf(AddBlockFlag.class);
 
-    /** The policy; a word after a colon says how its controller fails. */
-    @Param({"default", "sinbad", "ccp", "rehdfs", "leeward", "leeward:killed", "leeward:hangs", "leeward:garbage"})
+    /** The policy; a word after a colon says how its controller fails, or that DataNodes are full. */
+    @Param({"default", "sinbad", "ccp", "rehdfs", "leeward", "leeward:killed", "leeward:hangs", "leeward:garbage",
+        "default:full", "sinbad:full", "leeward:full"})
     public String policy;
 
     private FakeDataNodes nodes;
@@ -60,11 +62,16 @@ public class ChooseTargetBenchmark {
     @Setup
     public void start() throws Exception {
         nodes = new FakeDataNodes(RACKS, HOSTS);
-        if (policy.equals("default")) {
+        String[] words = policy.split(":");
+        if (policy.endsWith(":full")) {
+            for (int node = 0; node < RACKS * HOSTS; node++) {
+                nodes.fill(nodes.nodes().get(node).getHostName(), node % 20 == 0 ? 0.5 : 1.0);
+            }
+        }
+        if (words[0].equals("default")) {
             placement = nodes.open(new DefaultPolicy(), new Configuration());
             return;
         }
-        String[] words = policy.split(":");
         controller = new FakeController(network());
         Configuration conf = new Configuration();
         conf.set("dfs.leeward.controller", controller.address());

@@ -36,6 +36,8 @@ final class CurrentView implements SnapshotFeed.Listener {
     private final ReentrantLock refreshing = new ReentrantLock();
     private volatile NetworkView view;
     private volatile long topologyNano;
+    /** Average size of a stored copy in bytes, as of the last read of the DataNodes; 0 if it is not known. */
+    private volatile long meanCopy;
     private int warnedUnknown;
     private long warnedNano = System.nanoTime() - WARNING_NS;
 
@@ -65,6 +67,15 @@ final class CurrentView implements SnapshotFeed.Listener {
     /** The last view, or null before the first. */
     NetworkView last() {
         return view;
+    }
+
+    /**
+     * Expected size of a new block or chunk. HDFS gives the largest one, {@code dfs.blocksize} of the file, however small
+     * the file becomes. On average, a new copy is as large as the stored ones, so their loads add up to the right sum.
+     */
+    long expectedSize(long largest) {
+        long mean = settings.meanSize() ? meanCopy : 0;
+        return mean > 0 ? Math.min(largest, mean) : largest;
     }
 
     /** Makes the next reader look at the DataNodes again. */
@@ -102,6 +113,7 @@ final class CurrentView implements SnapshotFeed.Listener {
         if (topology == null || topology.hostCount() != map.getNumOfLeaves() || nano - topologyNano >= TOPOLOGY_NS) {
             topology = Topology.of(map);
             topologyNano = nano;
+            meanCopy = Storage.meanCopy(topology);
         }
         boolean sameNetwork =
                 before != null && before.topology() == topology && before.network().fits(snapshot);
@@ -112,7 +124,7 @@ final class CurrentView implements SnapshotFeed.Listener {
         LocalLoads loads = link == null ? new LocalLoads("", 0) : link.placements().loads();
         view = new NetworkView(
                 topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
-                sinbad ? expectedCapacities.of(snapshot) : NOTHING, loads);
+                NetworkView.widestIngress(network, snapshot), sinbad ? expectedCapacities.of(snapshot) : NOTHING, loads);
         if (!sameNetwork && snapshot != null) {
             warnOfUnknown(network, nano);
         }

@@ -3,8 +3,10 @@ package dev.leeward.hdfs;
 import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.policies.NetworkView;
 import dev.leeward.hdfs.policies.Ties;
+import dev.leeward.hdfs.topology.Sender;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.net.Node;
 
@@ -14,6 +16,12 @@ import org.apache.hadoop.net.Node;
  */
 public final class Decision {
 
+    /**
+     * Largest number of hosts that HDFS may reject. Each choice looks at all racks again, while HDFS's own draw does not,
+     * and a cluster may have thousands of hosts that HDFS rejects, because they are full or busy.
+     */
+    static final int MOST_REJECTED = 64;
+
     /** Stands for a block that the default policy places. */
     public static final Decision BY_DEFAULT = new Decision(null, 0, null, 0, List.of(), null, 0, new Ties(0), null);
 
@@ -21,7 +29,7 @@ public final class Decision {
     private final long bytes;
     private final Coding coding;
     private final int copies;
-    private final List<Node> existing = new ArrayList<>();
+    private final List<DatanodeDescriptor> existing = new ArrayList<>();
     private final NetworkView view;
     private final long beganNano;
     private final Ties ties;
@@ -85,7 +93,13 @@ public final class Decision {
         return writer;
     }
 
-    /** Size of each copy or chunk. */
+    /** Machine that sends the first new copy: the writer, or an earlier copy if no DataNode writes. */
+    Sender source() {
+        Sender from = view.sender(writer);
+        return from.host() < 0 && !existing.isEmpty() ? view.sender(existing.get(0)) : from;
+    }
+
+    /** Size of each copy or chunk; of a new one, the expected size. */
     long bytes() {
         return bytes;
     }
@@ -100,7 +114,7 @@ public final class Decision {
         return copies;
     }
 
-    List<Node> existing() {
+    List<DatanodeDescriptor> existing() {
         return existing;
     }
 
@@ -115,6 +129,11 @@ public final class Decision {
     /** Ties of the next choice: another draw for each. */
     Ties nextTies() {
         return new Ties(ties.rank(choices++));
+    }
+
+    /** True if HDFS has rejected the largest number of hosts, and its default policy shall continue. */
+    boolean isRejected() {
+        return choices - copies >= MOST_REJECTED;
     }
 
     DecisionRecord record() {

@@ -14,7 +14,7 @@ import java.util.List;
 final class DecisionRecord {
 
     private static final JsonFactory JSON = new JsonFactory();
-    /** Largest number of stored choices: HDFS may reject thousands of hosts for one block. */
+    /** Largest number of stored choices. A block may have hundreds of copies, and HDFS may reject hosts for each. */
     private static final int MOST_STEPS = 64;
 
     /** One choice of the policy. HDFS may have rejected it and asked again. */
@@ -29,6 +29,7 @@ final class DecisionRecord {
     private final List<Step> steps = new ArrayList<>();
     private int omitted;
     private List<String> hosts = List.of();
+    private List<String> existing = List.of();
     private Reason reason = Reason.RANKED;
 
     DecisionRecord(Instant time, String path, String writer, long bytes, String policy) {
@@ -52,8 +53,15 @@ final class DecisionRecord {
         }
     }
 
-    void finish(List<String> chosen, Reason result) {
+    /**
+     * Takes in the result.
+     *
+     * @param chosen names of the hosts for new copies
+     * @param earlier names of the hosts with earlier copies
+     */
+    void finish(List<String> chosen, List<String> earlier, Reason result) {
         hosts = chosen;
+        existing = earlier;
         reason = result;
     }
 
@@ -72,11 +80,8 @@ final class DecisionRecord {
             json.writeNumberField("bytes", bytes);
             json.writeStringField("policy", policy);
             json.writeStringField("reason", reason.text());
-            json.writeArrayFieldStart("hosts");
-            for (String host : hosts) {
-                json.writeString(host);
-            }
-            json.writeEndArray();
+            writeNames(json, "hosts", hosts);
+            writeNames(json, "existing", existing);
             json.writeArrayFieldStart("steps");
             for (Step step : steps) {
                 write(json, step);
@@ -88,6 +93,14 @@ final class DecisionRecord {
             throw new UncheckedIOException(e);
         }
         return out.toString();
+    }
+
+    private static void writeNames(JsonGenerator json, String field, List<String> names) throws IOException {
+        json.writeArrayFieldStart(field);
+        for (String name : names) {
+            json.writeString(name);
+        }
+        json.writeEndArray();
     }
 
     private static void write(JsonGenerator json, Step step) throws IOException {

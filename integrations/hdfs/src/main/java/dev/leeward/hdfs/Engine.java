@@ -17,6 +17,7 @@ import dev.leeward.hdfs.settings.SettingsException;
 import dev.leeward.hdfs.settings.SettingsReader;
 import dev.leeward.hdfs.snapshot.ControllerException;
 import dev.leeward.hdfs.snapshot.Snapshot;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -50,6 +51,12 @@ public final class Engine {
         STRIPE
     }
 
+    /** A search of HDFS whose result is thrown away. */
+    public interface Trial {
+        /** The storages for the copies of a new block, with this decision as the running one. */
+        DatanodeStorageInfo[] search(Decision decision, Node writer, long bytes, int copies);
+    }
+
     private final Settings settings;
     private final Layout layout;
     private final NetworkTopology map;
@@ -61,6 +68,7 @@ public final class Engine {
     private final CurrentView views;
     private final ThreadLocal<Scratch> scratch = ThreadLocal.withInitial(Scratch::new);
     private volatile long warnedNano;
+    private volatile Trial trial;
 
     private Engine(Settings settings, Layout layout, NetworkTopology map, Link link) {
         this.settings = settings;
@@ -68,7 +76,7 @@ public final class Engine {
         this.map = map;
         this.link = link;
         policy = switch (settings.policy()) {
-            case SINBAD -> new Sinbad(settings.diskWriteRate());
+            case SINBAD -> new Sinbad(settings.sinbad(), settings.diskWriteRate());
             case CCP -> new Ccp(settings.ccp());
             case REHDFS -> new ReHdfs(settings.rehdfs());
             case LEEWARD -> new Leeward(settings.diskWriteRate(), settings.headroom());
@@ -100,7 +108,8 @@ public final class Engine {
             }
             LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
             return null;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
+            // A LinkageError: this Hadoop lacks a method that Leeward calls.
             if (SettingsReader.isStrict(conf)) {
                 throw e;
             }
@@ -123,6 +132,11 @@ public final class Engine {
         return engine;
     }
 
+    /** Sets the search of the policy in HDFS, for decisions that are explained on demand. */
+    public void setTrial(Trial trial) {
+        this.trial = trial;
+    }
+
     // ---- decisions ------------------------------------------------------------------------------------------
 
     /**
@@ -130,7 +144,8 @@ public final class Engine {
      *
      * @param path file of the block, or null
      * @param writer node that writes, or null
-     * @param size size as HDFS gives it: of the block, of a chunk of a new stripe, or of the data of a damaged stripe
+     * @param size size as HDFS gives it: the largest one of a new block or chunk, or that of an existing block, or of the
+     *     data of a damaged stripe
      * @param copies number of new copies or chunks
      * @param chosen storages of earlier copies or chunks
      * @param excluded nodes that must not be chosen, or null; of a damaged stripe, with all that have chunks
@@ -156,17 +171,18 @@ public final class Engine {
                 bytes = whole == null ? size : whole.chunkOf(size);
                 coding = ErasureCodes.anyLeaves(excluded) ? null : coding;
             }
-            Reason reason = reasonAgainst(current, bytes, nano);
+            ThreadLocalRandom random = ThreadLocalRandom.current();
+            Reason reason = reasonAgainst(current, bytes, nano, random.nextDouble());
             if (reason == Reason.RANKED) {
-                ThreadLocalRandom random = ThreadLocalRandom.current();
                 double sample = settings.explain().sample();
                 DecisionRecord record =
                         sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
+                long expected = chosen.isEmpty() ? views.expectedSize(bytes) : bytes;
                 return new Decision(
-                        writer, bytes, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+                        writer, expected, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
             }
             metrics.count(reason);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             warn(e);
             metrics.count(Reason.ERROR);
         }
@@ -181,14 +197,22 @@ public final class Engine {
         return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text());
     }
 
-    private Reason reasonAgainst(NetworkView current, long bytes, long nano) {
+    /**
+     * Reason for which the default policy places a block, or {@link Reason#RANKED}.
+     *
+     * @param draw from 0 to below 1: the policy places the block if the draw is below the share of the controller's mode
+     */
+    private Reason reasonAgainst(NetworkView current, long bytes, long nano, double draw) {
+        Snapshot snapshot = current.snapshot();
+        if (snapshot != null && draw >= snapshot.share()) {
+            return Reason.OFF;
+        }
         if (settings.policy() == Settings.PolicyName.SINBAD && bytes < settings.sinbad().threshold()) {
             return Reason.SMALL;
         }
         if (settings.policy() == Settings.PolicyName.REHDFS) {
             return Reason.RANKED;
         }
-        Snapshot snapshot = current.snapshot();
         if (snapshot == null || !current.loads().numbering().equals(snapshot.numbering())) {
             return Reason.withoutSnapshot(link.feed().failure(), false);
         }
@@ -212,6 +236,10 @@ public final class Engine {
         if (decision.reason() == Reason.ERROR) {
             return null;
         }
+        if (decision.isRejected()) {
+            decision.fallBack(Reason.REJECTED_HOSTS);
+            return null;
+        }
         try {
             DecisionRecord record = decision.record();
             Explanation why = record == null || record.isFull() ? null : new Explanation();
@@ -228,7 +256,7 @@ public final class Engine {
                         node == null ? Reason.NO_CANDIDATE : Reason.RANKED, why);
             }
             return node;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             warn(e);
             decision.fallBack(Reason.ERROR);
             return null;
@@ -245,7 +273,7 @@ public final class Engine {
         List<DatanodeStorageInfo> results = decision.results();
         int[] held = new int[results.size()];
         int[] placed = new int[Math.max(0, results.size() - decision.existing().size())];
-        int source = topology.host(decision.writer());
+        Sender source = decision.source();
         int news = 0;
         for (int i = 0; i < held.length; i++) {
             DatanodeDescriptor node = results.get(i).getDatanodeDescriptor();
@@ -253,11 +281,8 @@ public final class Engine {
             held[i] = host < 0 ? -1 : topology.rackOf(host);
             if (news < placed.length && !decision.existing().contains(node)) {
                 placed[news++] = held[i];
-                source = layout == Layout.CHAIN && host >= 0 ? host : source;
+                source = layout == Layout.CHAIN && host >= 0 ? current.network().sender(host) : source;
             }
-        }
-        if (source < 0 && !decision.existing().isEmpty()) {
-            source = topology.host(decision.existing().get(0));
         }
         Candidates candidates =
                 new Candidates(topology, scope, excluded, type, held, decision.mostPerRack());
@@ -267,9 +292,10 @@ public final class Engine {
             decision.fallBack(Reason.UNKNOWN_HOST);
             return unknown;
         }
+        Snapshot snapshot = current.snapshot();
         Request request = new Request(
-                decision.bytes(), topology.host(decision.writer()), source, placed, together(decision, scope),
-                System.currentTimeMillis() * 1_000_000, ties);
+                decision.bytes(), current.sender(decision.writer()), source, placed, together(decision, scope),
+                System.currentTimeMillis() * 1_000_000, snapshot == null ? 0 : snapshot.timeAt(System.nanoTime()), ties);
         int host = policy.choose(current, request, candidates, scratch.get(), why);
         if (host < 0 && request.together() > 1) {
             host = policy.choose(current, request.alone(), candidates, scratch.get(), why);
@@ -304,18 +330,26 @@ public final class Engine {
                 placementLog.add(decision);
             }
             if (decision.record() != null) {
-                List<String> hosts = new ArrayList<>();
-                for (DatanodeStorageInfo storage : decision.targets()) {
-                    hosts.add(storage.getDatanodeDescriptor().getHostName());
-                }
-                decision.record().finish(hosts, decision.reason());
+                decision.record().finish(hostNames(decision), existingNames(decision), decision.reason());
                 ring.add(decision.record());
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             warn(e);
         }
         metrics.count(decision.reason());
         metrics.time(System.nanoTime() - decision.beganNano());
+    }
+
+    private static List<String> hostNames(Decision decision) {
+        List<String> hosts = new ArrayList<>();
+        for (DatanodeStorageInfo storage : decision.targets()) {
+            hosts.add(storage.getDatanodeDescriptor().getHostName());
+        }
+        return hosts;
+    }
+
+    private static List<String> existingNames(Decision decision) {
+        return decision.existing().stream().map(DatanodeDescriptor::getHostName).toList();
     }
 
     /**
@@ -328,9 +362,9 @@ public final class Engine {
             return Double.NaN;
         }
         try {
-            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime()) == Reason.RANKED;
+            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime(), 0.0) == Reason.RANKED;
             return fresh ? placementLog.leftOut(current, node) : Double.NaN;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | LinkageError e) {
             // The caller is a thread without which the NameNode stops.
             warn(e);
             return Double.NaN;
@@ -342,7 +376,7 @@ public final class Engine {
         return settings.remoteRacks();
     }
 
-    private void warn(RuntimeException e) {
+    private void warn(Throwable e) {
         long nano = System.nanoTime();
         if (warnedNano == 0 || nano - warnedNano > WARNING_NS) {
             warnedNano = nano;
@@ -372,31 +406,38 @@ public final class Engine {
         return metrics;
     }
 
-    /** An explained decision for a writer, now; nothing is placed. */
+    /**
+     * An explained decision about a new block now, by HDFS's own search; nothing is placed, counted or reported.
+     *
+     * @param writerName host name or IP address of a DataNode; another text stands for a writer outside
+     */
     String explain(String writerName, long bytes, int copies) {
-        NetworkView current = views.current(System.nanoTime());
-        Topology topology = current.topology();
-        DatanodeDescriptor writer = null;
+        long nano = System.nanoTime();
+        NetworkView current = views.current(nano);
+        DatanodeDescriptor writer = node(current.topology(), writerName);
+        DecisionRecord record = record("", writer, bytes);
+        // The draw of a canary: the decision is that about a block that the policy places.
+        Reason reason = reasonAgainst(current, bytes, nano, 0.0);
+        List<String> hosts = List.of();
+        if (reason == Reason.RANKED) {
+            Decision decision = new Decision(
+                    writer, views.expectedSize(bytes), null, copies, List.of(), current, nano,
+                    new Ties(ThreadLocalRandom.current().nextLong()), record);
+            decision.take(trial.search(decision, writer, bytes, copies));
+            hosts = hostNames(decision);
+            reason = hosts.isEmpty() ? Reason.NO_CANDIDATE : decision.reason();
+        }
+        record.finish(hosts, List.of(), reason);
+        return record.json();
+    }
+
+    private static DatanodeDescriptor node(Topology topology, String name) {
         for (int host = 0; host < topology.hostCount(); host++) {
             DatanodeDescriptor node = topology.node(host);
-            if (node.getHostName().equals(writerName) || node.getIpAddr().equals(writerName)) {
-                writer = node;
+            if (name.equals(node.getHostName()) || name.equals(node.getIpAddr())) {
+                return node;
             }
         }
-        DecisionRecord record = record("", writer, bytes);
-        Decision decision = new Decision(
-                writer, bytes, null, copies, List.of(), current, System.nanoTime(),
-                new Ties(ThreadLocalRandom.current().nextLong()), record);
-        Reason reason = reasonAgainst(current, bytes, System.nanoTime());
-        if (reason != Reason.RANKED) {
-            record.finish(List.of(), reason);
-            return record.json();
-        }
-        String scope = writer == null ? "" : "~" + writer.getNetworkLocation();
-        DatanodeDescriptor node = choose(decision, scope, writer == null ? List.of() : List.of(writer), null);
-        record.finish(
-                node == null ? List.of() : List.of(node.getHostName()),
-                node == null ? Reason.NO_CANDIDATE : decision.reason());
-        return record.json();
+        return null;
     }
 }

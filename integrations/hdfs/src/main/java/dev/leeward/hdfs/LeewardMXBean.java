@@ -15,6 +15,9 @@ public interface LeewardMXBean {
     /** Age of the last snapshot in ms; -1 without one. */
     long getSnapshotAgeMs();
 
+    /** Age in ms from which a snapshot no longer counts; -1 if the policy reads no loads, so that any age serves it. */
+    long getSnapshotMaxAgeMs();
+
     /** Epoch of the last snapshot; -1 without one. */
     long getSnapshotEpoch();
 
@@ -44,11 +47,12 @@ public interface LeewardMXBean {
     List<String> getExplainedDecisions();
 
     /**
-     * The choice for a second copy of a block now, explained, as JSON. Nothing is placed.
+     * The decision about a new block now, explained, as JSON. HDFS makes all its checks, and nothing is placed. The page
+     * {@code /jmx} has the same as the attribute {@code Explain,WRITER,BYTES,COPIES}.
      *
      * @param writer host name or IP address of the writing DataNode; another text stands for a writer outside
-     * @param bytes size of the block
-     * @param copies number of copies
+     * @param bytes size of the block, or of each chunk of a stripe
+     * @param copies number of copies or chunks
      */
     String explain(String writer, long bytes, int copies);
 }

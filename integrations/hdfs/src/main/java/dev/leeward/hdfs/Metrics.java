@@ -46,7 +46,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
         decisions.get(reason).increment();
     }
 
-    /** Adds the time of a block that the policy placed. */
+    /** Adds the time of a block that the policy placed, in whole or in part. */
     void time(long nanoseconds) {
         times.add(nanoseconds);
     }
@@ -63,7 +63,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
             if (before != null) {
                 MBeans.unregister(before);
             }
-            ObjectName bean = MBeans.register("NameNode", name + "Info", this);
+            ObjectName bean = MBeans.register("NameNode", name + "Info", new LeewardBean(this));
             if (bean != null) {
                 BEANS.put(layout, bean);
             }
@@ -81,7 +81,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
                     info("Decisions_" + reason.text(), "blocks placed with this reason"),
                     decisions.get(reason).sum());
         }
-        record.addCounter(info("PlaceTimeNumOps", "blocks placed by the policy"), times.count());
+        record.addCounter(info("PlaceTimeNumOps", "blocks that the policy placed, in whole or in part"), times.count());
         record.addCounter(info("PlaceTimeTotalNs", "time in chooseTarget for them, in ns"), times.sum());
         record.addGauge(info("PlaceTimeP50Ns", "median of it since the start, in ns"), times.quantile(0.5));
         record.addGauge(info("PlaceTimeP99Ns", "99th percentile of it, in ns"), times.quantile(0.99));
@@ -147,6 +147,13 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     @Override
     public long getSnapshotAgeMs() {
         return readFeed(feed -> feed.ageMs(System.nanoTime()), -1L);
+    }
+
+    @Override
+    public long getSnapshotMaxAgeMs() {
+        return read(current -> current.settings().policy().readsLoads()
+                ? current.settings().connection().maxAgeMs()
+                : null, -1L);
     }
 
     @Override

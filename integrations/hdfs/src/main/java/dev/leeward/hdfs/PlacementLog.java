@@ -1,22 +1,21 @@
 package dev.leeward.hdfs;
 
-import dev.leeward.hdfs.ledger.Share;
-import dev.leeward.hdfs.ledger.Times;
 import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.placements.Placement;
 import dev.leeward.hdfs.placements.Report;
 import dev.leeward.hdfs.policies.NetworkView;
+import dev.leeward.hdfs.policies.Pressure;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
-import org.apache.hadoop.net.Node;
 
 /** Turns the result of a decision into a placement: its links, its load on them, and its report. */
 final class PlacementLog {
@@ -24,11 +23,13 @@ final class PlacementLog {
     private final Settings settings;
     private final Engine.Layout layout;
     private final Link link;
+    private final Pressure pressure;
 
     PlacementLog(Settings settings, Engine.Layout layout, Link link) {
         this.settings = settings;
         this.layout = layout;
         this.link = link;
+        pressure = new Pressure(settings.sinbad(), settings.diskWriteRate());
     }
 
     /** Counts and reports the hosts of a block. */
@@ -45,11 +46,11 @@ final class PlacementLog {
         if (hosts.length == 0) {
             return;
         }
-        int writer = view.topology().host(decision.writer());
-        Placement placement = placement(view, decision.bytes(), writer, hosts, snapshot.timeAt(nano));
+        Sender source = decision.source();
+        Placement placement = placement(view, decision, source, hosts, snapshot.timeAt(nano));
         link.placements().add(placement);
         if (settings.report().enabled() && link.reporter().hasRoom()) {
-            report(view, decision, writer, hosts, placement);
+            report(view, decision, source, hosts, placement);
         }
     }
 
@@ -69,78 +70,95 @@ final class PlacementLog {
 
     // ---- loads ----------------------------------------------------------------------------------------------
 
-    private Placement placement(NetworkView view, long bytes, int writer, int[] hosts, long nowNs) {
-        boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD
-                && settings.sinbad().hysteresis() != Settings.Hysteresis.OFF;
-        int[] pressed = sinbad ? selectedLinks(view, writer, hosts) : new int[0];
+    private Placement placement(NetworkView view, Decision decision, Sender source, int[] hosts, long nowNs) {
+        long bytes = decision.bytes();
+        int[] remaining = remaining(view.topology(), decision);
+        // In a rebuild, the first new host sends the others their chunks.
+        Sender sender = remaining.length > 0 ? view.network().sender(hosts[0]) : source;
+        boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD && pressure.counts();
+        int[] pressed = sinbad ? selectedLinks(view, sender, remaining, hosts) : new int[0];
         long[] pressures = new long[pressed.length];
         for (int i = 0; i < pressed.length; i++) {
-            pressures[i] = pressure(view, bytes, writer, pressed[i], nowNs);
+            pressures[i] = pressure.of(view, bytes, sender, pressed[i], nowNs);
         }
-        int[] crossed =
-                settings.policy() == Settings.PolicyName.LEEWARD ? path(view, writer, hosts) : new int[0];
+        int[] crossed = settings.policy() == Settings.PolicyName.LEEWARD
+                ? path(view, sender, remaining, hosts)
+                : new int[0];
         long rate = rate(view, crossed);
-        return new Placement(view.loads(), nowNs, pressed, pressures, crossed, rate, bytes);
+        return new Placement(
+                view.loads(), nowNs, pressed, pressures, pressure.isInSnapshot(), crossed, rate, bytes);
+    }
+
+    /** Hosts whose chunks the first new host reads to rebuild the missing ones; none for another placement. */
+    private static int[] remaining(Topology topology, Decision decision) {
+        if (decision.coding() == null || decision.isNewBlock()) {
+            return new int[0];
+        }
+        return decision.existing().stream()
+                .limit(decision.coding().data())
+                .mapToInt(topology::host)
+                .filter(host -> host >= 0)
+                .toArray();
     }
 
     /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
-    private static int[] selectedLinks(NetworkView view, int writer, int[] hosts) {
+    private int[] selectedLinks(NetworkView view, Sender sender, int[] remaining, int[] hosts) {
         Links links = new Links(view);
-        int rack = writer < 0 ? -1 : view.topology().rackOf(writer);
+        for (int host : remaining) {
+            select(view, links, view.network().sender(host), hosts[0]);
+        }
+        Sender from = sender;
         for (int host : hosts) {
-            if (host != writer) {
-                int own = view.topology().rackOf(host);
-                if (own != rack) {
-                    links.add(view.network().downlink(own));
-                }
-                links.add(view.network().ingress(host));
-                rack = own;
-            }
+            select(view, links, from, host);
+            from = layout == Engine.Layout.CHAIN ? view.network().sender(host) : sender;
         }
         return links.numbers();
     }
 
-    private long pressure(NetworkView view, long bytes, int writer, int onLink, long nowNs) {
-        Snapshot snapshot = view.snapshot();
-        long until = snapshot.until()[onLink] == Snapshot.UNKNOWN ? snapshot.timeNs() : snapshot.until()[onLink];
-        long interval = settings.sinbad().reportMs() * 1_000_000;
-        long toReport = interval - Times.since(nowNs, until) % interval;
-        long pressure = Share.pressure(bytes * 8.0, toReport);
-        if (settings.sinbad().hysteresis() == Settings.Hysteresis.PAPER) {
-            return pressure;
+    private static void select(NetworkView view, Links links, Sender from, int to) {
+        if (from.host() == to) {
+            return;
         }
-        long most = snapshot.capacities()[onLink];
-        if (settings.diskWriteRate() > 0) {
-            most = Math.min(most, settings.diskWriteRate());
+        int rack = view.topology().rackOf(to);
+        if (from.rack() != rack) {
+            links.add(view.network().downlink(rack));
         }
-        int egress = writer < 0 ? -1 : view.network().egress(writer);
-        if (egress >= 0) {
-            most = Math.min(most, snapshot.capacities()[egress]);
-        }
-        return Math.min(pressure, most);
+        links.add(view.network().ingress(to));
     }
 
-    /** All links on the way of the bytes. */
-    private int[] path(NetworkView view, int writer, int[] hosts) {
+    /** All links on the way of the bytes; one that several copies or chunks cross is there for each of them. */
+    private int[] path(NetworkView view, Sender sender, int[] remaining, int[] hosts) {
         Links links = new Links(view);
-        int from = writer;
+        for (int host : remaining) {
+            links.addWay(view.network().sender(host), hosts[0]);
+        }
+        Sender from = sender;
         for (int host : hosts) {
-            if (host != from) {
-                links.addWay(from, host);
-            }
-            from = layout == Engine.Layout.CHAIN ? host : writer;
+            links.addWay(from, host);
+            from = layout == Engine.Layout.CHAIN ? view.network().sender(host) : sender;
         }
         return links.numbers();
     }
 
-    /** Rate of a block: the least that a new flow gets on its way (Choreo, section 3.2), at most that of a disk. */
+    /**
+     * Rate of each copy or chunk in bit/s: on each link of its way what is left, or the fair share of a new flow if that
+     * is more (Choreo, section 3.2); the least of these, and at most the rate of a disk.
+     *
+     * <p>The ledger of the controller also knows the flows of others and the streams that yield to none. The snapshot
+     * does not have them, so the fair share here is among own blocks, and can be more than the ledger's. It counts only
+     * until the snapshot has the placement at the ledger's share.
+     */
     private long rate(NetworkView view, int[] crossed) {
         double least = settings.diskWriteRate() > 0 ? settings.diskWriteRate() : 1e18;
         Snapshot snapshot = view.snapshot();
         LocalLoads loads = view.loads();
         for (int number : crossed) {
-            double left = Math.max(0.0, snapshot.residual()[number] - loads.rate(number));
-            double fair = snapshot.capacities()[number] / (double) (loads.flows(number) + 1);
+            int own = 0;
+            for (int other : crossed) {
+                own += other == number ? 1 : 0;
+            }
+            double left = Math.max(0.0, snapshot.residual()[number] - loads.rate(number)) / own;
+            double fair = snapshot.capacities()[number] / (double) (loads.flows(number) + own);
             least = Math.min(least, Math.max(left, fair));
         }
         return crossed.length == 0 ? 0 : (long) least;
@@ -166,20 +184,18 @@ final class PlacementLog {
             numbers[count++] = number;
         }
 
-        /** Adds the links from one host to another; from -1, only those into the rack and host. */
-        void addWay(int from, int to) {
-            Network network = view.network();
-            int fromRack = from < 0 ? -1 : view.topology().rackOf(from);
-            int toRack = view.topology().rackOf(to);
-            if (from >= 0) {
-                add(network.egress(from));
+        /** Adds the known links from a sender to a host. */
+        void addWay(Sender from, int to) {
+            if (from.host() == to) {
+                return;
             }
-            if (fromRack != toRack) {
-                boolean crossesPods = from < 0 || !network.sharePod(fromRack, toRack);
-                if (from >= 0) {
-                    add(network.uplink(fromRack));
-                    add(crossesPods ? network.podUplink(fromRack) : -1);
-                }
+            Network network = view.network();
+            int toRack = view.topology().rackOf(to);
+            add(from.egress());
+            if (from.rack() != toRack) {
+                boolean crossesPods = network.crossesPods(from, toRack);
+                add(from.uplink());
+                add(crossesPods ? from.podUplink() : -1);
                 add(crossesPods ? network.podDownlink(toRack) : -1);
                 add(network.downlink(toRack));
             }
@@ -211,7 +227,7 @@ final class PlacementLog {
 
     // ---- reports --------------------------------------------------------------------------------------------
 
-    private void report(NetworkView view, Decision decision, int writer, int[] hosts, Placement placement) {
+    private void report(NetworkView view, Decision decision, Sender source, int[] hosts, Placement placement) {
         List<String> names = new ArrayList<>(hosts.length);
         for (int host : hosts) {
             if (!view.network().isKnown(host)) {
@@ -221,18 +237,18 @@ final class PlacementLog {
             names.add(name(view, host));
         }
         List<String> existing = new ArrayList<>(decision.existing().size());
-        for (Node node : decision.existing()) {
+        for (DatanodeDescriptor node : decision.existing()) {
             int host = view.topology().host(node);
             if (host >= 0 && view.network().isKnown(host)) {
                 existing.add(name(view, host));
             }
         }
         boolean separate = layout == Engine.Layout.STRIPE && !isStripe(decision.coding(), names, existing);
-        boolean namesWriter = writer >= 0 && view.network().isKnown(writer) && existing.isEmpty();
+        boolean namesWriter = source.row() >= 0 && existing.isEmpty();
         link.reporter().offer(new Report(
                 placement,
                 settings.connection().client(),
-                namesWriter ? name(view, writer) : null,
+                namesWriter ? view.snapshot().hostName(source.row()) : null,
                 names,
                 separate,
                 separate ? null : decision.coding(),

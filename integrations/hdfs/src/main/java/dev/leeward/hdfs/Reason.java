@@ -7,6 +7,8 @@ import java.util.Locale;
 public enum Reason {
     /** The policy chose every host that HDFS left open. */
     RANKED,
+    /** The mode for replicas at the controller is off or shadow, or its canary did not draw the block. */
+    OFF,
     /** The block is smaller than {@code dfs.leeward.sinbad.threshold}. */
     SMALL,
     /** No snapshot has come yet. */
@@ -31,7 +33,9 @@ public enum Reason {
     UNKNOWN_HOST,
     /** No allowed host has a known load. */
     NO_CANDIDATE,
-    /** A fault of this program, which is in the log. */
+    /** HDFS rejected {@link Decision#MOST_REJECTED} hosts, and its default policy continued. */
+    REJECTED_HOSTS,
+    /** A fault of this program, in the decision or while it took in snapshots. The log has it. */
     ERROR;
 
     /** Name in metrics and records. */
@@ -51,6 +55,7 @@ public enum Reason {
             case TLS -> TLS;
             case INVALID -> INVALID;
             case STATUS -> STATUS;
+            case ERROR -> ERROR;
         };
     }
 }

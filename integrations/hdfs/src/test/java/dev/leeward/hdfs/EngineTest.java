@@ -20,6 +20,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import javax.management.AttributeNotFoundException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.AddBlockFlag;
@@ -32,9 +33,12 @@ import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardUpgradeDomainPlacementPolicy;
+import org.apache.hadoop.net.Node;
+import org.apache.hadoop.net.NodeBase;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class EngineTest {
@@ -120,6 +124,25 @@ class EngineTest {
     }
 
     @Test
+    void aClientThatIsAHostOfTheServiceButNoDataNodeIsTheWriterOfItsBlocks() throws Exception {
+        Node client = new NodeBase("/r4/r4h0");
+        Node address = new NodeBase("/r0/10.9.9.9");
+        try (FakeController wide = new FakeController(new FakeNetwork(5, 4, GBPS, 2 * GBPS))) {
+            Harness harness = Harness.openWithSnapshot(nodes, wide, "leeward");
+            for (Node writer : List.of(client, address)) {
+                List<String> hosts = harness.placeBy(writer, 3, Set.of(), List.of());
+                assertEquals(3, new HashSet<>(hosts).size(), hosts.toString());
+                assertEquals(2, hosts.stream().map(Harness::rack).distinct().count(), hosts.toString());
+            }
+            assertEquals(2, Harness.count(Reason.RANKED));
+            Eventually.holds("two reports", () -> wide.commitments().size() == 2);
+            List<JsonNode> bodies = wide.commitments();
+            assertEquals("r4h0", bodies.get(0).get("replicas").path("writer").asText());
+            assertFalse(bodies.get(1).get("replicas").has("writer"), "the service has no such host");
+        }
+    }
+
+    @Test
     void copiesOnOtherTypesOfStorageAreOrderedToo() throws Exception {
         for (String host : List.of("r1h1", "r2h2", "r3h3")) {
             nodes.addStorage(host, StorageType.SSD);
@@ -184,6 +207,62 @@ class EngineTest {
         assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void whileTheModeOfTheControllerIsOffTheDefaultPolicyPlaces(String policy) throws Exception {
+        network.setMode("off");
+        Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+        assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
+        assertEquals(200, Harness.count(Reason.OFF));
+        assertEquals(0, Metric.of("PlacementsLocal"));
+        JsonNode explained = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
+        assertEquals("off", explained.get("reason").asText());
+        network.setMode("on");
+        harness.awaitReason(Reason.RANKED);
+        network.setMode("shadow");
+        harness.awaitReason(Reason.OFF);
+    }
+
+    @Test
+    void aCanaryOfTheControllerGivesThePolicyItsShareOfBlocks() throws Exception {
+        network.setMode("canary:25%:client");
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        for (int block = 0; block < 400; block++) {
+            assertEquals(3, harness.place("r0h0").size());
+        }
+        long ranked = Harness.count(Reason.RANKED);
+        assertTrue(ranked > 50 && ranked < 150, "ranked: " + ranked);
+        assertEquals(400, ranked + Harness.count(Reason.OFF));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"mean, 1048576", "full, 134217728"})
+    void aNewBlockCountsWithTheAverageSizeOfStoredCopies(String setting, long expected) throws Exception {
+        nodes.store("r1h1", 900, 1 << 20);
+        nodes.store("r2h2", 100, 1 << 20);
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.expected-size", setting);
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        Harness harness = Harness.open(nodes, conf);
+        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        harness.place("r0h0");
+        harness.place(null, 1, Set.of(), List.of("r0h0", "r0h1"));
+        Eventually.holds("two reports", () -> controller.commitments().size() == 2);
+        JsonNode block = controller.commitments().get(0).get("replicas");
+        assertEquals(expected + "B", block.get("size").asText());
+        JsonNode copy = controller.commitments().get(1).get("replicas");
+        assertEquals(Harness.BLOCK + "B", copy.get("size").asText(), "of a copy of a block, HDFS gives the size");
+    }
+
+    @Test
+    void ofFewStoredCopiesTheAverageSizeDoesNotCount() throws Exception {
+        nodes.store("r1h1", 999, 1 << 20);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        harness.place("r0h0");
+        Eventually.holds("a report", () -> !controller.commitments().isEmpty());
+        assertEquals(Harness.BLOCK + "B", controller.commitments().get(0).get("replicas").get("size").asText());
+    }
+
     // ---- own placements -------------------------------------------------------------------------------------
 
     @Test
@@ -216,7 +295,26 @@ class EngineTest {
             before = replicas.get("sequence").asLong();
         }
         Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
-        assertEquals(25, Metric.of("ReportsAccepted"));
+        // A snapshot may count a placement before the answer to its report is here.
+        Eventually.holds("25 accepted reports", () -> Metric.of("ReportsAccepted") == 25);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"paper, 0", "rate, 3"})
+    void withThePapersRuleOwnPressureLeavesWhenTheSnapshotHasIt(String hysteresis, int left) throws Exception {
+        Configuration conf = Harness.conf(controller.address(), "sinbad");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        conf.set("dfs.leeward.sinbad.hysteresis", hysteresis);
+        Harness harness = Harness.open(nodes, conf);
+        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        for (int block = 0; block < 3; block++) {
+            harness.place("r0h0");
+        }
+        assertEquals(3, Harness.count(Reason.RANKED));
+        Eventually.holds("3 accepted reports", () -> Metric.of("ReportsAccepted") == 3);
+        int requests = controller.requestCount();
+        Eventually.holds("later snapshots", () -> controller.requestCount() > requests + 3);
+        assertEquals(left, Metric.of("PlacementsLocal"));
     }
 
     @Test
@@ -234,6 +332,25 @@ class EngineTest {
             int requests = other.requestCount();
             Eventually.holds("later snapshots", () -> other.requestCount() > requests + 3);
             assertEquals(0, Metric.of("PlacementsLocal"));
+        }
+    }
+
+    @Test
+    void aRejectedPlacementStillCountsAfterALaterOneIsAccepted() throws Exception {
+        FakeNetwork slow = new FakeNetwork(4, 4, GBPS / 100, GBPS / 50);
+        try (FakeController other = new FakeController(slow)) {
+            Harness harness = Harness.openWithSnapshot(nodes, other, "leeward");
+            other.setLastSequence(1L << 53);
+            harness.place("r0h0");
+            Eventually.holds("a rejection", () -> Metric.of("ReportsRejected") == 1);
+            other.setLastSequence(0);
+            harness.place("r0h0");
+            Eventually.holds("an accepted report", () -> Metric.of("ReportsAccepted") == 1);
+            int requests = other.requestCount();
+            Eventually.holds("later snapshots", () -> other.requestCount() > requests + 3);
+            assertEquals(1, Metric.of("PlacementsLocal"), "the accepted one has left, and the other has not");
+            slow.advance(2_000);
+            Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
         }
     }
 
@@ -393,17 +510,27 @@ class EngineTest {
                 .count();
     }
 
-    @Test
-    void aBlockForWhichHdfsRejectsManyHostsIsExplainedInAFewSteps() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void afterManyRejectedHostsTheDefaultPolicyContinues(String policy) throws Exception {
         FakeDataNodes many = new FakeDataNodes(4, 50);
-        Configuration conf = Harness.conf(controller.address(), "rehdfs");
-        conf.set("dfs.leeward.explain.sample", "1");
         many.nodes().forEach(node -> node.getStorageInfos()[0].setUtilizationForTesting(1, 1, 0, 1));
-        Harness harness = Harness.open(many, conf);
-        assertEquals(List.of(), harness.place("r0h0"));
-        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
-        assertEquals(64, decision.get("steps").size());
-        assertTrue(decision.get("steps_omitted").asInt() > 100, decision.get("steps_omitted").asText());
+        Configuration conf = Harness.conf(controller.address(), policy);
+        conf.set("dfs.leeward.explain.sample", "1");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        try (FakeController other = new FakeController(new FakeNetwork(4, 50, GBPS, 2 * GBPS))) {
+            conf.set("dfs.leeward.controller", other.address());
+            Harness harness = Harness.open(many, conf);
+            Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+            assertEquals(List.of(), harness.place("r0h0"), "no host has room");
+            assertEquals(1, Harness.count(Reason.REJECTED_HOSTS));
+            JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
+            assertEquals(64, decision.get("steps").size());
+            assertEquals(3, decision.get("steps_omitted").asInt(), "three copies, and 64 rejected hosts");
+            // A host with room is found by the default policy.
+            many.fill("r3h49", 0.5);
+            assertEquals(List.of("r3h49"), harness.place("r0h0"));
+        }
     }
 
     // ---- metrics and explanations ---------------------------------------------------------------------------
@@ -421,6 +548,7 @@ class EngineTest {
         assertTrue(Metric.of("SnapshotsWhole") > 0);
         assertEquals("leeward", Jmx.bean().getPolicy());
         assertEquals(16, Jmx.bean().getDataNodes());
+        assertEquals(5_000, Jmx.bean().getSnapshotMaxAgeMs());
     }
 
     @Test
@@ -446,12 +574,43 @@ class EngineTest {
     }
 
     @Test
-    void anExplanationOnDemandSaysWhatTheNameNodeWouldDoNowAndPlacesNothing() throws Exception {
+    void theStoredDecisionAboutAFurtherCopyHasTheHostsOfTheEarlierOnes() throws Exception {
+        Configuration conf = Harness.withoutHysteresis(controller);
+        conf.set("dfs.leeward.explain.sample", "1");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        String host = harness.place("r0h0", 1, Set.of(), List.of("r0h0", "r0h1")).get(0);
+        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
+        assertEquals("[\"" + host + "\"]", decision.get("hosts").toString());
+        assertEquals("[\"r0h0\",\"r0h1\"]", decision.get("existing").toString());
+    }
+
+    @Test
+    void anExplanationOnDemandIsTheDecisionOfTheNameNodeNowAndPlacesNothing() throws Exception {
         Harness.openWithSnapshot(nodes, controller, "leeward");
+        // HDFS would reject this host, so the explanation does not name it.
+        nodes.storage("r2h1").setUtilizationForTesting(1, 1, 0, 1);
         JsonNode decision = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
         assertEquals("ranked", decision.get("reason").asText());
-        assertEquals("r2", Harness.rack(decision.get("hosts").get(0).asText()));
+        List<String> hosts = new ArrayList<>();
+        decision.get("hosts").forEach(host -> hosts.add(host.asText()));
+        assertEquals("r0h0", hosts.get(0));
+        assertEquals(List.of("r2", "r2"), hosts.subList(1, 3).stream().map(Harness::rack).toList());
+        assertFalse(hosts.contains("r2h1"), hosts.toString());
+        assertEquals(6, new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 6)).get("hosts").size());
         assertEquals(0, Harness.count(Reason.RANKED));
+        assertEquals(0, Metric.of("PlacementsLocal"));
         assertTrue(controller.commitments().isEmpty());
+    }
+
+    @Test
+    void anExplanationIsAnAttributeToo() throws Exception {
+        Harness.openWithSnapshot(nodes, controller, "leeward");
+        JsonNode decision = new ObjectMapper().readTree(Jmx.attribute("Explain,r0h0,134217728,3"));
+        assertEquals(3, decision.get("hosts").size());
+        for (String invalid : List.of("Explain", "Explain,r0h0,1", "Explain,r0h0,much,3", "Explain,r0h0,1,513",
+                "Explain,r0h0,-1,3", "Explain,r0h0,1,0", "Explain,a,b,1,1", "Other")) {
+            assertThrows(AttributeNotFoundException.class, () -> Jmx.attribute(invalid), invalid);
+        }
     }
 }

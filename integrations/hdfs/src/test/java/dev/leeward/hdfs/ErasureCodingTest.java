@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.leeward.hdfs.placements.Coding;
+import dev.leeward.hdfs.settings.SettingsReader;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeNetwork;
@@ -16,6 +17,7 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.AddBlockFlag;
@@ -94,6 +96,28 @@ class ErasureCodingTest {
         assertEquals(6 * CHUNK + "B", replicas.get("size").asText());
         assertEquals(7, replicas.get("existing").size());
         assertFalse(replicas.has("writer"), "the first new host rebuilds");
+    }
+
+    @Test
+    void aRebuildLoadsTheWayIntoItsFirstHostWhichSendsTheOthers() throws Exception {
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        conf.set("dfs.leeward.report", "false");
+        Engine engine = Engine.open(SettingsReader.read(conf), nodes.map(), Engine.Layout.STRIPE);
+        Eventually.holds("a view", () -> engine.view() != null && engine.view().snapshot() != null);
+        List<DatanodeStorageInfo> left = new ArrayList<>();
+        List.of("r0h0", "r0h1", "r1h0", "r1h1", "r2h0", "r2h1", "r3h0").forEach(name -> left.add(nodes.storage(name)));
+        Decision decision = engine.begin("/stripe", nodes.node("r0h0"), 6 * CHUNK, 2, left, new HashSet<>());
+        decision.take(new DatanodeStorageInfo[] {nodes.storage("r4h0"), nodes.storage("r4h1")});
+        engine.end(decision);
+        Map<String, Integer> expected = Map.of(
+                "r0h0:egress", 1, "r2h1:egress", 1, "r3h0:egress", 0, "r4:downlink", 6, "r4h0:ingress", 6,
+                "r4h0:egress", 1, "r4h1:ingress", 1);
+        expected.forEach((link, flows) -> assertEquals(
+                flows.longValue(), decision.view().loads().flows(decision.view().snapshot().link(link)), link));
+        // Six flows share the link of 1 Gb/s.
+        int ingress = decision.view().snapshot().link("r4h0:ingress");
+        assertEquals((double) GBPS, decision.view().loads().rate(ingress), 6.0);
     }
 
     @Test

@@ -81,12 +81,17 @@ final class Harness {
 
     /** Names of the hosts for new copies. */
     List<String> place(String writer, int copies, Set<String> excluded, List<String> existing) {
+        return placeBy(writer == null ? null : nodes.node(writer), copies, excluded, existing);
+    }
+
+    /** Names of the hosts for new copies of a block of any node. */
+    List<String> placeBy(Node writer, int copies, Set<String> excluded, List<String> existing) {
         Set<Node> out = new HashSet<>();
         excluded.forEach(name -> out.add(nodes.node(name)));
         List<DatanodeStorageInfo> chosen = new ArrayList<>();
         existing.forEach(name -> chosen.add(nodes.storage(name)));
         DatanodeStorageInfo[] targets = policy.chooseTarget(
-                "/file", copies, writer == null ? null : nodes.node(writer), chosen, false, out, BLOCK, STORAGE,
+                "/file", copies, writer, chosen, false, out, BLOCK, STORAGE,
                 EnumSet.noneOf(AddBlockFlag.class));
         return Arrays.stream(targets).map(target -> target.getDatanodeDescriptor().getHostName()).toList();
     }

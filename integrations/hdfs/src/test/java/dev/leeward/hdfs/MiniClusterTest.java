@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeController.Behavior;
@@ -11,7 +13,12 @@ import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.testing.Jmx;
 import dev.leeward.hdfs.testing.MiniCluster;
 import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
 import java.io.PrintStream;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -22,6 +29,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.tools.DFSck;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -105,6 +113,7 @@ class MiniClusterTest {
     }
 
     @Test
+    @Tag("whole")
     void blocksAvoidTheHotRacksAndFilesStayReadableWhileTheControllerFails() throws Exception {
         for (int rack = 0; rack < 6; rack++) {
             network.measure("r" + rack + ":downlink", rack == 4 ? 0L : 1_990_000_000L);
@@ -141,6 +150,7 @@ class MiniClusterTest {
     }
 
     @Test
+    @Tag("whole")
     void anOperatorTurnsLeewardOnAndOffInARunningNameNode() throws Exception {
         String key = "dfs.block.replicator.classname";
         Configuration conf = MiniCluster.conf(controller.address(), "leeward");
@@ -173,6 +183,30 @@ class MiniClusterTest {
         try (MiniDFSCluster cluster = MiniCluster.builder(conf, folder, 2, 1).build()) {
             MiniCluster started = new MiniCluster(conf, cluster);
             started.awaitCopies(started.write("/file", 100, 2), 2, "none");
+        }
+    }
+
+    @Test
+    void thePageOfBeansExplainsWhatTheNameNodeWouldDoNow() throws Exception {
+        Configuration conf = MiniCluster.conf(controller.address(), "leeward");
+        try (MiniCluster cluster = MiniCluster.start(conf, folder, 6, 2)) {
+            for (String question : List.of("LeewardInfo::Explain,r0h0,65536,3",
+                    "LeewardErasureCodedInfo::Explain,r0h0,65536,9")) {
+                String bean = URLEncoder.encode("Hadoop:service=NameNode,name=" + question, StandardCharsets.UTF_8);
+                InetSocketAddress address = cluster.dfs().getNameNode().getHttpAddress();
+                String page = "http://" + address.getHostString() + ":" + address.getPort() + "/jmx?get=" + bean;
+                JsonNode answer;
+                try (InputStream body = URI.create(page).toURL().openStream()) {
+                    answer = new ObjectMapper().readTree(body).get("beans").get(0);
+                }
+                JsonNode decision = new ObjectMapper().readTree(answer.get(question.split("::")[1]).asText());
+                int copies = question.endsWith("3") ? 3 : 9;
+                assertEquals(copies, decision.get("hosts").size(), decision.toString());
+                assertEquals("ranked", decision.get("reason").asText());
+                assertEquals("r0h0", decision.get("writer").asText());
+            }
+            assertEquals(0, Jmx.bean().getDecisionsByReason().get("ranked"), "nothing is counted");
+            assertTrue(controller.commitments().isEmpty(), "nothing is reported");
         }
     }
 }

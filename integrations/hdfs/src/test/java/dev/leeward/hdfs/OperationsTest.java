@@ -32,6 +32,7 @@ import org.apache.hadoop.hdfs.server.mover.Mover;
 import org.apache.hadoop.util.ToolRunner;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -63,13 +64,20 @@ class OperationsTest {
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 4, 2)) {
             Path path = cluster.write("/file", 12 * MiniCluster.BLOCK, 3);
             String lost = cluster.awaitCopies(path, 3, "none").get(0).get(1);
+            long written = ranked("LeewardInfo");
             DataNode node = dataNode(cluster, lost);
             cluster.dfs().stopDataNode(node.getXferAddress().getHostString() + ":" + node.getXferPort());
             cluster.dfs().setDataNodeDead(node.getDatanodeId());
             for (List<String> hosts : cluster.awaitCopies(path, 3, lost)) {
                 assertTrue(hosts.stream().map(MiniCluster::rack).distinct().count() >= 2, hosts.toString());
             }
+            assertTrue(written > 0 && ranked("LeewardInfo") > written, "Leeward placed blocks, and further copies");
         }
+    }
+
+    /** Number of decisions in which Leeward chose all hosts. */
+    private static long ranked(String bean) {
+        return Jmx.bean(bean).getDecisionsByReason().get("ranked");
     }
 
     private static DataNode dataNode(MiniCluster cluster, String host) {
@@ -80,18 +88,21 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void aDecommissionedDataNodeLosesItsCopies() throws Exception {
         java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
         conf.set("dfs.hosts.exclude", excluded.toString());
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 4, 2)) {
             Path path = cluster.write("/file", 8 * MiniCluster.BLOCK, 3);
             String leaving = cluster.awaitCopies(path, 3, "none").get(0).get(0);
+            long written = ranked("LeewardInfo");
             DataNode node = dataNode(cluster, leaving);
             Files.writeString(excluded, node.getDatanodeId().getXferAddr() + "\n");
             cluster.blocks().getDatanodeManager().refreshNodes(conf);
             DatanodeDescriptor descriptor =
                     cluster.blocks().getDatanodeManager().getDatanode(node.getDatanodeId());
             Eventually.holds("the end of decommissioning", descriptor::isDecommissioned);
+            assertTrue(written > 0 && ranked("LeewardInfo") > written, "Leeward placed blocks, and further copies");
             for (List<String> copies : cluster.hosts(path)) {
                 assertTrue(copies.stream().filter(host -> !host.equals(leaving)).count() >= 3, copies.toString());
             }
@@ -101,6 +112,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void chunksOfALostDataNodeAreRebuiltAndThoseOfALeavingOneAreCopied() throws Exception {
         java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
         try (FakeController wide = new FakeController(new FakeNetwork(6, 2, GBPS, 2 * GBPS))) {
@@ -130,6 +142,7 @@ class OperationsTest {
                 DataNode node = dataNode(cluster, lost);
                 cluster.dfs().stopDataNode(node.getXferAddress().getHostString() + ":" + node.getXferPort());
                 cluster.dfs().setDataNodeDead(node.getDatanodeId());
+                assertTrue(ranked("LeewardErasureCodedInfo") > 0, "Leeward placed the stripe");
                 JsonNode rebuild = report(wide, "\"coding\":\"6+3\",\"existing\":[");
                 assertEquals(8, rebuild.get("existing").size());
                 Eventually.holds("nine chunks without " + lost, () -> {
@@ -157,6 +170,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void favoredNodesGetTheCopies() throws Exception {
         conf.set("dfs.leeward.snapshot.max-age", "5s");
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 4, 2)) {
@@ -189,6 +203,7 @@ class OperationsTest {
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 4, 2)) {
             Path path = cluster.write("/file", 10 * MiniCluster.BLOCK, 8);
             cluster.awaitCopies(path, 8, "none");
+            assertTrue(ranked("LeewardInfo") > 0, "Leeward placed blocks");
             int requests = controller.requestCount();
             Eventually.holds("the writes have ended", () -> controller.requestCount() > requests + 2);
             cluster.files().setReplication(path, (short) 6);
@@ -199,6 +214,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void theBalancerMovesBlocksToAnEmptyDataNode() throws Exception {
         conf.setLong("dfs.datanode.balance.bandwidthPerSec", 1L << 30);
         conf.setLong("dfs.balancer.getBlocks.min-block-size", 1);
@@ -212,7 +228,9 @@ class OperationsTest {
         try (MiniDFSCluster dfs = MiniCluster.builder(conf, folder, 2, 2).simulatedCapacities(capacities).build()) {
             MiniCluster cluster = new MiniCluster(conf, dfs);
             dfs.waitActive();
+            Eventually.holds("a snapshot in the NameNode", () -> Jmx.bean().getSnapshotEpoch() >= 0);
             cluster.write("/file", 140 * MiniCluster.BLOCK, 3);
+            assertTrue(ranked("LeewardInfo") > 0, "Leeward placed blocks");
             dfs.startDataNodes(conf, 1, true, null, new String[] {"/r1"}, new String[] {"r1h2"}, new long[] {capacity},
                     false);
             dfs.waitActive();
@@ -225,6 +243,7 @@ class OperationsTest {
     }
 
     @Test
+    @Tag("whole")
     void theMoverMovesColdFilesToArchives() throws Exception {
         StorageType[] types = {StorageType.DISK, StorageType.ARCHIVE};
         MiniDFSCluster.Builder builder =
@@ -232,7 +251,9 @@ class OperationsTest {
         try (MiniDFSCluster dfs = builder.build()) {
             MiniCluster cluster = new MiniCluster(conf, dfs);
             dfs.waitActive();
+            Eventually.holds("a snapshot in the NameNode", () -> Jmx.bean().getSnapshotEpoch() >= 0);
             Path path = cluster.write("/cold", 6 * MiniCluster.BLOCK, 3);
+            assertTrue(ranked("LeewardInfo") > 0, "Leeward placed blocks");
             cluster.files().setStoragePolicy(path, "COLD");
             assertEquals(0, ToolRunner.run(conf, new Mover.Cli(), new String[] {"-p", "/cold"}));
             Eventually.holds("all copies in archives", () -> {

@@ -27,6 +27,7 @@ import org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
 import org.apache.hadoop.hdfs.server.namenode.ErasureCodingPolicyManager;
+import org.apache.hadoop.net.NodeBase;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -173,6 +174,45 @@ class RealControllerTest {
         assertEquals("caller", decision.get("policy").asText());
         assertEquals("r0h1", decision.get("hosts").get(0).asText());
         assertEquals(3, decision.get("hosts").size());
+    }
+
+    @Test
+    void theModeOfTheControllerReachesTheNameNode() throws Exception {
+        Harness harness = open("leeward");
+        report(0, 0, 0, 0);
+        harness.awaitReason(Reason.RANKED);
+        for (String mode : List.of("off", "shadow", "on")) {
+            HttpResponse<String> answer = send("PATCH", "/v1/modes", "{\"replicas\": \"" + mode + "\"}");
+            assertEquals(200, answer.statusCode(), answer.body());
+            Eventually.holds("the mode " + mode, () -> {
+                try {
+                    // Loads stay known in the quiet network.
+                    report(0, 0, 0, 0);
+                } catch (Exception e) {
+                    throw new AssertionError(e);
+                }
+                Reason reason = mode.equals("on") ? Reason.RANKED : Reason.OFF;
+                long before = Harness.count(reason);
+                harness.place("r0h0");
+                return Harness.count(reason) > before;
+            });
+        }
+    }
+
+    @Test
+    void aClientThatIsNoDataNodeIsTheWriterOfItsBlocks() throws Exception {
+        Harness harness = Harness.open(new FakeDataNodes(3, 4), conf("leeward"));
+        report(0, 0, 0, 0);
+        harness.awaitReason(Reason.RANKED);
+        Eventually.holds("the reports before", () -> Metric.of("ReportsWaiting") == 0);
+        harness.placeBy(new NodeBase("/r3/r3h2"), 3, Set.of(), List.of());
+        Eventually.holds("its decision", () ->
+                decisions().get(0).get("request").path("writer").asText().equals("r3h2"));
+        JsonNode decision = decisions().get(0);
+        assertEquals(3, decision.get("hosts").size());
+        JsonNode link = JSON.readTree(send("GET", "/v1/links/r3:uplink", null).body());
+        assertEquals(decision.get("id"), link.at("/holds/0/decision"), "the link out of the writer's rack: " + link);
+        assertEquals(0, Metric.of("ReportsRejected"));
     }
 
     @Test

@@ -3,9 +3,10 @@ package dev.leeward.hdfs.placements;
 /**
  * A placed block, as its links count it.
  *
- * <p>The pressure on a link leaves with the link's next window, as in Sinbad. The rate leaves when the snapshot counts
- * the placement, or when the transfer is over at that rate. If the controller does not learn of the placement, the rate
- * leaves with the next window too.
+ * <p>The pressure on a link leaves with the link's next window, as in Sinbad; if decisions read numbers of the snapshot
+ * that have the pressure of counted placements, it leaves when the snapshot counts the placement. The rate leaves when
+ * the snapshot counts the placement, or when the transfer is over at that rate. If the controller does not learn of the
+ * placement, the rate leaves with the next window too.
  */
 public final class Placement {
 
@@ -18,6 +19,8 @@ public final class Placement {
     /** Links whose pressure counts, and the pressure on each. */
     private final int[] pressed;
     private final long[] pressures;
+    /** Whether decisions read numbers of the snapshot that have the pressure of counted placements. */
+    private final boolean inSnapshot;
     /** Links whose rate counts. */
     private final int[] crossed;
     private final long rate;
@@ -32,6 +35,7 @@ public final class Placement {
      * @param atNs its time by the controller's clock, in ns since 1970
      * @param pressed links whose pressure counts
      * @param pressures pressure in bit/s on each of them
+     * @param inSnapshot whether decisions read numbers of the snapshot that have the pressure of counted placements
      * @param crossed links whose rate counts
      * @param rate rate of the block in bit/s
      * @param bytes size of the block
@@ -41,6 +45,7 @@ public final class Placement {
             long atNs,
             int[] pressed,
             long[] pressures,
+            boolean inSnapshot,
             int[] crossed,
             long rate,
             long bytes) {
@@ -48,6 +53,7 @@ public final class Placement {
         this.atNs = atNs;
         this.pressed = pressed;
         this.pressures = pressures;
+        this.inSnapshot = inSnapshot;
         this.crossed = crossed;
         this.rate = rate;
         this.endNs = atNs + (rate > 0 ? (long) Math.min(1e18, bytes * 8.0 / rate * 1e9) : 0);
@@ -65,6 +71,16 @@ public final class Placement {
     /** Says whether the controller will learn of the placement. */
     void setAwaited(boolean awaited) {
         this.awaited = awaited;
+    }
+
+    /**
+     * Takes in that the controller rejected the report, or that its answer was lost. The number of a later report must
+     * not count this one too. If the controller took it although the answer was lost, it counts twice until the next
+     * window of its links: less harm than a load that nothing counts.
+     */
+    void withdraw() {
+        awaited = false;
+        sequence = NOT_SENT;
     }
 
     long atNs() {
@@ -96,8 +112,9 @@ public final class Placement {
         }
         boolean remains = false;
         boolean shown = counted || late || nowNs > endNs;
+        boolean pressureShown = late || (counted && inSnapshot);
         for (int i = 0; i < pressed.length; i++) {
-            if (pressed[i] != LEFT && (late || until[pressed[i]] > atNs)) {
+            if (pressed[i] != LEFT && (pressureShown || until[pressed[i]] > atNs)) {
                 loads.addPressure(pressed[i], -pressures[i]);
                 pressed[i] = LEFT;
             }

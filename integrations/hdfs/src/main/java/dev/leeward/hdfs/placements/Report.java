@@ -6,9 +6,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A placement for {@code POST /v1/commitments}.
+ * A placement for {@code POST /v1/commitments/batch}.
  *
  * @param placement the placement as it counts locally
  * @param client name of this client
@@ -33,39 +34,59 @@ public record Report(
 
     private static final JsonFactory JSON = new JsonFactory();
 
-    /** Hosts of each request: without a code, the controller counts hosts as a pipeline, so each needs its own. */
-    List<List<String>> requests() {
+    /** Hosts of each commitment: without a code, the controller counts hosts as a pipeline, so each needs its own. */
+    List<List<String>> commitments() {
         return isSeparate ? hosts.stream().map(List::of).toList() : List.of(hosts);
     }
 
-    /** The body of a request. */
-    byte[] body(List<String> copies, long sequence) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream(256);
+    /**
+     * The body of a request with reports.
+     *
+     * @param reports reports whose placements get the number of their last commitment
+     * @param sequences next number of a commitment; only one thread takes numbers, so they rise in this order
+     */
+    static byte[] body(List<Report> reports, AtomicLong sequences) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(256 * reports.size());
         try (JsonGenerator json = JSON.createGenerator(out)) {
             json.writeStartObject();
-            writeNames(json, "hosts", copies);
-            json.writeObjectFieldStart("replicas");
-            json.writeStringField("size", (coding == null ? bytes : coding.blockOf(bytes)) + "B");
-            if (writer != null) {
-                json.writeStringField("writer", writer);
+            json.writeArrayFieldStart("commitments");
+            for (Report report : reports) {
+                long sequence = 0;
+                for (List<String> copies : report.commitments()) {
+                    sequence = sequences.getAndIncrement();
+                    report.write(json, copies, sequence);
+                }
+                report.placement.setSequence(sequence);
             }
-            if (coding == null) {
-                json.writeNumberField("replicas", copies.size());
-            } else {
-                json.writeStringField("coding", coding.text());
-            }
-            if (!existing.isEmpty()) {
-                writeNames(json, "existing", existing);
-            }
-            json.writeStringField("client", client);
-            json.writeNumberField("sequence", sequence);
-            json.writeStringField("lasts", lastsMs + "ms");
-            json.writeEndObject();
+            json.writeEndArray();
             json.writeEndObject();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
         return out.toByteArray();
+    }
+
+    private void write(JsonGenerator json, List<String> copies, long sequence) throws IOException {
+        json.writeStartObject();
+        writeNames(json, "hosts", copies);
+        json.writeObjectFieldStart("replicas");
+        json.writeStringField("size", (coding == null ? bytes : coding.blockOf(bytes)) + "B");
+        if (writer != null) {
+            json.writeStringField("writer", writer);
+        }
+        if (coding == null) {
+            json.writeNumberField("replicas", copies.size());
+        } else {
+            json.writeStringField("coding", coding.text());
+        }
+        if (!existing.isEmpty()) {
+            writeNames(json, "existing", existing);
+        }
+        json.writeStringField("client", client);
+        json.writeNumberField("sequence", sequence);
+        json.writeStringField("lasts", lastsMs + "ms");
+        json.writeEndObject();
+        json.writeEndObject();
     }
 
     private static void writeNames(JsonGenerator json, String field, List<String> names) throws IOException {

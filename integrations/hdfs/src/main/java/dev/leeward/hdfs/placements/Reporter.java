@@ -3,6 +3,7 @@ package dev.leeward.hdfs.placements;
 import dev.leeward.hdfs.snapshot.Controller;
 import dev.leeward.hdfs.snapshot.ControllerException;
 import java.lang.ref.WeakReference;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -13,12 +14,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reports placements to the controller, one after another, in a daemon thread. If the queue is full, or a request
- * fails, the placement is dropped and counted: a report is worth less than the time of a handler.
+ * Reports placements to the controller in a daemon thread: one request with all that wait, up to a limit. If the queue
+ * is full, or a request fails, the placements are dropped and counted: a report is worth less than the time of a
+ * handler.
  */
 public final class Reporter {
 
     private static final Logger LOG = LoggerFactory.getLogger(Reporter.class);
+    /** Largest number of commitments of a request of the API. */
+    private static final int MOST_COMMITMENTS = 100;
     /** Pause after a failed request, in ms. The queue then fills, and drops. */
     private static final long PAUSE_MS = 500;
     /** Time between two warnings, in ns. */
@@ -118,11 +122,15 @@ public final class Reporter {
 
         @Override
         public void run() {
+            List<Report> reports = new ArrayList<>();
             try {
                 while (reporter.get() != null) {
-                    Report report = queue.poll(1, TimeUnit.SECONDS);
-                    if (report != null) {
-                        send(report);
+                    Report first = queue.poll(1, TimeUnit.SECONDS);
+                    if (first != null) {
+                        reports.add(first);
+                        queue.drainTo(reports, MOST_COMMITMENTS - 1);
+                        sendAll(reports);
+                        reports.clear();
                     }
                 }
             } catch (InterruptedException e) {
@@ -130,32 +138,52 @@ public final class Reporter {
             }
         }
 
-        private void send(Report report) throws InterruptedException {
-            boolean taken = false;
-            try {
-                List<List<String>> requests = report.requests();
-                for (int i = 0; i < requests.size(); i++) {
-                    // Only this thread takes numbers, so they rise in the order of the requests.
-                    long sequence = sequences.getAndIncrement();
-                    if (i == requests.size() - 1) {
-                        report.placement().setSequence(sequence);
-                    }
-                    int status = controller.commit(report.body(requests.get(i), sequence));
-                    taken = status == 200 || status == 201;
-                    if (!taken) {
-                        warn("the controller rejected a placement with status " + status, null);
-                        break;
-                    }
+        /** Sends reports, in as few requests as the limit allows. */
+        private void sendAll(List<Report> reports) throws InterruptedException {
+            int begin = 0;
+            int commitments = 0;
+            for (int i = 0; i < reports.size(); i++) {
+                int more = reports.get(i).commitments().size();
+                if (i > begin && commitments + more > MOST_COMMITMENTS) {
+                    send(reports.subList(begin, i));
+                    begin = i;
+                    commitments = 0;
                 }
+                commitments += more;
+            }
+            send(reports.subList(begin, reports.size()));
+        }
+
+        private void send(List<Report> reports) throws InterruptedException {
+            int[] statuses = null;
+            try {
+                statuses = controller.commit(Report.body(reports, sequences));
             } catch (ControllerException e) {
-                warn("a placement was not reported: " + e.getMessage(), null);
+                warn("placements were not reported: " + e.getMessage(), null);
                 Thread.sleep(PAUSE_MS);
-            } catch (RuntimeException e) {
-                warn("a placement was not reported", e);
+            } catch (RuntimeException | Error e) {
+                // No fault of this program may end the thread: nothing would be reported until the next start.
+                warn("placements were not reported", e);
+            }
+            int from = 0;
+            for (Report report : reports) {
+                int until = from + report.commitments().size();
+                note(report, statuses, from, until);
+                from = until;
+            }
+        }
+
+        /** Notes what the controller did with the commitments of a report, whose statuses are at these places. */
+        private void note(Report report, int[] statuses, int from, int until) {
+            boolean taken = statuses != null && until <= statuses.length;
+            for (int i = from; taken && i < until; i++) {
+                taken = statuses[i] == 200 || statuses[i] == 201;
+                if (!taken) {
+                    warn("the controller rejected a placement with status " + statuses[i], null);
+                }
             }
             if (!taken) {
-                // No snapshot will count it.
-                report.placement().setAwaited(false);
+                report.placement().withdraw();
             }
             Reporter target = reporter.get();
             if (target != null) {
@@ -163,7 +191,7 @@ public final class Reporter {
             }
         }
 
-        private void warn(String message, RuntimeException fault) {
+        private void warn(String message, Throwable fault) {
             long now = System.nanoTime();
             if (now - warnedNano > WARNING_NS) {
                 warnedNano = now;

@@ -1,6 +1,7 @@
 package dev.leeward.hdfs.policies;
 
 import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
 
 /**
@@ -52,7 +53,7 @@ public final class Leeward implements Policy {
         private final Candidates candidates;
         private final Scratch scratch;
         private final Explanation why;
-        private final int sourceRack;
+        private final Sender source;
         /** Rate left from the source to the switch of its rack, to other racks of its pod, and to other pods. */
         private final double outOfHost;
         private final double outOfRack;
@@ -69,25 +70,19 @@ public final class Leeward implements Policy {
             this.candidates = candidates;
             this.scratch = scratch;
             this.why = why;
-            int source = request.source();
-            sourceRack = source < 0 ? -1 : topology.rackOf(source);
-            outOfHost = source < 0 ? NetworkView.UNLIMITED : view.leftOrUnlimited(network.egress(source));
-            outOfRack = source < 0
-                    ? NetworkView.UNLIMITED
-                    : Math.min(outOfHost, view.leftOrUnlimited(network.uplink(sourceRack)));
-            outOfPod = source < 0
-                    ? NetworkView.UNLIMITED
-                    : Math.min(outOfRack, view.leftOrUnlimited(network.podUplink(sourceRack)));
-            double topRate = topRate(source);
+            source = request.source();
+            outOfHost = view.leftOrUnlimited(source.egress());
+            outOfRack = Math.min(outOfHost, view.leftOrUnlimited(source.uplink()));
+            outOfPod = Math.min(outOfRack, view.leftOrUnlimited(source.podUplink()));
+            double topRate = topRate();
             mostRate = headroom * topRate;
             stepsPerRate = RATE_STEPS / topRate;
         }
 
-        /** Highest possible rate of the block: that of a disk, or of the source's own link. */
-        private double topRate(int source) {
-            int first = topology.firstHost(candidates.firstRack());
-            int link = source >= 0 ? network.egress(source) : network.ingress(first);
-            double top = Math.min(diskRate, view.capacity(link));
+        /** Highest possible rate of the block: that of a disk, or of the source's own link, or of the widest link. */
+        private double topRate() {
+            double link = source.egress() >= 0 ? view.capacity(source.egress()) : view.widestIngress();
+            double top = Math.min(diskRate, link);
             return top >= NetworkView.UNLIMITED ? 1e9 : Math.max(top, 1.0);
         }
 
@@ -170,20 +165,21 @@ public final class Leeward implements Policy {
 
         /** Rate left from the source to the rack's own part of the chain. */
         private double out(int rack) {
-            if (rack == sourceRack) {
+            if (rack == source.rack()) {
                 return outOfHost;
             }
-            return sourceRack >= 0 && network.sharePod(rack, sourceRack) ? outOfRack : outOfPod;
+            return network.crossesPods(source, rack) ? outOfPod : outOfRack;
         }
 
         /** Rate left on the links into a rack; NaN if its load is unknown. */
         private double own(int rack) {
-            if (rack == sourceRack) {
+            if (rack == source.rack()) {
                 return NetworkView.UNLIMITED;
             }
             double left = view.left(network.downlink(rack));
-            boolean crossesPods = sourceRack < 0 || !network.sharePod(rack, sourceRack);
-            return crossesPods ? Math.min(left, view.leftOrUnlimited(network.podDownlink(rack))) : left;
+            return network.crossesPods(source, rack)
+                    ? Math.min(left, view.leftOrUnlimited(network.podDownlink(rack)))
+                    : left;
         }
 
         private long rackKey(int rack, double hostRate) {

@@ -25,13 +25,13 @@ public final class ReHdfs implements Policy {
         long start;
         if (candidates.isOneRack()) {
             start = candidates.firstRack();
-        } else if (placed.length > 1 || (placed.length == 1 && request.writer() < 0)) {
+        } else if (placed.length > 1 || (placed.length == 1 && request.writer().rack() < 0)) {
             int last = placed[placed.length - 1];
             start = placed.length == 1 ? (long) last + offset(request.nowNs()) : last + 1L;
-        } else if (request.writer() >= 0) {
-            start = topology.rackOf(request.writer()) + (long) offset(request.nowNs());
+        } else if (request.writer().rack() >= 0) {
+            start = request.writer().rack() + (long) offset(request.nowNs());
         } else {
-            // The first copy of a writer outside the cluster has no rack to start from.
+            // The first copy of a writer outside the racks of DataNodes has no rack to start from.
             return NONE;
         }
         for (int step = 0; step < (candidates.isOneRack() ? 1 : racks); step++) {

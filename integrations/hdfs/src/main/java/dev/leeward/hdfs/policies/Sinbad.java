@@ -1,5 +1,6 @@
 package dev.leeward.hdfs.policies;
 
+import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.topology.Topology;
 
 /**
@@ -13,14 +14,16 @@ import dev.leeward.hdfs.topology.Topology;
 public final class Sinbad implements Policy {
 
     private final double writeCap;
+    private final Pressure pressure;
 
     /**
      * The policy.
      *
      * @param diskWriteRate DiskWriteCap in bit/s; 0 for none
      */
-    public Sinbad(long diskWriteRate) {
+    public Sinbad(Settings.Sinbad settings, long diskWriteRate) {
         writeCap = diskWriteRate > 0 ? diskWriteRate : NetworkView.UNLIMITED;
+        pressure = new Pressure(settings, diskWriteRate);
     }
 
     @Override
@@ -58,12 +61,17 @@ public final class Sinbad implements Policy {
         return (long) Math.min(expected, writeCap);
     }
 
-    /** Chunks of this request that went to a rack count on its link, although they are not committed yet. */
+    /**
+     * Chunks of this request that went to a rack press on its link, although they are not committed yet. Those in the
+     * writer's rack do not cross it.
+     */
     private void charge(NetworkView view, Request request, long[] keys, int from, int end) {
+        int own = request.writer().rack();
         for (int rack : request.placedRacks()) {
-            if (rack >= from && rack < end && keys[rack] != Ranking.OUT) {
-                double share = Math.min(writeCap, view.capacity(view.network().downlink(rack)));
-                keys[rack] = Math.max(0, keys[rack] - (long) Math.min(share, request.bytes() * 8.0));
+            if (rack >= from && rack < end && rack != own && keys[rack] != Ranking.OUT) {
+                int link = view.network().downlink(rack);
+                long load = pressure.of(view, request.bytes(), request.writer(), link, request.networkNs());
+                keys[rack] = Math.max(0, keys[rack] - load);
             }
         }
     }

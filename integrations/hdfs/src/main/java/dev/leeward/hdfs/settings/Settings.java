@@ -11,6 +11,7 @@ import java.util.Locale;
  * @param remoteRacks racks for the copies of a replicated block besides the first: 1 as in HDFS, 2 as in Sinbad's
  *     pseudocode
  * @param diskWriteRate rate in bit/s at which a disk takes a block; 0 for no limit
+ * @param meanSize whether a new block counts with the average size of stored copies, or with its largest size
  * @param connection connection to the controller
  * @param report whether and how placements are reported
  * @param sinbad settings of {@code sinbad}
@@ -23,6 +24,7 @@ public record Settings(
         PolicyName policy,
         int remoteRacks,
         long diskWriteRate,
+        boolean meanSize,
         Connection connection,
         Report report,
         Sinbad sinbad,

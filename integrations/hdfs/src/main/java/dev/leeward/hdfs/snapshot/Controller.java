@@ -116,25 +116,36 @@ public final class Controller {
     }
 
     /**
-     * Reports a placement. An address that takes none now is left for the next: the leader has another one.
+     * Reports placements. An address that takes none now is left for the next: the leader has another one.
      *
-     * @param body JSON of {@code POST /v1/commitments}; its sequence makes it safe to send again
-     * @return the status of the last answer
+     * @param body JSON of {@code POST /v1/commitments/batch}; its sequences make it safe to send again
+     * @return the status of each commitment, in the order of the body
+     * @throws ControllerException if the answer is late, an error, or no list of results
      */
-    public int commit(byte[] body) throws ControllerException, InterruptedException {
-        int status = UNAVAILABLE;
-        for (int tried = 0; tried < connection.controllers().size() && status == UNAVAILABLE; tried++) {
-            HttpRequest request = request(address(forReports), "/v1/commitments")
+    public int[] commit(byte[] body) throws ControllerException, InterruptedException {
+        HttpResponse<byte[]> answer;
+        int tried = 0;
+        do {
+            HttpRequest request = request(address(forReports), "/v1/commitments/batch")
                     .header("content-type", "application/json")
                     .POST(HttpRequest.BodyPublishers.ofByteArray(body))
                     .build();
             // A commitment is durable when it is answered, so its deadline leaves time for a disk.
-            status = send(request, forReports, MOST_ANSWER, WHOLE * connection.deadlineMs()).statusCode();
-            if (status == UNAVAILABLE) {
+            answer = send(request, forReports, MOST_ANSWER, WHOLE * connection.deadlineMs());
+            if (answer.statusCode() == UNAVAILABLE) {
                 leave(forReports, request.uri());
             }
+            tried++;
+        } while (answer.statusCode() == UNAVAILABLE && tried < connection.controllers().size());
+        if (answer.statusCode() != 200) {
+            throw failed(answer);
         }
-        return status;
+        try {
+            return ResultsReader.statuses(answer.body());
+        } catch (IOException e) {
+            throw new ControllerException(
+                    Failure.INVALID, answer.uri().getAuthority() + ": no results: " + excerpt(e.getMessage()));
+        }
     }
 
     private HttpRequest.Builder request(URI address, String path) {
@@ -179,14 +190,17 @@ public final class Controller {
     }
 
     private void check(HttpResponse<byte[]> answer) throws ControllerException {
-        int status = answer.statusCode();
-        if (status == 200) {
-            return;
+        if (answer.statusCode() != 200) {
+            leave(forSnapshots, answer.uri());
+            throw failed(answer);
         }
-        leave(forSnapshots, answer.uri());
+    }
+
+    private ControllerException failed(HttpResponse<byte[]> answer) {
+        int status = answer.statusCode();
         boolean refused = status == 401 || status == 403 || status == 421;
         int length = Math.min(answer.body().length, MOST_ERROR);
-        throw new ControllerException(
+        return new ControllerException(
                 refused ? Failure.UNAUTHORIZED : Failure.STATUS,
                 answer.uri().getAuthority() + ": status " + status + ": "
                         + excerpt(new String(answer.body(), 0, length, StandardCharsets.UTF_8)));

@@ -15,7 +15,9 @@ public enum Failure {
     /** The answer is no snapshot. */
     INVALID,
     /** Another status, such as that of a follower without a leader. */
-    STATUS;
+    STATUS,
+    /** A fault of this program while it took in the answer, which is in the log. */
+    ERROR;
 
     /** Name in metrics and logs. */
     public String text() {

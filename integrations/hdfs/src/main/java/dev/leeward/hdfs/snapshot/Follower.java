@@ -72,8 +72,9 @@ public final class Follower implements Runnable {
         } catch (ControllerException e) {
             failed(e.failure(), e.getMessage(), null);
         } catch (RuntimeException | Error e) {
-            // No fault of this program may end the daemon: placements continue by the default policy.
-            failed(Failure.INVALID, e.toString(), e);
+            // No fault of this program may end the daemon, and it is not one of the controller. Decisions continue with
+            // the view before, and by the default policy once that is too old.
+            failed(Failure.ERROR, "a fault in Leeward: " + e, e);
         }
     }
 
@@ -109,13 +110,13 @@ public final class Follower implements Runnable {
         long now = System.nanoTime();
         // At most one warning a minute, also if the controller fails and is back again and again.
         if (now - warnedNano > WARNING_NS) {
-            LOG.warn("Leeward is unavailable ({}): {}; blocks are placed by the default policy once the last snapshot"
-                    + " is too old", failure.text(), message, fault);
+            LOG.warn("Leeward has no new snapshot ({}): {}; blocks are placed by the default policy once the last one is"
+                    + " too old", failure.text(), message, fault);
             warnedNano = now;
             announced = true;
         }
         // An answer that does not fit the last snapshot is requested whole the next time.
-        whole |= failure == Failure.INVALID || failure == Failure.STATUS;
+        whole |= failure == Failure.INVALID || failure == Failure.STATUS || failure == Failure.ERROR;
         Thread.sleep(backoff.pause());
     }
 }

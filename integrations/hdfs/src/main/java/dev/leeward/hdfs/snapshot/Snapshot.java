@@ -18,6 +18,7 @@ public final class Snapshot {
     private final long timeNs;
     private final String clusterVersion;
     private final double resolution;
+    private final double share;
     private final long advancedNano;
     private final boolean difference;
     private final Table links;
@@ -49,6 +50,7 @@ public final class Snapshot {
         timeNs = head.timeNs;
         clusterVersion = head.clusterVersion;
         resolution = head.resolution;
+        share = head.share;
         difference = head.since != null;
         links = tables.get(Columns.LINKS);
         racks = tables.get(Columns.RACKS);
@@ -77,6 +79,8 @@ public final class Snapshot {
         long timeNs;
         String clusterVersion;
         double resolution;
+        /** A controller without modes leaves every block to the policy. */
+        double share = 1.0;
     }
 
     private Names index() {
@@ -146,6 +150,11 @@ public final class Snapshot {
      */
     public String numbering() {
         return names.numbering;
+    }
+
+    /** Share of blocks that the policy places, by the controller's mode for replicas, from 0 to 1. */
+    public double share() {
+        return share;
     }
 
     /** Local monotonic time, in ns, at which the first snapshot of this {@link #timeNs} arrived. */

@@ -9,6 +9,8 @@ import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Reads an answer of {@code GET /v1/snapshot}: a whole snapshot, or a difference that it applies to the snapshot
@@ -25,6 +27,8 @@ final class SnapshotReader {
     private static final int MOST_LEVELS = 32;
     /** Largest number of characters of a number. The time for more grows with their square. */
     private static final int MOST_DIGITS = 32;
+
+    private static final Pattern CANARY = Pattern.compile("canary:([0-9]{1,2}(?:\\.[0-9]{1,2})?)%(?::[a-z]{1,16})?");
 
     private static final JsonFactory JSON = new JsonFactory();
 
@@ -76,6 +80,7 @@ final class SnapshotReader {
                 case "time" -> head.timeNs = Rfc3339.parse(text(field));
                 case "cluster_version" -> head.clusterVersion = text(field);
                 case "resolution" -> head.resolution = resolution();
+                case "modes" -> readModes();
                 case "clients" -> readClients();
                 default -> {
                     Columns columns = Columns.of(field);
@@ -88,6 +93,38 @@ final class SnapshotReader {
                 }
             }
         }
+    }
+
+    private void readModes() throws IOException, InvalidSnapshotException {
+        expect(JsonToken.START_OBJECT, parser.currentToken(), "modes");
+        while (parser.nextToken() != JsonToken.END_OBJECT) {
+            expect(JsonToken.FIELD_NAME, parser.currentToken(), "modes");
+            String kind = parser.currentName();
+            parser.nextToken();
+            if (kind.equals("replicas")) {
+                head.share = share(text(kind));
+            } else {
+                skip();
+            }
+        }
+    }
+
+    /**
+     * Share of blocks that the policy places in a mode. A canary of the NameNode draws each block, whatever the property
+     * by which the controller draws its requests.
+     */
+    private double share(String mode) throws IOException, InvalidSnapshotException {
+        Matcher canary = CANARY.matcher(mode);
+        return switch (mode) {
+            case "on" -> 1.0;
+            case "off", "shadow" -> 0.0;
+            default -> {
+                if (!canary.matches()) {
+                    throw invalid("modes.replicas", "off, shadow, on, or canary with a share");
+                }
+                yield Double.parseDouble(canary.group(1)) / 100.0;
+            }
+        };
     }
 
     private void readTable(Columns columns) throws IOException, InvalidSnapshotException {

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
+import org.apache.hadoop.net.Node;
 
 /**
  * The links and disks of the DataNodes: numbers of rows of a snapshot, valid for its numbering.
@@ -31,6 +32,7 @@ public final class Network {
     private final int[] egress;
     private final int[] ingress;
     private final int[][] disks;
+    private final Sender[] senders;
     private final int[] unknown;
 
     private Network(Topology topology, Snapshot snapshot) {
@@ -57,6 +59,11 @@ public final class Network {
             }
         }
         unknown = missing.stream().mapToInt(Integer::intValue).toArray();
+        senders = new Sender[hosts];
+        for (int host = 0; host < hosts; host++) {
+            int rack = topology.rackOf(host);
+            senders[host] = new Sender(host, rack, hostRow[host], egress[host], uplink[rack], podUplink[rack]);
+        }
     }
 
     /** Joins DataNodes with a snapshot; null stands for no snapshot, in which every host is unknown. */
@@ -73,18 +80,15 @@ public final class Network {
     private void join(Snapshot snapshot) {
         Map<String, List<Integer>> devices = devicesByHost(snapshot);
         for (int rack = 0; rack < topology.rackCount(); rack++) {
-            String location = topology.location(rack);
-            int row = snapshot.rack(location.substring(location.lastIndexOf('/') + 1));
+            int row = rackRow(snapshot, topology.location(rack));
             if (row == NONE) {
                 continue;
             }
             rackRow[rack] = row;
             uplink[rack] = snapshot.uplink(row);
             downlink[rack] = snapshot.downlink(row);
-            if (snapshot.podOf(row) != null) {
-                podUplink[rack] = snapshot.link(snapshot.podOf(row) + ":uplink");
-                podDownlink[rack] = snapshot.link(snapshot.podOf(row) + ":downlink");
-            }
+            podUplink[rack] = podLink(snapshot, row, ":uplink");
+            podDownlink[rack] = podLink(snapshot, row, ":downlink");
         }
         for (int host = 0; host < topology.hostCount(); host++) {
             int row = row(snapshot, topology.node(host));
@@ -98,6 +102,14 @@ public final class Network {
             List<Integer> rows = devices.get(name);
             disks[host] = rows == null ? null : rows.stream().mapToInt(Integer::intValue).toArray();
         }
+    }
+
+    private static int rackRow(Snapshot snapshot, String location) {
+        return snapshot.rack(location.substring(location.lastIndexOf('/') + 1));
+    }
+
+    private static int podLink(Snapshot snapshot, int rackRow, String way) {
+        return snapshot.podOf(rackRow) == null ? NONE : snapshot.link(snapshot.podOf(rackRow) + way);
     }
 
     private static Map<String, List<Integer>> devicesByHost(Snapshot snapshot) {
@@ -148,6 +160,36 @@ public final class Network {
         return hostRow[host];
     }
 
+    /** A DataNode as a sender. */
+    public Sender sender(int host) {
+        return host < 0 ? Sender.UNKNOWN : senders[host];
+    }
+
+    /**
+     * A node of HDFS as a sender. HDFS makes a node for a client that is no DataNode: its location is that of its
+     * address by the mapping of HDFS, and its name is the address. Such a client has the links out of its rack, and
+     * those out of its host if the snapshot has a host of this name there. No I/O: all of it is in memory.
+     *
+     * @param node the node, or null for an unknown one
+     * @param snapshot the snapshot of this network, or null
+     */
+    public Sender sender(Node node, Snapshot snapshot) {
+        int host = topology.host(node);
+        if (host >= 0 || node == null || node.getNetworkLocation() == null) {
+            return sender(host);
+        }
+        int rack = topology.rack(node.getNetworkLocation());
+        int rackRow = snapshot == null ? NONE : rackRow(snapshot, node.getNetworkLocation());
+        if (rackRow == NONE) {
+            return new Sender(NONE, rack, NONE, NONE, NONE, NONE);
+        }
+        int row = node.getName() == null ? NONE : snapshot.host(node.getName());
+        boolean isHost = row != NONE && snapshot.rackOf(row) == rackRow;
+        return new Sender(
+                NONE, rack, isHost ? row : NONE, isHost ? snapshot.link(node.getName() + ":egress") : NONE,
+                snapshot.uplink(rackRow), podLink(snapshot, rackRow, ":uplink"));
+    }
+
     /** Link out of a rack; -1 if there is none. */
     public int uplink(int rack) {
         return uplink[rack];
@@ -168,9 +210,9 @@ public final class Network {
         return podDownlink[rack];
     }
 
-    /** True if two racks are in one pod, so that no link of the pod is between them. */
-    public boolean sharePod(int rack, int other) {
-        return podUplink[rack] == podUplink[other];
+    /** True if bytes of a sender cross the links of pods on their way to another rack. */
+    public boolean crossesPods(Sender from, int rack) {
+        return !from.isPlaced() || from.podUplink() != podUplink[rack];
     }
 
     /** Link out of a host; -1 if it is unknown. */

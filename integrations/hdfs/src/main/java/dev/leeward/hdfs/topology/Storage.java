@@ -5,6 +5,9 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 /** Storage of the DataNodes, as their heartbeats report it to the NameNode. Sizes are bytes. */
 public final class Storage {
 
+    /** Number of copies from which their average size says something. */
+    private static final long ENOUGH_COPIES = 1_000;
+
     private final double[] hostFill;
     private final double[] rackFill;
     private final long[] rackCapacity;
@@ -39,6 +42,17 @@ public final class Storage {
             total += rackCapacity[rack];
         }
         return new Storage(hostFill, rackFill, rackCapacity, rackFree, total > 0.0 ? used / total : 0.0);
+    }
+
+    /** Average size in bytes of a stored copy or chunk; 0 while the NameNode knows of too few. */
+    public static long meanCopy(Topology topology) {
+        long used = 0;
+        long copies = 0;
+        for (int host = 0; host < topology.hostCount(); host++) {
+            used += topology.node(host).getBlockPoolUsed();
+            copies += topology.node(host).numBlocks();
+        }
+        return copies >= ENOUGH_COPIES ? Math.max(1, used / copies) : 0;
     }
 
     private static double fill(long capacity, long free) {

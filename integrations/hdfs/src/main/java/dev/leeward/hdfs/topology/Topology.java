@@ -3,8 +3,10 @@ package dev.leeward.hdfs.topology;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.net.NetworkTopology;
@@ -43,15 +45,19 @@ public final class Topology {
         firstHost[locations.length] = host;
     }
 
-    /** The DataNodes that a NameNode knows now. */
+    /**
+     * The DataNodes that a NameNode knows now. HDFS has no method that lists them under its lock. If one joins or leaves
+     * meanwhile, another may be missing, or HDFS throws an exception; the number of DataNodes then makes the next reader
+     * look again.
+     */
     public static Topology of(NetworkTopology map) {
-        List<DatanodeDescriptor> nodes = new ArrayList<>();
+        Set<DatanodeDescriptor> nodes = new LinkedHashSet<>();
         for (Node leaf : map.getLeaves(NodeBase.ROOT)) {
             if (leaf instanceof DatanodeDescriptor node) {
                 nodes.add(node);
             }
         }
-        return of(nodes);
+        return of(new ArrayList<>(nodes));
     }
 
     /** A topology of these DataNodes. */

@@ -15,6 +15,7 @@ class PlacementsTest {
     private final FakeNetwork network = new FakeNetwork(2, 2, 1000, 2000);
     private final Placements placements = new Placements("nn");
     private long bytes = 1 << 20;
+    private boolean inSnapshot;
     private long time;
 
     private Snapshot snapshot() {
@@ -26,7 +27,7 @@ class PlacementsTest {
 
     private Placement add(int pressed, int crossed) {
         Placement placement = new Placement(
-                placements.loads(), time, new int[] {pressed}, new long[] {70},
+                placements.loads(), time, new int[] {pressed}, new long[] {70}, inSnapshot,
                 new int[] {crossed}, 30, bytes);
         placements.add(placement);
         return placement;
@@ -57,6 +58,20 @@ class PlacementsTest {
     }
 
     @Test
+    void pressureThatTheSnapshotHasLeavesWhenItCountsThePlacement() {
+        snapshot();
+        inSnapshot = true;
+        send(add(1, 2), 100);
+        send(add(1, 2), 101);
+        network.pass(100).count("nn", 100);
+        snapshot();
+        assertLoads(70, 30, 1);
+        network.advance(500);
+        snapshot();
+        assertLoads(0, 30, 1);
+    }
+
+    @Test
     void theRateLeavesWhenTheSnapshotCountsThePlacement() {
         snapshot();
         send(add(1, 2), 100);
@@ -78,6 +93,21 @@ class PlacementsTest {
         network.pass(500);
         snapshot();
         assertLoads(70, 30, 1);
+        network.advance(500);
+        snapshot();
+        assertLoads(0, 0, 0);
+    }
+
+    @Test
+    void aRejectedPlacementIsNotCountedWithALaterOneThatIsAccepted() {
+        snapshot();
+        Placement rejected = add(1, 2);
+        send(rejected, 100);
+        rejected.withdraw();
+        send(add(1, 2), 101);
+        network.pass(100).count("nn", 101);
+        snapshot();
+        assertLoads(140, 30, 1);
         network.advance(500);
         snapshot();
         assertLoads(0, 0, 0);

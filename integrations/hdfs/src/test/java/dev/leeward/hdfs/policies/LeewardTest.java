@@ -24,6 +24,16 @@ class LeewardTest {
     }
 
     @Test
+    void aClientBesideTheDataNodesStaysInItsPodIfTheLinkOutOfItIsFull() {
+        Scene scene = new Scene(4, 4);
+        scene.network.addPods(2, 4 * Scene.GBPS);
+        scene.load("p0:uplink", 4.0);
+        assertEquals(Map.of("r1", 50), scene.firstRacksOf(leeward, "/r0/10.9.9.9", "~/r0", 50));
+        assertEquals(
+                Set.of("r1", "r2", "r3"), scene.firstRacksOf(leeward, "/elsewhere/10.9.9.9", "~/r0", 50).keySet());
+    }
+
+    @Test
     void placedBlocksCountBeforeTelemetryShowsThem() {
         Scene scene = new Scene(3, 4);
         scene.network.pend("r1:downlink", 1_700_000_000L);
@@ -101,6 +111,16 @@ class LeewardTest {
         }
         assertEquals(0, blocks[3], "blocks by rack: " + Arrays.toString(blocks));
         assertTrue(blocks[0] > 20 && blocks[1] > 20 && blocks[2] > 20, Arrays.toString(blocks));
+    }
+
+    @Test
+    void forAWriterOutsideTheWidestLinkIsTheScaleAndNotThatOfTheFirstHost() {
+        Scene scene = new Scene(3, 4).load("r0:downlink", 1.9).load("r1:downlink", 1.9).load("r2:downlink", 1.4);
+        scene.network.setCapacity("r0h0:ingress", Scene.GBPS / 20);
+        for (int seed = 0; seed < 30; seed++) {
+            String host = scene.choose(leeward, null, "", Set.of(), 1, seed);
+            assertEquals("r2", host.substring(0, 2));
+        }
     }
 
     @Test

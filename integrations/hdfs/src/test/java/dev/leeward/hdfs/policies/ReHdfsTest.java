@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import dev.leeward.hdfs.settings.Settings;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
 import java.util.List;
 import java.util.Map;
@@ -56,7 +57,8 @@ class ReHdfsTest {
         Topology topology = view.topology();
         int[] held = {0, 1, 2};
         Candidates candidates = new Candidates(topology, "", Set.of(), StorageType.DISK, held, 1);
-        Request request = new Request(Scene.BLOCK, topology.host(scene.nodes.node("r0h0")), 0, held, 1, 0, new Ties(1));
+        Sender writer = view.sender(scene.nodes.node("r0h0"));
+        Request request = new Request(Scene.BLOCK, writer, writer, held, 1, 0, 0, new Ties(1));
         int host = rehdfs(1).choose(view, request, candidates, new Scratch(), null);
         assertEquals("/r3", topology.location(topology.rackOf(host)));
     }
@@ -64,6 +66,11 @@ class ReHdfsTest {
     @Test
     void theFirstCopyOfAWriterOutsideHasNoRackToStartFrom() {
         assertNull(new Scene(3, 2).choose(rehdfs(1), null, "", Set.of(), 1, 1));
+    }
+
+    @Test
+    void aClientInARackOfDataNodesStartsFromThatRack() {
+        assertEquals(Map.of("r2", 5), new Scene(4, 2).firstRacksOf(rehdfs(1), "/r1/10.9.9.9", "~/r1", 5));
     }
 
     @Test

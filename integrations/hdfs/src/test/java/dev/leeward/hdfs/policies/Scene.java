@@ -5,6 +5,7 @@ import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.snapshot.Snapshots;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.topology.Network;
+import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Storage;
 import dev.leeward.hdfs.topology.Topology;
 import java.util.Collection;
@@ -15,6 +16,7 @@ import java.util.TreeMap;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.net.Node;
+import org.apache.hadoop.net.NodeBase;
 
 /** A network with DataNodes for tables of choices: 1 Gb/s hosts and 2 Gb/s racks, all idle at the start. */
 final class Scene {
@@ -49,7 +51,8 @@ final class Scene {
         }
         UplinkClasses classes = UplinkClasses.of(joined, storage, snapshot, uplinkPerTb);
         return new NetworkView(
-                topology, joined, storage, classes, EqualRates.of(topology, storage, classes), snapshot, expected,
+                topology, joined, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
+                NetworkView.widestIngress(joined, snapshot), expected,
                 new LocalLoads(snapshot.numbering(), snapshot.linkCount()));
     }
 
@@ -65,12 +68,26 @@ final class Scene {
         Topology topology = view.topology();
         Set<Node> out = new HashSet<>();
         excluded.forEach(name -> out.add(nodes.node(name)));
-        int host = writer == null ? -1 : topology.host(nodes.node(writer));
-        int[] held = host < 0 ? new int[0] : new int[] {topology.rackOf(host)};
+        Sender sender = view.sender(writer == null ? null : nodes.node(writer));
+        int[] held = sender.host() < 0 ? new int[0] : new int[] {sender.rack()};
         Candidates candidates = new Candidates(topology, scope, out, StorageType.DISK, held, 2);
-        Request request = new Request(BLOCK, host, host, held, together, nowNs, new Ties(seed));
+        Request request = new Request(BLOCK, sender, sender, held, together, nowNs, 0, new Ties(seed));
         int chosen = policy.choose(view, request, candidates, new Scratch(), why);
         return chosen < 0 ? null : topology.node(chosen).getHostName();
+    }
+
+    /** Number of first copies in each rack, over many blocks of a client that is no DataNode, within a scope. */
+    Map<String, Integer> firstRacksOf(Policy policy, String client, String scope, int blocks) {
+        NetworkView view = view();
+        Sender sender = view.sender(new NodeBase(client));
+        Candidates candidates = new Candidates(view.topology(), scope, Set.of(), StorageType.DISK, new int[0], 1);
+        Map<String, Integer> counts = new TreeMap<>();
+        for (int block = 0; block < blocks; block++) {
+            Request request = new Request(BLOCK, sender, sender, new int[0], 1, nowNs, 0, new Ties(block * 7919L));
+            int host = policy.choose(view, request, candidates, new Scratch(), null);
+            counts.merge(view.topology().node(host).getHostName().substring(0, 2), 1, Integer::sum);
+        }
+        return counts;
     }
 
     /** Number of second copies in each rack, over many blocks of one writer. */

@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.leeward.hdfs.placements.Placement;
 import dev.leeward.hdfs.placements.Placements;
+import dev.leeward.hdfs.settings.Settings;
+import dev.leeward.hdfs.settings.Settings.Hysteresis;
+import dev.leeward.hdfs.topology.Sender;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -16,7 +19,12 @@ import org.junit.jupiter.api.Test;
 
 class SinbadTest {
 
-    private final Policy sinbad = new Sinbad(0);
+    private final Policy sinbad = sinbad(Hysteresis.RATE, 0);
+
+    /** The policy, with reports each second. */
+    private static Policy sinbad(Hysteresis hysteresis, long diskWriteRate) {
+        return new Sinbad(new Settings.Sinbad(0, hysteresis, false, false, 0.2, 1_000), diskWriteRate);
+    }
 
     @Test
     void theSecondCopyGoesBelowTheLinkWithTheMostExpectedCapacity() {
@@ -43,7 +51,7 @@ class SinbadTest {
     @Test
     void racksThatTheDiskLimitsAreEqual() {
         Scene scene = new Scene(3, 4).load("r1:downlink", 1.0).load("r2:downlink", 0.1);
-        Map<String, Integer> counts = scene.racksOf(new Sinbad(400_000_000L), "r0h0", 1000);
+        Map<String, Integer> counts = scene.racksOf(sinbad(Hysteresis.RATE, 400_000_000L), "r0h0", 1000);
         assertTrue(counts.get("r1") > 400 && counts.get("r2") > 400, counts.toString());
     }
 
@@ -99,7 +107,7 @@ class SinbadTest {
     private static void press(NetworkView view, int link, long bps) {
         Placements placements = new Placements("test");
         placements.add(new Placement(
-                view.loads(), 0, new int[] {link}, new long[] {bps}, new int[0], 0, 0));
+                view.loads(), 0, new int[] {link}, new long[] {bps}, false, new int[0], 0, 0));
     }
 
     @Test
@@ -110,16 +118,28 @@ class SinbadTest {
         assertEquals(Map.of("r1", 50), scene.racksOf(sinbad, "r0h0", 50));
     }
 
-    @Test
-    void chunksOfAStripePressOnTheRacksThatTheyWentTo() {
+    /** Rack of the next chunk of a stripe by a writer (-1 for one outside), in a network of three racks whose first has the most left. */
+    private static String rackOfNextChunk(Policy policy, int host, int... placedRacks) {
         Scene scene = new Scene(3, 6).load("r1:downlink", 0.5).load("r2:downlink", 0.6);
         NetworkView view = scene.view();
-        int[] held = {0, 1};
-        Candidates candidates =
-                new Candidates(view.topology(), "", Set.of(), StorageType.DISK, held, 9);
-        Request request = new Request(Scene.BLOCK, 0, 0, new int[] {0, 0, 1}, 1, 0, new Ties(1));
-        int host = sinbad.choose(view, request, candidates, new Scratch(), null);
-        assertEquals("/r2", view.topology().location(view.topology().rackOf(host)));
+        Candidates candidates = new Candidates(view.topology(), "", Set.of(), StorageType.DISK, placedRacks, 9);
+        Sender writer = host < 0 ? Sender.UNKNOWN : view.network().sender(host);
+        Request request = new Request(Scene.BLOCK, writer, writer, placedRacks, 1, 0, 0, new Ties(1));
+        int chosen = policy.choose(view, request, candidates, new Scratch(), null);
+        return view.topology().location(view.topology().rackOf(chosen));
+    }
+
+    @Test
+    void chunksOfAStripePressOnTheRacksThatTheyWentTo() {
+        assertEquals("/r0", rackOfNextChunk(sinbad, -1));
+        assertEquals("/r1", rackOfNextChunk(sinbad, -1, 0));
+        assertEquals("/r2", rackOfNextChunk(sinbad, -1, 0, 0, 1));
+    }
+
+    @Test
+    void chunksPressByTheSameRuleAsPlacedBlocks() {
+        assertEquals("/r0", rackOfNextChunk(sinbad(Hysteresis.OFF, 0), -1, 0, 0, 1));
+        assertEquals("/r0", rackOfNextChunk(sinbad, 0, 0, 0), "chunks in the writer's rack do not cross its link");
     }
 
     @Test

@@ -68,6 +68,8 @@ class SettingsTest {
         "snapshot.interval | soon | dfs.leeward.snapshot.interval: `soon`",
         "snapshot.interval | -1s | dfs.leeward.snapshot.interval: `-1s`",
         "snapshot.interval | 10s | dfs.leeward.snapshot.max-age",
+        "snapshot.interval | 2500ms | dfs.leeward.snapshot.max-age",
+        "expected-size | 1MiB | dfs.leeward.expected-size: `1MiB`",
         "snapshot.deadline | 1e9s | dfs.leeward.snapshot.deadline: `1e9s`",
         "disk-write-rate | 400 | dfs.leeward.disk-write-rate: `400`",
         "disk-write-rate | 0Mbps | dfs.leeward.disk-write-rate: `0Mbps`",

@@ -27,7 +27,7 @@ class FollowerTest {
     }
 
     @Test
-    void anErrorInAReaderDoesNotEndTheDaemon() throws Exception {
+    void anErrorInAReaderDoesNotEndTheDaemonAndIsNotOneOfTheController() throws Exception {
         try (FakeController fake = new FakeController(network)) {
             SnapshotFeed feed = new SnapshotFeed(1_000);
             AtomicInteger snapshots = new AtomicInteger();
@@ -38,7 +38,8 @@ class FollowerTest {
             });
             Eventually.holds("a snapshot after the error", () -> feed.last() != null);
             assertTrue(daemon.isAlive());
-            assertEquals(1, feed.failureCount(Failure.INVALID));
+            assertEquals(1, feed.failureCount(Failure.ERROR));
+            assertEquals(0, feed.failureCount(Failure.INVALID));
         }
     }
 

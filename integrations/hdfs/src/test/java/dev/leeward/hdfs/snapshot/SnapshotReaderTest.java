@@ -114,6 +114,18 @@ class SnapshotReaderTest {
                 () -> SnapshotReader.read(recorded("2-difference-after-a-report"), null, 0));
     }
 
+    @ParameterizedTest
+    @CsvSource({"on, 1", "off, 0", "shadow, 0", "canary:10%, 0.1", "canary:2.5%:rack, 0.025", "canary:0.01%, 0.0001"})
+    void theModeForReplicasIsAShareOfBlocks(String mode, double share) throws Exception {
+        byte[] whole = new FakeNetwork(2, 2, 1000, 2000).setMode(mode).whole();
+        assertEquals(share, SnapshotReader.read(whole, null, 0).share(), 1e-12);
+    }
+
+    @Test
+    void aControllerWithoutModesLeavesAllBlocksToThePolicy() throws Exception {
+        assertEquals(1.0, follow("1-whole", "2-difference-after-a-report").share());
+    }
+
     @Test
     void aSnapshotThatRepeatsItsTimeDoesNotBecomeYounger() throws Exception {
         byte[] whole = recorded("7-whole-of-the-same-state");
@@ -128,7 +140,8 @@ class SnapshotReaderTest {
         "{\"epoch\": 99999999999999999999}", "{\"time\": \"yesterday\"}", "{\"time\": \"2026-13-41T99:99:99Z\"}",
         "{\"resolution\": \"NaN\"}", "{\"resolution\": -1}", "{\"links\": []}", "{\"links\": {\"link\": 3}}",
         "{\"links\": {\"capacity_bps\": [true]}}", "{\"links\": {\"capacity_bps\": [[]]}}", "{\"clients\": {}}",
-        "{\"clients\": [3]}", "{\"clients\": [{}]}", "<html>a proxy</html>", "{\"id\": \"a\"", "\0\0\0\0"})
+        "{\"clients\": [3]}", "{\"modes\": []}",
+        "{\"modes\": {\"replicas\": \"fast\"}}", "{\"modes\": {\"replicas\": \"canary:100%\"}}", "{\"clients\": [{}]}", "<html>a proxy</html>", "{\"id\": \"a\"", "\0\0\0\0"})
     void otherInputIsRejectedWithAMessage(String input) {
         InvalidSnapshotException error = assertThrows(InvalidSnapshotException.class, () -> read(input));
         assertFalse(error.getMessage().isBlank());

@@ -2,6 +2,7 @@ package dev.leeward.hdfs.testing;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import com.sun.net.httpserver.HttpsConfigurator;
@@ -92,7 +93,7 @@ public final class FakeController implements AutoCloseable {
         }
         server.setExecutor(threads);
         server.createContext("/v1/snapshot", this::onSnapshot);
-        server.createContext("/v1/commitments", this::onCommitment);
+        server.createContext("/v1/commitments/batch", this::onCommitments);
         server.start();
     }
 
@@ -187,7 +188,7 @@ public final class FakeController implements AutoCloseable {
         }
     }
 
-    private void onCommitment(HttpExchange exchange) throws IOException {
+    private void onCommitments(HttpExchange exchange) throws IOException {
         JsonNode body = JSON.readTree(exchange.getRequestBody());
         if (behavior == Behavior.HANGS) {
             pause(60_000);
@@ -200,19 +201,26 @@ public final class FakeController implements AutoCloseable {
             answer(exchange, status, "{}".getBytes(StandardCharsets.UTF_8));
             return;
         }
-        JsonNode replicas = body.get("replicas");
+        ArrayNode results = JSON.createArrayNode();
+        body.get("commitments").forEach(item -> results.addObject().put("status", commit(item)));
+        answer(exchange, 200, JSON.writeValueAsBytes(JSON.createObjectNode().set("results", results)));
+    }
+
+    /** Takes a placement. Returns its status. */
+    private int commit(JsonNode item) {
+        JsonNode replicas = item.get("replicas");
+        long sequence = replicas.get("sequence").asLong();
         synchronized (this) {
-            if (replicas.get("sequence").asLong() <= lastSequence) {
-                answer(exchange, 409, "{}".getBytes(StandardCharsets.UTF_8));
-                return;
+            if (sequence <= lastSequence) {
+                return 409;
             }
-            lastSequence = replicas.get("sequence").asLong();
+            lastSequence = sequence;
         }
-        commitments.add(body);
+        commitments.add(item);
         if (counts) {
-            network.count(replicas.get("client").asText(), replicas.get("sequence").asLong());
+            network.count(replicas.get("client").asText(), sequence);
         }
-        answer(exchange, 201, "{}".getBytes(StandardCharsets.UTF_8));
+        return 201;
     }
 
     private boolean refuses(HttpExchange exchange) throws IOException {

@@ -32,6 +32,7 @@ public final class FakeNetwork {
     private Instant time = START;
     private Instant until = START;
     private String clusterVersion = "1";
+    private String mode = "on";
     private int racksPerPod;
     private long epoch = 1;
     private long number;
@@ -140,6 +141,12 @@ public final class FakeNetwork {
         return this;
     }
 
+    /** Sets the controller's mode for replicas. */
+    public synchronized FakeNetwork setMode(String mode) {
+        this.mode = mode;
+        return this;
+    }
+
     /** A whole snapshot as JSON. */
     public byte[] whole() {
         return json().toString().getBytes(StandardCharsets.UTF_8);
@@ -153,6 +160,7 @@ public final class FakeNetwork {
         top.put("time", time.toString());
         top.put("telemetry", until == null ? null : until.toString());
         top.put("cluster_version", clusterVersion);
+        top.putObject("modes").put("replicas", mode).put("moves", "canary:10%:rack");
         top.put("resolution", 0.01);
         putLinks(top.putObject("links"));
         putRacks(top.putObject("racks"));

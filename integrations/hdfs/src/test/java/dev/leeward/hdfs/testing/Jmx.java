@@ -25,6 +25,12 @@ public final class Jmx {
         return ((Number) value).longValue();
     }
 
+    /** An attribute of the bean of the policy for replicated blocks, by its name. */
+    public static String attribute(String name) throws JMException {
+        ObjectName bean = new ObjectName("Hadoop:service=NameNode,name=LeewardInfo");
+        return (String) ManagementFactory.getPlatformMBeanServer().getAttribute(bean, name);
+    }
+
     /** A bean by its name. */
     public static LeewardMXBean bean(String name) {
         try {

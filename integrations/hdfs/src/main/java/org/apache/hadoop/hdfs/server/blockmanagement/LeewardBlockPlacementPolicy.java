@@ -27,7 +27,7 @@ public class LeewardBlockPlacementPolicy extends BlockPlacementPolicyDefault {
     @Override
     public void initialize(Configuration conf, FSClusterStats stats, NetworkTopology map, Host2NodesMap hosts) {
         super.initialize(conf, stats, map, hosts);
-        hook.initialize(conf, stats, map);
+        hook.initialize(this, conf, stats, map);
     }
 
     @Override

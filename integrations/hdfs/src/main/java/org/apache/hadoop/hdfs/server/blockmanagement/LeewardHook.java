@@ -5,11 +5,14 @@ import dev.leeward.hdfs.Engine;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.AddBlockFlag;
+import org.apache.hadoop.hdfs.protocol.BlockStoragePolicy;
 import org.apache.hadoop.net.NetworkTopology;
 import org.apache.hadoop.net.Node;
 import org.apache.hadoop.util.Time;
@@ -29,6 +32,8 @@ final class LeewardHook {
     private static final Logger LOG = LoggerFactory.getLogger(LeewardHook.class);
     /** Difference between two rates that does not count, as a share of the largest. */
     private static final double NEGLIGIBLE = 1.0 / 8.0;
+    /** Storage of a block of which nothing is known. */
+    private static final BlockStoragePolicy STORAGE = BlockStoragePolicySuite.createDefaultSuite().getDefaultPolicy();
 
     private final Engine.Layout layout;
     private final ThreadLocal<Decision> decisions = new ThreadLocal<>();
@@ -38,8 +43,25 @@ final class LeewardHook {
         this.layout = layout;
     }
 
-    void initialize(Configuration conf, FSClusterStats stats, NetworkTopology clusterMap) {
+    void initialize(
+            BlockPlacementPolicy policy, Configuration conf, FSClusterStats stats, NetworkTopology clusterMap) {
         engine = stats == null || clusterMap == null ? null : Engine.open(conf, clusterMap, layout);
+        if (engine != null) {
+            engine.setTrial((decision, writer, bytes, copies) -> search(policy, decision, writer, bytes, copies));
+        }
+    }
+
+    private DatanodeStorageInfo[] search(
+            BlockPlacementPolicy policy, Decision decision, Node writer, long bytes, int copies) {
+        // With a running decision, the policy begins none, so none is counted.
+        decisions.set(decision);
+        try {
+            return policy.chooseTarget(
+                    "", copies, writer, new ArrayList<>(), false, new HashSet<>(), bytes, STORAGE,
+                    EnumSet.noneOf(AddBlockFlag.class));
+        } finally {
+            decisions.set(null);
+        }
     }
 
     /**

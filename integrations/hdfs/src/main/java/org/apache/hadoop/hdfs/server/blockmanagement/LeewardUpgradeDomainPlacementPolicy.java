@@ -26,7 +26,7 @@ public class LeewardUpgradeDomainPlacementPolicy extends BlockPlacementPolicyWit
     @Override
     public void initialize(Configuration conf, FSClusterStats stats, NetworkTopology map, Host2NodesMap hosts) {
         super.initialize(conf, stats, map, hosts);
-        hook.initialize(conf, stats, map);
+        hook.initialize(this, conf, stats, map);
     }
 
     @Override

@@ -8,6 +8,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.DFSTestUtil;
 import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
+import org.apache.hadoop.hdfs.protocol.Block;
 import org.apache.hadoop.hdfs.server.protocol.DatanodeStorage;
 import org.apache.hadoop.hdfs.server.protocol.StorageReport;
 
@@ -23,6 +24,7 @@ public final class FakeDataNodes implements FSClusterStats {
     private final DFSNetworkTopology map = DFSNetworkTopology.getInstance(new Configuration(false));
     private final List<DatanodeDescriptor> nodes = new ArrayList<>();
     private final Map<String, DatanodeDescriptor> byName = new HashMap<>();
+    private long blocks = 1;
 
     /** DataNodes that are empty, in service and idle. */
     public FakeDataNodes(int racks, int hostsPerRack) {
@@ -55,8 +57,19 @@ public final class FakeDataNodes implements FSClusterStats {
 
     /** Sets the used share of a DataNode's storage. */
     public void fill(String name, double share) {
+        use(name, (long) (share * CAPACITY));
+    }
+
+    /** Stores copies of blocks of a size on a DataNode, and nothing else. */
+    public void store(String name, int copies, long bytes) {
+        for (int copy = 0; copy < copies; copy++) {
+            storage(name).addBlock(new BlockInfoContiguous(new Block(blocks++, bytes, 1), (short) 1));
+        }
+        use(name, copies * bytes);
+    }
+
+    private void use(String name, long used) {
         DatanodeDescriptor node = byName.get(name);
-        long used = (long) (share * CAPACITY);
         List<StorageReport> reports = new ArrayList<>();
         for (DatanodeStorageInfo storage : node.getStorageInfos()) {
             storage.setUtilizationForTesting(CAPACITY, used, CAPACITY - used, used);

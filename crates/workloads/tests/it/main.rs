@@ -1,0 +1,10 @@
+//! Tests of workloads: their sources, and the generated hour beside the paper's statistics.
+
+mod cell;
+mod facebook;
+mod faults;
+mod properties;
+mod readers;
+mod sources;
+mod support;
+mod traces;

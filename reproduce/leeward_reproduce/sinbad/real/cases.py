@@ -1,0 +1,45 @@
+"""Conditions under which pairs run: arrivals, storage and reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leeward_reproduce.hdfs import Shape
+
+SHAPE = Shape()
+DEFAULT, SINBAD = "default", "sinbad"
+"""Policies of HDFS."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Conditions of a run under each of some policies."""
+
+    name: str
+    """Name of its folder."""
+    load: float = 1.0
+    """Multiple of the arrival rate: 0.5, 1 or 2."""
+    in_memory: bool = False
+    """True if DataNodes store blocks in memory, each as many as `CACHE` has room for."""
+    delay_s: float = 0.0
+    """Time that the report of an agent takes."""
+    loss: float = 0.0
+    """Share of reports that are lost."""
+    policies: Sequence[str] = (DEFAULT, SINBAD)
+
+    @property
+    def shape(self) -> Shape:
+        """Racks, links and blocks of its cluster."""
+        return replace(SHAPE, in_memory=self.in_memory)
+
+
+CACHE = 6 * SHAPE.block
+"""Bytes of the cache of a host in memory. Hosts write more than that in a run, so caches become full."""
+BASE = Case("base")
+HALF = Case("half-load", load=0.5)
+TWICE = Case("twice-load", load=2.0)
+LATE = Case("late-reports", delay_s=1.0, policies=(SINBAD,))
+"""Reports that arrive late. HDFS's policy reads none, so its runs are those of `BASE`."""
+LOST = Case("lost-reports", loss=0.5, policies=(SINBAD,))
+MEMORY = Case("memory", in_memory=True)
+CASES = (BASE, HALF, TWICE, LATE, LOST, MEMORY)
+"""All cases, in the order in which they run."""

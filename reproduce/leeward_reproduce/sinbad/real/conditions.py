@@ -1,0 +1,102 @@
+"""Rows of other conditions: arrival rates (figure 11), memory (section 7.6), and reports (section 8)."""
+
+from collections.abc import Callable
+
+from leeward_reproduce.rows import Row
+from leeward_reproduce.sinbad import paper
+from leeward_reproduce.sinbad.real import compare
+from leeward_reproduce.sinbad.real.cases import BASE, DEFAULT, HALF, LATE, LOST, MEMORY, SINBAD, TWICE
+from leeward_reproduce.sinbad.real.compare import mean, ratio, tail, values
+from leeward_reproduce.sinbad.real.figures import FILES, ONE, POLICIES
+from leeward_reproduce.sinbad.real.pairs import Results, Runs
+
+LOAD_CASES = (BASE, HALF, TWICE)
+MEMORY_CASES = (BASE, MEMORY)
+REPORT_CASES = (BASE, LATE, LOST)
+
+
+def load(results: Results) -> list[Row]:
+    """Figure 11."""
+    rows = []
+    for case in (HALF, BASE, TWICE):
+        note = "the paper: gains shrink at twice the rate" if case is TWICE else ""
+        text = f"files, mean, {case.load:g}x arrival rate: default / sinbad"
+        rows.append(compare.row("11", text, "x", values(ratio(mean), results[case]), note=note))
+    for policy in POLICIES:
+        text = f"files, mean, 2x arrival rate / 1x: {policy}"
+        of_seeds = values(_slowdown(policy), results[BASE], results[TWICE])
+        rows.append(
+            compare.row("11", text, "x", of_seeds, paper.TWICE_THE_LOAD, "the paper's are jobs, end to end")
+        )
+    return rows
+
+
+def memory(results: Results) -> list[Row]:
+    """Section 7.6."""
+    pairs, reported = results[MEMORY], paper.MACHINES_MEMORY
+    why = "disks do not limit blocks in figure 6 either"
+    rows = [
+        compare.row(
+            "7.6",
+            "blocks, mean: default / sinbad",
+            "x",
+            values(ratio(mean, 1), pairs),
+            reported["blocks"],
+            f"{ONE}; {why}",
+        ),
+        compare.row(
+            "7.6",
+            "files, mean: default / sinbad",
+            "x",
+            values(ratio(mean), pairs),
+            reported["writes"],
+            f"{FILES}; {why}",
+        ),
+        compare.row("7.6", "files, 90th percentile: default / sinbad", "x", values(ratio(tail), pairs)),
+    ]
+    for policy in POLICIES:
+        text = f"time of a file, mean, in memory / on disks: {policy}"
+        rows.append(compare.row("7.6", text, "x", values(_slowdown(policy), results[BASE], pairs)))
+    for policy in POLICIES:
+        text = f"files that full caches evict in a run: {policy}"
+        of_seeds = values(_evicted(policy), pairs)
+        rows.append(compare.row("7.6", text, "", of_seeds, note="caches of the simulator have no limit"))
+    return rows
+
+
+def reports(results: Results) -> list[Row]:
+    """Reports of agents that are late or lost, against HDFS's policy, which reads none."""
+    rows = []
+    texts = {
+        BASE: "as they should be",
+        LATE: f"{LATE.delay_s:g} s late",
+        LOST: f"a share of {LOST.loss:g} lost",
+    }
+    for case, words in texts.items():
+        text = f"files, mean, reports {words}: default / sinbad"
+        rows.append(compare.row("reports", text, "x", values(_against_base, results[BASE], results[case])))
+    for case, words in texts.items():
+        text = f"median Cv, links into racks, reports {words}: sinbad"
+        of_seeds = values(compare.median_cv(SINBAD, "downlink"), results[case])
+        rows.append(compare.row("reports", text, "", of_seeds))
+    return rows
+
+
+def _against_base(base: Runs, other: Runs) -> float:
+    return ratio(mean)({DEFAULT: base[DEFAULT], SINBAD: other[SINBAD]})
+
+
+def _slowdown(policy: str) -> Callable[[Runs, Runs], float]:
+    """Mean time of a file in a second case over that in a first one."""
+
+    def of_runs(first: Runs, second: Runs) -> float:
+        before, after = (
+            mean([one for one in runs[policy].seconds if one is not None]) for runs in (first, second)
+        )
+        return after / before
+
+    return of_runs
+
+
+def _evicted(policy: str) -> Callable[[Runs], float]:
+    return lambda runs: float(runs[policy].evicted)
