@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from leeward_reproduce.hdfs import circuits, class_path, dfsio, memory, missing, traces
+from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER
 from leeward_reproduce.hdfs.processes import Process, kill
 from leeward_reproduce.hdfs.views import watching
 from support.labs import left
@@ -107,7 +108,7 @@ def blocks(folder: Path) -> dict[str, Path]:
 
 
 def test_blocks_leave_their_ends_in_memory_and_keep_their_sizes() -> None:
-    with tempfile.TemporaryDirectory(dir=memory.FOLDER) as name:
+    with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER) as name:
         files = blocks(Path(name))
         sizes = {path: path.stat().st_size for path in files.values()}
         assert memory.free(Path(name)) == (4 + 3) * memory.END
@@ -169,7 +170,7 @@ def test_testdfsio_writes_over_circuits_to_the_next_rack_and_leaves_nothing() ->
         "horizon": "1s",
     }
     name, size = f"t{os.getpid()}-dfsio", 8 << 20
-    before = set(memory.FOLDER.glob("leeward-hdfs-*"))
+    before = set(MEMORY_FOLDER.glob("leeward-hdfs-*"))
     with circuits.up(scenario, 400, 4 << 20, "rehdfs", name=name) as cluster:
         job = dfsio.run(cluster, 2, size, "rehdfs", bound_s=1.0)
         racks = {address: int(host[1]) for address, host in cluster.addresses.items()}
@@ -186,4 +187,4 @@ def test_testdfsio_writes_over_circuits_to_the_next_rack_and_leaves_nothing() ->
     assert all(racks[copy.destination] == (racks[copy.source] + 1) % 3 for copy in job.copies)
     assert all(process.process.poll() is not None for process in processes)
     assert left(name) == []
-    assert set(memory.FOLDER.glob("leeward-hdfs-*")) == before
+    assert set(MEMORY_FOLDER.glob("leeward-hdfs-*")) == before

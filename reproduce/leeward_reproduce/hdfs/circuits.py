@@ -6,16 +6,15 @@ that HDFS has set, are faster beside the network than they would be.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from leeward import lab
-from leeward.lab.runs import Scenario
 from leeward.packets import read as read_scenario
 from leeward_reproduce.hdfs import class_path, memory, settings
-from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, listen
+from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER, HdfsCluster, Shape, check_memory, listen
 from leeward_reproduce.hdfs.processes import Process
 
 BENCHMARK = "org.apache.hadoop.fs.TestDFSIO"
@@ -85,7 +84,7 @@ class CircuitCluster(HdfsCluster):
 
 @contextmanager
 def up(
-    scenario: Scenario,
+    scenario: Mapping[str, Any],
     dilation: int,
     block: int,
     policy: str = "default",
@@ -110,10 +109,11 @@ def up(
     lacks = class_path.missing()
     if lacks is not None:
         raise OSError(lacks)
+    check_memory()
     note("building the policy and resolving the class path of HDFS and MapReduce")
     jars = class_path.class_path("test")
     with ExitStack() as stack:
-        temporary = tempfile.TemporaryDirectory(prefix="leeward-hdfs-", dir=memory.FOLDER)
+        temporary = tempfile.TemporaryDirectory(prefix="leeward-hdfs-", dir=MEMORY_FOLDER)
         folder = Path(stack.enter_context(temporary))
         note(f"bringing up {read_scenario(scenario).racks} racks with circuits under dilation {dilation}")
         circuits = stack.enter_context(lab.stand_up(scenario, name=name, dilation=dilation))

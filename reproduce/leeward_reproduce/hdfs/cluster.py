@@ -389,7 +389,7 @@ def up(
         raise OSError(lacks)
     shape = shape or Shape()
     if shape.in_memory:
-        _check_memory()
+        check_memory()
     note("building the policy with Maven, which downloads Hadoop the first time")
     jars = class_path.class_path()
     with ExitStack() as stack:
@@ -414,7 +414,7 @@ def listen(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", 0))
 
 
-def _check_memory() -> None:
+def check_memory() -> None:
     """Checks that the file system in memory is one, and has room.
 
     Raises:

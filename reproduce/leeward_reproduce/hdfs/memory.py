@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-FOLDER = Path("/dev/shm")
-"""File system in memory."""
 END = 1 << 20
 """Bytes at the end of a block that stay. DataNodes compute the checksum of an incomplete chunk there."""
 _BLOCKS = ("rbw/blk_*", "finalized/subdir*/subdir*/blk_*")
