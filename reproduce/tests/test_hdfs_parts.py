@@ -111,7 +111,7 @@ def test_a_line_about_the_links_has_the_loads_since_the_last_one(monkeypatch: py
     now, carried, lines = [100.0], [0], list[str]()
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     watch = Watch(lambda: {"r1:downlink": carried[0], "r1:uplink": 7}, 8e6, lines.append)
-    for seconds, count in ((110.0, 5_000_000), (120.0, 10_000_000), (140.0, 15_000_000)):
+    for seconds, count in ((100.0, 0), (110.0, 5_000_000), (120.0, 10_000_000), (140.0, 15_000_000)):
         now[0], carried[0] = seconds, count
         watch(0.0)
     assert lines == ["links into racks: r1 50%", "links into racks: r1 25%"]

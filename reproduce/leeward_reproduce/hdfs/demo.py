@@ -85,7 +85,7 @@ def _used(outcome: Outcome, link_bps: float) -> float:
 
 
 class Watch:
-    """Lines about the links into racks while a run goes on."""
+    """Lines about the links into racks while a run goes on, from its first call on."""
 
     def __init__(
         self, read: Callable[[], dict[str, int]], link_bps: float, note: Callable[[str], object]
@@ -94,14 +94,15 @@ class Watch:
         self._read = read
         self._link_bps = link_bps
         self._note = note
-        self._last = time.monotonic(), read()
+        self._last: tuple[float, dict[str, int]] | None = None
 
     def __call__(self, _share: float) -> None:
         """Prints a line if the last one is old enough."""
-        (then, before), now = self._last, time.monotonic()
+        now, bytes_now = time.monotonic(), self._read()
+        then, before = self._last or (now, bytes_now)
         if now - then < _WATCH_S:
+            self._last = then, before
             return
-        bytes_now = self._read()
         used = [
             f"{link.partition(':')[0]} {8 * (count - before[link]) / (now - then) / self._link_bps:.0%}"
             for link, count in bytes_now.items()
