@@ -70,8 +70,9 @@ final class CurrentView implements SnapshotFeed.Listener {
     }
 
     /**
-     * Expected size of a new block or chunk. HDFS gives the largest one, {@code dfs.blocksize} of the file, however small
-     * the file becomes. On average, a new copy is as large as the stored ones, so their loads add up to the right sum.
+     * Expected size of a new block or chunk. HDFS gives the largest one, {@code dfs.blocksize} of the file, however
+     * small the file becomes. On average, a new copy is as large as the stored ones, so their loads add up to the right
+     * sum.
      */
     long expectedSize(long largest) {
         long mean = settings.meanSize() ? meanCopy : 0;
@@ -124,7 +125,8 @@ final class CurrentView implements SnapshotFeed.Listener {
         LocalLoads loads = link == null ? new LocalLoads("", 0) : link.placements().loads();
         view = new NetworkView(
                 topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
-                NetworkView.widestIngress(network, snapshot), sinbad ? expectedCapacities.of(snapshot) : NOTHING, loads);
+                NetworkView.widestIngress(network, snapshot), sinbad ? expectedCapacities.of(snapshot) : NOTHING,
+                loads);
         if (!sameNetwork && snapshot != null) {
             warnOfUnknown(network, nano);
         }

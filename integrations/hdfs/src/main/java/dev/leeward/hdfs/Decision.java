@@ -17,8 +17,8 @@ import org.apache.hadoop.net.Node;
 public final class Decision {
 
     /**
-     * Largest number of hosts that HDFS may reject. Each choice looks at all racks again, while HDFS's own draw does not,
-     * and a cluster may have thousands of hosts that HDFS rejects, because they are full or busy.
+     * Largest number of hosts that HDFS may reject. Each choice looks at all racks again, while HDFS's own draw does
+     * not, and a cluster may have thousands of hosts that HDFS rejects, because they are full or busy.
      */
     static final int MOST_REJECTED = 64;
 

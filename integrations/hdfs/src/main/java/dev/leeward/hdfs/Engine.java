@@ -144,8 +144,8 @@ public final class Engine {
      *
      * @param path file of the block, or null
      * @param writer node that writes, or null
-     * @param size size as HDFS gives it: the largest one of a new block or chunk, or that of an existing block, or of the
-     *     data of a damaged stripe
+     * @param size size as HDFS gives it: the largest one of a new block or chunk, or that of an existing block, or of
+     *     the data of a damaged stripe
      * @param copies number of new copies or chunks
      * @param chosen storages of earlier copies or chunks
      * @param excluded nodes that must not be chosen, or null; of a damaged stripe, with all that have chunks
@@ -200,7 +200,7 @@ public final class Engine {
     /**
      * Reason for which the default policy places a block, or {@link Reason#RANKED}.
      *
-     * @param draw from 0 to below 1: the policy places the block if the draw is below the share of the controller's mode
+     * @param draw from 0 to below 1: the policy places the block if it is below the share of the controller's mode
      */
     private Reason reasonAgainst(NetworkView current, long bytes, long nano, double draw) {
         Snapshot snapshot = current.snapshot();
@@ -293,9 +293,10 @@ public final class Engine {
             return unknown;
         }
         Snapshot snapshot = current.snapshot();
+        long networkNs = snapshot == null ? 0 : snapshot.timeAt(System.nanoTime());
         Request request = new Request(
                 decision.bytes(), current.sender(decision.writer()), source, placed, together(decision, scope),
-                System.currentTimeMillis() * 1_000_000, snapshot == null ? 0 : snapshot.timeAt(System.nanoTime()), ties);
+                System.currentTimeMillis() * 1_000_000, networkNs, ties);
         int host = policy.choose(current, request, candidates, scratch.get(), why);
         if (host < 0 && request.together() > 1) {
             host = policy.choose(current, request.alone(), candidates, scratch.get(), why);

@@ -47,8 +47,8 @@ public interface LeewardMXBean {
     List<String> getExplainedDecisions();
 
     /**
-     * The decision about a new block now, explained, as JSON. HDFS makes all its checks, and nothing is placed. The page
-     * {@code /jmx} has the same as the attribute {@code Explain,WRITER,BYTES,COPIES}.
+     * The decision about a new block now, explained, as JSON. HDFS makes all its checks, and nothing is placed. The
+     * page {@code /jmx} has the same as the attribute {@code Explain,WRITER,BYTES,COPIES}.
      *
      * @param writer host name or IP address of the writing DataNode; another text stands for a writer outside
      * @param bytes size of the block, or of each chunk of a stripe

@@ -141,8 +141,8 @@ final class PlacementLog {
     }
 
     /**
-     * Rate of each copy or chunk in bit/s: on each link of its way what is left, or the fair share of a new flow if that
-     * is more (Choreo, section 3.2); the least of these, and at most the rate of a disk.
+     * Rate of each copy or chunk in bit/s: on each link of its way what is left, or the fair share of a new flow if
+     * that is more (Choreo, section 3.2); the least of these, and at most the rate of a disk.
      *
      * <p>The ledger of the controller also knows the flows of others and the streams that yield to none. The snapshot
      * does not have them, so the fair share here is among own blocks, and can be more than the ledger's. It counts only

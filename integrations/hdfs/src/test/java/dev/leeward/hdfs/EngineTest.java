@@ -244,7 +244,7 @@ class EngineTest {
         conf.set("dfs.leeward.expected-size", setting);
         conf.set("dfs.leeward.snapshot.max-age", "5s");
         Harness harness = Harness.open(nodes, conf);
-        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
         harness.place("r0h0");
         harness.place(null, 1, Set.of(), List.of("r0h0", "r0h1"));
         Eventually.holds("two reports", () -> controller.commitments().size() == 2);
@@ -306,7 +306,7 @@ class EngineTest {
         conf.set("dfs.leeward.snapshot.max-age", "5s");
         conf.set("dfs.leeward.sinbad.hysteresis", hysteresis);
         Harness harness = Harness.open(nodes, conf);
-        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
         for (int block = 0; block < 3; block++) {
             harness.place("r0h0");
         }
@@ -521,7 +521,7 @@ class EngineTest {
         try (FakeController other = new FakeController(new FakeNetwork(4, 50, GBPS, 2 * GBPS))) {
             conf.set("dfs.leeward.controller", other.address());
             Harness harness = Harness.open(many, conf);
-            Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+            Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
             assertEquals(List.of(), harness.place("r0h0"), "no host has room");
             assertEquals(1, Harness.count(Reason.REJECTED_HOSTS));
             JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));

@@ -7,8 +7,8 @@ import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Sender;
 
 /**
- * Load of a placed block on a link until the next report of the link (Sinbad, pseudocode 2, line 23). Placements of this
- * NameNode and chunks of a running decision count by this one rule.
+ * Load of a placed block on a link until the next report of the link (Sinbad, pseudocode 2, line 23). Placements of
+ * this NameNode and chunks of a running decision count by this one rule.
  */
 public final class Pressure {
 

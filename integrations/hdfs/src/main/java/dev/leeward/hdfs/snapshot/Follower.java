@@ -110,8 +110,8 @@ public final class Follower implements Runnable {
         long now = System.nanoTime();
         // At most one warning a minute, also if the controller fails and is back again and again.
         if (now - warnedNano > WARNING_NS) {
-            LOG.warn("Leeward has no new snapshot ({}): {}; blocks are placed by the default policy once the last one is"
-                    + " too old", failure.text(), message, fault);
+            LOG.warn("Leeward has no new snapshot ({}): {}; blocks are placed by the default policy once the last one"
+                    + " is too old", failure.text(), message, fault);
             warnedNano = now;
             announced = true;
         }

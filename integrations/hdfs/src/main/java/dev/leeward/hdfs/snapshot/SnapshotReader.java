@@ -110,8 +110,8 @@ final class SnapshotReader {
     }
 
     /**
-     * Share of blocks that the policy places in a mode. A canary of the NameNode draws each block, whatever the property
-     * by which the controller draws its requests.
+     * Share of blocks that the policy places in a mode. A canary of the NameNode draws each block, whatever the
+     * property by which the controller draws its requests.
      */
     private double share(String mode) throws IOException, InvalidSnapshotException {
         Matcher canary = CANARY.matcher(mode);

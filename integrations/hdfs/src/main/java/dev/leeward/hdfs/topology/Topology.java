@@ -46,9 +46,9 @@ public final class Topology {
     }
 
     /**
-     * The DataNodes that a NameNode knows now. HDFS has no method that lists them under its lock. If one joins or leaves
-     * meanwhile, another may be missing, or HDFS throws an exception; the number of DataNodes then makes the next reader
-     * look again.
+     * The DataNodes that a NameNode knows now. HDFS has no method that lists them under its lock. If one joins or
+     * leaves meanwhile, another may be missing, or HDFS throws an exception; the number of DataNodes then makes the
+     * next reader look again.
      */
     public static Topology of(NetworkTopology map) {
         Set<DatanodeDescriptor> nodes = new LinkedHashSet<>();

@@ -118,7 +118,10 @@ class SinbadTest {
         assertEquals(Map.of("r1", 50), scene.racksOf(sinbad, "r0h0", 50));
     }
 
-    /** Rack of the next chunk of a stripe by a writer (-1 for one outside), in a network of three racks whose first has the most left. */
+    /**
+     * Rack of the next chunk of a stripe by a writer (-1 for one outside), in a network of three racks whose first has
+     * the most left.
+     */
     private static String rackOfNextChunk(Policy policy, int host, int... placedRacks) {
         Scene scene = new Scene(3, 6).load("r1:downlink", 0.5).load("r2:downlink", 0.6);
         NetworkView view = scene.view();

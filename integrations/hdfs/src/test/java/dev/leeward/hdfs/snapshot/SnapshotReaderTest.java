@@ -141,7 +141,8 @@ class SnapshotReaderTest {
         "{\"resolution\": \"NaN\"}", "{\"resolution\": -1}", "{\"links\": []}", "{\"links\": {\"link\": 3}}",
         "{\"links\": {\"capacity_bps\": [true]}}", "{\"links\": {\"capacity_bps\": [[]]}}", "{\"clients\": {}}",
         "{\"clients\": [3]}", "{\"modes\": []}",
-        "{\"modes\": {\"replicas\": \"fast\"}}", "{\"modes\": {\"replicas\": \"canary:100%\"}}", "{\"clients\": [{}]}", "<html>a proxy</html>", "{\"id\": \"a\"", "\0\0\0\0"})
+        "{\"modes\": {\"replicas\": \"fast\"}}", "{\"modes\": {\"replicas\": \"canary:100%\"}}",
+        "{\"clients\": [{}]}", "<html>a proxy</html>", "{\"id\": \"a\"", "\0\0\0\0"})
     void otherInputIsRejectedWithAMessage(String input) {
         InvalidSnapshotException error = assertThrows(InvalidSnapshotException.class, () -> read(input));
         assertFalse(error.getMessage().isBlank());
