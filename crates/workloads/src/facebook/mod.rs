@@ -19,9 +19,10 @@
 //!
 //! The paper's trace is a log of tasks. Two of its statements on links hold here for the background alone, if writers
 //! write at the rate of disks: the stability of links, and an imbalance of uplinks like that of downlinks (section 4.3).
-//! A block then changes a link by a fifth of its capacity for five seconds. With `writers: paced`, a task writes over
-//! minutes, and links *with* the writes come near both statements. The default follows the paper's simulation
-//! (section 7.2).
+//! A block then changes a link by a fifth of its capacity for five seconds. With `writers: paced`, a task writes a block
+//! over minutes. Uplinks *with* the writes are then as even as downlinks, and links are more stable. They are still less
+//! stable than the paper's, because 4 full blocks per second start or end one on each link every 19 s. The default
+//! follows the paper's simulation (section 7.2).
 //!
 //! By default the background is independent of jobs, as in the paper's simulation. The model fits the imbalance of
 //! section 4.3 with this default. With `phases`, the shuffles belong to the jobs that write, and no value is fitted.

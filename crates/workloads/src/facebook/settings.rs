@@ -80,8 +80,8 @@ pub enum Writers {
     /// Sinbad assumes (section 7.2).
     #[default]
     Waves,
-    /// Writers start together, and each produces its file at an even pace over the job's write time, which has the
-    /// paper's mean of 291 s (section 7.1).
+    /// Each block has a writer of its own. The writers of a job start together, and each produces its block at an even
+    /// pace over the job's write time, which has the paper's mean of 291 s (section 7.1).
     Paced,
     /// No files: the background alone, as it is beside the files of the other values.
     None,

@@ -12,10 +12,10 @@
 //! (section 7.1). The time between a job's submission and its first file is the time that its kind spends on other
 //! phases.
 //!
-//! With `writers: paced`, all writers of a job start with its first file, and each produces its output evenly over the
-//! job's write time, or at the rate of a disk if that takes longer. By the paper's counts this is the nearer model: 18
-//! writers per second (table 1, 37 % of all tasks) that write for 291 s are 5,300 at a time, about two on each host.
-//! A file that began before the run continues with the rest of its bytes.
+//! With `writers: paced`, each block has a writer of its own. All writers of a job start with its first file, and each
+//! produces its block evenly over the job's write time. By the paper's counts this is the nearer model: its 18 writers per
+//! second (table 1, 37 % of all tasks) are more than its 12.5 blocks per second, and writing for 291 s they are 5,300 at a
+//! time, about two on each host. A block that began before the run continues with the rest of its bytes.
 //!
 //! With `phases`, the writers of kinds 1 to 4 shuffle in that time. For each byte that it writes, each writer fetches
 //! table 2's ratio of shuffle to output from the hosts of its job's maps. The fetches begin before the write, by the
@@ -41,6 +41,8 @@ const ARRIVALS: Kind = Kind::named("facebook.arrivals");
 const JOB: Kind = Kind::named("facebook.job");
 /// Draws of phases. They are separate from the draws above, so that files are the same with and without phases.
 const PHASES: Kind = Kind::named("facebook.phases");
+/// Draws of paced writers, also separate.
+const PACED_WRITERS: Kind = Kind::named("facebook.paced");
 
 const WEEK: f64 = 7.0 * 86_400.0;
 /// File sizes in blocks: the mean and deviation of the logarithm, and the largest. See `Sizes`.
@@ -55,9 +57,8 @@ const WRITERS_SIGMA: f64 = 1.5;
 const MOST_WRITERS: f64 = 10_000.0;
 /// Mean seconds from the first to the last start of a job's writers, if they start in waves.
 const SPAN: f64 = 420.0;
-/// Mean seconds over which paced writers produce their output. With the files that a disk limits, the mean write time of
-/// a job is 291 s.
-const PACED: f64 = 275.0;
+/// Mean write time of a job with paced writers, in seconds (section 7.1).
+const PACED: f64 = 291.0;
 /// Bytes per second of an undisturbed writer: one disk's rate (Sinbad section 7.1). The rate is used only for job
 /// times.
 const DISK: f64 = 50e6;
@@ -215,37 +216,50 @@ impl<'a> Writes<'a> {
     ) -> Result<Option<(Job, Vec<FileWrite>)>, InputError> {
         let &JobContext { index, first_file, horizon, hosts, .. } = context;
         let bin = self.kinds.sample(random);
-        let paced = self.settings.writers == Writers::Paced;
         let length: f64 = random.sample(Exp1);
-        let (span, producing) = (SPAN * length, if paced { PACED * length } else { 0.0 });
+        let (span, producing) = (SPAN * length, PACED * length);
         let (mut files, mut last_end) = (Vec::new(), first_file);
         let (replicas, layout) = copies(self.settings.replicas, self.settings.coding);
+        let file = |start: f64, writer: HostId, bytes: u64, pace: f64| FileWrite {
+            start,
+            job: None,
+            writer,
+            bytes: Bytes(bytes),
+            block: self.settings.block,
+            replicas,
+            layout,
+            fetches: Vec::new(),
+            flexible: self.settings.flexible,
+            pace,
+            failure: None,
+        };
+        let mut paced = stream(context.seed, PACED_WRITERS, index);
         for writer in 0..self.writers(bin, random) {
-            // Both values of `writers` draw the same files.
-            let wave = if writer == 0 { first_file } else { first_file + span * random.random::<f64>() };
-            let start = if paced { first_file } else { wave };
+            // Both values of `writers` draw the same bytes.
+            let start = if writer == 0 { first_file } else { first_file + span * random.random::<f64>() };
             let bytes = self.file_size(random);
-            let seconds = producing.max(bytes as f64 / DISK);
-            last_end = last_end.max(start + seconds);
-            let pace = if producing > 0.0 { bytes as f64 / producing } else { f64::INFINITY };
-            let writer = draw_host(hosts, random);
-            // Bytes written before the run are left out, and so are whole files in waves, which take seconds.
-            let left = if paced { ((start + seconds).min(seconds) / seconds).max(0.0) } else { 1.0 };
-            let bytes = (bytes as f64 * left).round() as u64;
-            if bytes > 0 && (paced || start >= 0.0) {
-                files.push(FileWrite {
-                    start: start.max(0.0),
-                    job: None,
-                    writer,
-                    bytes: Bytes(bytes),
-                    block: self.settings.block,
-                    replicas,
-                    layout,
-                    fetches: Vec::new(),
-                    flexible: self.settings.flexible,
-                    pace,
-                    failure: None,
-                });
+            let host = draw_host(hosts, random);
+            if self.settings.writers != Writers::Paced {
+                last_end = last_end.max(start + bytes as f64 / DISK);
+                // Files written before the run are left out.
+                if start >= 0.0 {
+                    files.push(file(start, host, bytes, f64::INFINITY));
+                }
+                continue;
+            }
+            let mut left = bytes;
+            while left > 0 {
+                let block = left.min(self.settings.block.0);
+                let host = if left == bytes { host } else { draw_host(hosts, &mut paced) };
+                left -= block;
+                let seconds = producing.max(block as f64 / DISK);
+                last_end = last_end.max(first_file + seconds);
+                // Bytes written before the run are left out.
+                let share = (1.0 + first_file.min(0.0) / seconds).max(0.0);
+                let bytes = (block as f64 * share).round() as u64;
+                if bytes > 0 {
+                    files.push(file(first_file.max(0.0), host, bytes, block as f64 / seconds));
+                }
             }
         }
         let (least, most) = BINS[bin].writing;

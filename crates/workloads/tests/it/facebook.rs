@@ -74,11 +74,12 @@ const TABLE: &[Row] = &[
     unfitted("all traffic within 5 % for 40 s", "0.66", |h| h.least_stable()[3]),
 ];
 
-/// The hour with paced writers. Only the write time of jobs is fitted.
+/// The hour with paced writers. Only the write time of jobs is fitted. Blocks in progress at its start are not full.
 #[rustfmt::skip]
 const PACED: &[Row] = &[
-    row("full blocks a second", "4", (3.7, 4.4), |h| h.full_blocks() / HOUR),
-    row("write time of a job, s", "291", (270.0, 312.0), |h| mean(&h.write_times())),
+    row("full blocks a second", "4", (3.5, 4.3), |h| h.full_blocks() / HOUR),
+    row("write time of a job, s", "291", (265.0, 310.0), |h| mean(&h.write_times())),
+    unfitted("writers a second", "18", |h| h.rates.files.len() as f64 / HOUR),
     unfitted("writers at a time", "5300", |h| h.writers()),
     unfitted("downlinks, 10 s: share with Cv > 1", "0.5", |h| share(&h.down, |bin| cv(bin) > 1.0)),
     unfitted("uplinks, 10 s: share with Cv > 1", "0.5", |h| share(&h.up, |bin| cv(bin) > 1.0)),
@@ -103,7 +104,7 @@ fn paced_writers_make_links_more_stable_and_uplinks_as_even_as_downlinks() {
         |hours: &[Hour], measure: fn(&Hour) -> f64| mean(&hours.iter().map(measure).collect::<Vec<_>>());
     let stability: [fn(&Hour) -> f64; 2] = [|h| h.least_stable()[0], |h| h.least_stable()[2]];
     for of in stability {
-        assert!(means(&paced, of) > means(&waves, of) + 0.2, "paced writers change their rates seldom");
+        assert!(means(&paced, of) > means(&waves, of) + 0.1, "paced writers change their rates seldom");
     }
     let uneven = |hours: &[Hour]| {
         let up = means(hours, |h| share(&h.up, |bin| cv(bin) > 1.0));
