@@ -228,8 +228,9 @@ fn a_batch_commits_each_of_its_placements_once_and_each_has_its_own_result() {
         (&first[5]["decision"]["key"], &first[5]["decision"]["policy"]),
         (&json!("web"), &json!("caller"))
     );
+    // Of a client's sequences, only the last one has an answer again.
     let again = batch(&commitments, "");
-    assert_eq!(statuses(&again), [200, 200, 422, 422, 422, 200, 422, 422]);
+    assert_eq!(statuses(&again), [409, 200, 422, 422, 422, 200, 422, 422]);
     assert_eq!(again[1]["decision"]["id"], first[1]["decision"]["id"]);
     assert_eq!(server.get("/v1/decisions").2["items"].as_array().map(Vec::len), Some(3));
     assert_eq!(server.get("/v1/hosts/r1h1").2["stored"], "1MiB");

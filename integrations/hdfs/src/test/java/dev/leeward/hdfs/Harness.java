@@ -71,7 +71,7 @@ final class Harness {
         Configuration conf = conf(controller.address(), policy);
         conf.set("dfs.leeward.snapshot.max-age", "5s");
         Harness harness = open(nodes, conf);
-        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
         return harness;
     }
 

@@ -162,7 +162,7 @@ class MiniClusterTest {
             cluster.awaitCopies(cluster.write("/before", 2 * MiniCluster.BLOCK, 3), 3, "none");
             conf.set(key, leeward);
             dfs.getNameNode().getNamesystem().getBlockManager().refreshBlockPlacementPolicy(conf);
-            Eventually.holds("a snapshot in the NameNode", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+            Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot("LeewardInfo"));
             cluster.awaitCopies(cluster.write("/with", 2 * MiniCluster.BLOCK, 3), 3, "none");
             assertEquals(2, Jmx.bean().getDecisionsByReason().get("ranked"));
             conf.unset(key);

@@ -222,7 +222,7 @@ class RealControllerTest {
         FakeDataNodes nodes = new FakeDataNodes(4, 4);
         BlockPlacementPolicy policy = nodes.open(new LeewardErasureCodedPlacementPolicy(), conf);
         report(0, 0, 0, 0);
-        Eventually.holds("a snapshot", () -> Jmx.bean("LeewardErasureCodedInfo").getSnapshotEpoch() > 0);
+        Eventually.holds("a snapshot", () -> Jmx.hasSnapshot("LeewardErasureCodedInfo"));
         Harness stripes = new Harness(nodes, policy);
         assertEquals(9, stripes.place("r0h1", 9, Set.of(), List.of()).size());
         List<String> left = List.of("r0h0", "r0h1", "r1h0", "r1h1", "r2h0", "r2h1", "r3h0", "r3h1");

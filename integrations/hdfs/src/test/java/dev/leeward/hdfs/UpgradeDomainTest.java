@@ -45,7 +45,7 @@ class UpgradeDomainTest {
     private Harness open(String policy) throws Exception {
         Harness harness = new Harness(nodes, nodes.open(
                 new LeewardUpgradeDomainPlacementPolicy(), Harness.conf(controller.address(), policy)));
-        Eventually.holds("the first snapshot", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
         return harness;
     }
 

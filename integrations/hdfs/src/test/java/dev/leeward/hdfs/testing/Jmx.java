@@ -18,6 +18,11 @@ public final class Jmx {
         return bean("LeewardInfo");
     }
 
+    /** True if decisions read a snapshot. The daemon shows its state before it passes the snapshot on to them. */
+    public static boolean hasSnapshot(String bean) {
+        return bean(bean).getSnapshotEpoch() >= 0 && !bean(bean).explain("", 1L << 30, 3).contains("no_snapshot");
+    }
+
     /** A metric of the source {@code Leeward}, as the web page of the NameNode shows it. */
     public static long metric(String name) throws JMException {
         ObjectName source = new ObjectName("Hadoop:service=NameNode,name=Leeward");

@@ -72,7 +72,7 @@ public final class MiniCluster implements AutoCloseable {
     public static MiniCluster start(Configuration conf, Path folder, int racks, int hostsPerRack) throws Exception {
         MiniCluster started = new MiniCluster(conf, builder(conf, folder, racks, hostsPerRack).build());
         started.cluster.waitActive();
-        Eventually.holds("a snapshot in the NameNode", () -> Jmx.bean().getSnapshotEpoch() >= 0);
+        Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot("LeewardInfo"));
         return started;
     }
 
