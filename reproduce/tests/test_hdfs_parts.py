@@ -144,6 +144,12 @@ class DataNode(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", "150000")
+        self.end_headers()
+        self.wfile.write(bytes(150_000))
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -161,6 +167,23 @@ def test_a_helper_writes_files_at_their_times_and_reports_errors(tmp_path: Path)
             full.result(10)
         answer = file.result(10)
         assert at <= answer["began_s"] < answer["ended_s"]
+    finally:
+        kill([worker.process])
+        worker.close()
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_helper_reads_files_and_a_file_of_another_size_is_an_error(tmp_path: Path) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DataNode)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    worker = helper(tmp_path)
+    fields = {"at": 0.0, "port": server.server_port, "target": "/file", "timeout_s": 10}
+    try:
+        answer = worker.order("read", bytes=150_000, **fields).result(10)
+        assert 0 < answer["began_s"] < answer["ended_s"]
+        with pytest.raises(ProcessError, match="status 200, 150000 bytes; expected 150001 bytes"):
+            worker.order("read", bytes=150_001, **fields).result(10)
     finally:
         kill([worker.process])
         worker.close()
