@@ -194,7 +194,7 @@ test-web: build servers
 	@mkdir -p target
 	@scripts/test-web 2>&1 | tee target/test-web.log
 
-# The first run downloads Hadoop, about 200 MB.
+# The first run downloads Hadoop, about 150 MB.
 .PHONY: test-hdfs
 test-hdfs: build servers
 	@mkdir -p target

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
@@ -124,6 +125,28 @@ class RealControllerTest {
         assertEquals(200, answer.statusCode(), answer.body());
     }
 
+    /** Waits for a condition while loads are reported each second: a link without reports becomes unknown. */
+    private void awaitUnder(String what, BooleanSupplier condition, double... gbps) throws Exception {
+        Eventually.holds(what, () -> {
+            try {
+                report(gbps);
+                Thread.sleep(1_000);
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+            return condition.getAsBoolean();
+        });
+    }
+
+    /** Waits until blocks are placed by reported loads. */
+    private void awaitRanked(Harness harness, double... gbps) throws Exception {
+        awaitUnder("decisions by the loads", () -> {
+            long before = Harness.count(Reason.RANKED);
+            harness.place("r0h0");
+            return Harness.count(Reason.RANKED) > before;
+        }, gbps);
+    }
+
     private Configuration conf(String policy) {
         Configuration conf = Harness.conf("http://127.0.0.1:" + port, policy);
         conf.set("dfs.leeward.sinbad.hysteresis", "off");
@@ -139,19 +162,10 @@ class RealControllerTest {
     @Test
     void blocksFollowTheReportsThroughDifferences() throws Exception {
         Harness harness = open("sinbad");
-        report(0.2, 1.8, 0.4, 1.5);
-        Eventually.holds("blocks in r2", () -> harness.secondRacks("r0h0", 5).equals(Map.of("r2", 5)));
-        report(0.2, 0.1, 1.9, 1.5);
-        report(0.2, 0.1, 1.9, 1.5);
-        Eventually.holds("blocks in r1", () -> {
-            try {
-                Thread.sleep(1000);
-                report(0.2, 0.1, 1.9, 1.5);
-            } catch (Exception e) {
-                throw new AssertionError(e);
-            }
-            return harness.secondRacks("r0h0", 5).equals(Map.of("r1", 5));
-        });
+        awaitUnder(
+                "blocks in r2", () -> harness.secondRacks("r0h0", 5).equals(Map.of("r2", 5)), 0.2, 1.8, 0.4, 1.5);
+        awaitUnder(
+                "blocks in r1", () -> harness.secondRacks("r0h0", 5).equals(Map.of("r1", 5)), 0.2, 0.1, 1.9, 1.5);
         assertTrue(Metric.of("SnapshotsDifference") > 5, "differences: " + Metric.of("SnapshotsDifference"));
         assertEquals(1, Metric.of("SnapshotsWhole"));
         assertEquals(0, Metric.of("SnapshotFailures_invalid"));
@@ -160,8 +174,7 @@ class RealControllerTest {
     @Test
     void reportedPlacementsAreDecisionsOfTheControllerAndLeaveLocally() throws Exception {
         Harness harness = open("leeward");
-        report(0, 0, 0, 0);
-        harness.awaitReason(Reason.RANKED);
+        awaitRanked(harness, 0, 0, 0, 0);
         for (int block = 0; block < 20; block++) {
             harness.place("r0h1");
         }
@@ -202,8 +215,7 @@ class RealControllerTest {
     @Test
     void aClientThatIsNoDataNodeIsTheWriterOfItsBlocks() throws Exception {
         Harness harness = Harness.open(new FakeDataNodes(3, 4), conf("leeward"));
-        report(0, 0, 0, 0);
-        harness.awaitReason(Reason.RANKED);
+        awaitRanked(harness, 0, 0, 0, 0);
         Eventually.holds("the reports before", () -> Metric.of("ReportsWaiting") == 0);
         harness.placeBy(new NodeBase("/r3/r3h2"), 3, Set.of(), List.of());
         Eventually.holds("its decision", () ->
@@ -247,15 +259,13 @@ class RealControllerTest {
     @Test
     void theControllerMayRestart() throws Exception {
         Harness harness = open("sinbad");
-        report(0.2, 1.8, 0.4, 1.5);
-        harness.awaitReason(Reason.RANKED);
+        awaitRanked(harness, 0.2, 1.8, 0.4, 1.5);
         stop();
         Eventually.holds("the outage", () -> !Jmx.bean().getFailure().isEmpty());
         assertEquals(3, harness.place("r0h0").size());
         run();
-        report(0.2, 0.3, 1.8, 1.5);
         Eventually.holds("the end of the outage", () -> Jmx.bean().getFailure().isEmpty());
-        harness.awaitReason(Reason.RANKED);
+        awaitRanked(harness, 0.2, 0.3, 1.8, 1.5);
         assertTrue(Metric.of("SnapshotsWhole") >= 2);
     }
 }
