@@ -44,7 +44,7 @@ proptest! {
             }
         }
         let count = whole.len() as f64;
-        // Four standard deviations of a share among so many files.
+        // Four standard deviations of a share of this number of files.
         let near = |drawn: i32, share: f64| (f64::from(drawn) / count - share).abs() <= 2.0 / count.sqrt();
         prop_assert!(near(slow, stragglers) && near(failed, failures), "{slow} and {failed} of {count}");
         // A shorter run begins in the same way.
