@@ -190,7 +190,7 @@ fn tasks_with_a_choice_leave_racks_with_busy_uplinks() {
     let blocks = format!("t_arrival_s,writer,size_bytes\n{blocks}");
     let writers = |choices: &str, policy: &str| {
         let more = format!(
-            "workloads: [{{blocks: {{file: b.csv}}}}, {{rates: {{file: r.csv}}}}]\nhorizon: 5min\n{choices}"
+            "workloads: [{{blocks: {{file: b.csv}}}}, {{rates: {{file: r.csv}}}}]\nhorizon: 3h\n{choices}"
         );
         let files = [("b.csv", blocks.as_str()), ("r.csv", rates)];
         let record = run(&scenario("choices", RACKS_4X4_WITH_DISKS, &files, &more), policy);

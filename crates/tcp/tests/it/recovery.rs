@@ -398,8 +398,13 @@ fn a_reduction_is_undone_if_the_segment_arrives_after_all() {
 #[test]
 fn a_timeout_is_undone_to_the_window_of_the_present_path() {
     // As in the program for kernels: the circuit ends after the timeout, and reTCP scales the earlier window too.
-    let settings =
-        Settings { initial_window: 40, undo: true, control: Control::RETCP, ..Settings::default() };
+    let settings = Settings {
+        initial_window: 40,
+        undo: true,
+        tail_probe: false,
+        control: Control::RETCP,
+        ..Settings::default()
+    };
     let mut sender = Sender::new(settings).unwrap();
     sender.write(1 << 40);
     send_all(&mut sender, Nanos(MS));
