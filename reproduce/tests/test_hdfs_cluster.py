@@ -1,6 +1,6 @@
 """HDFS as separate processes in a lab: placement with real blocks, a controller that ends, and removal.
 
-Each whole test starts the NameNode several times; the other one shows in half a minute that a cluster works.
+The whole tests take minutes; the other one shows in half a minute that a cluster works.
 """
 
 import os
