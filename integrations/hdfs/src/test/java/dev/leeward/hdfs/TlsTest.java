@@ -61,6 +61,8 @@ class TlsTest {
     private Configuration conf(FakeController controller, String authority) {
         Configuration conf = Harness.conf(controller.address(), "leeward");
         conf.set("dfs.leeward.tls.ca", folder.resolve(authority + ".pem").toString());
+        // A handshake takes long on a busy machine, and a timeout would be the reason.
+        conf.set("dfs.leeward.snapshot.deadline", "2s");
         return conf;
     }
 
