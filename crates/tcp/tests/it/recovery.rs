@@ -402,6 +402,8 @@ fn a_timeout_is_undone_to_the_window_of_the_present_path() {
         initial_window: 40,
         undo: true,
         tail_probe: false,
+        // Without it, the other late segments would begin a recovery at once.
+        rack: RackUse::Never,
         control: Control::RETCP,
         ..Settings::default()
     };
