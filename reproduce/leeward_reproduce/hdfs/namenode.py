@@ -13,7 +13,8 @@ from leeward_reproduce.hdfs.settings import RPC_PORT
 
 USER = "root"
 _INFO = "Hadoop:service=NameNode,name=NameNodeInfo"
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 120.0
+"""Longest time of an answer. The first one loads classes, which takes long on a busy machine."""
 
 
 @dataclass(frozen=True)

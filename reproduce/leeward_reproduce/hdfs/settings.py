@@ -16,8 +16,10 @@ RPC_PORT, HTTP_PORT, DATANODE_HTTP_PORT = 8020, 9870, 9864
 """Ports of HDFS: calls to the NameNode, its web interface, and the web interface of a DataNode."""
 HEARTBEAT_S = 1
 _PACKAGE = "org.apache.hadoop.hdfs.server.blockmanagement"
+# DataNodes log blocks that they take by INFO, and those that they send by DEBUG: `traces` reads both.
 _LOG = """\
 log4j.rootLogger=INFO,stderr
+log4j.logger.org.apache.hadoop.hdfs.server.datanode.DataNode.clienttrace=DEBUG
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
 log4j.appender.stderr.target=System.err
 log4j.appender.stderr.layout=org.apache.log4j.PatternLayout

@@ -8,7 +8,7 @@ from leeward_reproduce.hdfs import HdfsCluster
 from leeward_reproduce.hdfs.load import PATIENCE_S, order, order_read, wait_for, warm_up
 from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
-from leeward_reproduce.hdfs.traces import Trace, of_datanodes
+from leeward_reproduce.hdfs.traces import READ, Trace, of_datanodes
 from leeward_reproduce.hotspots.real.scenario import Plan
 
 _LEAD_S = 0.5
@@ -46,7 +46,7 @@ def run(
         progress: Called with the share of complete writes and reads.
 
     Raises:
-        ProcessError: A file was not written or read, or a process failed.
+        OSError: A file was not written or read, or a process failed.
     """
     warm_up(cluster, f"{name}-before")
     part = len(plan.writes) / (len(plan.writes) + len(plan.reads))
@@ -76,6 +76,9 @@ def run(
         )
         time.sleep(max(start + seconds - time.monotonic(), 0.0))
     traces = of_datanodes(cluster.processes, unix_s)
+    sent = sum(one.operation == READ for one in traces)
+    if sent < len(reads):
+        raise OSError(f"DataNodes have logged {sent} of {len(reads)} reads; see their client trace")
     times = [one.result()["ended_s"] - one.result()["began_s"] for one in reads]
     stored = dict.fromkeys(cluster.racks.values(), 0)
     for block in copies:
