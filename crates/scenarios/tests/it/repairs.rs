@@ -139,8 +139,11 @@ fn repairs_load_the_links_that_they_cross() {
     let repaired: f64 =
         record.repairs.iter().map(|repair| chain(&[&repair.from[..], &repair.to[..]].concat())).sum();
     assert!(record.repairs.len() > 5 && record.repairs.iter().all(|repair| repair.finished.is_some()));
-    let written: f64 =
-        run(&scenario_without(), "uniform").blocks.iter().map(|block| chain(&block.copies)).sum();
+    let written: f64 = run(&scenario_without("links-whole"), "uniform")
+        .blocks
+        .iter()
+        .map(|block| chain(&block.copies))
+        .sum();
     let fabric = &scenario.cluster.fabric;
     let into = |resource| fabric.all_racks().any(|rack| fabric.into_domain(rack) == Some(resource));
     let carried: f64 =
@@ -150,15 +153,15 @@ fn repairs_load_the_links_that_they_cross() {
 }
 
 /// The scenario without failures.
-fn scenario_without() -> Scenario {
-    scenario("without", &many(), "", "horizon: 10min\n")
+fn scenario_without(name: &str) -> Scenario {
+    scenario(name, &many(), "", "horizon: 10min\n")
 }
 
 #[test]
 fn without_the_setting_nothing_is_repaired() {
     let record = run(&scenario("off", &many(), "", RACK_FAILS), "uniform");
     assert_eq!((record.repairs.len(), record.unrepaired), (0, None));
-    assert_eq!(record.blocks, run(&scenario_without(), "uniform").blocks);
+    assert_eq!(record.blocks, run(&scenario_without("off-whole"), "uniform").blocks);
     assert!(RepairSummary::of(&record).is_none());
 }
 
@@ -191,7 +194,7 @@ fn fewer_streams_and_lower_rates_repair_later() {
 
 #[test]
 fn a_block_without_a_holder_waits_until_one_is_up() {
-    let whole = run(&scenario_without(), "uniform");
+    let whole = run(&scenario_without("lost-whole"), "uniform");
     let events: String = whole.blocks[0].copies.iter().fold(String::new(), |events, host| {
         let name = format!("r{}h{}", rack(*host), host.0 % HOSTS_PER_RACK);
         events + &format!("{{at: 60s, host: {name}, state: down}}, ")
