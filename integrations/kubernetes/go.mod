@@ -1,0 +1,3 @@
+module leeward.dev/kubernetes
+
+go 1.26
