@@ -46,8 +46,8 @@ type step struct {
 	At        int64 `json:"at_ns,string"`
 	Operation struct {
 		Report  []sample
-		Commit  *struct{ changes }
-		View    *struct{ changes }
+		Commit  *changes
+		View    *changes
 		Started *struct {
 			Entry string
 			Start int64 `json:"start_ns,string"`
