@@ -108,9 +108,6 @@ func (w *Work) TakeIn(window Window, weight float64) {
 	}
 }
 
-// Shown returns true if telemetry shows all of the work.
-func (w *Work) Shown() bool { return w.pending == 0 }
-
 // Held returns the rate that no report can contain yet: that of work that will come.
 func (w *Work) Held() int64 {
 	if w.started || w.rate < 0 {

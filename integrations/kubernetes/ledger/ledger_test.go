@@ -51,7 +51,7 @@ func TestWorkCountsInFullUntilItStarts(t *testing.T) {
 	for at := range int64(10) {
 		work.TakeIn(Window{From: at, Until: at + 1}, 0.5)
 	}
-	if work.Held() != 100 || work.Settling() != 0 || work.Shown() {
+	if work.Held() != 100 || work.Settling() != 0 {
 		t.Errorf("held %d, settling %v", work.Held(), work.Settling())
 	}
 }

@@ -86,9 +86,12 @@ func (g *gauge) takeIn(window Window, weight float64) {
 		for _, work := range g.works[kind] {
 			work.TakeIn(window, weight)
 		}
-		g.works[kind] = slices.DeleteFunc(g.works[kind], (*Work).Shown)
+		g.works[kind] = slices.DeleteFunc(g.works[kind], isShown)
 	}
 }
+
+// isShown returns true if telemetry shows all of the work.
+func isShown(w *Work) bool { return w.pending == 0 }
 
 func (g *gauge) dropWaiting(leaves func(waiting) bool) {
 	g.waiting = slices.DeleteFunc(g.waiting, func(item waiting) bool {

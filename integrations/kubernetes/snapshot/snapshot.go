@@ -56,7 +56,7 @@ func (s *Snapshot) IsDifference() bool { return s.difference }
 func (s *Snapshot) Age(now time.Time) time.Duration { return max(now.Sub(s.advanced), 0) }
 
 // TimeAt returns the time by the controller's clock at a local time, in nanoseconds since 1970.
-func (s *Snapshot) TimeAt(now time.Time) int64 { return s.time + int64(s.Age(now)) }
+func (s *Snapshot) TimeAt(now time.Time) int64 { return s.time + int64(now.Sub(s.advanced)) }
 
 // Counted returns the last sequence of a client whose placements the loads include, -1 if there is none.
 func (s *Snapshot) Counted(client string) int64 {
