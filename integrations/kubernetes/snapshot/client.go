@@ -82,11 +82,11 @@ func NewClient(settings Settings) (*Client, error) {
 		return nil, err
 	}
 	transport := &http.Transport{
-		TLSClientConfig:       config,
-		DialContext:           (&net.Dialer{Timeout: settings.wholeDeadline()}).DialContext,
-		TLSHandshakeTimeout:   settings.wholeDeadline(),
-		MaxIdleConnsPerHost:   1,
-		IdleConnTimeout:       5 * time.Minute,
+		TLSClientConfig:        config,
+		DialContext:            (&net.Dialer{Timeout: settings.wholeDeadline()}).DialContext,
+		TLSHandshakeTimeout:    settings.wholeDeadline(),
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        5 * time.Minute,
 		MaxResponseHeaderBytes: 64 << 10,
 		// A difference has about 60 bytes for each link that changed; to compress it costs more than to send it.
 		DisableCompression: true,

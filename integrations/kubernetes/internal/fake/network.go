@@ -16,8 +16,8 @@ const Unknown int64 = math.MinInt64
 
 // Link is a link of the network. Rates are in bit/s.
 type Link struct {
-	Name                         string
-	Capacity, Measured, Pending  int64
+	Name                        string
+	Capacity, Measured, Pending int64
 	// Until is the end of the last window, zero without one.
 	Until time.Time
 }
