@@ -10,8 +10,9 @@ import (
 	"leeward.dev/kubernetes/snapshot"
 )
 
-// Most is the largest number of placements that count at once. Beyond it the oldest leave early.
-const Most = 65_536
+// Most is the largest number of placements that count at once. Beyond it the oldest leave early. Twice as many of the largest
+// rate still fit into 64 bits.
+const Most = 16_384
 
 // DefaultLasts is the time for which a placement counts that neither a snapshot nor telemetry shows.
 const DefaultLasts = 5 * time.Minute

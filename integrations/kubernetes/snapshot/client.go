@@ -151,7 +151,7 @@ func (c *Client) send(ctx context.Context, address, path string, deadline time.D
 	if answer.StatusCode != http.StatusOK {
 		most = mostError
 	}
-	body, err := read(answer, most)
+	body, err := readBody(answer, most)
 	switch {
 	case answer.StatusCode != http.StatusOK:
 		return nil, c.refused(address, answer.StatusCode, token, body)
@@ -163,8 +163,8 @@ func (c *Client) send(ctx context.Context, address, path string, deadline time.D
 	return body, nil
 }
 
-// read returns the body up to one byte more than most.
-func read(answer *http.Response, most int64) ([]byte, error) {
+// readBody returns the body up to one byte more than most.
+func readBody(answer *http.Response, most int64) ([]byte, error) {
 	var body bytes.Buffer
 	if length := answer.ContentLength; length > 0 && length <= most {
 		// The room that ReadFrom wants beyond the end saves a copy.

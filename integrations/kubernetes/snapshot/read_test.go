@@ -34,7 +34,7 @@ func TestAWholeSnapshotHasEveryValue(t *testing.T) {
 	network.Link("r2h1:egress").Until = time.Time{}
 	s := read(t, network.Whole(), nil)
 	names := s.Names()
-	if s.Time() != fake.Start.UnixNano() || s.IsDifference() || names.Links() != 32 || names.Racks() != 4 || names.Hosts() != 12 {
+	if s.Time() != fake.Start.UnixNano() || s.IsDifference() || names.Links() != 36 || names.Racks() != 4 || names.Hosts() != 12 {
 		t.Errorf("%+v with %d links, %d racks, %d hosts", s, names.Links(), names.Racks(), names.Hosts())
 	}
 	if s.Counted("scheduler") != 41 || s.Counted("other") != -1 {

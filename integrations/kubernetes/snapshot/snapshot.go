@@ -86,7 +86,6 @@ func (s *Snapshot) Until() []int64 { return s.until }
 type Names struct {
 	tables [tableCount][5][]string
 	rows   [tableCount]map[string]int32
-	racks  []int32
 	hosts  []HostLinks
 }
 
