@@ -27,7 +27,9 @@ type source struct {
 func (s *source) get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot, error) {
 	s.asked, s.wholes = append(s.asked, time.Now()), append(s.wholes, whole)
 	if s.waits && !whole {
-		wait(ctx, time.Second)
+		if wait(ctx, time.Second); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
 	if s.problem != nil && (s.until.IsZero() || time.Now().Before(s.until)) {
 		return nil, s.problem
@@ -239,7 +241,7 @@ func TestAfterGarbageAndLiesTheFollowerIsBack(t *testing.T) {
 	feed := start(t, controller)
 	eventually(t, "no snapshot", func() bool { return feed.Last() != nil })
 	for _, body := range []string{
-		"garbage", `{}`, `[]`, difference, strings.Replace(small, `"1"`, `"\ud800"`, 1), strings.Repeat("[", 1<<20),
+		"garbage", `{}`, `[]`, difference, strings.Replace(small, `"1"`, `"\ud8"`, 1), strings.Repeat("[", 1<<20),
 	} {
 		before := feed.FailureCount(Invalid)
 		controller.Intercept(func(writer http.ResponseWriter, _ *http.Request) bool {
