@@ -205,7 +205,7 @@ test-hdfs: ## Build and test the policy for HDFS; needs Java 17 and Maven
 # Not part of `make test` yet: the plugin that uses the module is missing.
 .PHONY: test-kubernetes
 test-kubernetes: export PATH := $(PATH):/usr/local/go/bin
-test-kubernetes: ## Check and test the module for Kubernetes; needs Go 1.26
+test-kubernetes: ## Check and test the module for Kubernetes; needs Go 1.26 and a C compiler
 	@mkdir -p target
 	@if command -v go >/dev/null; then cd integrations/kubernetes && \
 		unformatted=$$(gofmt -l .) && if [ -n "$$unformatted" ]; then echo "error: not formatted: $$unformatted" >&2; exit 1; fi && \
