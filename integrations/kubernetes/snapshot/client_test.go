@@ -19,9 +19,14 @@ import (
 	"leeward.dev/kubernetes/internal/fake"
 )
 
-// quick are settings for tests, in which nothing should wait long.
+// quick are settings with short deadlines, for controllers that never answer.
 func quick(addresses ...string) Settings {
 	return Settings{Controllers: addresses, Interval: 100 * time.Millisecond, Deadline: 50 * time.Millisecond}
+}
+
+// patient are settings for controllers that answer, also on a busy machine.
+func patient(addresses ...string) Settings {
+	return Settings{Controllers: addresses, Interval: 100 * time.Millisecond, Deadline: 2 * time.Second}
 }
 
 func serve(t *testing.T, handler http.Handler) *httptest.Server {
@@ -66,7 +71,7 @@ func fails(t *testing.T, c *Client) *RequestError {
 
 func TestTheClientGetsAWholeSnapshotAndThenDifferences(t *testing.T) {
 	controller := fake.NewController(fake.Tree(1, 2, 3))
-	c := client(t, quick(serve(t, controller).URL))
+	c := client(t, patient(serve(t, controller).URL))
 	last, err := c.Get(t.Context(), nil, false)
 	if err != nil || last.IsDifference() {
 		t.Fatalf("%v, %v", last, err)
@@ -142,7 +147,11 @@ func TestEveryBadAnswerHasItsReason(t *testing.T) {
 		}, Unreachable, "header"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			problem := fails(t, client(t, quick(serve(t, c.handler).URL)))
+			settings := patient(serve(t, c.handler).URL)
+			if c.failure == Timeout {
+				settings = quick(settings.Controllers...)
+			}
+			problem := fails(t, client(t, settings))
 			if problem.Failure != c.failure || !strings.Contains(problem.Error(), c.expected) {
 				t.Errorf("%s: %v, expected %s: %s", problem.Failure, problem, c.failure, c.expected)
 			}
@@ -154,7 +163,7 @@ func TestEveryBadAnswerHasItsReason(t *testing.T) {
 }
 
 func TestAnEndlessAnswerEndsAtTheLimit(t *testing.T) {
-	settings := quick(serve(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	settings := patient(serve(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		chunk := []byte(strings.Repeat(" ", 1<<20))
 		for request.Context().Err() == nil {
 			if _, err := writer.Write(chunk); err != nil {
@@ -177,7 +186,7 @@ func TestNoConnectionIsUnreachableAndTheNextAddressIsTried(t *testing.T) {
 	gone := "http://" + listener.Addr().String()
 	listener.Close()
 	good := serve(t, fake.NewController(fake.Tree(0, 1, 1))).URL
-	c := client(t, quick(gone, good))
+	c := client(t, patient(gone, good))
 	if problem := fails(t, c); problem.Failure != Unreachable {
 		t.Errorf("%s: %v", problem.Failure, problem)
 	}
@@ -200,7 +209,7 @@ func TestTheTokenIsReadForEachRequestAndNeverShown(t *testing.T) {
 		return true
 	}
 	controller.Intercept(repeat)
-	settings := quick(serve(t, controller).URL)
+	settings := patient(serve(t, controller).URL)
 	settings.TokenFile = file(t, "first-secret\n")
 	c := client(t, settings)
 	problem := fails(t, c)
@@ -229,7 +238,7 @@ func TestOnlyATrustedCertificateIsAccepted(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	settings := quick(server.URL)
+	settings := patient(server.URL)
 	if problem := fails(t, client(t, settings)); problem.Failure != BadTLS {
 		t.Errorf("an unknown authority: %s: %v", problem.Failure, problem)
 	}
@@ -250,7 +259,7 @@ func TestOnlyATrustedCertificateIsAccepted(t *testing.T) {
 
 func TestACancelledRequestEndsAtOnce(t *testing.T) {
 	controller := fake.NewController(fake.Tree(0, 1, 1))
-	settings := quick(serve(t, controller).URL)
+	settings := patient(serve(t, controller).URL)
 	settings.Interval, settings.MaxAge = time.Minute, 10*time.Minute
 	c := client(t, settings)
 	last, err := c.Get(t.Context(), nil, true)
