@@ -1,0 +1,86 @@
+package fake
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Controller serves the snapshots of a network. It is an [http.Handler].
+type Controller struct {
+	// Token is the token that requests must have, if any.
+	Token string
+	// Answer replaces the next answers, if it is set. It returns false to leave a request to the controller.
+	Answer func(writer http.ResponseWriter, request *http.Request) bool
+
+	mutex    sync.Mutex
+	network  *Network
+	requests int
+}
+
+// NewController returns a controller of a network.
+func NewController(network *Network) *Controller { return &Controller{network: network} }
+
+// Change changes the network between two requests.
+func (c *Controller) Change(change func(*Network)) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	change(c.network)
+}
+
+// Replace puts another network into the place of the present one.
+func (c *Controller) Replace(network *Network) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.network = network
+}
+
+// Intercept sets Answer between two requests; nil removes it.
+func (c *Controller) Intercept(answer func(http.ResponseWriter, *http.Request) bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.Answer = answer
+}
+
+// Requests returns the number of requests.
+func (c *Controller) Requests() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.requests
+}
+
+// ServeHTTP answers GET /v1/snapshot. A difference comes after its interval.
+func (c *Controller) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	c.mutex.Lock()
+	c.requests++
+	answer, token := c.Answer, c.Token
+	c.mutex.Unlock()
+	if answer != nil && answer(writer, request) {
+		return
+	}
+	if token != "" && request.Header.Get("authorization") != "Bearer "+token {
+		http.Error(writer, `{"type": "unauthorized"}`, http.StatusUnauthorized)
+		return
+	}
+	if request.Method != http.MethodGet || request.URL.Path != "/v1/snapshot" {
+		http.NotFound(writer, request)
+		return
+	}
+	query := request.URL.Query()
+	if interval, err := time.ParseDuration(query.Get("interval")); err == nil {
+		select {
+		case <-time.After(interval):
+		case <-request.Context().Done():
+			return
+		}
+	}
+	c.mutex.Lock()
+	body := c.network.Whole
+	if since := query.Get("since"); since != "" {
+		body = func() []byte { return c.network.Difference(since) }
+	}
+	text := body()
+	c.mutex.Unlock()
+	writer.Header().Set("content-type", "application/json")
+	_, _ = writer.Write(text)
+}

@@ -1,0 +1,220 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+)
+
+// Limits of answers.
+const (
+	// mostBytes is the largest snapshot; that of 100,000 hosts has about 20 MB.
+	mostBytes = 64 << 20
+	// mostError and mostShown are the bytes of an error that are read, and the characters of it that are shown.
+	mostError = 4096
+	mostShown = 200
+)
+
+// Failure is the reason for which a request failed.
+type Failure string
+
+// Reasons for failures. The texts are values of metrics.
+const (
+	// Unreachable means that there was no connection.
+	Unreachable Failure = "unreachable"
+	// Timeout means that no complete answer came in time.
+	Timeout Failure = "timeout"
+	// Unauthorized means that the token is missing, unknown or without the role.
+	Unauthorized Failure = "unauthorized"
+	// BadTLS means that the certificate is not trusted, or the handshake failed.
+	BadTLS Failure = "tls"
+	// Invalid means that the answer is no snapshot.
+	Invalid Failure = "invalid"
+	// BadStatus means another status, such as that of a follower without a leader.
+	BadStatus Failure = "status"
+	// Internal means a fault of this program.
+	Internal Failure = "error"
+)
+
+// Failures lists all reasons.
+var Failures = [...]Failure{Unreachable, Timeout, Unauthorized, BadTLS, Invalid, BadStatus, Internal}
+
+// RequestError says why a request failed.
+type RequestError struct {
+	Failure Failure
+	problem string
+}
+
+// Error returns the address and the reason.
+func (e *RequestError) Error() string { return e.problem }
+
+func failed(failure Failure, format string, arguments ...any) *RequestError {
+	return &RequestError{Failure: failure, problem: fmt.Sprintf(format, arguments...)}
+}
+
+// Client requests snapshots. Every request has a deadline for its whole answer.
+type Client struct {
+	settings Settings
+	http     *http.Client
+	// next counts the failures, and so numbers the address of the next request.
+	next atomic.Uint32
+}
+
+// NewClient returns a client. It returns an error that names an invalid setting.
+func NewClient(settings Settings) (*Client, error) {
+	settings, err := settings.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	config, err := settings.authority()
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		TLSClientConfig:        config,
+		DialContext:            (&net.Dialer{Timeout: settings.wholeDeadline()}).DialContext,
+		TLSHandshakeTimeout:    settings.wholeDeadline(),
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        5 * time.Minute,
+		MaxResponseHeaderBytes: 64 << 10,
+		// A difference has about 60 bytes for each link that changed; to compress it costs more than to send it.
+		DisableCompression: true,
+	}
+	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{settings: settings, http: &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
+}
+
+// Settings returns the settings with all defaults.
+func (c *Client) Settings() Settings { return c.settings }
+
+// Address returns the address of the next request.
+func (c *Client) Address() string {
+	return c.settings.Controllers[int(c.next.Load())%len(c.settings.Controllers)]
+}
+
+// Get returns the next snapshot: the difference from the last one at the end of the interval, or a whole one at once. The
+// error is a [RequestError], or that of the context.
+func (c *Client) Get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot, error) {
+	path, deadline := "/v1/snapshot?"+query(), c.settings.wholeDeadline()
+	if last != nil && !whole {
+		interval := fmt.Sprintf("%dms", c.settings.Interval.Milliseconds())
+		path += "&since=" + url.QueryEscape(last.ID()) + "&interval=" + interval + "&wait=" + interval
+		deadline = c.settings.differenceDeadline()
+	}
+	address := c.Address()
+	body, problem := c.send(ctx, address, path, deadline)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if problem == nil {
+		next, err := Read(body, last, time.Now())
+		if err == nil {
+			return next, nil
+		}
+		problem = failed(Invalid, "%s: %s", address, c.excerpt(err.Error(), ""))
+	}
+	c.next.Add(1)
+	return nil, problem
+}
+
+func (c *Client) send(ctx context.Context, address, path string, deadline time.Duration) ([]byte, *RequestError) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	token, err := c.settings.token()
+	if err != nil {
+		return nil, failed(Unauthorized, "%s", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
+	if err != nil {
+		return nil, failed(Internal, "%s: %s", address, err)
+	}
+	if token != "" {
+		request.Header.Set("authorization", "Bearer "+token)
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.classify(address, deadline, token, err)
+	}
+	defer answer.Body.Close()
+	most := int64(mostBytes)
+	if answer.StatusCode != http.StatusOK {
+		most = mostError
+	}
+	body, err := readBody(answer, most)
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		return nil, c.refused(address, answer.StatusCode, token, body)
+	case err != nil:
+		return nil, c.classify(address, deadline, token, err)
+	case int64(len(body)) > most:
+		return nil, failed(Invalid, "%s: the answer has more than %d bytes", address, most)
+	}
+	return body, nil
+}
+
+// readBody returns the body up to one byte more than most.
+func readBody(answer *http.Response, most int64) ([]byte, error) {
+	var body bytes.Buffer
+	if length := answer.ContentLength; length > 0 && length <= most {
+		// The room that ReadFrom wants beyond the end saves a copy.
+		body.Grow(int(length) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(io.LimitReader(answer.Body, most+1))
+	return body.Bytes(), err
+}
+
+func (c *Client) refused(address string, status int, token string, body []byte) *RequestError {
+	failure := BadStatus
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest:
+		failure = Unauthorized
+	}
+	return failed(failure, "%s: status %d: %s", address, status, c.excerpt(string(body), token))
+}
+
+// classify returns the reason of a failure without an answer.
+func (c *Client) classify(address string, deadline time.Duration, token string, err error) *RequestError {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	var unknown x509.UnknownAuthorityError
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		// The address with its long query says nothing.
+		err = wrapped.Err
+	}
+	problem := c.excerpt(err.Error(), token)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return failed(Timeout, "%s: no answer within %v", address, deadline)
+	case errors.As(err, &certificate), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &unknown),
+		strings.Contains(problem, "tls: "), strings.Contains(problem, "HTTP response to HTTPS client"):
+		return failed(BadTLS, "%s: %s", address, problem)
+	default:
+		return failed(Unreachable, "%s: %s", address, problem)
+	}
+}
+
+// excerpt returns a part of an answer for logs: on one line, short, and without the token, which a proxy may repeat.
+func (c *Client) excerpt(text, token string) string {
+	if token != "" {
+		text = strings.ReplaceAll(text, token, "...")
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	line := []rune(strings.Join(words, " "))
+	if len(line) > mostShown {
+		return string(line[:mostShown]) + "..."
+	}
+	return string(line)
+}
