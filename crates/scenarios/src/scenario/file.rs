@@ -91,15 +91,22 @@ pub struct MigrationFile {
     pub margin: Share,
 }
 
+/// Checks a time between repeated actions. On failure, returns the field and the expected value.
+fn check_every(every: Nanos, horizon: Nanos) -> Result<(), (&'static str, String)> {
+    const MOST: u64 = 1_000_000;
+    if every.0 == 0 || horizon.0 / every.0 > MOST {
+        return Err((
+            "every",
+            format!("{every}: expected a positive time, and at most {MOST} of them in a run"),
+        ));
+    }
+    Ok(())
+}
+
 impl MigrationFile {
     /// Checks the settings. On failure, returns the field and the expected value.
     pub(super) fn check(&self, horizon: Nanos) -> Result<(), (&'static str, String)> {
-        const MOST: u64 = 1_000_000;
-        if self.every.0 == 0 || horizon.0 / self.every.0 > MOST {
-            let message =
-                format!("{}: expected a positive time, and at most {MOST} of them in a run", self.every);
-            return Err(("every", message));
-        }
+        check_every(self.every, horizon)?;
         if self.pause > horizon {
             return Err(("pause", format!("{}: expected at most the horizon of {horizon}", self.pause)));
         }
@@ -149,12 +156,7 @@ impl Default for RepairFile {
 impl RepairFile {
     /// Checks the settings. On failure, returns the field and the expected value.
     pub(super) fn check(&self, horizon: Nanos) -> Result<(), (&'static str, String)> {
-        const MOST: u64 = 1_000_000;
-        if self.every.0 == 0 || horizon.0 / self.every.0 > MOST {
-            let message =
-                format!("{}: expected a positive time, and at most {MOST} of them in a run", self.every);
-            return Err(("every", message));
-        }
+        check_every(self.every, horizon)?;
         if self.after >= horizon {
             let message = format!("{}: expected less than the horizon of {horizon}", self.after);
             return Err(("after", message));

@@ -19,7 +19,7 @@ public final class Placement {
     /** Links whose pressure counts, and the pressure on each. */
     private final int[] pressed;
     private final long[] pressures;
-    /** Whether decisions read numbers of the snapshot that have the pressure of counted placements. */
+    /** True if decisions read numbers of the snapshot that include the pressure of counted placements. */
     private final boolean inSnapshot;
     /** Links whose rate counts. */
     private final int[] crossed;
