@@ -17,7 +17,6 @@ import pytest
 from leeward.errors import InputError
 from leeward.lab import Machine
 from leeward_reproduce.hdfs import class_path, namenode, settings, up
-from leeward_reproduce.hdfs.cluster import Shape
 from leeward_reproduce.hdfs.demo import Watch, draw, main, summary, table
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
 from leeward_reproduce.hdfs.processes import Process, ProcessError, kill
@@ -119,7 +118,7 @@ def test_a_line_about_the_links_has_the_loads_since_the_last_one(monkeypatch: py
 
 def test_the_demo_draws_the_same_writes_for_a_seed_and_others_for_another() -> None:
     hosts = [f"r{rack}h{host}" for rack in range(4) for host in range(3)]
-    first, again, other = (draw(hosts, Shape(), 1e8, 60.0, seed) for seed in (1, 1, 2))
+    first, again, other = (draw(hosts, 1e8, 60.0, seed) for seed in (1, 1, 2))
     assert first == again != other
     assert all(5 <= one.at_s <= 50 for one in first.writes)
     assert first.streams[0].rate_bps == pytest.approx(7e7)

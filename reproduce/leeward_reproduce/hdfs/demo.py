@@ -26,7 +26,9 @@ HOT = "r1"
 """Rack with the hot link."""
 SHARE = 0.7
 """Share of this link that background traffic uses."""
-BLOCKS_PER_S = 0.6
+SHAPE = Shape(block=4 << 20)
+"""Its blocks take 0.34 s on an idle link between racks, as blocks of 256 MiB do on a link of 6.4 Gb/s."""
+BLOCKS_PER_S = 2.4
 LEAD_S = 5.0
 """Time of the background before the first write, in which its telemetry arrives."""
 TAIL_S = 10.0
@@ -37,12 +39,12 @@ _WATCH_S = 15.0
 """Time between two lines about the links."""
 
 
-def draw(hosts: Sequence[str], shape: Shape, link_bps: float, seconds: float, seed: int) -> Load:
+def draw(hosts: Sequence[str], link_bps: float, seconds: float, seed: int) -> Load:
     """Draws writes of one block at random times by random hosts, over background into the hot rack."""
     random = numpy.random.default_rng(seed)
     last = seconds - TAIL_S
     times = numpy.sort(random.uniform(LEAD_S, last, round(BLOCKS_PER_S * (last - LEAD_S))))
-    writes = [Write(float(at), str(random.choice(hosts)), shape.block) for at in times]
+    writes = [Write(float(at), str(random.choice(hosts)), SHAPE.block) for at in times]
     target = next(host for host in hosts if host.startswith(f"{HOT}h"))
     return Load(writes, [Stream(0.0, seconds, target, SHARE * link_bps)], seconds)
 
@@ -143,10 +145,9 @@ def _show(policy: str, seconds: float, seed: int) -> None:
     def note(text: str) -> None:
         print(f"{time.monotonic() - began:5.0f} s  {text}", file=sys.stderr, flush=True)
 
-    shape = Shape()
-    with up(shape, "default", note=note) as cluster:
+    with up(SHAPE, "default", note=note) as cluster:
         link_bps = cluster.client().link(f"{HOT}:downlink")["capacity_bps"]
-        load = draw(cluster.hosts, shape, link_bps, seconds, seed)
+        load = draw(cluster.hosts, link_bps, seconds, seed)
         note(f"dashboard: {cluster.controller_url} with the token {cluster.token}")
         note(f"NameNode: {cluster.namenode_url}/jmx")
         note(f"background: {SHARE:.0%} of the link into {HOT}")
@@ -155,7 +156,7 @@ def _show(policy: str, seconds: float, seed: int) -> None:
             if name != cluster.policy:
                 note(f"restarting the NameNode with policy {name}")
                 cluster.use(name)
-            note(f"writing {len(load.writes)} blocks of {bytes_text(shape.block, None)} by policy {name}")
+            note(f"writing {len(load.writes)} blocks of {bytes_text(SHAPE.block, None)} by policy {name}")
             outcomes[name] = run(cluster, load, name, Watch(cluster.counters.read, link_bps, note))
             _note_decisions(cluster, note)
         note("removing the cluster")

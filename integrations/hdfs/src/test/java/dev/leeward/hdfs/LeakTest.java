@@ -7,6 +7,7 @@ import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeController.Behavior;
 import dev.leeward.hdfs.testing.FakeNetwork;
+import dev.leeward.hdfs.testing.Heap;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -53,7 +54,7 @@ class LeakTest {
             Harness harness = Harness.open(nodes, conf);
             harness.awaitReason(Reason.RANKED);
             place(harness, 2_000);
-            long before = used();
+            long before = Heap.used();
             controller.behave(during);
             place(harness, blocks);
             controller.behave(Behavior.WELL);
@@ -68,7 +69,7 @@ class LeakTest {
                 controller.commitments().clear();
                 return Metric.of("PlacementsLocal") == 0;
             });
-            long grown = used() - before;
+            long grown = Heap.used() - before;
             assertTrue(grown < MOST_BYTES, "the heap grew by " + grown + " bytes");
         }
     }
@@ -89,13 +90,5 @@ class LeakTest {
         for (Thread thread : threads) {
             thread.join();
         }
-    }
-
-    private static long used() {
-        for (int i = 0; i < 3; i++) {
-            System.gc();
-        }
-        Runtime runtime = Runtime.getRuntime();
-        return runtime.totalMemory() - runtime.freeMemory();
     }
 }
