@@ -126,7 +126,7 @@ def test_blocks_go_around_a_hot_link_by_leeward_and_the_end_leaves_nothing() -> 
     rate = 80e6
     with up(SHAPE, "leeward", properties=EXACT) as cluster:
         open_sinks(cluster, ["r1h0"])
-        send(cluster, Stream(0.0, 120.0, "r1h0", rate), time.monotonic())
+        send(cluster, Stream(0.0, None, "r1h0", rate), time.monotonic(), 120.0, "hot")
         for at in range(3):
             # Agents report each second, and the policy reads as often: then it knows of the block before.
             time.sleep(2.5)
@@ -172,7 +172,7 @@ def test_blocks_go_around_a_hot_link_although_reports_are_late_or_half_of_them_l
     rate = 80e6
     with up(SHAPE, "leeward", properties=EXACT) as cluster:
         open_sinks(cluster, ["r1h0"])
-        send(cluster, Stream(0.0, 600.0, "r1h0", rate), time.monotonic())
+        send(cluster, Stream(0.0, None, "r1h0", rate), time.monotonic(), 600.0, "hot")
         for name, delay_s, loss in (("late", 1.0, 0.0), ("lost", 0.0, 0.5)):
             with cluster.reports_impaired(delay_s, loss):
                 time.sleep(3.0)

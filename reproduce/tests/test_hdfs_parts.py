@@ -3,12 +3,17 @@
 import http.client
 import http.server
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy
@@ -17,10 +22,13 @@ import pytest
 from leeward.errors import InputError
 from leeward.lab import Machine
 from leeward_reproduce.hdfs import class_path, namenode, settings, up
+from leeward_reproduce.hdfs.cluster import is_newer
 from leeward_reproduce.hdfs.demo import Watch, draw, main, summary, table
+from leeward_reproduce.hdfs.load import Load, Stream, check_background, in_order
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
-from leeward_reproduce.hdfs.processes import Process, ProcessError, kill
+from leeward_reproduce.hdfs.processes import Process, ProcessError, ended_by_signals, kill
 from leeward_reproduce.hdfs.stored import StoredFiles
+from leeward_reproduce.hdfs.usage import Usage, by_hdfs, check_decisions
 from leeward_reproduce.hdfs.workers import COMMAND, Worker, pipes
 
 
@@ -197,8 +205,22 @@ def test_a_helper_sends_background_at_its_rate(tmp_path: Path) -> None:
             receiver.bind(("127.0.0.1", 0))
             at = time.monotonic() + 0.5
             order = {"address": "127.0.0.1", "port": receiver.getsockname()[1], "rate_bps": 8e6}
-            sent = worker.order("send", at=at, until=at + 1.0, **order).result(10)["sent"]
+            sent = worker.order("send", name="a", at=at, until=at + 1.0, **order).result(10)["sent"]
         assert sent == pytest.approx(1e6, rel=0.1)
+    finally:
+        kill([worker.process])
+        worker.close()
+
+
+def test_a_helper_stops_background_of_a_name(tmp_path: Path) -> None:
+    worker = helper(tmp_path)
+    order = {"address": "127.0.0.1", "port": 9, "rate_bps": 1e3}
+    try:
+        start = time.monotonic()
+        waiting = [worker.order("send", name=name, at=start, until=start + 60, **order) for name in "ab"]
+        worker.order("stop", name="a").result(10)
+        assert waiting[0].result(10)["sent"] < 1e6
+        assert not waiting[1].done()
     finally:
         kill([worker.process])
         worker.close()
@@ -207,7 +229,7 @@ def test_a_helper_sends_background_at_its_rate(tmp_path: Path) -> None:
 def test_orders_to_a_helper_that_ends_fail(tmp_path: Path) -> None:
     worker = helper(tmp_path)
     waiting = worker.order(
-        "send", at=time.monotonic() + 60, until=0.0, address="127.0.0.1", port=9, rate_bps=1
+        "send", name="a", at=time.monotonic() + 60, until=0.0, address="127.0.0.1", port=9, rate_bps=1
     )
     kill([worker.process])
     with pytest.raises(ProcessError, match="helper ended"):
@@ -312,6 +334,94 @@ def test_stored_bytes_are_those_of_all_files_with_copies_that_the_namenode_knows
     stored.settle(5)
     assert stored.by_host() == {"h0": 8, "h1": 12, "h2": 4}
     assert files.deleted == []
+
+
+def test_a_copy_that_the_namenode_never_knows_is_an_error() -> None:
+    files = FewFiles({"/a": {"h0": 8, "h1": 8}})
+    stored = StoredFiles(files, replicas=3)
+    stored.add("/a", 8)
+    with pytest.raises(OSError, match=r"^/a: 16 of 24 bytes stored after 0\.1 s$"):
+        stored.settle(0.1)
+
+
+def test_written_files_are_in_the_order_of_their_ends() -> None:
+    ends = [5.0, 2.0, 4.0, 3.0]
+    files = [Future[dict[str, Any]]() for _ in ends]
+    for file, end in zip(files, ends, strict=True):
+        file.set_result({"ended_s": end})
+    assert in_order(set(files)) == [files[1], files[3], files[2], files[0]]
+
+
+def test_a_link_that_carries_less_than_its_background_is_an_error() -> None:
+    streams = [Stream(0.0, 10.0, "r1h0", 8e6), Stream(10.0, None, "r1h1", 16e6)]
+    assert [one.bytes(30.0) for one in streams] == [10e6, 40e6]
+    load, racks = Load([], streams, 30.0), {"r1h0": "r1", "r1h1": "r1"}
+    for carried in (48_000_000, 47_000_000):
+        outcome = Outcome([], [(0.0, {"r1:downlink": 0}), (30.0, {"r1:downlink": carried})], 0.0, 30.0)
+        if carried > 0.95 * 50e6:
+            check_background("seed-1", load, racks, outcome)
+        else:
+            with pytest.raises(OSError, match="seed-1: the link into r1 carried 47 MB, less than its backgr"):
+                check_background("seed-1", load, racks, outcome)
+
+
+def test_decisions_of_a_run_are_those_since_its_start_and_few_are_of_hdfs() -> None:
+    counts = iter([{"ranked": 12, "stale": 1}, {"ranked": 50, "stale": 3, "off": 0}])
+    usage = Usage(lambda: next(counts))
+    decisions = usage.decisions()
+    assert decisions == {"ranked": 38, "stale": 2}
+    assert by_hdfs(decisions) == 2
+    assert 0 <= usage.busy() <= 1
+    check_decisions("seed-1", decisions)
+    with pytest.raises(OSError, match=r"seed-1: 3 of 41 blocks placed by HDFS's default policy \(3 stale\)"):
+        check_decisions("seed-1", {"ranked": 38, "stale": 3})
+    with pytest.raises(OSError, match=r"0 of 0 blocks .* \(no decision\)"):
+        check_decisions("seed-1", {})
+
+
+def test_a_report_is_newer_only_if_its_window_ends_after_the_moment() -> None:
+    def link(until: str | None) -> Any:
+        return {"link": "r0h0:ingress", "until": until}
+
+    since = datetime(2026, 3, 2, 9, 0, 0, tzinfo=UTC)
+    assert is_newer(link("2026-03-02T09:00:00.5Z"), since)
+    assert not any(is_newer(one, since) for one in (link("2026-03-02T08:59:59.9Z"), link(None), None))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_block_after_its_cleanup_and_a_second_one_does_not_disturb_it(number: int) -> None:
+    script = (
+        "import signal, subprocess, sys, time\n"
+        "from leeward_reproduce.hdfs.processes import ended_by_signals\n"
+        "with ended_by_signals():\n"
+        "    child = subprocess.Popen(['sleep', '60'])\n"
+        "    try:\n"
+        "        print(child.pid, flush=True)\n"
+        "        time.sleep(60)\n"
+        "    finally:\n"
+        "        signal.raise_signal(signal.SIGTERM)\n"
+        "        child.kill()\n"
+        "        child.wait()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_a_signal_that_is_ignored_stays_so_and_handlers_return() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    term = signal.getsignal(signal.SIGTERM)
+    try:
+        with ended_by_signals():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) != term
+        assert signal.getsignal(signal.SIGTERM) == term
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_full_cache_evicts_the_oldest_files_until_every_host_fits() -> None:

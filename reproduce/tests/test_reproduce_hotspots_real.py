@@ -1,5 +1,6 @@
 """CCP's figures on real bytes: scenarios, requests, rows from runs that this file makes up, a short pair."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from leeward_reproduce.hdfs import missing
 from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
 from leeward_reproduce.hdfs.traces import READ, WRITE, Trace
-from leeward_reproduce.hotspots.real import measures, scenario
+from leeward_reproduce.hotspots.real import measures, pairs, scenario
 from leeward_reproduce.hotspots.real.measures import Measures
 from leeward_reproduce.hotspots.real.pairs import Pair
 from leeward_reproduce.hotspots.real.perform import FIGURES
@@ -54,6 +55,12 @@ def test_equal_seeds_give_equal_scenarios(tmp_path: Path) -> None:
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert first == again != other
+
+
+def test_as_many_reads_cross_racks_in_the_simulator_as_on_the_cluster(tmp_path: Path) -> None:
+    runs = [measures.simulated(scenario.write(tmp_path / str(seed), seed, "90s")) for seed in range(1, 6)]
+    simulated = [len(one.seconds) for run in runs for one in run.values()]
+    assert sum(simulated) / len(simulated) == pytest.approx(round(3.0 * 41), rel=0.1)
 
 
 def test_a_file_is_read_from_a_rack_without_a_copy() -> None:
@@ -110,6 +117,31 @@ def test_requests_of_a_cluster_cross_racks_and_have_the_class_and_load_of_theirs
     assert (found.seconds, found.stored) == ([4.0], [1, 0, 0, 0, 0, 2])
 
 
+def test_the_writer_is_the_machine_that_sends_a_block_and_takes_no_copy_from_another() -> None:
+    def copies(*chain: tuple[str, str]) -> list[Trace]:
+        return [Trace(WRITE, one, two, 1, "blk_1", 0.0, 1.0) for one, two in chain]
+
+    assert measures.writers(copies(("a", "b"), ("a", "a"), ("b", "c"))) == {"blk_1": "a"}
+    # HDFS found the writer's own DataNode too busy.
+    assert measures.writers(copies(("a", "b"), ("b", "c"), ("c", "d"))) == {"blk_1": "a"}
+    with pytest.raises(OSError, match="blk_1: DataNodes have logged 2 writers"):
+        measures.writers(copies(("a", "b"), ("c", "d")))
+
+
+def test_pairs_of_a_stopped_reproduction_count_for_their_own_scenario_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pairs, "up", lambda *_: nullcontext())
+    monkeypatch.setattr(pairs, "measure", lambda *_: made_up(1).real)
+    advance = list[float]().append
+    (first,) = pairs.Bench(tmp_path, "60s").pairs([1], advance)
+    assert first.real == made_up(1).real
+    monkeypatch.setattr(pairs, "measure", None)
+    assert pairs.Bench(tmp_path, "60s").pairs([1], advance) == [first]
+    with pytest.raises(InputError, match=r"seed-1/real\.json` is of another scenario; delete it"):
+        pairs.Bench(tmp_path, "50s").pairs([1], advance)
+
+
 def made_up(seed: int) -> Pair:
     """A pair in which reads take half of the time under `ccp`, and none goes to a hot rack."""
     hot, cool = [0.9, 0.8, 0.1, 0.5 + 0.01 * seed], [0.5, 0.4, 0.1, 0.3]
@@ -124,11 +156,11 @@ def made_up(seed: int) -> Pair:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_rows_of_its_name_with_values_of_simulator_and_cluster(name: str) -> None:
-    pairs = [made_up(seed) for seed in range(1, 5)]
-    rows = FIGURES[name].rows(pairs)
+    of_seeds = [made_up(seed) for seed in range(1, 5)]
+    rows = FIGURES[name].rows(of_seeds)
     assert {row.figure for row in rows} == {name}
     assert all(row.ours == row.simulator for row in rows if row.ours is not None)
-    assert FIGURES[name].draw(pairs, rows).axes
+    assert FIGURES[name].draw(of_seeds, rows).axes
 
 
 def test_rows_have_the_requests_at_hot_racks_before_and_after() -> None:

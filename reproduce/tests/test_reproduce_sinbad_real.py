@@ -1,5 +1,6 @@
 """Sinbad's figures on real bytes: scenarios, rows from measurements of this file, and short runs."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def test_the_cluster_reads_the_writes_and_rates_of_the_scenario(tmp_path: Path) 
         shares = sorted(one.rate_bps / scenario.LINK_BPS for one in load.streams if one.at_s == at)
         assert shares[-1] >= 0.7
         assert shares[-2] <= 0.4
-        assert {one.until_s for one in load.streams if one.at_s == at} == {at + 15}
+        # The last background goes on until all files are complete, as in the simulator.
+        assert {one.until_s for one in load.streams if one.at_s == at} == {at + 15 if at < 45 else None}
 
 
 def test_equal_seeds_give_equal_scenarios(tmp_path: Path) -> None:
@@ -85,6 +87,23 @@ def test_the_simulator_runs_the_scenario_under_both_policies(tmp_path: Path) -> 
         least_bytes = 3 * SHAPE.block * sum(b for b, done in zip(one.blocks, finished, strict=True) if done)
         assert least_bytes <= sum(one.stored.values()) <= 3 * SHAPE.block * sum(one.blocks)
     assert measures["default"].seconds != measures["sinbad"].seconds
+
+
+def test_pairs_of_a_stopped_reproduction_count_for_their_own_scenario_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pairs, "up", lambda *_: nullcontext())
+    monkeypatch.setattr(pairs, "measure", lambda *_: made_up(1).real)
+    advance = list[float]().append
+    (first,) = pairs.Bench(tmp_path, "60s").results([BASE], [1], advance)[BASE]
+    assert first.real == made_up(1).real
+    monkeypatch.setattr(pairs, "measure", None)
+    assert pairs.Bench(tmp_path, "60s").results([BASE], [1], advance) == {BASE: [first]}
+    with pytest.raises(InputError, match=r"seed-1/base/real\.json` is of another scenario; delete it"):
+        pairs.Bench(tmp_path, "50s").results([BASE], [1], advance)
+    (tmp_path / "seed-1" / "base" / "real.json").write_text("{}")
+    with pytest.raises(InputError, match=r"real\.json` is no valid result; delete it"):
+        pairs.Bench(tmp_path, "60s").results([BASE], [1], advance)
 
 
 def test_short_runs_and_several_at_once_are_errors() -> None:

@@ -15,7 +15,7 @@ from leeward import lab
 from leeward.packets import read as read_scenario
 from leeward_reproduce.hdfs import class_path, memory, settings
 from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER, HdfsCluster, Shape, check_memory, listen
-from leeward_reproduce.hdfs.processes import Process
+from leeward_reproduce.hdfs.processes import Process, ended_by_signals
 
 BENCHMARK = "org.apache.hadoop.fs.TestDFSIO"
 """Program of Hadoop's tests."""
@@ -31,7 +31,7 @@ _NAMENODE = {
     "dfs.namenode.redundancy.considerLoad": "false",
 }
 _DATANODE = {
-    # Nothing reads blocks again, of which `memory` leaves the ends.
+    # Nothing reads a block again; `memory` leaves only its end.
     "dfs.datanode.scan.period.hours": "-1",
 }
 
@@ -112,7 +112,7 @@ def up(
     check_memory()
     note("building the policy and resolving the class path of HDFS and MapReduce")
     jars = class_path.class_path("test")
-    with ExitStack() as stack:
+    with ended_by_signals(), ExitStack() as stack:
         temporary = tempfile.TemporaryDirectory(prefix="leeward-hdfs-", dir=MEMORY_FOLDER)
         folder = Path(stack.enter_context(temporary))
         note(f"bringing up {read_scenario(scenario).racks} racks with circuits under dilation {dilation}")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any
@@ -17,10 +18,13 @@ from typing import Any
 from leeward import Client, _native, lab
 from leeward._quantities import bytes_text
 from leeward.client import ProblemError, UnreachableError
+from leeward.client.board import read_time
+from leeward.client.types import Link
 from leeward.errors import InputError
 from leeward_reproduce.hdfs import class_path, namenode, settings, workers
 from leeward_reproduce.hdfs.counters import LinkCounters
-from leeward_reproduce.hdfs.processes import Process, kill
+from leeward_reproduce.hdfs.processes import Process, ended_by_signals, kill
+from leeward_reproduce.hdfs.reports import LISTENING
 from leeward_reproduce.hdfs.workers import Worker
 
 CORE = "core"
@@ -208,12 +212,13 @@ class HdfsCluster:
     def _has_snapshot(self) -> bool:
         try:
             state = namenode.policy_state(self.namenode_url)
-        except InputError:
+        except OSError:
             return False
         return state is not None and state.snapshot_age_s is not None and state.snapshot_age_s < _FRESH_S
 
     def start(self, policy: str) -> None:
         """Starts all processes, and waits until all are ready."""
+        began = datetime.now(UTC)
         for role in ("read", "report", "place"):
             token, _ = _native.new_token(role, role, [], str(self.folder / "tokens" / "tokens"))
             file = self.folder / "tokens" / role
@@ -237,7 +242,7 @@ class HdfsCluster:
             self.counters.add("rack", rack, self._start(f"counters {rack}", rack, ("sleep", "infinity")))
         self._note(f"starting the NameNode and {len(self.hosts)} DataNodes")
         self.use(policy)
-        self.controller.wait_until("hear from all agents", 60.0, self._have_reported)
+        self._wait_for_reports(began)
         self.counters.wait()
 
     def _write_hosts(self) -> None:
@@ -245,14 +250,19 @@ class HdfsCluster:
         lines = ["127.0.0.1 localhost", f"127.0.0.1 {socket.gethostname()}", *names]
         (self.folder / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def _have_reported(self) -> bool:
-        self.check()
-        try:
-            hosts = list(self.client().hosts())
-        except (UnreachableError, ProblemError):
-            return False
-        links = [host[way] for host in hosts for way in ("egress", "ingress")]
-        return all(link is not None and link["seen"] for link in links)
+    def _wait_for_reports(self, since: datetime) -> None:
+        """Waits until the controller has a report of each agent about a time after a moment."""
+
+        def have_reported() -> bool:
+            self.check()
+            try:
+                hosts = list(self.client().hosts())
+            except (UnreachableError, ProblemError):
+                return False
+            links = [host[way] for host in hosts for way in ("egress", "ingress")]
+            return all(is_newer(link, since) for link in links)
+
+        self.controller.wait_until("receive a new report of each agent", 60.0, have_reported)
 
     def _start_relay(self) -> None:
         """Starts the relay from the ports of this machine to the controller and the NameNode."""
@@ -283,17 +293,23 @@ class HdfsCluster:
         """
         script = str(Path(__file__).with_name("reports.py"))
         values = (REPORTS_PORT, CONTROLLER_PORT, delay_s, loss, seed)
-        self._start("reports", CORE, (sys.executable, "-I", script, *map(str, values)))
-        self._restart_agents(REPORTS_PORT)
+        reports = self._start("reports", CORE, (sys.executable, "-I", script, *map(str, values)))
+        reports.wait_until("listen", 10.0, lambda: LISTENING in reports.log.read_text(encoding="utf-8"))
+        self._restart_agents(REPORTS_PORT, waits=loss < 1)
         yield
         # After an error the cluster ends, and its agents with it.
         self._restart_agents(CONTROLLER_PORT)
         self._kill("reports")
 
-    def _restart_agents(self, port: int) -> None:
+    def _restart_agents(self, port: int, waits: bool = True) -> None:
+        """Restarts all agents, and waits for their reports: without them, links are unknown after seconds."""
         for host in self.network.hosts:
             self._kill(f"agent {host.name}")
+        began = datetime.now(UTC)
+        for host in self.network.hosts:
             self._start_agent(host, port)
+        if waits:
+            self._wait_for_reports(began)
 
     def _start_agent(self, host: lab.Machine, port: int) -> None:
         """Starts the agent of a host, which reports to a port at the core."""
@@ -392,7 +408,7 @@ def up(
         check_memory()
     note("building the policy with Maven, which downloads Hadoop the first time")
     jars = class_path.class_path()
-    with ExitStack() as stack:
+    with ended_by_signals(), ExitStack() as stack:
         above = MEMORY_FOLDER if shape.in_memory else None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leeward-hdfs-", dir=above)))
         note(f"bringing up {shape.racks} racks of {shape.hosts_per_rack} hosts")
@@ -404,6 +420,12 @@ def up(
         stack.callback(cluster.stop)
         cluster.start(policy)
         yield cluster
+
+
+def is_newer(link: Link | None, since: datetime) -> bool:
+    """True if the controller knows the load of a link at a time after a moment."""
+    until = None if link is None else link["until"]
+    return until is not None and read_time(until) > since
 
 
 def listen(port: int) -> socket.socket:

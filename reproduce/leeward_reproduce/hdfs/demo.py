@@ -5,11 +5,9 @@ the same ones at the same times.
 """
 
 import argparse
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
 import numpy
 
@@ -46,7 +44,7 @@ def draw(hosts: Sequence[str], link_bps: float, seconds: float, seed: int) -> Lo
     times = numpy.sort(random.uniform(LEAD_S, last, round(BLOCKS_PER_S * (last - LEAD_S))))
     writes = [Write(float(at), str(random.choice(hosts)), SHAPE.block) for at in times]
     target = next(host for host in hosts if host.startswith(f"{HOT}h"))
-    return Load(writes, [Stream(0.0, seconds, target, SHARE * link_bps)], seconds)
+    return Load(writes, [Stream(0.0, None, target, SHARE * link_bps)], seconds)
 
 
 def table(outcomes: dict[str, Outcome], link_bps: float) -> list[tuple[str, ...]]:
@@ -127,7 +125,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if lacks is not None:
         print(f"error: {lacks}", file=sys.stderr)
         return 1
-    signal.signal(signal.SIGTERM, _end)
     try:
         _show(options.policy, options.seconds, options.seed)
     except KeyboardInterrupt:
@@ -169,10 +166,6 @@ def _note_decisions(cluster: HdfsCluster, note: Callable[[str], object]) -> None
     if state is not None:
         counts = ", ".join(f"{count} {reason}" for reason, count in state.decisions.items() if count)
         note(f"decisions of {state.policy}: {counts}")
-
-
-def _end(_signal: int, _frame: object) -> NoReturn:
-    raise SystemExit(143)
 
 
 if __name__ == "__main__":

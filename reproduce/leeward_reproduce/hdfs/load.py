@@ -1,16 +1,19 @@
 """A run: files that hosts write at set times over background traffic, and what is measured of it."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from leeward_reproduce.hdfs import namenode
 from leeward_reproduce.hdfs.cluster import CORE, HdfsCluster
 from leeward_reproduce.hdfs.namenode import source, target
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome
 from leeward_reproduce.hdfs.settings import DATANODE_HTTP_PORT
 from leeward_reproduce.hdfs.stored import StoredFiles
+from leeward_reproduce.hdfs.usage import Usage
 
 REPLICAS = 3
 _PORT = 9
@@ -18,8 +21,10 @@ _LEAD_S = 0.5
 """Time from the orders to the start of the run."""
 PATIENCE_S = 180.0
 """Longest time of a file."""
-_SETTLE_S = 10.0
-"""Longest time until the NameNode knows the last copies."""
+_SETTLE_S = 30.0
+"""Longest time until the NameNode knows the last copies, also if it had to replace one."""
+_LEAST_BACKGROUND = 0.95
+"""Smallest share of the planned background that a link carries, beside all other traffic."""
 _WARM_UP = 1 << 20
 """Bytes of a file that is written before a run."""
 
@@ -38,9 +43,15 @@ class Stream:
     """Background traffic from the core to a host, which does not slow down for other traffic."""
 
     at_s: float
-    until_s: float
+    until_s: float | None
+    """Its end; None for as long as files are written."""
     host: str
     rate_bps: float
+
+    def bytes(self, seconds: float) -> float:
+        """Its bytes on the wire in a run of a length."""
+        end = seconds if self.until_s is None else min(self.until_s, seconds)
+        return self.rate_bps * max(end - self.at_s, 0.0) / 8
 
 
 @dataclass(frozen=True)
@@ -71,25 +82,30 @@ def run(
             there is no limit.
 
     Raises:
-        ProcessError: A file was not written, or a process failed.
+        OSError: A file was not written, a process failed, or a link did not carry its background.
     """
     open_sinks(cluster, [one.host for one in load.streams])
     warm_up(cluster, f"{name}-before")
     stored = StoredFiles(cluster.files, REPLICAS, cache)
+    usage = usage_of(cluster)
     with cluster.counters.sampling() as samples:
         start = time.monotonic() + _LEAD_S
-        streams = [send(cluster, one, start) for one in load.streams]
+        last_s = load.seconds + PATIENCE_S
+        streams = [send(cluster, one, start, last_s, name) for one in load.streams]
         files = [order(cluster, one, start, f"/{name}/{at}") for at, one in enumerate(load.writes)]
         sizes = {file: (f"/{name}/{at}", load.writes[at].bytes) for at, file in enumerate(files)}
 
         def store(complete: Iterable[Future[dict[str, Any]]]) -> None:
-            for file in complete:
+            for file in in_order(complete):
                 stored.add(*sizes[file])
             if cache is not None:
                 stored.update()
 
-        wait_for(cluster, files, start + load.seconds + PATIENCE_S, progress, store)
+        wait_for(cluster, files, start + last_s, progress, store)
         time.sleep(max(start + load.seconds - time.monotonic(), 0.0))
+    busy = usage.busy()
+    cluster.check()
+    streams.append(cluster.workers[CORE].order("stop", name=name))
     wait_for(cluster, streams, time.monotonic() + PATIENCE_S)
     times = [
         FileTime(one.host, one.bytes, future.result()["ended_s"] - future.result()["began_s"])
@@ -97,8 +113,49 @@ def run(
     ]
     stored.settle(_SETTLE_S)
     bytes_by_host = dict.fromkeys(cluster.hosts, 0) | stored.by_host()
+    decisions = usage.decisions()
     cluster.delete(f"/{name}")
-    return Outcome(times, samples, start, load.seconds, bytes_by_host, stored.evicted)
+    outcome = Outcome(
+        times, samples, start, load.seconds, bytes_by_host, stored.evicted, decisions=decisions, busy=busy
+    )
+    check_background(name, load, cluster.racks, outcome)
+    return outcome
+
+
+def usage_of(cluster: HdfsCluster) -> Usage:
+    """Decisions and processors from now on.
+
+    Raises:
+        OSError: The NameNode does not answer.
+    """
+    return Usage(partial(namenode.decisions, cluster.namenode_url))
+
+
+def in_order(files: Iterable[Future[dict[str, Any]]]) -> list[Future[dict[str, Any]]]:
+    """Written files in the order of their ends."""
+    return sorted(files, key=lambda file: file.result()["ended_s"])
+
+
+def check_background(run: str, load: Load, racks: Mapping[str, str], outcome: Outcome) -> None:
+    """Checks that the links into racks carried the background of a run.
+
+    Args:
+        run: Name of the run.
+        load: Its load.
+        racks: Name of the rack of each host.
+        outcome: Its measurements.
+
+    Raises:
+        OSError: A link carried fewer bytes than its background has.
+    """
+    for rack in sorted({racks[one.host] for one in load.streams}):
+        planned = sum(one.bytes(load.seconds) for one in load.streams if racks[one.host] == rack)
+        carried = outcome.carried(f"{rack}:downlink")
+        if carried < _LEAST_BACKGROUND * planned:
+            raise OSError(
+                f"{run}: the link into {rack} carried {carried / 1e6:.0f} MB, less than its background of"
+                f" {planned / 1e6:.0f} MB; the machine is too busy to send it"
+            )
 
 
 def warm_up(cluster: HdfsCluster, name: str) -> None:
@@ -128,7 +185,7 @@ def order(cluster: HdfsCluster, one: Write, start: float, path: str) -> Future[d
 
 
 def order_read(cluster: HdfsCluster, host: str, at: float, path: str, size: int) -> Future[dict[str, Any]]:
-    """Orders a read of a whole file at a monotonic time; the answer has the times of its begin and end."""
+    """Orders a read of a whole file at a monotonic time; the answer has the times of its start and end."""
     return cluster.workers[host].order(
         "read",
         at=at,
@@ -139,12 +196,21 @@ def order_read(cluster: HdfsCluster, host: str, at: float, path: str, size: int)
     )
 
 
-def send(cluster: HdfsCluster, one: Stream, start: float) -> Future[dict[str, Any]]:
-    """Orders background traffic to a host whose sink is open."""
+def send(cluster: HdfsCluster, one: Stream, start: float, last_s: float, name: str) -> Future[dict[str, Any]]:
+    """Orders background traffic to a host whose sink is open.
+
+    Args:
+        cluster: The cluster.
+        one: The traffic.
+        start: Monotonic time of the start of the run.
+        last_s: End of traffic without an end, in seconds from the start.
+        name: Name by which an order `stop` ends it.
+    """
     return cluster.workers[CORE].order(
         "send",
+        name=name,
         at=start + one.at_s,
-        until=start + one.until_s,
+        until=start + (last_s if one.until_s is None else one.until_s),
         address=cluster.network.machine(one.host).address,
         port=_PORT,
         rate_bps=one.rate_bps,
@@ -169,6 +235,9 @@ def wait_for(
     """Waits for answers; the first error ends it, with the process that caused it if one has ended.
 
     Each second, `progress` is called with the share of answers, and `take` with those that are new.
+
+    Raises:
+        OSError: An order failed, or has no answer at the deadline.
     """
     waiting = set(futures)
     while waiting:

@@ -3,12 +3,14 @@
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from leeward.errors import InputError
 from leeward.hdfs import NameNode, PolicyState
+from leeward.hdfs.policy import BEANS, read_policies
 from leeward_reproduce.hdfs.settings import RPC_PORT
 
 USER = "root"
@@ -105,8 +107,8 @@ class Files:
 def is_ready(url: str, datanodes: int) -> bool:
     """True if a NameNode is out of safe mode, and knows all its DataNodes with their disks."""
     try:
-        (info,) = NameNode(url).beans(_INFO)
-    except (InputError, ValueError):
+        (info,) = _beans(url, _INFO)
+    except (OSError, ValueError):
         return False
     # A DataNode registers before it reports its disks, and gets no block until then.
     with_disks = [one for one in json.loads(info["LiveNodes"]).values() if one["capacity"] > 0]
@@ -117,9 +119,9 @@ def has_pending_deletions(url: str) -> bool:
     """True if blocks of deleted files wait for the next heartbeats of their DataNodes.
 
     Raises:
-        InputError: The NameNode does not answer.
+        OSError: The NameNode does not answer.
     """
-    (state,) = NameNode(url).beans("Hadoop:service=NameNode,name=FSNamesystem")
+    (state,) = _beans(url, "Hadoop:service=NameNode,name=FSNamesystem")
     return int(state["PendingDeletionBlocks"]) > 0
 
 
@@ -127,6 +129,25 @@ def policy_state(url: str) -> PolicyState | None:
     """State of the policy for replicated blocks; None without one.
 
     Raises:
-        InputError: The NameNode does not answer.
+        OSError: The NameNode does not answer.
     """
-    return next((one for one in NameNode(url).policies() if one.blocks == "replicated blocks"), None)
+    states = read_policies(_beans(url, BEANS))
+    return next((one for one in states if one.blocks == "replicated blocks"), None)
+
+
+def decisions(url: str) -> dict[str, int]:
+    """Number of decisions of the policy by reason since its start; empty under HDFS's own policy.
+
+    Raises:
+        OSError: The NameNode does not answer.
+    """
+    state = policy_state(url)
+    return {} if state is None else state.decisions
+
+
+def _beans(url: str, query: str) -> list[Mapping[str, Any]]:
+    try:
+        return NameNode(url).beans(query)
+    except InputError as error:
+        # The NameNode is a part of the cluster, and no input.
+        raise OSError(str(error)) from None

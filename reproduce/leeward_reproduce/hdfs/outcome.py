@@ -31,6 +31,10 @@ class Outcome:
     """Bytes of the files of the run on each host at its end."""
     evicted: int = 0
     """Number of files that a full cache deleted before."""
+    decisions: dict[str, int] = field(default_factory=dict)
+    """Number of decisions of the policy by reason; none under HDFS's own policy."""
+    busy: float = 0.0
+    """Share of the processors' time in use, by all programs of the machine."""
 
     def links(self, way: str) -> list[str]:
         """Links in a direction: `uplink` or `downlink` of racks, `egress` or `ingress` of hosts."""

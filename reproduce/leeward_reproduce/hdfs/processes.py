@@ -1,13 +1,18 @@
 """Processes of a cluster: each has a name and a log, and ends by its process id."""
 
+import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 LINES = 12
 """Lines of a log in an error."""
 _POLL_S = 0.1
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class ProcessError(OSError):
@@ -78,3 +83,30 @@ def kill(processes: Iterable[Process]) -> None:
         each.process.kill()
     for each in all_of_them:
         each.process.wait()
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Lets SIGTERM and SIGHUP end the block as Ctrl-C does, so that what it has brought up is removed.
+
+    Only the main thread receives signals; in others, the block is as without it. A signal that is ignored, as
+    by `nohup`, stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: object) -> NoReturn:
+        # The removal takes seconds, and a second signal must not end it.
+        for one in before:
+            signal.signal(one, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    before = {one: signal.getsignal(one) for one in _ENDS if signal.getsignal(one) != signal.SIG_IGN}
+    try:
+        for one in before:
+            signal.signal(one, end)
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -10,6 +10,8 @@ import contextlib
 import random
 import sys
 
+LISTENING = "listening"
+"""Line that it prints when agents can connect."""
 _ANSWER = b'{"links":2}'
 _ACKNOWLEDGEMENT = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (
     len(_ANSWER),
@@ -57,6 +59,7 @@ async def serve(port: int, controller_port: int, delay_s: float, loss: float, se
         writer.close()
 
     server = await asyncio.start_server(connect, "0.0.0.0", port)
+    print(LISTENING, flush=True)
     await server.serve_forever()
 
 

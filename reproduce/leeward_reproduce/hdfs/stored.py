@@ -53,11 +53,15 @@ class StoredFiles:
         """Waits until the NameNode knows all copies: it learns of the last ones after a file is complete.
 
         Raises:
-            OSError: The NameNode does not answer.
+            OSError: The NameNode does not answer, or does not know all copies in time.
         """
         deadline = time.monotonic() + seconds
         self.update()
-        while self._incomplete and time.monotonic() < deadline:
+        while self._incomplete:
+            if time.monotonic() > deadline:
+                path, expected = next(iter(self._incomplete.items()))
+                known = sum(self._by_file[path].values())
+                raise OSError(f"{path}: {known} of {expected} bytes stored after {seconds:g} s")
             time.sleep(_POLL_S)
             self.update()
 

@@ -42,7 +42,7 @@ class Trace:
 
     @property
     def began_s(self) -> float:
-        """Begin, in seconds of Unix time."""
+        """Start, in seconds of Unix time."""
         return self.ended_s - self.seconds
 
     @property

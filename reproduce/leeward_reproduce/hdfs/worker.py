@@ -22,6 +22,8 @@ FRAME = 1514
 _TICK_S = 0.002
 _lock = threading.Lock()
 _sinks: list[socket.socket] = []
+_stopped: set[str] = set()
+"""Names of background traffic that has been stopped."""
 
 
 def _sleep_until(at: float) -> None:
@@ -69,12 +71,12 @@ def read(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def send(order: dict[str, Any]) -> dict[str, Any]:
-    """Sends datagrams at a rate of bits per second on the wire, until a time."""
+    """Sends datagrams at a rate of bits per second on the wire, until a time, or until it is stopped."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.connect((order["address"], order["port"]))
         _sleep_until(order["at"])
         sent, now = 0, order["at"]
-        while now < order["until"]:
+        while now < order["until"] and order["name"] not in _stopped:
             # A helper that had to wait for a processor sends what it has missed.
             now = min(time.monotonic(), order["until"])
             while sent < order["rate_bps"] * (now - order["at"]) / 8:
@@ -82,6 +84,12 @@ def send(order: dict[str, Any]) -> dict[str, Any]:
                 sent += FRAME
             time.sleep(_TICK_S)
     return {"sent": sent}
+
+
+def stop(order: dict[str, Any]) -> dict[str, Any]:
+    """Stops background traffic of a name."""
+    _stopped.add(order["name"])
+    return {}
 
 
 def sink(order: dict[str, Any]) -> dict[str, Any]:
@@ -97,6 +105,7 @@ ORDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "write": write,
     "read": read,
     "send": send,
+    "stop": stop,
     "sink": sink,
 }
 

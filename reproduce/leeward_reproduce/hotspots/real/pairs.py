@@ -1,17 +1,15 @@
 """Pairs of runs: under each seed a run by HDFS's policy and one by `ccp`, simulated and real."""
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from leeward._files import atomic_file
 from leeward_reproduce.hdfs import HdfsCluster, up
+from leeward_reproduce.hdfs.usage import check_decisions
 from leeward_reproduce.hotspots.real import scenario
 from leeward_reproduce.hotspots.real.measures import Measures, measured, simulated
 from leeward_reproduce.hotspots.real.run import run
-
-RESULT = "real.json"
+from leeward_reproduce.real import results
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,12 @@ class Bench:
             advance: Called with the share of completed runs.
 
         Raises:
+            InputError: The folder has a pair of another scenario.
             OSError: The cluster cannot run on this machine.
         """
         files = {seed: self._write(seed) for seed in seeds}
-        absent = [seed for seed in seeds if not self._result(seed).is_file()]
+        real = {seed: results.read(file.parent, Measures) for seed, file in files.items()}
+        absent = [seed for seed, measures in real.items() if measures is None]
         done = len(seeds) - len(absent)
         advance(done / len(seeds))
         if absent:
@@ -52,22 +52,13 @@ class Bench:
                     def share(part: float, done: int = done) -> None:
                         advance((done + part) / len(seeds))
 
-                    measures = measure(cluster, files[seed], seed, share)
-                    content = {name: asdict(one) for name, one in measures.items()}
-                    with atomic_file(self._result(seed)) as temporary:
-                        temporary.write_text(json.dumps(content), encoding="utf-8")
+                    real[seed] = measure(cluster, files[seed], seed, share)
+                    results.write(files[seed].parent, real[seed])
                     done += 1
-        return [Pair(seed, simulated(files[seed]), self._read(seed)) for seed in seeds]
-
-    def _result(self, seed: int) -> Path:
-        return self._folder / f"seed-{seed}" / RESULT
+        return [Pair(seed, simulated(files[seed]), real[seed]) for seed in seeds]
 
     def _write(self, seed: int) -> Path:
         return scenario.write(self._folder / f"seed-{seed}", seed, self._horizon)
-
-    def _read(self, seed: int) -> dict[str, Measures]:
-        content = json.loads(self._result(seed).read_text(encoding="utf-8"))
-        return {name: Measures(**one) for name, one in content.items()}
 
 
 def _order(seed: int) -> tuple[str, str]:
@@ -78,7 +69,11 @@ def _order(seed: int) -> tuple[str, str]:
 def measure(
     cluster: HdfsCluster, file: Path, seed: int, progress: Callable[[float], object]
 ) -> dict[str, Measures]:
-    """Runs a scenario on a cluster under both policies."""
+    """Runs a scenario on a cluster under both policies.
+
+    Raises:
+        OSError: A run failed, or HDFS's default policy placed the blocks of `ccp`.
+    """
     plan = scenario.read(file)
     addresses = {host.address: host.name for host in cluster.network.hosts}
     result = {}
@@ -89,6 +84,9 @@ def measure(
         def share(part: float, at: int = at) -> None:
             progress((at + part) / 2)
 
-        outcome = run(cluster, plan, f"seed-{seed}-{policy}", share)
+        name = f"seed-{seed}-{policy}"
+        outcome = run(cluster, plan, name, share)
+        if policy != "default":
+            check_decisions(name, outcome.outcome.decisions)
         result[policy] = measured(outcome, file.parent / "cluster.yaml", addresses, cluster.racks)
     return {policy: result[policy] for policy in scenario.POLICIES}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from leeward_reproduce.hdfs import HdfsCluster
-from leeward_reproduce.hdfs.load import PATIENCE_S, order, order_read, wait_for, warm_up
+from leeward_reproduce.hdfs.load import PATIENCE_S, REPLICAS, order, order_read, usage_of, wait_for, warm_up
 from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
 from leeward_reproduce.hdfs.traces import READ, Trace, of_datanodes
@@ -13,6 +13,9 @@ from leeward_reproduce.hotspots.real.scenario import Plan
 
 _LEAD_S = 0.5
 """Time from the orders to the start of the run."""
+_SETTLE_S = 30.0
+"""Longest time until the NameNode knows the copies of a file, and DataNodes have logged its reads."""
+_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ def run(
         OSError: A file was not written or read, or a process failed.
     """
     warm_up(cluster, f"{name}-before")
+    usage = usage_of(cluster)
     part = len(plan.writes) / (len(plan.writes) + len(plan.reads))
     with cluster.counters.sampling() as samples:
         start = time.monotonic() + _LEAD_S
@@ -57,7 +61,7 @@ def run(
         files = [order(cluster, one, start, path) for one, path in zip(plan.writes, paths, strict=True)]
         deadline = start + plan.reads_from_s + PATIENCE_S
         wait_for(cluster, files, deadline, lambda share: progress(part * share))
-        copies = [_copies(cluster, path) for path in paths]
+        copies = [_replicas(cluster, path) for path in paths]
         # Reads are as far apart as planned, also if the last file was late.
         late_s = max(time.monotonic() - start - plan.reads_from_s, 0.0)
         reads = [
@@ -75,17 +79,18 @@ def run(
             cluster, reads, start + seconds + PATIENCE_S, lambda share: progress(part + (1 - part) * share)
         )
         time.sleep(max(start + seconds - time.monotonic(), 0.0))
-    traces = of_datanodes(cluster.processes, unix_s)
-    sent = sum(one.operation == READ for one in traces)
-    if sent < len(reads):
-        raise OSError(f"DataNodes have logged {sent} of {len(reads)} reads; see their client trace")
+    busy = usage.busy()
+    cluster.check()
+    decisions = usage.decisions()
+    traces = _traces(cluster, unix_s, len(reads))
     times = [one.result()["ended_s"] - one.result()["began_s"] for one in reads]
     stored = dict.fromkeys(cluster.racks.values(), 0)
     for block in copies:
         for copy in block:
             stored[copy.rack] += 1
     cluster.delete(f"/{name}")
-    return ChunkRun(traces, unix_s, Outcome([], samples, start, seconds), times, stored)
+    outcome = Outcome([], samples, start, seconds, decisions=decisions, busy=busy)
+    return ChunkRun(traces, unix_s, outcome, times, stored)
 
 
 def reader(racks: dict[str, str], copies: Sequence[Replica], draw: float) -> str:
@@ -101,6 +106,26 @@ def reader(racks: dict[str, str], copies: Sequence[Replica], draw: float) -> str
     return others[int(draw * len(others))]
 
 
-def _copies(cluster: HdfsCluster, path: str) -> list[Replica]:
-    (copies,) = cluster.files.replicas(path)
-    return copies
+def _replicas(cluster: HdfsCluster, path: str) -> list[Replica]:
+    """The copies of a file. It is complete before the NameNode knows the last of them."""
+    deadline = time.monotonic() + _SETTLE_S
+    while True:
+        (replicas,) = cluster.files.replicas(path)
+        if len(replicas) >= REPLICAS:
+            return replicas
+        if time.monotonic() > deadline:
+            raise OSError(f"{path}: {len(replicas)} of {REPLICAS} copies after {_SETTLE_S:g} s")
+        time.sleep(_POLL_S)
+
+
+def _traces(cluster: HdfsCluster, since_s: float, reads: int) -> list[Trace]:
+    """The client traces of a run. A DataNode logs a read after it has sent the last byte."""
+    deadline = time.monotonic() + _SETTLE_S
+    while True:
+        traces = of_datanodes(cluster.processes, since_s)
+        sent = sum(one.operation == READ for one in traces)
+        if sent >= reads:
+            return traces
+        if time.monotonic() > deadline:
+            raise OSError(f"DataNodes have logged {sent} of {reads} reads; see their client trace")
+        time.sleep(_POLL_S)

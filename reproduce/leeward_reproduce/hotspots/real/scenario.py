@@ -4,8 +4,8 @@ All hosts write files of one block. When all are written, hosts read them. Both 
 which two have half of the average rate, two have it, and two have half as much again.
 """
 
-import csv
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy
 import yaml
 
 from leeward._quantities import read_seconds
-from leeward.errors import InputError
 from leeward_reproduce.hdfs import Shape
 from leeward_reproduce.hdfs.load import Write
+from leeward_reproduce.real import scenario_files
+from leeward_reproduce.real.scenario_files import read_csv, write_csv
 
 LINKS_BPS = (20e6, 40e6, 60e6)
 """Rates of the links of racks, each of as many racks. All racks have the same disks."""
@@ -40,7 +41,8 @@ class UnevenShape(Shape):
 SHAPE = UnevenShape()
 LENGTH = "90s"
 """Length of a run."""
-LEAST_S = 30.0
+check_horizon = partial(scenario_files.check_horizon, least_s=30.0)
+"""Checks the length of runs."""
 WARMUP_S = 5.0
 """Time before the first file, in which the first reports of agents arrive."""
 WRITING = 0.4
@@ -51,7 +53,10 @@ WINDOW_S = 5.0
 """Length of an interval of link loads. The paper has 30 s."""
 FILES_PER_S = 2.0
 READS_PER_S = 3.0
-"""Under HDFS's policy, writes take about half of a slow rack's downlink, and reads 80 % of its uplink."""
+"""Reads from other racks. Under HDFS's policy, writes take about half of a slow rack's downlink, and these
+reads 80 % of its uplink."""
+_SIMULATED_READS_PER_S = READS_PER_S * SHAPE.racks / (SHAPE.racks - 1)
+"""Reads of the simulator, whose readers are in all racks: as many cross racks on average."""
 POLICIES = {"default": "uniform", "ccp": "ccp"}
 """Policies of HDFS, and of the simulator."""
 
@@ -83,20 +88,11 @@ class Plan:
     """Length of the run. Writes and reads that are not complete at its end are waited for."""
 
 
-def check_horizon(horizon: str) -> None:
-    """Checks the length of runs.
-
-    Raises:
-        InputError: The text is not a time, or the time is too short for files and reads.
-    """
-    if read_seconds("horizon", horizon) < LEAST_S:
-        raise InputError.about("horizon", f"`{horizon}`: expected at least {LEAST_S:g}s")
-
-
 def write(folder: Path, seed: int, horizon: str) -> Path:
     """Draws a scenario and writes it into a folder: `leeward simulate` runs it. Returns its file.
 
-    The simulator draws reads of its own, as many per second. Those of the cluster are in `reads.csv`.
+    The simulator draws reads of its own, of which as many per second cross racks on average. Those of the
+    cluster are in `reads.csv`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     random = numpy.random.default_rng([seed, 52])
@@ -105,8 +101,8 @@ def write(folder: Path, seed: int, horizon: str) -> Path:
     start, end = written + PAUSE_S, seconds - TAIL_S
     (folder / "cluster.yaml").write_text(yaml.safe_dump(SHAPE.cluster(), sort_keys=False), encoding="utf-8")
     blocks = _blocks(random, written)
-    _write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), blocks)
-    _write_csv(folder / "reads.csv", ("t_s", "file", "draw"), _reads(random, start, end, len(blocks)))
+    write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), blocks)
+    write_csv(folder / "reads.csv", ("t_s", "file", "draw"), _reads(random, start, end, len(blocks)))
     scenario = {
         "name": "chunks on racks with uneven uplinks, small, on real bytes",
         "cluster": "cluster.yaml",
@@ -114,7 +110,7 @@ def write(folder: Path, seed: int, horizon: str) -> Path:
             {"blocks": {"file": "blocks.csv", "block": f"{SHAPE.block}B"}},
             {
                 "reads": {
-                    "per_second": READS_PER_S,
+                    "per_second": _SIMULATED_READS_PER_S,
                     "size": f"{SHAPE.block}B",
                     "start": f"{start:g}s",
                     "duration": f"{end - start:g}s",
@@ -139,11 +135,11 @@ def read(file: Path) -> Plan:
     scenario = yaml.safe_load(file.read_text(encoding="utf-8"))
     writes = [
         Write(float(row["t_arrival_s"]), row["writer"], int(row["size_bytes"]))
-        for row in _read_csv(file.parent / "blocks.csv")
+        for row in read_csv(file.parent / "blocks.csv")
     ]
     reads = [
         Read(float(row["t_s"]), int(row["file"]), float(row["draw"]))
-        for row in _read_csv(file.parent / "reads.csv")
+        for row in read_csv(file.parent / "reads.csv")
     ]
     start = read_seconds("start", scenario["workloads"][1]["reads"]["start"])
     return Plan(writes, reads, start, read_seconds("horizon", scenario["horizon"]))
@@ -164,15 +160,3 @@ def _reads(random: numpy.random.Generator, start: float, end: float, files: int)
     times = numpy.sort(random.uniform(start, end, count)).round(3)
     chosen, draws = random.integers(0, files, count), random.random(count).round(6)
     return [(float(at), int(file), float(draw)) for at, file, draw in zip(times, chosen, draws, strict=True)]
-
-
-def _write_csv(file: Path, names: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)
-
-
-def _read_csv(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8", newline="") as text:
-        return list(csv.DictReader(text))

@@ -27,6 +27,11 @@ class Case:
     policies: Sequence[str] = (DEFAULT, SINBAD)
 
     @property
+    def is_impaired(self) -> bool:
+        """True if reports are late or lost, so that the policy may not know the loads."""
+        return bool(self.delay_s or self.loss)
+
+    @property
     def shape(self) -> Shape:
         """Racks, links and blocks of its cluster."""
         return replace(SHAPE, in_memory=self.in_memory)

@@ -1,9 +1,8 @@
 """Pairs of runs: under each seed and case a run by HDFS's policy and one by `sinbad`, simulated and real."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,14 @@ import numpy
 
 from leeward import simulate
 from leeward._arrays import Floats
-from leeward._files import atomic_file
 from leeward_reproduce.hdfs import HdfsCluster, up
 from leeward_reproduce.hdfs.load import run
 from leeward_reproduce.hdfs.outcome import Outcome, median_cv
+from leeward_reproduce.hdfs.usage import check_decisions
+from leeward_reproduce.real import results
+from leeward_reproduce.real.results import decisions_of
 from leeward_reproduce.sinbad.real import scenario
-from leeward_reproduce.sinbad.real.cases import CACHE, CASES, SHAPE, Case
+from leeward_reproduce.sinbad.real.cases import CACHE, CASES, DEFAULT, SHAPE, Case
 
 WAYS = {
     "downlink": "rack_downlink",
@@ -25,7 +26,6 @@ WAYS = {
     "egress": "host_egress",
 }
 """Directions of the links of racks and hosts, with the simulator's names of their kinds."""
-RESULT = "real.json"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class Measures:
     """Bytes that each host stores at the end."""
     evicted: int = 0
     """Files that a full cache deleted; none in the simulator."""
+    decisions: dict[str, int] = field(default_factory=dict)
+    """Number of decisions of the policy by reason; none under HDFS's own policy."""
+    busy: float | None = None
+    """Share of the processors' time in use; None in the simulator."""
 
 
 Runs = Mapping[str, Measures]
@@ -80,10 +84,12 @@ class Bench:
             advance: Called with the share of completed runs.
 
         Raises:
+            InputError: The folder has a pair of another scenario.
             OSError: The cluster cannot run on this machine.
         """
         files = {(case, seed): self._write(case, seed) for seed in seeds for case in cases}
-        absent = [key for key in files if not self._result(*key).is_file()]
+        real = {key: results.read(file.parent, Measures) for key, file in files.items()}
+        absent = [key for key, measures in real.items() if measures is None]
         runs = sum(len(case.policies) for case, _ in files)
         done = runs - sum(len(case.policies) for case, _ in absent)
         advance(done / runs)
@@ -95,25 +101,17 @@ class Bench:
                     def share(part: float, done: int = done, weight: int = len(case.policies)) -> None:
                         advance((done + weight * part) / runs)
 
-                    measures = measure(cluster, files[case, seed], case, seed, share)
-                    content = {name: asdict(one) for name, one in measures.items()}
-                    with atomic_file(self._result(case, seed)) as temporary:
-                        temporary.write_text(json.dumps(content), encoding="utf-8")
+                    file = files[case, seed]
+                    real[case, seed] = measure(cluster, file, case, seed, share)
+                    results.write(file.parent, real[case, seed])
                     done += len(case.policies)
         return {
-            case: [Pair(seed, simulated(files[case, seed], case), self._read(case, seed)) for seed in seeds]
+            case: [Pair(seed, simulated(files[case, seed], case), real[case, seed]) for seed in seeds]
             for case in cases
         }
 
-    def _result(self, case: Case, seed: int) -> Path:
-        return self._folder / f"seed-{seed}" / case.name / RESULT
-
     def _write(self, case: Case, seed: int) -> Path:
         return scenario.write(self._folder / f"seed-{seed}" / case.name, seed, self._horizon, case)
-
-    def _read(self, case: Case, seed: int) -> Runs:
-        content = json.loads(self._result(case, seed).read_text(encoding="utf-8"))
-        return {name: Measures(**one) for name, one in content.items()}
 
 
 def order(case: Case, seed: int) -> Sequence[str]:
@@ -128,7 +126,11 @@ def order(case: Case, seed: int) -> Sequence[str]:
 def measure(
     cluster: HdfsCluster, file: Path, case: Case, seed: int, progress: Callable[[float], object]
 ) -> Runs:
-    """Runs a scenario on a cluster under the policies of its case."""
+    """Runs a scenario on a cluster under the policies of its case.
+
+    Raises:
+        OSError: A run failed, or HDFS's default policy placed its blocks although reports arrived.
+    """
     load = scenario.read(file)
     cache = CACHE if case.in_memory else None
     result = {}
@@ -139,14 +141,17 @@ def measure(
         def share(part: float, at: int = at) -> None:
             progress((at + part) / len(case.policies))
 
+        name = f"seed-{seed}-{case.name}-{policy}"
         with _reports(cluster, case, seed):
-            outcome = run(cluster, load, f"seed-{seed}-{case.name}-{policy}", share, cache)
+            outcome = run(cluster, load, name, share, cache)
+        if policy != DEFAULT and not case.is_impaired:
+            check_decisions(name, outcome.decisions)
         result[policy] = _measures(outcome)
     return {policy: result[policy] for policy in case.policies}
 
 
 def _reports(cluster: HdfsCluster, case: Case, seed: int) -> AbstractContextManager[None]:
-    if case.delay_s or case.loss:
+    if case.is_impaired:
         return cluster.reports_impaired(case.delay_s, case.loss, seed)
     return nullcontext()
 
@@ -155,7 +160,15 @@ def _measures(outcome: Outcome) -> Measures:
     before = round(scenario.WARMUP_S / scenario.STEP_S)
     cv = {way: median_cv(outcome.loads(way, scenario.STEP_S)[before:]) for way in WAYS}
     blocks = [one.bytes // SHAPE.block for one in outcome.files]
-    return Measures(blocks, [one.seconds for one in outcome.files], cv, outcome.stored, outcome.evicted)
+    return Measures(
+        blocks,
+        [one.seconds for one in outcome.files],
+        cv,
+        outcome.stored,
+        outcome.evicted,
+        outcome.decisions,
+        outcome.busy,
+    )
 
 
 def simulated(file: Path, case: Case) -> Runs:
@@ -174,7 +187,8 @@ def simulated(file: Path, case: Case) -> Runs:
         cv = {way: _median(balance, kind) for way, kind in WAYS.items()}
         hosts = one.hosts()
         stored = dict(zip(hosts["host"].to_pylist(), hosts["bytes"].to_pylist(), strict=True))
-        result[policy] = Measures(blocks, seconds, cv, stored)
+        decisions = {} if policy == DEFAULT else decisions_of(one)
+        result[policy] = Measures(blocks, seconds, cv, stored, decisions=decisions)
     return result
 
 

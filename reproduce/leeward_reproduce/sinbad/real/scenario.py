@@ -5,27 +5,28 @@ which ones they are changes every 15 s. Its rate does not depend on other traffi
 every other file is left out, and at twice the rate as many files of the same sizes arrive in addition.
 """
 
-import csv
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy
 import yaml
 
 from leeward._quantities import read_seconds
-from leeward.errors import InputError
 from leeward_reproduce.hdfs.load import Load, Stream, Write
+from leeward_reproduce.real import scenario_files
+from leeward_reproduce.real.scenario_files import read_csv, write_csv
 from leeward_reproduce.sinbad.real.cases import DEFAULT, SHAPE, SINBAD, Case
 
 LINK_BPS = 100e6
 """Rate of a rack's link in `SHAPE`."""
 LENGTH = "75s"
 """Length of a run."""
-LEAST_S = 40.0
+check_horizon = partial(scenario_files.check_horizon, least_s=40.0)
+"""Checks the length of runs."""
 WARMUP_S = 5.0
 """Time before the first file, in which the first reports on the background arrive."""
 TAIL_S = 15.0
-"""Time after the last file has begun, in which files end over the same background."""
+"""Time after the last file has begun. Files that take longer end over the last background."""
 STEP_S = 5.0
 """Length of an interval of link loads. The paper has 10 s for blocks that take ten times as long."""
 FILES_PER_S = 0.32
@@ -38,16 +39,6 @@ POLICIES = {DEFAULT: "uniform", SINBAD: f"sinbad:threshold={SHAPE.block}B"}
 """Policies of HDFS, and of the simulator."""
 _Block = tuple[float, str, int]
 """Time of arrival, writer and bytes of a file."""
-
-
-def check_horizon(horizon: str) -> None:
-    """Checks the length of runs.
-
-    Raises:
-        InputError: The text is not a time, or the time is too short for files and their ends.
-    """
-    if read_seconds("horizon", horizon) < LEAST_S:
-        raise InputError.about("horizon", f"`{horizon}`: expected at least {LEAST_S:g}s")
 
 
 def write(folder: Path, seed: int, horizon: str, case: Case) -> Path:
@@ -63,8 +54,8 @@ def write(folder: Path, seed: int, horizon: str, case: Case) -> Path:
     elif case.load > 1:
         blocks = sorted(blocks + _more(random, blocks, seconds))
     (folder / "cluster.yaml").write_text(yaml.safe_dump(cluster, sort_keys=False), encoding="utf-8")
-    _write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), blocks)
-    _write_csv(folder / "rates.csv", ("t_s", "link", "rate_bps"), rates)
+    write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), blocks)
+    write_csv(folder / "rates.csv", ("t_s", "link", "rate_bps"), rates)
     scenario = {
         "name": "sinbad, small, on real bytes",
         "cluster": "cluster.yaml",
@@ -92,17 +83,18 @@ def read(file: Path) -> Load:
     seconds = read_seconds("horizon", scenario["horizon"])
     writes = [
         Write(float(row["t_arrival_s"]), row["writer"], int(row["size_bytes"]))
-        for row in _read_csv(file.parent / blocks)
+        for row in read_csv(file.parent / blocks)
     ]
     streams = []
     of_host: dict[str, list[tuple[float, float]]] = {}
-    for row in _read_csv(file.parent / rates):
+    for row in read_csv(file.parent / rates):
         host, _, way = row["link"].partition(":")
         # The same traffic is on the link into the rack.
         if way == "ingress":
             of_host.setdefault(host, []).append((float(row["t_s"]), float(row["rate_bps"])))
     for host, changes in of_host.items():
-        ends = [at for at, _ in changes[1:]] + [seconds]
+        # As in the simulator, the last rate lasts until all files are complete.
+        ends = [*(at for at, _ in changes[1:]), None]
         streams += [
             Stream(at, end, host, rate) for (at, rate), end in zip(changes, ends, strict=True) if rate > 0
         ]
@@ -145,15 +137,3 @@ def _rates(random: numpy.random.Generator, seconds: float) -> list[tuple[object,
             rate = round(LINK_BPS * random.uniform(low, high))
             rows += [(float(at), f"r{rack}:downlink", rate), (float(at), f"{target}:ingress", rate)]
     return rows
-
-
-def _write_csv(file: Path, names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)
-
-
-def _read_csv(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8", newline="") as text:
-        return list(csv.DictReader(text))
