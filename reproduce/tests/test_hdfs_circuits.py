@@ -14,7 +14,7 @@ import pytest
 from leeward_reproduce.hdfs import circuits, class_path, dfsio, memory, missing, traces
 from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER
 from leeward_reproduce.hdfs.processes import Process, kill
-from leeward_reproduce.hdfs.views import watching
+from leeward_reproduce.hdfs.views import Watch, watching
 from support.labs import left
 from support.parts import lack
 
@@ -58,6 +58,8 @@ def test_a_watch_counts_bytes_since_its_start_and_late_views() -> None:
     def view() -> dict[str, Any]:
         count = next(sent)
         return {
+            "at_s": count / 10 * 0.25 / 640,
+            "dilation": 640,
             "packet_bytes": [count, 5],
             "circuit_bytes": [100, 2 * count],
             "late_p99_s": next(late),
@@ -75,7 +77,27 @@ def test_a_watch_counts_bytes_since_its_start_and_late_views() -> None:
     # The first view is of the time before, and one without packets has no lateness.
     assert carried.late_share == pytest.approx(1 / (views - 1))
     assert carried.late_s == pytest.approx(2e-6)
+    assert carried.missed_share == 0
     assert 0 <= carried.busy <= 1
+
+
+def test_a_view_counts_once_and_gaps_between_views_are_missed_time() -> None:
+    times = iter([0.0, 0.25, 0.25, 0.5, 1.0, 3.0, 4.0])
+    watch = Watch(
+        lambda: {
+            "at_s": next(times) / 100,
+            "dilation": 100,
+            "packet_bytes": [0],
+            "circuit_bytes": [0],
+            "late_p99_s": 1.0,
+            "lost_packets": 0,
+        }
+    )
+    for _ in range(6):
+        watch.look()
+    # One missed view between two is no gap: the switch and the writer of its views are not in step.
+    assert watch.carried(5e-6).missed_share == pytest.approx(3 / 4)
+    assert watch.carried(5e-6).late_share == 1.0
 
 
 def test_a_lab_that_ends_under_a_watch_is_an_error() -> None:
@@ -84,7 +106,8 @@ def test_a_lab_that_ends_under_a_watch_is_an_error() -> None:
     def view() -> dict[str, Any]:
         if time.monotonic() > begun + 0.1:
             raise OSError("lab `x`: is not up")
-        return {"packet_bytes": [0], "circuit_bytes": [0], "late_p99_s": None, "lost_packets": 0}
+        moment = {"at_s": time.monotonic(), "dilation": 1}
+        return moment | {"packet_bytes": [0], "circuit_bytes": [0], "late_p99_s": None, "lost_packets": 0}
 
     with pytest.raises(OSError, match="is not up"), watching(view):
         time.sleep(0.5)
@@ -139,10 +162,15 @@ def test_times_of_files_are_those_in_the_log_of_the_benchmark() -> None:
     assert dfsio.times(lines) == [51.2, 0.8]
 
 
-def test_maven_lists_the_jars_of_a_scope_in_a_file_of_its_own(
+def test_maven_lists_the_jars_of_a_scope_in_a_file_of_its_own_beside_the_jar_of_this_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(class_path, "PROJECT", tmp_path)
+    version = "<version>0.10.0</version>"
+    (tmp_path / "pom.xml").write_text(
+        f"<project xmlns='http://maven.apache.org/POM/4.0.0'>{version}</project>"
+    )
+    jar = tmp_path / "target" / "leeward-hdfs-0.10.0.jar"
     commands: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
@@ -153,8 +181,13 @@ def test_maven_lists_the_jars_of_a_scope_in_a_file_of_its_own(
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert class_path.class_path() == [Path("/jars/class-path.jar")]
-    assert class_path.class_path("test") == [Path("/jars/class-path-test.jar")]
+    with pytest.raises(OSError, match=r"leeward-hdfs-0\.10\.0\.jar: Maven did not make this jar"):
+        class_path.class_path()
+    commands.clear()
+    for one in (jar, jar.with_name("leeward-hdfs-0.9.0.jar")):
+        one.touch()
+    assert class_path.class_path() == [jar, Path("/jars/class-path.jar")]
+    assert class_path.class_path("test") == [jar, Path("/jars/class-path-test.jar")]
     assert ["-DincludeScope=compile" in command for command in commands] == [True, False]
 
 

@@ -19,7 +19,7 @@ from leeward_reproduce.hdfs.views import Carried
 from leeward_reproduce.perform import reproduce, runs
 
 ADDRESSES = {f"10.{rack}.0.2": f"r{rack}h0" for rack in range(8)}
-CARRIED = Carried(1 << 30, 3 << 30, 2e-6, 0.01, 0, 0.6)
+CARRIED = Carried(1 << 30, 3 << 30, 2e-6, 0.01, 0.02, 0, 0.6)
 
 
 def job(step: int, seconds: float, carried: Carried = CARRIED) -> Job:
@@ -48,6 +48,8 @@ def test_a_run_whose_packets_are_late_or_lost_has_a_reason_and_no_values() -> No
     for carried, reason in (
         (replace(CARRIED, late_share=0.2), "and 20% of the time over 5us"),
         (replace(CARRIED, lost_packets=3), "and 3 packets lost outside the switch"),
+        (replace(CARRIED, missed_share=0.3), "and 30% of the time without views"),
+        (replace(CARRIED, late_s=None), "no packets, processors 60% busy"),
     ):
         run, note = bench.judge(job(1, 64.0, carried), ADDRESSES, 640, [])
         assert run is None

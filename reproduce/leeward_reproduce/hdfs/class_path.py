@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 PROJECT = Path(__file__).parents[3] / "integrations" / "hdfs"
 """Maven project of the policy, in the sources of Leeward."""
 JAVA = 17
 """Least version of Java."""
 _LIST = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
+_POM = "{http://maven.apache.org/POM/4.0.0}"
+"""Namespace of Maven's project files."""
 _LINES = 15
 """Lines of Maven's output in an error."""
 
@@ -50,7 +53,7 @@ def class_path(scope: str = "compile") -> list[Path]:
         scope: Scope of Maven. `test` adds Hadoop's MapReduce and Hadoop's own tests and benchmarks.
 
     Raises:
-        OSError: Maven failed.
+        OSError: Maven failed, or made no jar.
     """
     listing = PROJECT / "target" / ("class-path" if scope == "compile" else f"class-path-{scope}")
     if not _is_current(listing):
@@ -62,16 +65,21 @@ def class_path(scope: str = "compile") -> list[Path]:
             end = "\n".join(result.stdout.splitlines()[-_LINES:])
             raise OSError(f"Maven failed with status {result.returncode} in {PROJECT}:\n{end}")
     jars = [Path(path) for path in listing.read_text(encoding="utf-8").strip().split(os.pathsep)]
-    return [*_policy_jars(), *jars]
+    jar = policy_jar(PROJECT)
+    if not jar.is_file():
+        raise OSError(f"{jar}: Maven did not make this jar")
+    return [jar, *jars]
 
 
-def _policy_jars() -> list[Path]:
-    return sorted((PROJECT / "target").glob("leeward-hdfs-*.jar"))
+def policy_jar(project: Path) -> Path:
+    """The jar of the policy of the present version; those of other versions may be beside it."""
+    version = ElementTree.parse(project / "pom.xml").findtext(f"{_POM}version")
+    return project / "target" / f"leeward-hdfs-{version}.jar"
 
 
 def _is_current(listing: Path) -> bool:
     """True if the list is newer than the sources, and all of its jars exist."""
-    if not listing.is_file() or len(_policy_jars()) != 1:
+    if not listing.is_file() or not policy_jar(PROJECT).is_file():
         return False
     sources = [PROJECT / "pom.xml", *(PROJECT / "src" / "main").rglob("*")]
     newest = max(path.stat().st_mtime for path in sources)

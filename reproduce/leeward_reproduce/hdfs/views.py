@@ -4,14 +4,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy
 
+from leeward_reproduce.hdfs.processors import Processors
+
 _PERIOD_S = 0.25
-"""Time between views of a lab."""
-_STAT = Path("/proc/stat")
+"""Real time between views of a lab: `VIEW` in crates/lab/src/standing.rs."""
+_POLL_S = _PERIOD_S / 2
+_GAP_S = 3 * _PERIOD_S
+"""Real time between two views from which on it counts as time without views. The switch and the thread that
+writes its views are not in step, so that single ones are missed."""
 View = Mapping[str, Any]
 """A view, as of `leeward.lab.view`."""
 
@@ -25,6 +29,7 @@ class Carried:
         circuit_bytes: Bytes between racks by circuits.
         late_s: Lateness of 99 % of the packets in virtual time, median over views; None without packets.
         late_share: Share of the views in which this lateness exceeds the bound.
+        missed_share: Share of the time without views, in which late packets are not seen.
         lost_packets: Packets that were lost outside the switch.
         busy: Share of the processors' time in use, by all programs of the machine.
     """
@@ -33,6 +38,7 @@ class Carried:
     circuit_bytes: int
     late_s: float | None
     late_share: float
+    missed_share: float
     lost_packets: int
     busy: float
 
@@ -48,16 +54,19 @@ class Watch:
         """
         self._view = view
         self._views: list[View] = [view()]
-        self._began = self._processors = _processors()
+        self._processors = Processors()
+        self._busy = 0.0
 
     def look(self) -> None:
-        """Adds a view.
+        """Adds the view of now, unless the lab has shown no other since the last one.
 
         Raises:
             OSError: The lab is not up.
         """
-        self._views.append(self._view())
-        self._processors = _processors()
+        view = self._view()
+        if view["at_s"] != self._views[-1]["at_s"]:
+            self._views.append(view)
+        self._busy = self._processors.busy()
 
     @property
     def bytes(self) -> int:
@@ -71,15 +80,21 @@ class Watch:
             bound_s: Largest lateness of packets that are in time, in virtual seconds.
         """
         late = [view["late_p99_s"] for view in self._views[1:] if view["late_p99_s"] is not None]
-        busy, total = (now - then for now, then in zip(self._processors, self._began, strict=True))
         return Carried(
             self._sent("packet_bytes"),
             self._sent("circuit_bytes"),
             float(numpy.median(late)) if late else None,
             sum(one > bound_s for one in late) / len(late) if late else 0.0,
+            self._missed(),
             self._views[-1]["lost_packets"] - self._views[0]["lost_packets"],
-            busy / total if total else 0.0,
+            self._busy,
         )
+
+    def _missed(self) -> float:
+        """Share of the time since the first view in which the lab or this process showed none."""
+        times = numpy.array([view["at_s"] * view["dilation"] for view in self._views])
+        gaps = numpy.diff(times)
+        return float(gaps[gaps > _GAP_S].sum() / gaps.sum()) if len(gaps) else 1.0
 
     def _sent(self, switch: str) -> int:
         return sum(self._views[-1][switch]) - sum(self._views[0][switch])
@@ -90,13 +105,13 @@ def watching(view: Callable[[], View]) -> Iterator[Watch]:
     """Watches a lab until the end of the block, with a last view after it.
 
     Raises:
-        OSError: The lab is not up at the begin or at the end.
+        OSError: The lab is not up at the start or at the end.
     """
     watch = Watch(view)
     ended = threading.Event()
 
     def look() -> None:
-        while not ended.wait(_PERIOD_S):
+        while not ended.wait(_POLL_S):
             try:
                 watch.look()
             except OSError:
@@ -113,9 +128,3 @@ def watching(view: Callable[[], View]) -> Iterator[Watch]:
     # The lab writes its view as often, so that a view of now has all bytes of the job.
     threading.Event().wait(2 * _PERIOD_S)
     watch.look()
-
-
-def _processors() -> tuple[int, int]:
-    """Ticks in which processors were in use since the start of the machine, and all ticks."""
-    ticks = [int(field) for field in _STAT.read_text(encoding="ascii").partition("\n")[0].split()[1:9]]
-    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)

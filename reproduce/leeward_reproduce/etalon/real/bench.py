@@ -27,7 +27,8 @@ DILATIONS = (640, 960, 1280)
 """Dilations that a system tries until its packets are in time. Programs of Java take more of the processors'
 time for a byte than the lab's own writer, which needs half of these."""
 LATE = 0.1
-"""Largest share of a run's views in which packets are later than the bound of a lab."""
+"""Largest share of a run's views in which packets are later than the bound of a lab, and of its time without
+views."""
 RESULT = "real.json"
 _NAMES = [name + kind for name in SYSTEMS for kind in KINDS]
 
@@ -116,6 +117,10 @@ def judge(
     carried = job.carried
     late = "no packets" if carried.late_s is None else f"packets late by {1e6 * carried.late_s:.1f} us at p99"
     state = f"dilation {dilation}: {late}, processors {carried.busy:.0%} busy"
+    if carried.late_s is None:
+        return None, f"rejected: {state}"
+    if carried.missed_share > LATE:
+        return None, f"rejected: {state}, and {carried.missed_share:.0%} of the time without views"
     if carried.late_share > LATE:
         return None, f"rejected: {state}, and {carried.late_share:.0%} of the time over {BOUND}"
     if carried.lost_packets:
