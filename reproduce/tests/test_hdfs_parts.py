@@ -91,6 +91,13 @@ def test_the_variation_of_equal_loads_is_zero() -> None:
     assert median_cv(numpy.full((3, 4), 7.0)) == 0
 
 
+def test_intervals_in_which_links_are_idle_have_no_variation() -> None:
+    loads = numpy.array([[0.0, 40.0], [1.0, 1.0], [1.0, 1.0]])
+    assert median_cv(loads) == 0
+    assert median_cv(loads, idle_bps=1.0) == pytest.approx(1.0)
+    assert numpy.isnan(median_cv(loads, idle_bps=20.0))
+
+
 def test_the_table_of_the_demo_has_a_column_for_each_policy() -> None:
     samples = [
         (float(at), {f"r{rack}:{way}": at * 10**6 for rack in (0, 1) for way in ("uplink", "downlink")})

@@ -63,10 +63,15 @@ class Outcome:
         return counted
 
 
-def median_cv(loads: Floats) -> float:
-    """Median of the coefficient of variation over intervals with load; NaN without any."""
+def median_cv(loads: Floats, idle_bps: float = 0.0) -> float:
+    """Median of the coefficient of variation over intervals with load; NaN without any.
+
+    Args:
+        loads: Load of each link in bit/s, by interval and link.
+        idle_bps: Mean load up to which an interval has no load.
+    """
     mean = loads.mean(axis=1)
-    with_load = mean > 0
+    with_load = mean > idle_bps
     cv = loads.std(axis=1)[with_load] / mean[with_load]
     return float(numpy.median(cv)) if len(cv) else float("nan")
 

@@ -26,6 +26,13 @@ WAYS = {
     "egress": "host_egress",
 }
 """Directions of the links of racks and hosts, with the simulator's names of their kinds."""
+_IDLE = 0.01
+"""Mean utilization up to which links are idle: they carry heartbeats, reports and acknowledgements, which are
+even, and which the simulator does not have."""
+_IDLE_BPS = {
+    way: _IDLE * (scenario.LINK_BPS if kind.startswith("rack") else scenario.NIC_BPS)
+    for way, kind in WAYS.items()
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Measures:
     seconds: list[float | None]
     """Time of each file; None if it was not complete at the end of a simulation."""
     cv: dict[str, float]
-    """Median Cv of the links of racks and of hosts, by direction."""
+    """Median Cv of the links of racks and of hosts, by direction, over intervals with load."""
     stored: dict[str, int]
     """Bytes that each host stores at the end."""
     evicted: int = 0
@@ -158,7 +165,7 @@ def _reports(cluster: HdfsCluster, case: Case, seed: int) -> AbstractContextMana
 
 def _measures(outcome: Outcome) -> Measures:
     before = round(scenario.WARMUP_S / scenario.STEP_S)
-    cv = {way: median_cv(outcome.loads(way, scenario.STEP_S)[before:]) for way in WAYS}
+    cv = {way: median_cv(outcome.loads(way, scenario.STEP_S)[before:], _IDLE_BPS[way]) for way in WAYS}
     blocks = [one.bytes // SHAPE.block for one in outcome.files]
     return Measures(
         blocks,
@@ -184,7 +191,7 @@ def simulated(file: Path, case: Case) -> Runs:
         ]
         blocks = [size // SHAPE.block for size in files["bytes"].to_pylist()]
         balance = one.balance()
-        cv = {way: _median(balance, kind) for way, kind in WAYS.items()}
+        cv = {way: _median(balance, kind, _IDLE_BPS[way]) for way, kind in WAYS.items()}
         hosts = one.hosts()
         stored = dict(zip(hosts["host"].to_pylist(), hosts["bytes"].to_pylist(), strict=True))
         decisions = {} if policy == DEFAULT else decisions_of(one)
@@ -192,8 +199,8 @@ def simulated(file: Path, case: Case) -> Runs:
     return result
 
 
-def _median(balance: Any, kind: str) -> float:
+def _median(balance: Any, kind: str, idle_bps: float) -> float:
     """Median Cv of the links of a kind over intervals with load; NaN without any."""
-    rows = balance.to_pylist()
-    values: Floats = numpy.array([row["cv"] for row in rows if row["kind"] == kind and row["cv"] is not None])
+    rows = [row for row in balance.to_pylist() if row["kind"] == kind and row["mean_bps"] > idle_bps]
+    values: Floats = numpy.array([row["cv"] for row in rows])
     return float(numpy.median(values)) if len(values) else float("nan")

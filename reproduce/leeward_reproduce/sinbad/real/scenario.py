@@ -17,8 +17,8 @@ from leeward_reproduce.real import scenario_files
 from leeward_reproduce.real.scenario_files import read_csv, write_csv
 from leeward_reproduce.sinbad.real.cases import DEFAULT, SHAPE, SINBAD, Case
 
-LINK_BPS = 100e6
-"""Rate of a rack's link in `SHAPE`."""
+LINK_BPS, NIC_BPS = 100e6, 200e6
+"""Rates of the links of racks and of hosts in `SHAPE`."""
 LENGTH = "75s"
 """Length of a run."""
 check_horizon = partial(scenario_files.check_horizon, least_s=40.0)
