@@ -36,6 +36,9 @@ class Row:
     """For a quantity of the lab: what it should be."""
     met: bool | None = None
     """Whether it is; None if nothing is expected, or nothing was measured."""
+    simulator_low: float | None = None
+    simulator_high: float | None = None
+    """95 % confidence interval of the simulator's mean; None for single runs."""
 
 
 def measured_row(

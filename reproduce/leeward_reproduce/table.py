@@ -1,5 +1,6 @@
 """Rows of a reproduction as cells of a table, for terminals and for pages."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,18 +78,28 @@ def _values(row: Row) -> tuple[str, ...]:
 
 
 def _lab_values(row: Row) -> tuple[str, ...]:
-    known = ("" if value is None else _number(value, row.unit) for value in (row.paper, row.simulator))
+    paper = "" if row.paper is None else _number(row.paper, row.unit)
+    simulator = ""
+    if row.simulator is not None:
+        simulator = _estimate(row.simulator, row.simulator_low, row.simulator_high, row.unit)
     met = {True: "yes", False: "NO", None: ""}[row.met]
-    return (*known, _ours(row), row.expected, met)
+    return paper, simulator, _ours(row), row.expected, met
 
 
 def _ours(row: Row) -> str:
     if row.ours is None:
         return "NOT MEASURED"
-    ours = _number(row.ours, row.unit)
-    if row.ci_low is not None and row.ci_high is not None:
-        ours += f" ± {_number((row.ci_high - row.ci_low) / 2, row.unit)}"
-    return ours
+    return _estimate(row.ours, row.ci_low, row.ci_high, row.unit)
+
+
+def _estimate(mean: float, low: float | None, high: float | None, unit: str) -> str:
+    """A mean with its interval. That of a geometric mean has different sides."""
+    text = _number(mean, unit)
+    if low is None or high is None:
+        return text
+    if unit == "x" and not math.isclose(mean, (low + high) / 2, rel_tol=1e-9):
+        return f"{text} ({low:.2f} to {high:.2f})"
+    return f"{text} ± {_number((high - low) / 2, unit)}"
 
 
 def _number(value: float, unit: str) -> str:

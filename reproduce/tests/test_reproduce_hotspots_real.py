@@ -1,6 +1,5 @@
 """CCP's figures on real bytes: scenarios, requests, rows from runs that this file makes up, a short pair."""
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,14 @@ from leeward_reproduce.hdfs import missing
 from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
 from leeward_reproduce.hdfs.traces import READ, WRITE, Trace
-from leeward_reproduce.hotspots.real import measures, pairs, scenario
+from leeward_reproduce.hotspots.real import measures, scenario
 from leeward_reproduce.hotspots.real.measures import Measures
-from leeward_reproduce.hotspots.real.pairs import Pair
 from leeward_reproduce.hotspots.real.perform import FIGURES
 from leeward_reproduce.hotspots.real.run import ChunkRun, reader
 from leeward_reproduce.hotspots.real.scenario import SHAPE
 from leeward_reproduce.hotspots.requests import CLASSES, classes
 from leeward_reproduce.perform import reproduce
+from leeward_reproduce.real.rows import Pair
 from support.parts import lack
 
 RACKS = {f"r{rack}h{host}": f"r{rack}" for rack in range(6) for host in range(2)}
@@ -58,7 +57,7 @@ def test_equal_seeds_give_equal_scenarios(tmp_path: Path) -> None:
 
 
 def test_as_many_reads_cross_racks_in_the_simulator_as_on_the_cluster(tmp_path: Path) -> None:
-    runs = [measures.simulated(scenario.write(tmp_path / str(seed), seed, "90s")) for seed in range(1, 6)]
+    runs = [measures.simulate_pair(scenario.write(tmp_path / str(seed), seed, "90s")) for seed in range(1, 6)]
     simulated = [len(one.seconds) for run in runs for one in run.values()]
     assert sum(simulated) / len(simulated) == pytest.approx(round(3.0 * 41), rel=0.1)
 
@@ -71,7 +70,7 @@ def test_a_file_is_read_from_a_rack_without_a_copy() -> None:
 
 def test_the_simulator_runs_the_scenario_under_both_policies(tmp_path: Path) -> None:
     file = scenario.write(tmp_path, 1, "60s")
-    plan, found = scenario.read(file), measures.simulated(file)
+    plan, found = scenario.read(file), measures.simulate_pair(file)
     for one in found.values():
         assert sum(one.stored) == 3 * len(plan.writes)
         assert 0.6 * len(plan.reads) < len(one.kinds["reads"]) < 1.4 * len(plan.reads)
@@ -109,7 +108,7 @@ def chunk_run() -> ChunkRun:
 
 def test_requests_of_a_cluster_cross_racks_and_have_the_class_and_load_of_theirs(tmp_path: Path) -> None:
     cluster = scenario.write(tmp_path, 1, "60s").parent / "cluster.yaml"
-    found = measures.measured(chunk_run(), cluster, ADDRESSES, RACKS)
+    found = measures.measure(chunk_run(), cluster, ADDRESSES, RACKS)
     # Both copies in r5 are requests to it, and the first copy is none.
     assert found.kinds == {"reads": [0], "writes": [0, 0]}
     assert found.utilization["reads"] == pytest.approx([0.5])
@@ -128,30 +127,25 @@ def test_the_writer_is_the_machine_that_sends_a_block_and_takes_no_copy_from_ano
         measures.writers(copies(("a", "b"), ("c", "d")))
 
 
-def test_pairs_of_a_stopped_reproduction_count_for_their_own_scenario_only(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(pairs, "up", lambda *_: nullcontext())
-    monkeypatch.setattr(pairs, "measure", lambda *_: made_up(1).real)
-    advance = list[float]().append
-    (first,) = pairs.Bench(tmp_path, "60s").pairs([1], advance)
-    assert first.real == made_up(1).real
-    monkeypatch.setattr(pairs, "measure", None)
-    assert pairs.Bench(tmp_path, "60s").pairs([1], advance) == [first]
-    with pytest.raises(InputError, match=r"seed-1/real\.json` is of another scenario; delete it"):
-        pairs.Bench(tmp_path, "50s").pairs([1], advance)
+def made_up(seed: int) -> Pair[Measures]:
+    """A pair in which reads take half of the time under `ccp`, and none goes to a hot rack.
 
-
-def made_up(seed: int) -> Pair:
-    """A pair in which reads take half of the time under `ccp`, and none goes to a hot rack."""
+    Reads of the simulator take longer by a tenth, and its racks store more unevenly.
+    """
     hot, cool = [0.9, 0.8, 0.1, 0.5 + 0.01 * seed], [0.5, 0.4, 0.1, 0.3]
 
-    def of(kinds: list[int], loads: list[float], scale: float) -> Measures:
+    def of(policy: str, scale: float, real: bool) -> Measures:
+        kinds, loads = ([2, 2, 0, 1], hot) if policy == "default" else ([0, 0, 0, 1], cool)
         both = {"reads": kinds, "writes": kinds}, {"reads": loads, "writes": loads}
-        return Measures(*both, [scale * (1 + seed), scale * 2], [1, 1, 2, 2, 3, 3])
+        decisions = {} if policy == "default" else {"ranked": 19, "stale": 1} if real else {"ranked": 20}
+        stored = [1, 1, 2, 2, 3, 3] if real else [0, 0, 2, 2, 4, 4]
+        seconds = [scale * (1 + seed), scale * 2]
+        return Measures(*both, seconds, stored, decisions, 0.8 if real else None)
 
-    runs = {"default": of([2, 2, 0, 1], hot, 1.0), "ccp": of([0, 0, 0, 1], cool, 0.5)}
-    return Pair(seed, runs, runs)
+    def runs(scale: float, real: bool) -> dict[str, Measures]:
+        return {"default": of("default", scale, real), "ccp": of("ccp", 0.5 * scale, real)}
+
+    return Pair(seed, runs(1.1, False), runs(1.0, True))
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -159,7 +153,13 @@ def test_a_figure_has_rows_of_its_name_with_values_of_simulator_and_cluster(name
     of_seeds = [made_up(seed) for seed in range(1, 5)]
     rows = FIGURES[name].rows(of_seeds)
     assert {row.figure for row in rows} == {name}
-    assert all(row.ours == row.simulator for row in rows if row.ours is not None)
+    for row in rows:
+        assert (row.ours is None) == (row.ci_low is None)
+        if row.unit == "s":
+            assert row.simulator == pytest.approx(1.1 * (row.ours or 0.0))
+            assert row.simulator_low is not None
+        elif row.quantity.startswith("Cv of copies"):
+            assert (row.simulator or 0.0) > 1.5 * (row.ours or 0.0)
     assert FIGURES[name].draw(of_seeds, rows).axes
 
 
@@ -170,9 +170,12 @@ def test_rows_have_the_requests_at_hot_racks_before_and_after() -> None:
     assert rows["reads at ToRs over 75% that went to Low, default"] == 100.0
     assert rows["reads at ToRs over 75% that went to Low, ccp"] is None
     assert rows["writes that went to High, ccp"] == 75.0
+    assert rows["blocks that HDFS's policy placed, ccp"] == 5.0
     (row, *_) = FIGURES["20"].rows([made_up(1), made_up(2)])
     assert row.paper == -30.0
     assert row.ours == pytest.approx(-50.0)
+    used = FIGURES["20"].rows([made_up(1), made_up(2)])[-1]
+    assert (used.quantity, used.ours, used.simulator) == ("processors in use, ccp", 80.0, None)
 
 
 def test_short_runs_and_several_at_once_are_errors() -> None:

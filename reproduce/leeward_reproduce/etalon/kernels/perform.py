@@ -8,10 +8,10 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward_reproduce import drawing, results_folder
+from leeward_reproduce.bars import bars
 from leeward_reproduce.etalon import perform as simulated
 from leeward_reproduce.etalon.kernels import figures
 from leeward_reproduce.etalon.kernels.bench import Bench
-from leeward_reproduce.etalon.kernels.pictures import bars
 from leeward_reproduce.rows import Row
 
 __all__ = ["ALIASES", "FIGURES", "SEEDS", "Figure", "check_horizon", "make", "runs"]

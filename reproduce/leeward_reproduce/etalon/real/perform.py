@@ -7,8 +7,8 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward_reproduce import drawing, results_folder
+from leeward_reproduce.bars import bars
 from leeward_reproduce.etalon.files import KINDS
-from leeward_reproduce.etalon.kernels.pictures import bars
 from leeward_reproduce.etalon.real import figures
 from leeward_reproduce.etalon.real.bench import SYSTEMS, Bench
 from leeward_reproduce.hdfs import missing

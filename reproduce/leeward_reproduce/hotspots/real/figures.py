@@ -1,31 +1,31 @@
 """Rows of figures 14 and 20 in small: the paper, the simulator and the cluster beside each other."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy
 
-from leeward_reproduce.etalon.kernels.pictures import bars
+from leeward_reproduce.bars import bars
 from leeward_reproduce.hotspots import paper
 from leeward_reproduce.hotspots.chunks import HOT, LOW, bucket_shares
 from leeward_reproduce.hotspots.pictures import class_panels
 from leeward_reproduce.hotspots.real.measures import LINKS, Measures
-from leeward_reproduce.hotspots.real.pairs import Pair
 from leeward_reproduce.hotspots.real.scenario import POLICIES
 from leeward_reproduce.hotspots.requests import CLASSES, Requests
-from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.real.rows import Pair, busy, placed_by_hdfs, row, values
+from leeward_reproduce.rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Runs = dict[str, Measures]
+Runs = Mapping[str, Measures]
+Pairs = Sequence[Pair[Measures]]
 _NO_NUMBERS = "the paper: nearly all, in a figure without numbers"
 _HIGH, _LOW = CLASSES.index("High"), CLASSES.index("Low")
 
 
-def requests(pairs: Sequence[Pair]) -> list[Row]:
+def requests(pairs: Pairs) -> list[Row]:
     """Figure 14, before and after CCP."""
     rows = []
     for policy in POLICIES:
@@ -37,57 +37,45 @@ def requests(pairs: Sequence[Pair]) -> list[Row]:
                 (f"at ToRs over {HOT:.0%}", _hot(policy, kind), ""),
                 *((f"that went to {name}", _class(policy, kind, at), "") for at, name in enumerate(CLASSES)),
             ):
-                rows.append(_row("14", f"{kind} {text}, {policy}", "%", pairs, value, note=why))
-        rows.append(_row("14", f"Cv of copies over racks, {policy}", "", pairs, _variation(policy)))
+                rows.append(row("14", f"{kind} {text}, {policy}", "%", values(value, pairs), note=why))
+        rows.append(row("14", f"Cv of copies over racks, {policy}", "", values(_variation(policy), pairs)))
+    rows.append(row("14", "blocks that HDFS's policy placed, ccp", "%", values(_placed_by_hdfs, pairs)))
     return rows
 
 
-def times(pairs: Sequence[Pair]) -> list[Row]:
+def times(pairs: Pairs) -> list[Row]:
     """Figure 20: reads under both policies, with as many reads per second."""
     low, high = paper.READ_GAINS["total"]
     note = f"the paper: {low:g} to {high:g} %, of reads from disks; disks are fast here"
-    rows = [_row("20", "p95 of reads: change, default to ccp", "%", pairs, _change(95), high, note)]
-    rows.append(_row("20", "median of reads: change, default to ccp", "%", pairs, _change(50)))
+    rows = [
+        row("20", "p95 of reads: change, default to ccp", "%", values(_change(95), pairs), high, note),
+        row("20", "median of reads: change, default to ccp", "%", values(_change(50), pairs)),
+    ]
     for policy in POLICIES:
         for percent, name in ((50, "median"), (95, "p95")):
-            rows.append(_row("20", f"{name} of reads, {policy}", "s", pairs, _quantile(policy, percent)))
+            of_seeds = values(_quantile(policy, percent), pairs)
+            rows.append(row("20", f"{name} of reads, {policy}", "s", of_seeds))
+    for policy in POLICIES:
+        rows.append(row("20", f"processors in use, {policy}", "%", values(_busy(policy), pairs)))
     return rows
 
 
-def classes(pairs: Sequence[Pair], _: Sequence[Row]) -> "Figure":
+def classes(pairs: Pairs, _: Sequence[Row]) -> "Figure":
     """Figure 14 of the cluster: a bar for each bucket of 5 %, over all pairs."""
     return class_panels(
         {policy: {kind: bucket_shares(_pooled(pairs, policy, kind)) for kind in LINKS} for policy in POLICIES}
     )
 
 
-def changes(_: Sequence[Pair], rows: Sequence[Row]) -> "Figure":
+def changes(_: Pairs, rows: Sequence[Row]) -> "Figure":
     """Figure 20: the paper, the simulator and the cluster."""
     return bars(rows, "real")
 
 
-def _pooled(pairs: Sequence[Pair], policy: str, kind: str) -> Iterator[Requests]:
+def _pooled(pairs: Pairs, policy: str, kind: str) -> Iterator[Requests]:
     for pair in pairs:
         one = pair.real[policy]
         yield Requests(numpy.array(one.utilization[kind]), numpy.array(one.kinds[kind], dtype=int))
-
-
-def _row(
-    figure: str,
-    quantity: str,
-    unit: str,
-    pairs: Sequence[Pair],
-    value: Callable[[Runs], float],
-    reported: float | None = None,
-    note: str = "",
-) -> Row:
-    """A row with the mean over pairs, and an interval for the cluster. Pairs without a value do not count."""
-    real, simulator = (
-        [number for number in map(value, runs) if math.isfinite(number)]
-        for runs in ([pair.real for pair in pairs], [pair.simulator for pair in pairs])
-    )
-    row = measured_row(figure, quantity, unit, real, reported, note)
-    return replace(row, simulator=math.fsum(simulator) / len(simulator) if simulator else None)
 
 
 def _percent(chosen: list[bool]) -> float:
@@ -122,6 +110,14 @@ def _variation(policy: str) -> Callable[[Runs], float]:
         return float(stored.std() / stored.mean()) if stored.any() else math.nan
 
     return variation
+
+
+def _placed_by_hdfs(runs: Runs) -> float:
+    return placed_by_hdfs(runs["ccp"].decisions)
+
+
+def _busy(policy: str) -> Callable[[Runs], float]:
+    return lambda runs: busy(runs[policy].busy)
 
 
 def _quantile(policy: str, percent: float) -> Callable[[Runs], float]:

@@ -54,7 +54,7 @@ class _Request:
     ended_s: float
 
 
-def measured(run: ChunkRun, cluster: Path, addresses: dict[str, str], racks: dict[str, str]) -> Measures:
+def measure(run: ChunkRun, cluster: Path, addresses: dict[str, str], racks: dict[str, str]) -> Measures:
     """Measures a run of the cluster.
 
     Args:
@@ -79,7 +79,7 @@ def measured(run: ChunkRun, cluster: Path, addresses: dict[str, str], racks: dic
     return _measures(found, run.reads, stored, run.outcome.decisions, run.outcome.busy)
 
 
-def simulated(file: Path) -> dict[str, Measures]:
+def simulate_pair(file: Path) -> dict[str, Measures]:
     """Runs a scenario in the simulator under both policies."""
     runs = simulate(file, jobs=1)
     return {

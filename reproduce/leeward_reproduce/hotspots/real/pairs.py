@@ -1,64 +1,39 @@
 """Pairs of runs: under each seed a run by HDFS's policy and one by `ccp`, simulated and real."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from leeward_reproduce.hdfs import HdfsCluster, up
+from leeward_reproduce.hdfs import HdfsCluster
 from leeward_reproduce.hdfs.usage import check_decisions
 from leeward_reproduce.hotspots.real import scenario
-from leeward_reproduce.hotspots.real.measures import Measures, measured, simulated
+from leeward_reproduce.hotspots.real.measures import Measures, measure, simulate_pair
 from leeward_reproduce.hotspots.real.run import run
-from leeward_reproduce.real import results
+from leeward_reproduce.real import bench
+from leeward_reproduce.real.bench import Advance, Task
+from leeward_reproduce.real.rows import Pair
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Runs under a seed, by the policies of HDFS: `default` and `ccp`."""
+def make_pairs(folder: Path, horizon: str, seeds: Sequence[int], advance: Advance) -> list[Pair[Measures]]:
+    """Makes the pairs of seeds, or reads them.
 
-    seed: int
-    simulator: dict[str, Measures]
-    real: dict[str, Measures]
+    Args:
+        folder: Folder for scenarios and results.
+        horizon: Length of runs.
+        seeds: The seeds.
+        advance: Called with the share of completed runs.
 
-
-class Bench:
-    """Runs pairs on a cluster, which starts with the first one that a folder does not have."""
-
-    def __init__(self, folder: Path, horizon: str) -> None:
-        """Takes a folder for scenarios and results."""
-        self._folder = folder
-        self._horizon = horizon
-
-    def pairs(self, seeds: Sequence[int], advance: Callable[[float], object]) -> list[Pair]:
-        """Makes the pairs of seeds, or reads them.
-
-        Args:
-            seeds: The seeds.
-            advance: Called with the share of completed runs.
-
-        Raises:
-            InputError: The folder has a pair of another scenario.
-            OSError: The cluster cannot run on this machine.
-        """
-        files = {seed: self._write(seed) for seed in seeds}
-        real = {seed: results.read(file.parent, Measures) for seed, file in files.items()}
-        absent = [seed for seed, measures in real.items() if measures is None]
-        done = len(seeds) - len(absent)
-        advance(done / len(seeds))
-        if absent:
-            with up(scenario.SHAPE, _order(absent[0])[0]) as cluster:
-                for seed in absent:
-
-                    def share(part: float, done: int = done) -> None:
-                        advance((done + part) / len(seeds))
-
-                    real[seed] = measure(cluster, files[seed], seed, share)
-                    results.write(files[seed].parent, real[seed])
-                    done += 1
-        return [Pair(seed, simulated(files[seed]), real[seed]) for seed in seeds]
-
-    def _write(self, seed: int) -> Path:
-        return scenario.write(self._folder / f"seed-{seed}", seed, self._horizon)
+    Raises:
+        InputError: The folder has a pair of another scenario.
+        OSError: The cluster cannot run on this machine, or a run failed.
+    """
+    files = [scenario.write(folder / f"seed-{seed}", seed, horizon) for seed in seeds]
+    tasks = [
+        Task(file.parent, scenario.SHAPE, _order(seed), partial(_measure, file, seed))
+        for seed, file in zip(seeds, files, strict=True)
+    ]
+    real = bench.perform(tasks, Measures, advance)
+    return [Pair(seed, simulate_pair(file), one) for seed, file, one in zip(seeds, files, real, strict=True)]
 
 
 def _order(seed: int) -> tuple[str, str]:
@@ -66,27 +41,15 @@ def _order(seed: int) -> tuple[str, str]:
     return ("default", "ccp") if seed % 2 else ("ccp", "default")
 
 
-def measure(
-    cluster: HdfsCluster, file: Path, seed: int, progress: Callable[[float], object]
-) -> dict[str, Measures]:
-    """Runs a scenario on a cluster under both policies.
+def _measure(file: Path, seed: int, cluster: HdfsCluster, policy: str, advance: Advance) -> Measures:
+    """Runs a scenario on a cluster.
 
     Raises:
-        OSError: A run failed, or HDFS's default policy placed the blocks of `ccp`.
+        OSError: The run failed, or HDFS's default policy placed the blocks of `ccp`.
     """
-    plan = scenario.read(file)
+    name = f"seed-{seed}-{policy}"
+    chunks = run(cluster, scenario.read(file), name, advance)
+    if policy != "default":
+        check_decisions(name, chunks.outcome.decisions)
     addresses = {host.address: host.name for host in cluster.network.hosts}
-    result = {}
-    for at, policy in enumerate(_order(seed)):
-        if cluster.policy != policy:
-            cluster.use(policy)
-
-        def share(part: float, at: int = at) -> None:
-            progress((at + part) / 2)
-
-        name = f"seed-{seed}-{policy}"
-        outcome = run(cluster, plan, name, share)
-        if policy != "default":
-            check_decisions(name, outcome.outcome.decisions)
-        result[policy] = measured(outcome, file.parent / "cluster.yaml", addresses, cluster.racks)
-    return {policy: result[policy] for policy in scenario.POLICIES}
+    return measure(chunks, file.parent / "cluster.yaml", addresses, cluster.racks)

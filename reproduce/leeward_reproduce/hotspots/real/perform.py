@@ -10,7 +10,8 @@ from leeward.errors import InputError
 from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.hdfs import missing
 from leeward_reproduce.hotspots.real import figures
-from leeward_reproduce.hotspots.real.pairs import Bench, Pair
+from leeward_reproduce.hotspots.real.figures import Pairs
+from leeward_reproduce.hotspots.real.pairs import make_pairs
 from leeward_reproduce.hotspots.real.scenario import LENGTH, check_horizon
 from leeward_reproduce.rows import Row
 
@@ -25,9 +26,9 @@ class Figure:
     """A figure of the paper."""
 
     title: str
-    rows: Callable[[Sequence[Pair]], list[Row]]
+    rows: Callable[[Pairs], list[Row]]
     """Makes the rows from pairs of runs, which all figures share."""
-    draw: "Callable[[Sequence[Pair], Sequence[Row]], Picture]"
+    draw: "Callable[[Pairs, Sequence[Row]], Picture]"
     """Draws the pairs, or their rows."""
 
 
@@ -62,8 +63,12 @@ def make(
     lacks = missing()
     if lacks is not None:
         raise OSError(lacks)
-    bench = Bench(out / results_folder.SWEEPS, inputs.horizon or LENGTH)
-    pairs = bench.pairs(range(1, inputs.seeds + 1), progress or (lambda _: None))
+    pairs = make_pairs(
+        out / results_folder.SWEEPS,
+        inputs.horizon or LENGTH,
+        range(1, inputs.seeds + 1),
+        progress or (lambda _: None),
+    )
     rows: list[Row] = []
     for name, figure in selection.items():
         mine = results_folder.mark_rows(figure.rows(pairs), inputs)

@@ -1,7 +1,7 @@
 """A run on a cluster: hosts write files of one block, and read them when all are written."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leeward_reproduce.hdfs import HdfsCluster
@@ -10,6 +10,7 @@ from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
 from leeward_reproduce.hdfs.traces import READ, Trace, of_datanodes
 from leeward_reproduce.hotspots.real.scenario import Plan
+from leeward_reproduce.real.bench import Advance
 
 _LEAD_S = 0.5
 """Time from the orders to the start of the run."""
@@ -37,9 +38,7 @@ class ChunkRun:
     stored: dict[str, int]
 
 
-def run(
-    cluster: HdfsCluster, plan: Plan, name: str, progress: Callable[[float], object] = lambda _: None
-) -> ChunkRun:
+def run(cluster: HdfsCluster, plan: Plan, name: str, progress: Advance = lambda _: None) -> ChunkRun:
     """Runs a plan, and deletes its files.
 
     Args:

@@ -8,7 +8,7 @@ on one machine, blocks of 16 MiB, and links of 100 Mb/s between racks.
 | `cases` | conditions of runs: arrivals, storage, reports |
 | `scenario` | files of the simulator, which the cluster reads as well |
 | `pairs` | runs by both policies, simulated and real |
-| `compare` | rows with the values of the paper, the simulator and the cluster |
+| `quantities` | quantities of the runs under a seed |
 | `figures` | figures 6 to 9 and section 7.4, of the same runs |
 | `conditions` | figure 11, section 7.6, and reports |
 """

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 
+from leeward_reproduce.real.rows import row, values
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad import paper
-from leeward_reproduce.sinbad.real import compare
+from leeward_reproduce.sinbad.real import quantities
 from leeward_reproduce.sinbad.real.cases import BASE, DEFAULT, HALF, LATE, LOST, MEMORY, SINBAD, TWICE
-from leeward_reproduce.sinbad.real.compare import mean, ratio, tail, values
-from leeward_reproduce.sinbad.real.figures import FILES, ONE, POLICIES
+from leeward_reproduce.sinbad.real.figures import FILES, ONE, POLICIES, placed_by_hdfs
 from leeward_reproduce.sinbad.real.pairs import Results, Runs
+from leeward_reproduce.sinbad.real.quantities import mean, ratio, tail
 
 LOAD_CASES = (BASE, HALF, TWICE)
 MEMORY_CASES = (BASE, MEMORY)
 REPORT_CASES = (BASE, LATE, LOST)
+_EVICTED = "the oldest files of all hosts, while one is full; caches of the simulator have no limit"
 
 
 def load(results: Results) -> list[Row]:
@@ -21,13 +23,11 @@ def load(results: Results) -> list[Row]:
     for case in (HALF, BASE, TWICE):
         note = "the paper: gains shrink at twice the rate" if case is TWICE else ""
         text = f"files, mean, {case.load:g}x arrival rate: default / sinbad"
-        rows.append(compare.row("11", text, "x", values(ratio(mean), results[case]), note=note))
+        rows.append(row("11", text, "x", values(ratio(mean), results[case]), note=note))
     for policy in POLICIES:
         text = f"files, mean, 2x arrival rate / 1x: {policy}"
         of_seeds = values(_slowdown(policy), results[BASE], results[TWICE])
-        rows.append(
-            compare.row("11", text, "x", of_seeds, paper.TWICE_THE_LOAD, "the paper's are jobs, end to end")
-        )
+        rows.append(row("11", text, "x", of_seeds, paper.TWICE_THE_LOAD, "the paper's are jobs, end to end"))
     return rows
 
 
@@ -36,31 +36,33 @@ def memory(results: Results) -> list[Row]:
     pairs, reported = results[MEMORY], paper.MACHINES_MEMORY
     why = "disks do not limit blocks in figure 6 either"
     rows = [
-        compare.row(
+        row(
             "7.6",
             "blocks, mean: default / sinbad",
             "x",
             values(ratio(mean, 1), pairs),
             reported["blocks"],
-            f"{ONE}; {why}",
+            ONE,
+            why,
         ),
-        compare.row(
+        row(
             "7.6",
             "files, mean: default / sinbad",
             "x",
             values(ratio(mean), pairs),
             reported["writes"],
-            f"{FILES}; {why}",
+            FILES,
+            why,
         ),
-        compare.row("7.6", "files, 90th percentile: default / sinbad", "x", values(ratio(tail), pairs)),
+        row("7.6", "files, 90th percentile: default / sinbad", "x", values(ratio(tail), pairs)),
     ]
     for policy in POLICIES:
         text = f"time of a file, mean, in memory / on disks: {policy}"
-        rows.append(compare.row("7.6", text, "x", values(_slowdown(policy), results[BASE], pairs)))
+        rows.append(row("7.6", text, "x", values(_slowdown(policy), results[BASE], pairs)))
     for policy in POLICIES:
         text = f"files that full caches evict in a run: {policy}"
         of_seeds = values(_evicted(policy), pairs)
-        rows.append(compare.row("7.6", text, "", of_seeds, note="caches of the simulator have no limit"))
+        rows.append(row("7.6", text, "", of_seeds, note=_EVICTED))
     return rows
 
 
@@ -74,11 +76,12 @@ def reports(results: Results) -> list[Row]:
     }
     for case, words in texts.items():
         text = f"files, mean, reports {words}: default / sinbad"
-        rows.append(compare.row("reports", text, "x", values(_against_base, results[BASE], results[case])))
+        rows.append(row("reports", text, "x", values(_against_base, results[BASE], results[case])))
     for case, words in texts.items():
         text = f"median Cv, links into racks, reports {words}: sinbad"
-        of_seeds = values(compare.median_cv(SINBAD, "downlink"), results[case])
-        rows.append(compare.row("reports", text, "", of_seeds))
+        of_seeds = values(quantities.median_cv(SINBAD, "downlink"), results[case])
+        rows.append(row("reports", text, "", of_seeds))
+    rows += [placed_by_hdfs("reports", case, results, f", reports {words}") for case, words in texts.items()]
     return rows
 
 

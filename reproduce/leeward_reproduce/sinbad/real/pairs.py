@@ -1,8 +1,9 @@
 """Pairs of runs: under each seed and case a run by HDFS's policy and one by `sinbad`, simulated and real."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy
 
 from leeward import simulate
 from leeward._arrays import Floats
-from leeward_reproduce.hdfs import HdfsCluster, up
+from leeward_reproduce.hdfs import HdfsCluster
 from leeward_reproduce.hdfs.load import run
 from leeward_reproduce.hdfs.outcome import Outcome, median_cv
 from leeward_reproduce.hdfs.usage import check_decisions
-from leeward_reproduce.real import results
+from leeward_reproduce.real import bench
+from leeward_reproduce.real.bench import Advance, Task
 from leeward_reproduce.real.results import decisions_of
+from leeward_reproduce.real.rows import Pair
 from leeward_reproduce.sinbad.real import scenario
 from leeward_reproduce.sinbad.real.cases import CACHE, CASES, DEFAULT, SHAPE, Case
 
@@ -59,66 +62,40 @@ Runs = Mapping[str, Measures]
 """Measurements by policy."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Runs under a seed in a case."""
-
-    seed: int
-    simulator: Runs
-    real: Runs
-
-
-Results = Mapping[Case, Sequence[Pair]]
+Results = Mapping[Case, Sequence[Pair[Measures]]]
 """Pairs of each case, seed by seed."""
 
 
-class Bench:
-    """Runs pairs on clusters, which start with the first pair that a folder does not have."""
+def make_pairs(
+    folder: Path, horizon: str, cases: Sequence[Case], seeds: Sequence[int], advance: Advance
+) -> dict[Case, list[Pair[Measures]]]:
+    """Makes the pairs of cases and seeds, or reads them.
 
-    def __init__(self, folder: Path, horizon: str) -> None:
-        """Takes a folder for scenarios and results."""
-        self._folder = folder
-        self._horizon = horizon
+    Args:
+        folder: Folder for scenarios and results.
+        horizon: Length of runs.
+        cases: The cases.
+        seeds: The seeds.
+        advance: Called with the share of completed runs.
 
-    def results(
-        self, cases: Sequence[Case], seeds: Sequence[int], advance: Callable[[float], object]
-    ) -> dict[Case, list[Pair]]:
-        """Makes the pairs of cases and seeds, or reads them.
-
-        Args:
-            cases: The cases.
-            seeds: The seeds.
-            advance: Called with the share of completed runs.
-
-        Raises:
-            InputError: The folder has a pair of another scenario.
-            OSError: The cluster cannot run on this machine.
-        """
-        files = {(case, seed): self._write(case, seed) for seed in seeds for case in cases}
-        real = {key: results.read(file.parent, Measures) for key, file in files.items()}
-        absent = [key for key, measures in real.items() if measures is None]
-        runs = sum(len(case.policies) for case, _ in files)
-        done = runs - sum(len(case.policies) for case, _ in absent)
-        advance(done / runs)
-        for shape in dict.fromkeys(case.shape for case, _ in absent):
-            mine = [(case, seed) for case, seed in absent if case.shape == shape]
-            with up(shape, order(*mine[0])[0]) as cluster:
-                for case, seed in mine:
-
-                    def share(part: float, done: int = done, weight: int = len(case.policies)) -> None:
-                        advance((done + weight * part) / runs)
-
-                    file = files[case, seed]
-                    real[case, seed] = measure(cluster, file, case, seed, share)
-                    results.write(file.parent, real[case, seed])
-                    done += len(case.policies)
-        return {
-            case: [Pair(seed, simulated(files[case, seed], case), real[case, seed]) for seed in seeds]
-            for case in cases
-        }
-
-    def _write(self, case: Case, seed: int) -> Path:
-        return scenario.write(self._folder / f"seed-{seed}" / case.name, seed, self._horizon, case)
+    Raises:
+        InputError: The folder has a pair of another scenario.
+        OSError: The cluster cannot run on this machine, or a run failed.
+    """
+    files = {
+        (case, seed): scenario.write(folder / f"seed-{seed}" / case.name, seed, horizon, case)
+        for seed in seeds
+        for case in cases
+    }
+    tasks = [
+        Task(file.parent, case.shape, order(case, seed), partial(_measure, file, case, seed))
+        for (case, seed), file in files.items()
+    ]
+    real = dict(zip(files, bench.perform(tasks, Measures, advance), strict=True))
+    return {
+        case: [Pair(seed, simulate_pair(files[case, seed], case), real[case, seed]) for seed in seeds]
+        for case in cases
+    }
 
 
 def order(case: Case, seed: int) -> Sequence[str]:
@@ -130,31 +107,20 @@ def order(case: Case, seed: int) -> Sequence[str]:
     return case.policies[::-1] if is_even else case.policies
 
 
-def measure(
-    cluster: HdfsCluster, file: Path, case: Case, seed: int, progress: Callable[[float], object]
-) -> Runs:
-    """Runs a scenario on a cluster under the policies of its case.
+def _measure(
+    file: Path, case: Case, seed: int, cluster: HdfsCluster, policy: str, advance: Advance
+) -> Measures:
+    """Runs a scenario on a cluster.
 
     Raises:
-        OSError: A run failed, or HDFS's default policy placed its blocks although reports arrived.
+        OSError: The run failed, or HDFS's default policy placed its blocks although reports arrived.
     """
-    load = scenario.read(file)
-    cache = CACHE if case.in_memory else None
-    result = {}
-    for at, policy in enumerate(order(case, seed)):
-        if cluster.policy != policy:
-            cluster.use(policy)
-
-        def share(part: float, at: int = at) -> None:
-            progress((at + part) / len(case.policies))
-
-        name = f"seed-{seed}-{case.name}-{policy}"
-        with _reports(cluster, case, seed):
-            outcome = run(cluster, load, name, share, cache)
-        if policy != DEFAULT and not case.is_impaired:
-            check_decisions(name, outcome.decisions)
-        result[policy] = _measures(outcome)
-    return {policy: result[policy] for policy in case.policies}
+    name = f"seed-{seed}-{case.name}-{policy}"
+    with _reports(cluster, case, seed):
+        outcome = run(cluster, scenario.read(file), name, advance, CACHE if case.in_memory else None)
+    if policy != DEFAULT and not case.is_impaired:
+        check_decisions(name, outcome.decisions)
+    return measure(outcome)
 
 
 def _reports(cluster: HdfsCluster, case: Case, seed: int) -> AbstractContextManager[None]:
@@ -163,7 +129,8 @@ def _reports(cluster: HdfsCluster, case: Case, seed: int) -> AbstractContextMana
     return nullcontext()
 
 
-def _measures(outcome: Outcome) -> Measures:
+def measure(outcome: Outcome) -> Measures:
+    """Measures a run of the cluster."""
     before = round(scenario.WARMUP_S / scenario.STEP_S)
     cv = {way: median_cv(outcome.loads(way, scenario.STEP_S)[before:], _IDLE_BPS[way]) for way in WAYS}
     blocks = [one.bytes // SHAPE.block for one in outcome.files]
@@ -178,7 +145,7 @@ def _measures(outcome: Outcome) -> Measures:
     )
 
 
-def simulated(file: Path, case: Case) -> Runs:
+def simulate_pair(file: Path, case: Case) -> Runs:
     """Runs a scenario in the simulator under the policies of its case."""
     runs = simulate(file, jobs=1)
     result = {}

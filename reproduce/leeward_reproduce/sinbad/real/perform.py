@@ -7,12 +7,12 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward_reproduce import drawing, results_folder
-from leeward_reproduce.etalon.kernels.pictures import bars
+from leeward_reproduce.bars import bars
 from leeward_reproduce.hdfs import missing
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad.real import conditions, figures
 from leeward_reproduce.sinbad.real.cases import CASES, Case
-from leeward_reproduce.sinbad.real.pairs import Bench, Results
+from leeward_reproduce.sinbad.real.pairs import Results, make_pairs
 from leeward_reproduce.sinbad.real.scenario import LENGTH, check_horizon
 
 __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
@@ -71,8 +71,13 @@ def make(
     lacks = missing()
     if lacks is not None:
         raise OSError(lacks)
-    bench = Bench(out / results_folder.SWEEPS, inputs.horizon or LENGTH)
-    results = bench.results(_cases(selection), range(1, inputs.seeds + 1), progress or (lambda _: None))
+    results = make_pairs(
+        out / results_folder.SWEEPS,
+        inputs.horizon or LENGTH,
+        _cases(selection),
+        range(1, inputs.seeds + 1),
+        progress or (lambda _: None),
+    )
     rows: list[Row] = []
     for name, figure in selection.items():
         mine = results_folder.mark_rows(figure.rows(results), inputs)

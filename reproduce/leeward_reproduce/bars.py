@@ -1,4 +1,4 @@
-"""Pictures of the lab's figures: the paper, the simulator and the lab beside each other."""
+"""Bars of rows that the paper, the simulator and a lab have, beside each other."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ _COLOURS = ("#111111", "#1f5fa8", "#c25a00")
 
 
 def bars(rows: Sequence[Row], measured: str = "lab") -> "Figure":
-    """Horizontal bars of all rows that the paper and the lab have; one panel for each unit.
+    """Horizontal bars of all rows that the paper and the lab have, with intervals; one panel for each unit.
 
     Args:
         rows: The rows.
@@ -41,9 +41,17 @@ def bars(rows: Sequence[Row], measured: str = "lab") -> "Figure":
             "simulator": [row.simulator for row in mine],
             measured: [row.ours for row in mine],
         }
+        intervals = {
+            "paper": [(None, None) for _ in mine],
+            "simulator": [(row.simulator_low, row.simulator_high) for row in mine],
+            measured: [(row.ci_low, row.ci_high) for row in mine],
+        }
         for number, ((kind, values), colour) in enumerate(zip(columns.items(), _COLOURS, strict=True)):
             drawn = [numpy.nan if value is None else value for value in values]
             axes.barh(at + 0.27 * (number - 1), drawn, 0.25, color=colour, label=kind)
+            for height, (low, high) in zip(at + 0.27 * (number - 1), intervals[kind], strict=True):
+                if low is not None and high is not None:
+                    axes.plot([low, high], [height, height], color="#808080", linewidth=2)
         axes.set_yticks(at, [row.quantity for row in mine], fontsize=8)
         axes.invert_yaxis()
         axes.set_xlabel("multiple" if unit == "x" else unit)

@@ -1,0 +1,69 @@
+"""Runs of scenarios on clusters. Those that a folder has already are not made again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from leeward_reproduce.hdfs import HdfsCluster, Shape, up
+from leeward_reproduce.real import results
+
+M = TypeVar("M")
+Advance = Callable[[float], object]
+"""Function that is called with the share of what is complete."""
+
+
+@dataclass(frozen=True)
+class Task(Generic[M]):
+    """Runs of a scenario, one by each policy.
+
+    Attributes:
+        folder: Folder of the scenario, which gets the results.
+        shape: Racks, links and blocks of the cluster.
+        policies: Policies of HDFS, in the order of their runs.
+        measure: Makes a run by a policy, and returns its measurements.
+    """
+
+    folder: Path
+    shape: Shape
+    policies: Sequence[str]
+    measure: Callable[[HdfsCluster, str, Advance], M]
+
+
+def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) -> list[dict[str, M]]:
+    """Makes the runs of tasks, or reads them. Tasks with equal shapes share a cluster.
+
+    Args:
+        tasks: The tasks.
+        kind: Class of the measurements.
+        advance: Called with the share of completed runs.
+
+    Returns:
+        Measurements by policy, task by task.
+
+    Raises:
+        InputError: A folder has runs of another scenario.
+        OSError: The cluster cannot run on this machine, or a run failed.
+    """
+    found = [results.read(task.folder, kind) for task in tasks]
+    absent = [at for at, runs in enumerate(found) if runs is None]
+    count = sum(len(task.policies) for task in tasks)
+    done = count - sum(len(tasks[at].policies) for at in absent)
+    advance(done / count)
+    for shape in dict.fromkeys(tasks[at].shape for at in absent):
+        mine = [at for at in absent if tasks[at].shape == shape]
+        with up(shape, tasks[mine[0]].policies[0]) as cluster:
+            for at in mine:
+                runs = {}
+                for policy in tasks[at].policies:
+                    if cluster.policy != policy:
+                        cluster.use(policy)
+
+                    def share(part: float, done: int = done) -> None:
+                        advance((done + part) / count)
+
+                    runs[policy] = tasks[at].measure(cluster, policy, share)
+                    done += 1
+                results.write(tasks[at].folder, runs)
+                found[at] = runs
+    return [runs for runs in found if runs is not None]
