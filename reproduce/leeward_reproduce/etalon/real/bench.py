@@ -23,13 +23,14 @@ SYSTEMS = {"HDFS": "default", "reHDFS": "rehdfs"}
 """Policies of HDFS by the paper's names."""
 BLOCK = 128 << 20
 """Bytes of a full block, as in the paper and in HDFS."""
-DILATIONS = (640, 960, 1280)
+DILATIONS = (640, 960, 1280, 1920)
 """Dilations that a system tries until its packets are in time. Programs of Java take more of the processors'
-time for a byte than the lab's own writer, which needs half of these."""
+time for a byte than the lab's own writer, which needs half of the first three."""
 LATE = 0.1
 """Largest share of a run's views in which packets are later than the bound of a lab, and of its time without
 views."""
-RESULT = "real.json"
+RESULT, REJECTED = "real.json", "rejected.json"
+"""Files of a system: its run, and the reasons for which runs were rejected, by dilation."""
 _NAMES = [name + kind for name in SYSTEMS for kind in KINDS]
 
 
@@ -47,8 +48,6 @@ class Bench:
         self._folder = folder
         self._size = size
         self._advance = advance
-        self._rejected: dict[str, str] = {}
-        """Reasons of systems whose packets were too late so far."""
 
     def runs(self) -> dict[str, Both[WriteRun]]:
         """The paper's systems by name, in its order.
@@ -58,7 +57,7 @@ class Bench:
         """
         for kind in KINDS:
             for dilation in DILATIONS:
-                absent = [name for name in SYSTEMS if not self._path(name + kind).is_file()]
+                absent = [name for name in SYSTEMS if self._is_open(name + kind, dilation)]
                 if absent:
                     self._measure(kind, absent, dilation)
         self._advance(1.0)
@@ -72,35 +71,53 @@ class Bench:
             for name in names:
                 if cluster.policy != SYSTEMS[name]:
                     cluster.use(SYSTEMS[name])
-                done = sum(self._path(one).is_file() for one in _NAMES)
+                done = sum((self._folder / one / RESULT).is_file() for one in _NAMES)
 
                 def progress(share: float, done: int = done) -> None:
                     self._advance((done + share) / len(_NAMES))
 
                 job = dfsio.run(cluster, mappers, size, name, read_seconds("bound", BOUND), progress)
                 run, note = judge(job, cluster.addresses, dilation, cluster.circuits.notes)
-                note = "; ".join(filter(None, [note, self._rejected.get(name + kind)]))
                 if run is None:
-                    self._rejected[name + kind] = note
+                    self._reject(name + kind, dilation, note)
                 else:
                     self._store(name + kind, run, note)
 
     def _both(self, name: str) -> Both[WriteRun]:
         base, kind = next((base, name.removeprefix(base)) for base in SYSTEMS if name.startswith(base))
         simulated = files.measure_writes(packets.simulate(scenario_of(base, kind, self._size)))
-        if not self._path(name).is_file():
-            return Both(simulated, None, {}, self._rejected[name])
-        content = json.loads(self._path(name).read_text(encoding="utf-8"))
+        rejected = list(reversed(self._rejected(name).values()))
+        path = self._folder / name / RESULT
+        if not path.is_file():
+            return Both(simulated, None, {}, "; ".join(rejected))
+        content = json.loads(path.read_text(encoding="utf-8"))
         writes = numpy.array(content["run"].pop("writes"))
-        return Both(simulated, WriteRun(writes=writes, **content["run"]), {}, content["note"])
+        note = "; ".join([content["note"], *rejected])
+        return Both(simulated, WriteRun(writes=writes, **content["run"]), {}, note)
 
-    def _path(self, name: str) -> Path:
-        return self._folder / name / RESULT
+    def _is_open(self, name: str, dilation: int) -> bool:
+        """True if a system has no run yet, and none was rejected under a dilation."""
+        has_run = (self._folder / name / RESULT).is_file()
+        return not has_run and str(dilation) not in self._rejected(name)
+
+    def _rejected(self, name: str) -> dict[str, str]:
+        path = self._folder / name / REJECTED
+        if not path.is_file():
+            return {}
+        rejected: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        return rejected
 
     def _store(self, name: str, run: WriteRun, note: str) -> None:
-        content = {"run": asdict(run) | {"writes": [float(one) for one in run.writes]}, "note": note}
-        self._path(name).parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(self._path(name)) as temporary:
+        content = asdict(run) | {"writes": [float(one) for one in run.writes]}
+        self._write(name, RESULT, {"run": content, "note": note})
+
+    def _reject(self, name: str, dilation: int, note: str) -> None:
+        self._write(name, REJECTED, self._rejected(name) | {str(dilation): note})
+
+    def _write(self, name: str, file: str, content: Mapping[str, Any]) -> None:
+        path = self._folder / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
 
 

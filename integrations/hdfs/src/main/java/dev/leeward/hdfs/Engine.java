@@ -285,7 +285,7 @@ public final class Engine {
             }
         }
         Candidates candidates =
-                new Candidates(topology, scope, excluded, type, held, decision.mostPerRack());
+                new Candidates(topology, scope, excluded, type, decision.bytes(), held, decision.mostPerRack());
         Ties ties = decision.nextTies();
         int unknown = settings.policy().readsLoads() ? drawUnknown(current, candidates, ties) : Policy.NONE;
         if (unknown >= 0) {

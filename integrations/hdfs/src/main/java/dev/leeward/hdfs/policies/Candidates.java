@@ -7,14 +7,15 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.net.Node;
 
 /**
- * The hosts that HDFS allows for one copy: those in the scope, without the excluded ones, with the type of storage, and
- * in racks that may hold another copy.
+ * The hosts that HDFS allows for one copy: those in the scope, without the excluded ones, with room and the type of
+ * storage, and in racks that may hold another copy.
  */
 public final class Candidates {
 
     private final Topology topology;
     private final Collection<Node> excluded;
     private final StorageType type;
+    private final long bytes;
     /** The only rack of the scope, or -1. */
     private int only = -1;
     /** The only rack that is not in the scope, or -1. */
@@ -31,6 +32,7 @@ public final class Candidates {
      * @param scope a location of HDFS, or {@code ~} and a location for all hosts outside it
      * @param excluded nodes that must not be chosen
      * @param type type of storage, or null for any
+     * @param bytes size of the copy; HDFS rejects hosts with less room
      * @param heldRacks racks of the copies of the block so far; -1 for a copy elsewhere
      * @param mostPerRack largest number of copies in a rack
      */
@@ -39,11 +41,13 @@ public final class Candidates {
             String scope,
             Collection<Node> excluded,
             StorageType type,
+            long bytes,
             int[] heldRacks,
             int mostPerRack) {
         this.topology = topology;
         this.excluded = excluded;
         this.type = type;
+        this.bytes = bytes;
         this.heldRacks = heldRacks;
         this.mostPerRack = mostPerRack;
         boolean inverted = scope.startsWith("~");
@@ -105,6 +109,9 @@ public final class Candidates {
     /** True if a host, of an allowed rack, may be chosen. */
     boolean allows(int host) {
         DatanodeDescriptor node = topology.node(host);
-        return node.isInService() && !excluded.contains(node) && (type == null || node.hasStorageType(type));
+        return node.isInService()
+                && node.getRemaining() >= bytes
+                && !excluded.contains(node)
+                && (type == null || node.hasStorageType(type));
     }
 }

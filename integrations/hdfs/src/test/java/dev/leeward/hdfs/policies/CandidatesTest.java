@@ -26,7 +26,7 @@ class CandidatesTest {
     }
 
     private List<String> racks(String scope, int mostPerRack, int... held) {
-        Candidates candidates = new Candidates(topology, scope, Set.of(), null, held, mostPerRack);
+        Candidates candidates = new Candidates(topology, scope, Set.of(), null, 0, held, mostPerRack);
         List<String> racks = new ArrayList<>();
         for (int rack = candidates.firstRack(); rack < candidates.endRack(); rack++) {
             if (candidates.allowsRack(rack, 1)) {
@@ -59,14 +59,22 @@ class CandidatesTest {
 
     @Test
     void aHostNeedsTheTypeOfStorageAndMustBeInServiceAndNotExcluded() {
-        Candidates all = new Candidates(topology, "", Set.of(nodes.node("d1-r1-b")), StorageType.DISK, new int[0], 9);
+        Candidates all = new Candidates(topology, "", Set.of(nodes.node("d1-r1-b")), StorageType.DISK, 0, new int[0], 9);
         int excluded = topology.host(nodes.node("d1-r1-b"));
         int leaving = topology.host(nodes.node("d2-r1-a"));
         assertTrue(all.includes(topology.host(nodes.node("d1-r1-a"))));
         assertFalse(all.includes(excluded));
         nodes.node("d2-r1-a").startDecommission();
         assertFalse(all.includes(leaving));
-        Candidates ssd = new Candidates(topology, "", Set.of(), StorageType.SSD, new int[0], 9);
+        Candidates ssd = new Candidates(topology, "", Set.of(), StorageType.SSD, 0, new int[0], 9);
         assertFalse(ssd.includes(excluded));
+    }
+
+    @Test
+    void aHostNeedsRoomForTheCopy() {
+        nodes.fill("d1-r1-a", 1.0);
+        Candidates candidates = new Candidates(topology, "", Set.of(), StorageType.DISK, 1, new int[0], 9);
+        assertFalse(candidates.includes(topology.host(nodes.node("d1-r1-a"))));
+        assertTrue(candidates.includes(topology.host(nodes.node("d1-r1-b"))));
     }
 }
