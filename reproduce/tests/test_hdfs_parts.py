@@ -42,6 +42,28 @@ def test_missing_parts_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch) ->
     assert "\n" not in text
 
 
+def test_a_user_with_sudo_lacks_no_root_for_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(class_path, "java_version", lambda: 17)
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    assert class_path.missing(needs_root=False) is None
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "sudo" else f"/bin/{name}")
+    assert class_path.missing(needs_root=False) == (
+        "missing for HDFS in a lab: sudo (or run the command as root)"
+    )
+    assert class_path.missing() == "missing for HDFS in a lab: root (run the command with sudo)"
+
+
+def test_a_silent_namenode_is_a_failure_and_no_invalid_input() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    assert not namenode.is_ready(url, 1)
+    for read in (namenode.has_pending_deletions, namenode.policy_state, namenode.decisions):
+        with pytest.raises(OSError, match=r"127\.0\.0\.1") as failure:
+            read(url)
+        assert not isinstance(failure.value, ValueError)
+
+
 def test_the_demo_without_its_parts_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,7 +140,12 @@ def test_the_summary_of_the_demo_says_whether_the_hot_link_is_cooler() -> None:
     )
     text = summary({"default": hot, "sinbad": cool}, 8e6)
     assert "HDFS's policy the link is 90% full, and with those of sinbad 75%: it is cooler." in text
-    assert "it is no cooler" in summary({"default": cool, "sinbad": hot}, 8e6)
+    assert "75% full, and with those of sinbad 90%: it is hotter." in summary(
+        {"default": cool, "sinbad": hot}, 8e6
+    )
+    # 90 % and 89.96 % are the same in the sentence.
+    same = Outcome([], [(float(at), {"r1:downlink": at * 899_600}) for at in range(31)], 0.0, 30.0)
+    assert "90%: it is as hot." in summary({"default": hot, "sinbad": same}, 8e6)
 
 
 def test_a_line_about_the_links_has_the_loads_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
