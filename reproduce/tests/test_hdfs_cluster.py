@@ -93,17 +93,17 @@ def use_and_check_sinbad(cluster: HdfsCluster) -> None:
     # Writers are in r0, so each block has the choice between r1 and r2.
     seconds, rate = 14.0, 80e6
     writes = [Write(6.0 + 0.7 * at, f"r0h{at % 2}", SHAPE.block) for at in range(8)]
-    kept = stored(cluster)
+    before = stored(cluster)
     outcome = run(cluster, Load(writes, [Stream(0.0, seconds, "r1h0", rate)], seconds), "hot")
     deadline = time.monotonic() + 20
-    while stored(cluster) != kept:
+    while stored(cluster) != before:
         assert time.monotonic() < deadline, "DataNodes delete the blocks of a run"
         time.sleep(0.5)
     assert outcome.carried("r1:downlink") > 0.9 * rate / 8 * seconds
-    made = explained(cluster, "hot")
-    assert [one["reason"] for one in made] == ["ranked"] * len(writes)
-    best = [one["steps"][0]["racks"][0]["name"].strip("/") for one in made]
-    assert [cluster.racks[one["hosts"][1]] for one in made] == best
+    choices = explained(cluster, "hot")
+    assert [one["reason"] for one in choices] == ["ranked"] * len(writes)
+    best = [one["steps"][0]["racks"][0]["name"].strip("/") for one in choices]
+    assert [cluster.racks[one["hosts"][1]] for one in choices] == best
     # Estimates lag on a busy machine, so that single blocks may go to r1.
     assert best.count("r2") > len(writes) / 2, best
     write(cluster, "sinbad", cluster.hosts)

@@ -9,17 +9,18 @@ the repository, in `integrations/hdfs`, which an installed Leeward does not have
 
 | module | role |
 | --- | --- |
-| `class_path` | what a machine must have; the jars, by Maven |
+| `class_path` | parts of a machine that HDFS needs; the jars, by Maven |
 | `settings` | configuration files of HDFS |
 | `processes` | processes, their logs and their ends |
 | `cluster` | the cluster |
-| `namenode` | what the NameNode shows over HTTP |
+| `namenode` | state of the NameNode over HTTP |
 | `worker`, `workers` | helpers at hosts: they write files and send background traffic |
 | `relay` | ports of this machine that lead into the lab |
 | `reports` | reports of agents that arrive late or never |
 | `counters` | bytes on the links of racks and hosts |
 | `load`, `outcome` | a run of writes and background traffic, and its figures |
 | `stored` | files of a run, and a cache that evicts the oldest ones |
+| `usage`, `processors` | decisions of the policy during a run, and the use of processors |
 | `traces` | blocks that DataNodes wrote and read, by their logs |
 | `circuits`, `memory`, `views` | a cluster in a lab with circuits: blocks in memory, and views of the lab |
 | `dfsio` | Hadoop's benchmark in such a cluster |

@@ -100,7 +100,7 @@ def up(
         block: Size of full blocks in bytes.
         policy: First policy of the NameNode: `default` or `rehdfs`.
         name: Name of the lab.
-        note: Called with what happens next.
+        note: Called with the next step.
 
     Raises:
         InputError: The scenario is invalid, or kernels cannot run it.

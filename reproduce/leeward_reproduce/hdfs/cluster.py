@@ -393,7 +393,7 @@ def up(
         shape: Racks, links and blocks.
         policy: First policy of the NameNode, one of `POLICIES`.
         properties: Further properties of the NameNode.
-        note: Called with what happens next.
+        note: Called with the next step.
 
     Raises:
         OSError: This machine lacks a part, or a process failed.

@@ -12,8 +12,8 @@ from leeward_reproduce.etalon.kernels.figures import write_rows
 from leeward_reproduce.rows import Row
 
 _JOB = (
-    "the time of writes alone, since the first of them: mappers begin up to some ten ms apart; the paper's is of"
-    " MapReduce's whole job"
+    "the time of writes alone, from the start of the first one; mappers of different hosts begin up to some"
+    " seconds of real time apart; the paper's is of MapReduce's whole job"
 )
 Runs = Mapping[str, Both[WriteRun]]
 
