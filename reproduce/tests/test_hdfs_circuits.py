@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from leeward_reproduce.hdfs import circuits, class_path, dfsio, memory, missing, traces
-from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER
+from leeward_reproduce.hdfs.machine import MEMORY_FOLDER
 from leeward_reproduce.hdfs.processes import Process, kill
 from leeward_reproduce.hdfs.views import Watch, watching
 from support.labs import left

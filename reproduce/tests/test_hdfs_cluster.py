@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from leeward import lab
-from leeward_reproduce.hdfs import HdfsCluster, ProcessError, Shape, missing, namenode, up
-from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER
+from leeward_reproduce.hdfs import ObservedCluster, ProcessError, Shape, missing, namenode, up
 from leeward_reproduce.hdfs.load import Load, Stream, Write, open_sinks, order, run, send
+from leeward_reproduce.hdfs.machine import MEMORY_FOLDER
 from leeward_reproduce.hdfs.processes import kill
 from support.labs import left
 from support.parts import lack
@@ -33,7 +33,7 @@ def parts() -> None:
         lack(lacks)
 
 
-def write(cluster: HdfsCluster, folder: str, writers: list[str]) -> list[list[namenode.Replica]]:
+def write(cluster: ObservedCluster, folder: str, writers: list[str]) -> list[list[namenode.Replica]]:
     """Writes a block by each writer at once, checks the rules of HDFS for racks, and returns the copies."""
     now = time.monotonic()
     paths = [f"/{folder}/{at}" for at in range(len(writers))]
@@ -56,7 +56,7 @@ def write(cluster: HdfsCluster, folder: str, writers: list[str]) -> list[list[na
     return blocks
 
 
-def copies(cluster: HdfsCluster, path: str) -> list[namenode.Replica]:
+def copies(cluster: ObservedCluster, path: str) -> list[namenode.Replica]:
     """The copies of a file of one block. A file is complete before the NameNode knows its last copy."""
     deadline = time.monotonic() + 20
     while True:
@@ -66,28 +66,28 @@ def copies(cluster: HdfsCluster, path: str) -> list[namenode.Replica]:
         time.sleep(0.2)
 
 
-def decisions(cluster: HdfsCluster) -> dict[str, int]:
+def decisions(cluster: ObservedCluster) -> dict[str, int]:
     """Numbers of decisions of the policy by reason."""
     state = namenode.policy_state(cluster.namenode_url)
     assert state is not None
     return state.decisions
 
 
-def stored(cluster: HdfsCluster) -> int:
+def stored(cluster: ObservedCluster) -> int:
     """Number of copies of blocks on the disks of all hosts."""
     disks = [Path(disk) for host in cluster.network.hosts for disk in host.disks]
     files = [file for disk in disks for file in disk.glob("dfs/current/BP-*/current/finalized/**/blk_*")]
     return len([file for file in files if file.suffix != ".meta"])
 
 
-def explained(cluster: HdfsCluster, folder: str) -> list[dict[str, Any]]:
+def explained(cluster: ObservedCluster, folder: str) -> list[dict[str, Any]]:
     """Decisions of the policy about the files of a folder."""
     state = namenode.policy_state(cluster.namenode_url)
     assert state is not None
     return [one for one in state.explained or [] if one["path"].startswith(f"/{folder}/")]
 
 
-def use_and_check_sinbad(cluster: HdfsCluster) -> None:
+def use_and_check_sinbad(cluster: ObservedCluster) -> None:
     """Blocks of `sinbad` follow the same rules, and go where links have more room than a full one."""
     cluster.use("sinbad")
     # Writers are in r0, so each block has the choice between r1 and r2.
@@ -109,7 +109,7 @@ def use_and_check_sinbad(cluster: HdfsCluster) -> None:
     write(cluster, "sinbad", cluster.hosts)
 
 
-def check_outage(cluster: HdfsCluster) -> None:
+def check_outage(cluster: ObservedCluster) -> None:
     """Blocks are placed while the controller is away, by HDFS's default policy."""
     kill([cluster.controller])
     write(cluster, "outage", cluster.hosts)
@@ -140,7 +140,7 @@ def test_blocks_go_around_a_hot_link_by_leeward_and_the_end_leaves_nothing() -> 
     assert_gone(name, pids, folder)
 
 
-def wait_for_loads(cluster: HdfsCluster, rate: float) -> None:
+def wait_for_loads(cluster: ObservedCluster, rate: float) -> None:
     """Waits until the controller knows that r1 has a load, and knows the load of r2."""
     deadline = time.monotonic() + 30
     while True:

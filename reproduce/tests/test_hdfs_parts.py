@@ -22,9 +22,9 @@ import pytest
 from leeward.errors import InputError
 from leeward.lab import Machine
 from leeward_reproduce.hdfs import class_path, namenode, settings, up
-from leeward_reproduce.hdfs.cluster import is_newer
 from leeward_reproduce.hdfs.demo import Watch, draw, main, summary, table
 from leeward_reproduce.hdfs.load import Load, Stream, check_background, in_order
+from leeward_reproduce.hdfs.observed import is_newer
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
 from leeward_reproduce.hdfs.processes import Process, ProcessError, ended_by_signals, kill
 from leeward_reproduce.hdfs.stored import StoredFiles
@@ -92,7 +92,7 @@ def test_configuration_files_have_the_racks_by_address_and_escaped_values(tmp_pa
 
 @pytest.mark.parametrize("policy", settings.POLICIES)
 def test_only_policies_of_leeward_have_properties(policy: str) -> None:
-    properties = settings.policy_properties(policy, "http://c:7600", Path("/t"), 1 << 20)
+    properties = settings.policy_properties(policy, 1 << 20)
     assert bool(properties) == (policy != "default")
     assert properties.get("dfs.leeward.policy", "default") == policy
 

@@ -12,7 +12,9 @@ the repository, in `integrations/hdfs`, which an installed Leeward does not have
 | `class_path` | parts of a machine that HDFS needs; the jars, by Maven |
 | `settings` | configuration files of HDFS |
 | `processes` | processes, their logs and their ends |
-| `cluster` | the cluster |
+| `machine` | the shape of a cluster; ports, memory and disks of this machine |
+| `cluster` | NameNode and DataNodes |
+| `observed` | a cluster with a controller, agents and helpers |
 | `namenode` | state of the NameNode over HTTP |
 | `worker`, `workers` | helpers at hosts: they write files and send background traffic |
 | `relay` | ports of this machine that lead into the lab |
@@ -28,8 +30,9 @@ the repository, in `integrations/hdfs`, which an installed Leeward does not have
 """
 
 from leeward_reproduce.hdfs.class_path import missing
-from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, up
+from leeward_reproduce.hdfs.machine import Shape
+from leeward_reproduce.hdfs.observed import ObservedCluster, up
 from leeward_reproduce.hdfs.processes import ProcessError
 from leeward_reproduce.hdfs.settings import POLICIES
 
-__all__ = ["POLICIES", "HdfsCluster", "ProcessError", "Shape", "missing", "up"]
+__all__ = ["POLICIES", "ObservedCluster", "ProcessError", "Shape", "missing", "up"]

@@ -15,8 +15,9 @@ from leeward._quantities import bytes_text, read_rate
 from leeward.cli.output import print_table
 from leeward_reproduce.hdfs import namenode
 from leeward_reproduce.hdfs.class_path import missing
-from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, up
 from leeward_reproduce.hdfs.load import Load, Stream, Write, run
+from leeward_reproduce.hdfs.machine import Shape
+from leeward_reproduce.hdfs.observed import ObservedCluster, up
 from leeward_reproduce.hdfs.outcome import Outcome, quantile
 from leeward_reproduce.hdfs.settings import POLICIES
 
@@ -161,7 +162,7 @@ def _show(policy: str, seconds: float, seed: int) -> None:
     print(f"\n{summary(outcomes, link_bps)}")
 
 
-def _note_decisions(cluster: HdfsCluster, note: Callable[[str], object]) -> None:
+def _note_decisions(cluster: ObservedCluster, note: Callable[[str], object]) -> None:
     state = namenode.policy_state(cluster.namenode_url)
     if state is not None:
         counts = ", ".join(f"{count} {reason}" for reason, count in state.decisions.items() if count)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from leeward_reproduce.hdfs import HdfsCluster, Shape, up
+from leeward_reproduce.hdfs import ObservedCluster, Shape, up
 from leeward_reproduce.real import results
 
 M = TypeVar("M")
@@ -27,7 +27,7 @@ class Task(Generic[M]):
     folder: Path
     shape: Shape
     policies: Sequence[str]
-    measure: Callable[[HdfsCluster, str, Advance], M]
+    measure: Callable[[ObservedCluster, str, Advance], M]
 
 
 def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) -> list[dict[str, M]]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leeward_reproduce.hdfs import HdfsCluster
+from leeward_reproduce.hdfs import ObservedCluster
 from leeward_reproduce.hdfs.load import PATIENCE_S, REPLICAS, order, order_read, usage_of, wait_for, warm_up
 from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
@@ -38,7 +38,7 @@ class ChunkRun:
     stored: dict[str, int]
 
 
-def run(cluster: HdfsCluster, plan: Plan, name: str, progress: Advance = lambda _: None) -> ChunkRun:
+def run(cluster: ObservedCluster, plan: Plan, name: str, progress: Advance = lambda _: None) -> ChunkRun:
     """Runs a plan, and deletes its files.
 
     Args:
@@ -105,7 +105,7 @@ def reader(racks: dict[str, str], copies: Sequence[Replica], draw: float) -> str
     return others[int(draw * len(others))]
 
 
-def _replicas(cluster: HdfsCluster, path: str) -> list[Replica]:
+def _replicas(cluster: ObservedCluster, path: str) -> list[Replica]:
     """The copies of a file. It is complete before the NameNode knows the last of them."""
     deadline = time.monotonic() + _SETTLE_S
     while True:
@@ -117,7 +117,7 @@ def _replicas(cluster: HdfsCluster, path: str) -> list[Replica]:
         time.sleep(_POLL_S)
 
 
-def _traces(cluster: HdfsCluster, since_s: float, reads: int) -> list[Trace]:
+def _traces(cluster: ObservedCluster, since_s: float, reads: int) -> list[Trace]:
     """The client traces of a run. A DataNode logs a read after it has sent the last byte."""
     deadline = time.monotonic() + _SETTLE_S
     while True:
