@@ -17,7 +17,7 @@ from leeward_reproduce.hdfs.usage import Usage
 
 REPLICAS = 3
 _PORT = 9
-_LEAD_S = 0.5
+LEAD_S = 0.5
 """Time from the orders to the start of the run."""
 PATIENCE_S = 180.0
 """Longest time of a file."""
@@ -89,7 +89,7 @@ def run(
     stored = StoredFiles(cluster.files, REPLICAS, cache)
     usage = usage_of(cluster)
     with cluster.counters.sampling() as samples:
-        start = time.monotonic() + _LEAD_S
+        start = time.monotonic() + LEAD_S
         last_s = load.seconds + PATIENCE_S
         streams = [send(cluster, one, start, last_s, name) for one in load.streams]
         files = [order(cluster, one, start, f"/{name}/{at}") for at, one in enumerate(load.writes)]

@@ -41,6 +41,11 @@ class Shape:
         }
 
 
+def rack_number(host: str) -> int:
+    """Number of the rack of a host, whose name has the default form, such as `r0h3`."""
+    return int(host.partition("h")[0].removeprefix("r"))
+
+
 def listen(port: int) -> socket.socket:
     """A port of this machine: the given one if it is free, or another."""
     try:
