@@ -24,7 +24,7 @@ _NAMENODE, _DATANODE = f"{_HADOOP}.namenode.NameNode", f"{_HADOOP}.datanode.Data
 
 
 class HdfsCluster:
-    """A running cluster without a controller; subclasses have what else their experiments need."""
+    """A running cluster without a controller. Subclasses add the parts that their experiments need."""
 
     namenode_machine: str
     """Machine of the NameNode, and of the relay to it."""

@@ -10,7 +10,7 @@ from leeward_reproduce.real import results
 
 M = TypeVar("M")
 Advance = Callable[[float], object]
-"""Function that is called with the share of what is complete."""
+"""Function that is called with the completed share."""
 
 
 @dataclass(frozen=True)
