@@ -13,6 +13,7 @@ import time
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -52,6 +53,26 @@ def test_a_user_with_sudo_lacks_no_root_for_the_build(monkeypatch: pytest.Monkey
         "missing for HDFS in a lab: sudo (or run the command as root)"
     )
     assert class_path.missing() == "missing for HDFS in a lab: root (run the command with sudo)"
+
+
+@pytest.mark.parametrize(("process", "owner", "user"), [(0, 4711, 4711), (0, 0, None), (4711, 4711, None)])
+def test_root_runs_maven_as_the_owner_of_the_sources(
+    monkeypatch: pytest.MonkeyPatch, process: int, owner: int, user: int | None
+) -> None:
+    def run(_: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        assert options.get("user") == user
+        if user is not None:
+            assert options["env"]["HOME"] == "/home/a"
+        return subprocess.CompletedProcess([], 1, "no network", "")
+
+    account = SimpleNamespace(pw_dir="/home/a", pw_name="a", pw_gid=owner)
+    monkeypatch.setattr(class_path, "_is_current", lambda _: False)
+    monkeypatch.setattr(Path, "stat", lambda _: SimpleNamespace(st_uid=owner))
+    monkeypatch.setattr("os.geteuid", lambda: process)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: account)
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(OSError, match="Maven failed with status 1"):
+        class_path.class_path()
 
 
 def test_a_silent_namenode_is_a_failure_and_no_invalid_input() -> None:

@@ -59,7 +59,7 @@ def java_version() -> int | None:
 def class_path(scope: str = "compile") -> list[Path]:
     """The jar of the policy, and those of Hadoop. Maven makes the list when sources have changed.
 
-    Under `sudo`, Maven runs as the user, whose later builds write to the same folders.
+    Root runs Maven as the owner of the sources, whose later builds write to the same folders.
 
     Args:
         scope: Scope of Maven. `test` adds Hadoop's MapReduce and Hadoop's own tests and benchmarks.
@@ -72,7 +72,7 @@ def class_path(scope: str = "compile") -> list[Path]:
         goals = ("compile", "jar:jar", _LIST)
         options = (f"-DincludeScope={scope}", f"-Dmdep.outputFile={listing}")
         command = ["mvn", "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml"), *goals, *options]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, **_as_user())
+        result = subprocess.run(command, capture_output=True, text=True, check=False, **_as_owner())
         if result.returncode:
             end = "\n".join(result.stdout.splitlines()[-_LINES:])
             raise OSError(f"Maven failed with status {result.returncode} in {PROJECT}:\n{end}")
@@ -83,14 +83,18 @@ def class_path(scope: str = "compile") -> list[Path]:
     return [jar, *jars]
 
 
-def _as_user() -> dict[str, Any]:
-    """Options of a process that runs as the user who called `sudo`; none without `sudo`."""
-    user = int(os.environ.get("SUDO_UID", "0"))
-    if os.geteuid() != 0 or user == 0:
+def _as_owner() -> dict[str, Any]:
+    """Options of a process that root runs as the owner of the sources; none for other users."""
+    owner = PROJECT.stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
         return {}
-    account = pwd.getpwuid(user)
+    try:
+        account = pwd.getpwuid(owner)
+    except KeyError:
+        # The sources are those of another machine, such as in a container.
+        return {}
     environment = os.environ | {"HOME": account.pw_dir, "USER": account.pw_name}
-    return {"user": user, "group": account.pw_gid, "extra_groups": [], "env": environment}
+    return {"user": owner, "group": account.pw_gid, "extra_groups": [], "env": environment}
 
 
 def policy_jar(project: Path) -> Path:
