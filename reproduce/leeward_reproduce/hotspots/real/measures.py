@@ -138,7 +138,7 @@ def writers(writes: Iterable[Trace]) -> dict[str, str]:
     of_block: dict[str, list[Trace]] = {}
     for one in writes:
         of_block.setdefault(one.block, []).append(one)
-    result = {}
+    result: dict[str, str] = {}
     for block, copies in of_block.items():
         holding = {one.destination for one in copies if one.crosses}
         senders = {one.source for one in copies if one.source not in holding}
