@@ -4,6 +4,9 @@ The whole tests take minutes; the other one shows in half a minute that a cluste
 """
 
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -213,6 +216,23 @@ def test_an_error_names_the_process_with_its_log_and_leaves_nothing() -> None:
     assert "dfs.leeward.policy" in text
     assert folders() == before
     assert [each for each in lab.labs() if each.process == os.getpid()] == []
+
+
+@pytest.mark.whole
+def test_a_signal_to_the_process_of_a_cluster_leaves_nothing() -> None:
+    script = (
+        "import time\n"
+        "from leeward_reproduce.hdfs import Shape, up\n"
+        "with up(Shape(racks=3, hosts_per_rack=2)) as cluster:\n"
+        "    print(cluster.network.name, cluster.folder, *(one.pid for one in cluster.processes), flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        name, folder, *pids = process.stdout.readline().split()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert_gone(name, [int(pid) for pid in pids], Path(folder))
 
 
 def folders() -> set[Path]:
