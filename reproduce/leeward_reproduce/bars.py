@@ -41,7 +41,7 @@ def bars(rows: Sequence[Row], measured: str = "lab") -> "Figure":
             "simulator": [row.simulator for row in mine],
             measured: [row.ours for row in mine],
         }
-        intervals = {
+        intervals: dict[str, list[tuple[float | None, float | None]]] = {
             "paper": [(None, None) for _ in mine],
             "simulator": [(row.simulator_low, row.simulator_high) for row in mine],
             measured: [(row.ci_low, row.ci_high) for row in mine],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leeward_reproduce.hdfs import circuits, class_path, dfsio, memory, missing, traces
-from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER
+from leeward_reproduce.hdfs.machine import MEMORY_FOLDER
 from leeward_reproduce.hdfs.processes import Process, kill
 from leeward_reproduce.hdfs.views import Watch, watching
 from support.labs import left
@@ -173,7 +173,7 @@ def test_maven_lists_the_jars_of_a_scope_in_a_file_of_its_own_beside_the_jar_of_
     jar = tmp_path / "target" / "leeward-hdfs-0.10.0.jar"
     commands: list[list[str]] = []
 
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         commands.append(command)
         listing = next(word.partition("=")[2] for word in command if word.startswith("-Dmdep.outputFile="))
         Path(listing).parent.mkdir(exist_ok=True)

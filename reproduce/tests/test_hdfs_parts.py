@@ -13,6 +13,7 @@ import time
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -22,9 +23,9 @@ import pytest
 from leeward.errors import InputError
 from leeward.lab import Machine
 from leeward_reproduce.hdfs import class_path, namenode, settings, up
-from leeward_reproduce.hdfs.cluster import is_newer
 from leeward_reproduce.hdfs.demo import Watch, draw, main, summary, table
 from leeward_reproduce.hdfs.load import Load, Stream, check_background, in_order
+from leeward_reproduce.hdfs.observed import is_newer
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
 from leeward_reproduce.hdfs.processes import Process, ProcessError, ended_by_signals, kill
 from leeward_reproduce.hdfs.stored import StoredFiles
@@ -40,6 +41,48 @@ def test_missing_parts_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch) ->
     for part in ("root", "Java 17", "Maven", "iproute2"):
         assert part in text
     assert "\n" not in text
+
+
+def test_a_user_with_sudo_lacks_no_root_for_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(class_path, "java_version", lambda: 17)
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    assert class_path.missing(needs_root=False) is None
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "sudo" else f"/bin/{name}")
+    assert class_path.missing(needs_root=False) == (
+        "missing for HDFS in a lab: sudo (or run the command as root)"
+    )
+    assert class_path.missing() == "missing for HDFS in a lab: root (run the command with sudo)"
+
+
+@pytest.mark.parametrize(("process", "owner", "user"), [(0, 4711, 4711), (0, 0, None), (4711, 4711, None)])
+def test_root_runs_maven_as_the_owner_of_the_sources(
+    monkeypatch: pytest.MonkeyPatch, process: int, owner: int, user: int | None
+) -> None:
+    def run(_: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        assert options.get("user") == user
+        if user is not None:
+            assert options["env"]["HOME"] == "/home/a"
+        return subprocess.CompletedProcess([], 1, "no network", "")
+
+    account = SimpleNamespace(pw_dir="/home/a", pw_name="a", pw_gid=owner)
+    monkeypatch.setattr(class_path, "_is_current", lambda _: False)
+    monkeypatch.setattr(Path, "stat", lambda _: SimpleNamespace(st_uid=owner))
+    monkeypatch.setattr("os.geteuid", lambda: process)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: account)
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(OSError, match="Maven failed with status 1"):
+        class_path.class_path()
+
+
+def test_a_silent_namenode_is_a_failure_and_no_invalid_input() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    assert not namenode.is_ready(url, 1)
+    for read in (namenode.has_pending_deletions, namenode.policy_state, namenode.decisions):
+        with pytest.raises(OSError, match=r"127\.0\.0\.1") as failure:
+            read(url)
+        assert not isinstance(failure.value, ValueError)
 
 
 def test_the_demo_without_its_parts_says_so(
@@ -70,7 +113,7 @@ def test_configuration_files_have_the_racks_by_address_and_escaped_values(tmp_pa
 
 @pytest.mark.parametrize("policy", settings.POLICIES)
 def test_only_policies_of_leeward_have_properties(policy: str) -> None:
-    properties = settings.policy_properties(policy, "http://c:7600", Path("/t"), 1 << 20)
+    properties = settings.policy_properties(policy, 1 << 20)
     assert bool(properties) == (policy != "default")
     assert properties.get("dfs.leeward.policy", "default") == policy
 
@@ -118,7 +161,12 @@ def test_the_summary_of_the_demo_says_whether_the_hot_link_is_cooler() -> None:
     )
     text = summary({"default": hot, "sinbad": cool}, 8e6)
     assert "HDFS's policy the link is 90% full, and with those of sinbad 75%: it is cooler." in text
-    assert "it is no cooler" in summary({"default": cool, "sinbad": hot}, 8e6)
+    assert "75% full, and with those of sinbad 90%: it is hotter." in summary(
+        {"default": cool, "sinbad": hot}, 8e6
+    )
+    # 90 % and 89.96 % are the same in the sentence.
+    same = Outcome([], [(float(at), {"r1:downlink": at * 899_600}) for at in range(31)], 0.0, 30.0)
+    assert "90%: it is as hot." in summary({"default": hot, "sinbad": same}, 8e6)
 
 
 def test_a_line_about_the_links_has_the_loads_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Etalon's files with HDFS: measures, rows and rules of runs, from jobs that this file makes up."""
+"""Etalon's files with HDFS: measures, rows and rules of runs, from jobs of this file."""
 
 import json
 from dataclasses import replace
@@ -57,15 +57,17 @@ def test_a_run_whose_packets_are_late_or_lost_has_a_reason_and_no_values() -> No
         assert note.endswith(reason)
 
 
-def made_up(milliseconds: float, packet_gib: float) -> WriteRun:
+def example_run(milliseconds: float, packet_gib: float) -> WriteRun:
     return WriteRun(numpy.full(64, milliseconds), milliseconds, 8 / milliseconds, packet_gib, 3.0, 1.0, 100.0)
 
 
 def results() -> dict[str, Both[WriteRun]]:
     """Runs of all systems. reHDFS is five times as fast in the lab, and four times in the simulator."""
-    slow, fast = made_up(500.0, 2.0), made_up(100.0, 0.1)
+    slow, fast = example_run(500.0, 2.0), example_run(100.0, 0.1)
     return {
-        name: Both(made_up(125.0, 0.1), fast, {}, "a") if name.startswith("re") else Both(slow, slow, {}, "b")
+        name: Both(example_run(125.0, 0.1), fast, {}, "a")
+        if name.startswith("re")
+        else Both(slow, slow, {}, "b")
         for name in paper.FILES_SYSTEMS
     }
 
@@ -88,7 +90,7 @@ def test_rows_have_the_targets_and_the_values_of_paper_simulator_and_cluster() -
 
 
 def test_a_system_without_a_run_leaves_its_rows_without_values() -> None:
-    runs = results() | {"reHDFS": Both(made_up(125.0, 0.1), None, {}, "rejected: late")}
+    runs = results() | {"reHDFS": Both(example_run(125.0, 0.1), None, {}, "rejected: late")}
     by_name = {row.quantity: row for row in figures.writes(runs)}
     for name in ("writes faster under reHDFS: p99", "job shorter under reHDFS", "p99 of writes: reHDFS"):
         assert (by_name[name].ours, by_name[name].met) == (None, None)
@@ -106,10 +108,10 @@ def test_the_bench_tries_larger_dilations_and_reads_what_it_has(
             if kind == "+reTCP" or (name == "reHDFS" and dilation == bench.DILATIONS[0]):
                 self._reject(name + kind, dilation, f"late under {dilation}")
             else:
-                self._store(name + kind, made_up(1.0, 1.0), f"dilation {dilation}")
+                self._store(name + kind, example_run(1.0, 1.0), f"dilation {dilation}")
 
     monkeypatch.setattr(bench.Bench, "_measure", measure)
-    monkeypatch.setattr(files, "measure_writes", lambda _: made_up(2.0, 1.0))
+    monkeypatch.setattr(files, "measure_writes", lambda _: example_run(2.0, 1.0))
     monkeypatch.setattr("leeward.packets.simulate", lambda _: None)
     shares: list[float] = []
     found = bench.Bench(tmp_path, "100MiB", shares.append).runs()

@@ -1,4 +1,4 @@
-"""CCP's figures on real bytes: scenarios, requests, rows from runs that this file makes up, a short pair."""
+"""CCP's figures on real bytes: scenarios, requests, rows from runs of this file, a short pair."""
 
 from pathlib import Path
 
@@ -127,7 +127,7 @@ def test_the_writer_is_the_machine_that_sends_a_block_and_takes_no_copy_from_ano
         measures.writers(copies(("a", "b"), ("c", "d")))
 
 
-def made_up(seed: int) -> Pair[Measures]:
+def example_pair(seed: int) -> Pair[Measures]:
     """A pair in which reads take half of the time under `ccp`, and none goes to a hot rack.
 
     Reads of the simulator take longer by a tenth, and its racks store more unevenly.
@@ -150,7 +150,7 @@ def made_up(seed: int) -> Pair[Measures]:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_rows_of_its_name_with_values_of_simulator_and_cluster(name: str) -> None:
-    of_seeds = [made_up(seed) for seed in range(1, 5)]
+    of_seeds = [example_pair(seed) for seed in range(1, 5)]
     rows = FIGURES[name].rows(of_seeds)
     assert {row.figure for row in rows} == {name}
     for row in rows:
@@ -164,17 +164,17 @@ def test_a_figure_has_rows_of_its_name_with_values_of_simulator_and_cluster(name
 
 
 def test_rows_have_the_requests_at_hot_racks_before_and_after() -> None:
-    rows = {row.quantity: row.ours for row in FIGURES["14"].rows([made_up(1), made_up(2)])}
+    rows = {row.quantity: row.ours for row in FIGURES["14"].rows([example_pair(1), example_pair(2)])}
     assert rows["reads at ToRs over 75%, default"] == 50.0
     assert rows["reads at ToRs over 75%, ccp"] == 0.0
     assert rows["reads at ToRs over 75% that went to Low, default"] == 100.0
     assert rows["reads at ToRs over 75% that went to Low, ccp"] is None
     assert rows["writes that went to High, ccp"] == 75.0
     assert rows["blocks that HDFS's policy placed, ccp"] == 5.0
-    (row, *_) = FIGURES["20"].rows([made_up(1), made_up(2)])
+    (row, *_) = FIGURES["20"].rows([example_pair(1), example_pair(2)])
     assert row.paper == -30.0
     assert row.ours == pytest.approx(-50.0)
-    used = FIGURES["20"].rows([made_up(1), made_up(2)])[-1]
+    used = FIGURES["20"].rows([example_pair(1), example_pair(2)])[-1]
     assert (used.quantity, used.ours, used.simulator) == ("processors in use, ccp", 80.0, None)
 
 

@@ -52,6 +52,11 @@ def test_arrival_rates_leave_out_files_or_add_as_many_of_the_same_sizes(tmp_path
     assert base.streams == half.streams == twice.streams
 
 
+def test_a_case_with_another_arrival_rate_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"load 0\.7: expected one of 0\.5, 1, 2"):
+        Case("other", load=0.7)
+
+
 def test_late_and_lost_reports_are_those_of_the_scenario_and_change_the_choices(tmp_path: Path) -> None:
     runs = {}
     for case in (BASE, LATE, LOST):
@@ -107,7 +112,7 @@ SLOW = {TWICE: 3.0, LATE: 1.25, LOST: 1.5}
 """Times of a case over those of `BASE`."""
 
 
-def made_up(seed: int, case: Case) -> Pair[Measures]:
+def example_pair(seed: int, case: Case) -> Pair[Measures]:
     """A pair in which `sinbad` takes half of the time. Times of the simulator are longer by a tenth."""
     slow = SLOW.get(case, 1.0)
     blocks = [1, 2, 4, 1]
@@ -136,7 +141,7 @@ def made_up(seed: int, case: Case) -> Pair[Measures]:
 
 def results(seeds: int) -> Results:
     """Pairs of all cases."""
-    return {case: [made_up(seed, case) for seed in range(1, seeds + 1)] for case in CASES}
+    return {case: [example_pair(seed, case) for seed in range(1, seeds + 1)] for case in CASES}
 
 
 def rows_by_text(figure: str) -> dict[str, Row]:
@@ -159,14 +164,14 @@ def test_factors_are_the_times_of_the_default_policy_over_those_of_sinbad(name: 
     assert ratios
     for row in ratios:
         # The simulator does not complete the last file, so it has no part in its factor.
-        assert (row.simulator, row.ours) == (pytest.approx(2.0), pytest.approx(2.0))
+        assert [row.simulator, row.ours] == pytest.approx([2.0, 2.0])
 
 
 def test_factors_of_late_and_lost_reports_are_against_the_default_policy_with_reports() -> None:
     rows = rows_by_text("reports")
     for words, slow in (("as they should be", 1.0), ("1 s late", 1.25), ("a share of 0.5 lost", 1.5)):
         row = rows[f"files, mean, reports {words}: default / sinbad"]
-        assert (row.simulator, row.ours) == (pytest.approx(2.0 / slow), pytest.approx(2.0 / slow))
+        assert [row.simulator, row.ours] == pytest.approx([2.0 / slow, 2.0 / slow])
         assert rows[f"median Cv, links into racks, reports {words}: sinbad"].ours == pytest.approx(0.5 * slow)
         placed = rows[f"blocks that HDFS's policy placed, reports {words}: sinbad"]
         assert (placed.simulator, placed.ours) == (0.0, 5.0)

@@ -14,7 +14,8 @@ from typing import Any
 from leeward import lab
 from leeward.packets import read as read_scenario
 from leeward_reproduce.hdfs import class_path, memory, settings
-from leeward_reproduce.hdfs.cluster import MEMORY_FOLDER, HdfsCluster, Shape, check_memory, listen
+from leeward_reproduce.hdfs.cluster import HdfsCluster
+from leeward_reproduce.hdfs.machine import MEMORY_FOLDER, Shape, check_memory, listen
 from leeward_reproduce.hdfs.processes import Process, ended_by_signals
 
 BENCHMARK = "org.apache.hadoop.fs.TestDFSIO"
@@ -72,11 +73,6 @@ class CircuitCluster(HdfsCluster):
         """Ends a process, and forgets it."""
         self._kill(process.name)
 
-    def _policy_properties(self, policy: str) -> dict[str, str]:
-        without = ("dfs.leeward.controller", "dfs.leeward.token.file")
-        properties = super()._policy_properties(policy)
-        return {name: value for name, value in properties.items() if name not in without}
-
     def _start(self, name: str, machine: str, command: Sequence[str], **options: Any) -> Process:
         # Programs of the lab see virtual time by a library.
         return super()._start(name, machine, ("env", "-u", "LD_PRELOAD", *command), **options)
@@ -100,7 +96,7 @@ def up(
         block: Size of full blocks in bytes.
         policy: First policy of the NameNode: `default` or `rehdfs`.
         name: Name of the lab.
-        note: Called with what happens next.
+        note: Called with the next step.
 
     Raises:
         InputError: The scenario is invalid, or kernels cannot run it.
@@ -117,8 +113,8 @@ def up(
         folder = Path(stack.enter_context(temporary))
         note(f"bringing up {read_scenario(scenario).racks} racks with circuits under dilation {dilation}")
         circuits = stack.enter_context(lab.stand_up(scenario, name=name, dilation=dilation))
-        ports = (stack.enter_context(listen(0)), stack.enter_context(listen(0)))
-        cluster = CircuitCluster(circuits, block, folder, ports, jars, _NAMENODE | _PATIENT, note)
+        port = stack.enter_context(listen(0))
+        cluster = CircuitCluster(circuits, block, folder, port, jars, _NAMENODE | _PATIENT, note)
         stack.callback(cluster.stop)
         cluster.start(policy)
         with memory.freeing(folder / "data"):

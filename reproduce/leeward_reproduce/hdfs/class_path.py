@@ -1,11 +1,13 @@
 """Parts of a machine that HDFS in a lab needs, and the class path, by Maven from `integrations/hdfs`."""
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 PROJECT = Path(__file__).parents[3] / "integrations" / "hdfs"
@@ -19,9 +21,17 @@ _LINES = 15
 """Lines of Maven's output in an error."""
 
 
-def missing() -> str | None:
-    """Parts that this machine lacks, in a line; None if it lacks nothing."""
-    lacks = [] if os.geteuid() == 0 else ["root (run the command with sudo)"]
+def missing(needs_root: bool = True) -> str | None:
+    """Parts that this machine lacks, in a line; None if it lacks nothing.
+
+    Args:
+        needs_root: True if this process needs root, and false if it can start one with `sudo`.
+    """
+    lacks = []
+    if os.geteuid() != 0 and needs_root:
+        lacks.append("root (run the command with sudo)")
+    elif os.geteuid() != 0 and shutil.which("sudo") is None:
+        lacks.append("sudo (or run the command as root)")
     lacks += [f"{name} (package iproute2)" for name in ("ip", "tc") if shutil.which(name) is None]
     version = java_version()
     if version is None:
@@ -49,6 +59,8 @@ def java_version() -> int | None:
 def class_path(scope: str = "compile") -> list[Path]:
     """The jar of the policy, and those of Hadoop. Maven makes the list when sources have changed.
 
+    Root runs Maven as the owner of the sources, whose later builds write to the same folders.
+
     Args:
         scope: Scope of Maven. `test` adds Hadoop's MapReduce and Hadoop's own tests and benchmarks.
 
@@ -60,7 +72,7 @@ def class_path(scope: str = "compile") -> list[Path]:
         goals = ("compile", "jar:jar", _LIST)
         options = (f"-DincludeScope={scope}", f"-Dmdep.outputFile={listing}")
         command = ["mvn", "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml"), *goals, *options]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, **_as_owner())
         if result.returncode:
             end = "\n".join(result.stdout.splitlines()[-_LINES:])
             raise OSError(f"Maven failed with status {result.returncode} in {PROJECT}:\n{end}")
@@ -69,6 +81,20 @@ def class_path(scope: str = "compile") -> list[Path]:
     if not jar.is_file():
         raise OSError(f"{jar}: Maven did not make this jar")
     return [jar, *jars]
+
+
+def _as_owner() -> dict[str, Any]:
+    """Options of a process that root runs as the owner of the sources; none for other users."""
+    owner = PROJECT.stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return {}
+    try:
+        account = pwd.getpwuid(owner)
+    except KeyError:
+        # The sources are those of another machine, such as in a container.
+        return {}
+    environment = os.environ | {"HOME": account.pw_dir, "USER": account.pw_name}
+    return {"user": owner, "group": account.pw_gid, "extra_groups": [], "env": environment}
 
 
 def policy_jar(project: Path) -> Path:
@@ -88,5 +114,5 @@ def _is_current(listing: Path) -> bool:
 
 
 if __name__ == "__main__":
-    # `make hdfs-demo` looks for missing parts before it builds Leeward.
-    sys.exit(missing())
+    # `make hdfs-demo` looks for missing parts before it builds Leeward, as the user.
+    sys.exit(missing(needs_root=False))

@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 
 import numpy
 
-from leeward._quantities import bytes_text
+from leeward._quantities import bytes_text, read_rate
 from leeward.cli.output import print_table
 from leeward_reproduce.hdfs import namenode
 from leeward_reproduce.hdfs.class_path import missing
-from leeward_reproduce.hdfs.cluster import HdfsCluster, Shape, up
 from leeward_reproduce.hdfs.load import Load, Stream, Write, run
+from leeward_reproduce.hdfs.machine import Shape
+from leeward_reproduce.hdfs.observed import ObservedCluster, up
 from leeward_reproduce.hdfs.outcome import Outcome, quantile
 from leeward_reproduce.hdfs.settings import POLICIES
 
@@ -71,11 +72,11 @@ def table(outcomes: dict[str, Outcome], link_bps: float) -> list[tuple[str, ...]
 def summary(outcomes: dict[str, Outcome], link_bps: float) -> str:
     """The comparison of two policies in sentences."""
     (name, (default, other)) = list(outcomes)[1], outcomes.values()
-    before, after = _used(default, link_bps), _used(other, link_bps)
-    change = "cooler" if after < before else "no cooler"
+    before, after = (round(100 * _used(one, link_bps)) for one in (default, other))
+    change = "as hot" if after == before else "cooler" if after < before else "hotter"
     return (
         f"Background takes {SHARE:.0%} of the link into {HOT}. With the blocks of HDFS's policy the link is"
-        f" {before:.0%} full, and with those of {name} {after:.0%}: it is {change}."
+        f" {before}% full, and with those of {name} {after}%: it is {change}."
     )
 
 
@@ -143,7 +144,7 @@ def _show(policy: str, seconds: float, seed: int) -> None:
         print(f"{time.monotonic() - began:5.0f} s  {text}", file=sys.stderr, flush=True)
 
     with up(SHAPE, "default", note=note) as cluster:
-        link_bps = cluster.client().link(f"{HOT}:downlink")["capacity_bps"]
+        link_bps = read_rate("rack_link", SHAPE.rack_link)
         load = draw(cluster.hosts, link_bps, seconds, seed)
         note(f"dashboard: {cluster.controller_url} with the token {cluster.token}")
         note(f"NameNode: {cluster.namenode_url}/jmx")
@@ -161,7 +162,7 @@ def _show(policy: str, seconds: float, seed: int) -> None:
     print(f"\n{summary(outcomes, link_bps)}")
 
 
-def _note_decisions(cluster: HdfsCluster, note: Callable[[str], object]) -> None:
+def _note_decisions(cluster: ObservedCluster, note: Callable[[str], object]) -> None:
     state = namenode.policy_state(cluster.namenode_url)
     if state is not None:
         counts = ", ".join(f"{count} {reason}" for reason, count in state.decisions.items() if count)

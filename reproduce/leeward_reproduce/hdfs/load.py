@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from leeward_reproduce.hdfs import namenode
-from leeward_reproduce.hdfs.cluster import CORE, HdfsCluster
 from leeward_reproduce.hdfs.namenode import source, target
+from leeward_reproduce.hdfs.observed import CORE, ObservedCluster
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome
 from leeward_reproduce.hdfs.settings import DATANODE_HTTP_PORT
 from leeward_reproduce.hdfs.stored import StoredFiles
@@ -17,7 +17,7 @@ from leeward_reproduce.hdfs.usage import Usage
 
 REPLICAS = 3
 _PORT = 9
-_LEAD_S = 0.5
+LEAD_S = 0.5
 """Time from the orders to the start of the run."""
 PATIENCE_S = 180.0
 """Longest time of a file."""
@@ -65,7 +65,7 @@ class Load:
 
 
 def run(
-    cluster: HdfsCluster,
+    cluster: ObservedCluster,
     load: Load,
     name: str,
     progress: Callable[[float], object] = lambda _: None,
@@ -89,7 +89,7 @@ def run(
     stored = StoredFiles(cluster.files, REPLICAS, cache)
     usage = usage_of(cluster)
     with cluster.counters.sampling() as samples:
-        start = time.monotonic() + _LEAD_S
+        start = time.monotonic() + LEAD_S
         last_s = load.seconds + PATIENCE_S
         streams = [send(cluster, one, start, last_s, name) for one in load.streams]
         files = [order(cluster, one, start, f"/{name}/{at}") for at, one in enumerate(load.writes)]
@@ -122,7 +122,7 @@ def run(
     return outcome
 
 
-def usage_of(cluster: HdfsCluster) -> Usage:
+def usage_of(cluster: ObservedCluster) -> Usage:
     """Decisions and processors from now on.
 
     Raises:
@@ -158,7 +158,7 @@ def check_background(run: str, load: Load, racks: Mapping[str, str], outcome: Ou
             )
 
 
-def warm_up(cluster: HdfsCluster, name: str) -> None:
+def warm_up(cluster: ObservedCluster, name: str) -> None:
     """Lets each host write a small file, because programs of Java are slow at first.
 
     Raises:
@@ -171,7 +171,7 @@ def warm_up(cluster: HdfsCluster, name: str) -> None:
     cluster.files.delete(f"/{name}")
 
 
-def order(cluster: HdfsCluster, one: Write, start: float, path: str) -> Future[dict[str, Any]]:
+def order(cluster: ObservedCluster, one: Write, start: float, path: str) -> Future[dict[str, Any]]:
     """Orders a file; the answer of the future has the times at which it began and ended."""
     request = target(path, cluster.core, cluster.shape.block, REPLICAS)
     return cluster.workers[one.host].order(
@@ -184,7 +184,9 @@ def order(cluster: HdfsCluster, one: Write, start: float, path: str) -> Future[d
     )
 
 
-def order_read(cluster: HdfsCluster, host: str, at: float, path: str, size: int) -> Future[dict[str, Any]]:
+def order_read(
+    cluster: ObservedCluster, host: str, at: float, path: str, size: int
+) -> Future[dict[str, Any]]:
     """Orders a read of a whole file at a monotonic time; the answer has the times of its start and end."""
     return cluster.workers[host].order(
         "read",
@@ -196,7 +198,9 @@ def order_read(cluster: HdfsCluster, host: str, at: float, path: str, size: int)
     )
 
 
-def send(cluster: HdfsCluster, one: Stream, start: float, last_s: float, name: str) -> Future[dict[str, Any]]:
+def send(
+    cluster: ObservedCluster, one: Stream, start: float, last_s: float, name: str
+) -> Future[dict[str, Any]]:
     """Orders background traffic to a host whose sink is open.
 
     Args:
@@ -217,7 +221,7 @@ def send(cluster: HdfsCluster, one: Stream, start: float, last_s: float, name: s
     )
 
 
-def open_sinks(cluster: HdfsCluster, hosts: Iterable[str]) -> None:
+def open_sinks(cluster: ObservedCluster, hosts: Iterable[str]) -> None:
     """Opens the ports to which background traffic goes. They stay open for later runs."""
     new = set(hosts) - cluster.sinks
     opened = [cluster.workers[host].order("sink", port=_PORT) for host in new]
@@ -226,7 +230,7 @@ def open_sinks(cluster: HdfsCluster, hosts: Iterable[str]) -> None:
 
 
 def wait_for(
-    cluster: HdfsCluster,
+    cluster: ObservedCluster,
     futures: Sequence[Future[dict[str, Any]]],
     deadline: float,
     progress: Callable[[float], object] = lambda _: None,

@@ -87,7 +87,7 @@ def kill(processes: Iterable[Process]) -> None:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Lets SIGTERM and SIGHUP end the block as Ctrl-C does, so that what it has brought up is removed.
+    """Lets SIGTERM and SIGHUP end the block as Ctrl-C does, so that the cluster is removed.
 
     Only the main thread receives signals; in others, the block is as without it. A signal that is ignored, as
     by `nohup`, stays so.

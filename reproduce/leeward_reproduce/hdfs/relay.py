@@ -1,8 +1,8 @@
 """Ports of this machine that lead into the lab: `python relay.py DESCRIPTOR:PORT...`.
 
-A socket stays in the network in which it was made. The parent makes listening sockets on the machine, and
-this process, which runs in a namespace of the lab, connects what arrives there to ports of the namespace.
-The script imports the standard library only.
+A socket stays in the network of the process that opened it. The parent opens listening sockets on the
+machine, and this process, which runs in a namespace of the lab, connects their peers to ports of the
+namespace. The script imports the standard library only.
 """
 
 import asyncio

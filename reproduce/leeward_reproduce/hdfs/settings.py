@@ -27,13 +27,11 @@ log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
 
 
-def policy_properties(policy: str, controller: str, token_file: Path, block: int) -> dict[str, str]:
+def policy_properties(policy: str, block: int) -> dict[str, str]:
     """Properties that select a policy: none for that of HDFS.
 
     Args:
         policy: One of `POLICIES`.
-        controller: Address of the controller.
-        token_file: File with a token of the role `place`.
         block: Size of full blocks in bytes, the least that `sinbad` places.
     """
     if policy == "default":
@@ -41,14 +39,22 @@ def policy_properties(policy: str, controller: str, token_file: Path, block: int
     return {
         "dfs.block.replicator.classname": f"{_PACKAGE}.LeewardBlockPlacementPolicy",
         "dfs.block.placement.ec.classname": f"{_PACKAGE}.LeewardErasureCodedPlacementPolicy",
-        "dfs.leeward.controller": controller,
         "dfs.leeward.policy": policy,
         "dfs.leeward.client": "hdfs-lab",
-        "dfs.leeward.token.file": str(token_file),
         "dfs.leeward.strict": "true",
         "dfs.leeward.sinbad.threshold": f"{block}B",
         "dfs.leeward.explain.sample": "1",
     }
+
+
+def controller_properties(controller: str, token_file: Path) -> dict[str, str]:
+    """Properties of a policy that has a controller.
+
+    Args:
+        controller: Address of the controller.
+        token_file: File with a token of the role `place`.
+    """
+    return {"dfs.leeward.controller": controller, "dfs.leeward.token.file": str(token_file)}
 
 
 def write(

@@ -89,8 +89,8 @@ def join_loads(
         direction: `uplink` or `downlink`.
         hosts: Hosts of requests. The first `count[0]` belong to the first row of the table, and so on.
         count: Number of hosts of each row.
-        table: Begin and end (`finished_s`) of requests.
-        since: Column with the begin.
+        table: Start and end (`finished_s`) of requests.
+        since: Column with the start.
     """
     rack = {name: at for at, name in enumerate(class_of_rack)}
     position = _positions(links["link"], lambda link: rack.get(link.removesuffix(f":{direction}"), -1))

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from leeward_reproduce.hdfs import HdfsCluster, Shape, up
+from leeward_reproduce.hdfs import ObservedCluster, Shape, up
 from leeward_reproduce.real import results
 
-M = TypeVar("M")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+M = TypeVar("M", bound="DataclassInstance")
 Advance = Callable[[float], object]
-"""Function that is called with the share of what is complete."""
+"""Function that is called with the completed share."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Task(Generic[M]):
     folder: Path
     shape: Shape
     policies: Sequence[str]
-    measure: Callable[[HdfsCluster, str, Advance], M]
+    measure: Callable[[ObservedCluster, str, Advance], M]
 
 
 def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) -> list[dict[str, M]]:
@@ -54,7 +57,7 @@ def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) 
         mine = [at for at in absent if tasks[at].shape == shape]
         with up(shape, tasks[mine[0]].policies[0]) as cluster:
             for at in mine:
-                runs = {}
+                runs: dict[str, M] = {}
                 for policy in tasks[at].policies:
                     if cluster.policy != policy:
                         cluster.use(policy)

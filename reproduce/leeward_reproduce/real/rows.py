@@ -92,14 +92,14 @@ def row(
     if not of_seeds.real:
         return missing_row(figure, quantity, unit, reported, _NOTHING)
     mean, low, high = _estimate(of_seeds.real, unit)
-    row = measured_row(figure, quantity, unit, [mean], reported)
+    base = measured_row(figure, quantity, unit, [mean], reported)
     notes = [note]
-    if abs(row.deviation_percent or 0.0) > _FAR:
+    if abs(base.deviation_percent or 0.0) > _FAR:
         is_inside = reported is not None and low is not None and high is not None and low <= reported <= high
         notes.append("the interval includes the paper's value" if is_inside else reason)
     if len(of_seeds.real) < of_seeds.pairs:
         notes.append(f"{len(of_seeds.real)} of {of_seeds.pairs} pairs have a value")
-    result = replace(row, ci_low=low, ci_high=high, note="; ".join(filter(None, notes)))
+    result = replace(base, ci_low=low, ci_high=high, note="; ".join(filter(None, notes)))
     if not of_seeds.simulator:
         return result
     mean, low, high = _estimate(of_seeds.simulator, unit)

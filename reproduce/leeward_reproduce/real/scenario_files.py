@@ -16,7 +16,7 @@ def check_horizon(horizon: str, least_s: float) -> None:
     """Checks the length of runs.
 
     Raises:
-        InputError: The text is not a time, or the time is too short for what happens in a run.
+        InputError: The text is not a time, or the time is too short for a run.
     """
     if read_seconds("horizon", horizon) < least_s:
         raise InputError.about("horizon", f"`{horizon}`: expected at least {least_s:g}s")

@@ -17,6 +17,7 @@ from leeward_reproduce.etalon.files import FILES, FULL, GIB, KINDS, WriteRun
 from leeward_reproduce.etalon.kernels.bench import LINUX, Both
 from leeward_reproduce.hdfs import circuits, dfsio
 from leeward_reproduce.hdfs.dfsio import Job
+from leeward_reproduce.hdfs.machine import rack_number
 
 SEED = 1
 SYSTEMS = {"HDFS": "default", "reHDFS": "rehdfs"}
@@ -158,7 +159,7 @@ def measure(job: Job, addresses: Mapping[str, str], dilation: int) -> WriteRun:
     ended = max(one.ended_s for one in job.writes)
     of_rack = numpy.zeros((files.RACKS, files.RACKS))
     for copy in job.copies:
-        of_rack[_rack(addresses[copy.source]), _rack(addresses[copy.destination])] += 1
+        of_rack[rack_number(addresses[copy.source]), rack_number(addresses[copy.destination])] += 1
     sums = of_rack.sum(axis=1)
     with_copies = of_rack[sums > 0]
     return WriteRun(
@@ -170,7 +171,3 @@ def measure(job: Job, addresses: Mapping[str, str], dilation: int) -> WriteRun:
         float((with_copies > 0).sum(axis=1).mean()),
         float((100 * with_copies.max(axis=1) / with_copies.sum(axis=1)).mean()),
     )
-
-
-def _rack(host: str) -> int:
-    return int(host.partition("h")[0].removeprefix("r"))

@@ -11,7 +11,10 @@ from leeward_reproduce.etalon.kernels.expected import Values, row
 from leeward_reproduce.etalon.kernels.figures import write_rows
 from leeward_reproduce.rows import Row
 
-_JOB = "the time of writes alone; the paper's is of MapReduce's whole job"
+_JOB = (
+    "the time of writes alone, from the start of the first one; mappers of different hosts begin up to some"
+    " seconds of real time apart; the paper's is of MapReduce's whole job"
+)
 Runs = Mapping[str, Both[WriteRun]]
 
 

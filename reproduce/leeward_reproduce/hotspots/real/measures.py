@@ -14,6 +14,7 @@ import pyarrow
 
 from leeward import simulate
 from leeward._native import Run
+from leeward_reproduce.hdfs.machine import rack_number
 from leeward_reproduce.hdfs.traces import READ, Trace
 from leeward_reproduce.hotspots.real.run import ChunkRun
 from leeward_reproduce.hotspots.real.scenario import LINKS_BPS, POLICIES, SHAPE, WARMUP_S, WINDOW_S
@@ -94,7 +95,7 @@ def _simulated(run: Run, policy: str, cluster: Path) -> Measures:
     reads = [
         row
         for row in run.reads().to_pylist()
-        if row["finished_s"] is not None and _rack(row["reader"]) != _rack(row["holder"])
+        if row["finished_s"] is not None and rack_number(row["reader"]) != rack_number(row["holder"])
     ]
     requests = {
         "reads": [_Request(row["holder"], row["asked_s"], row["finished_s"]) for row in reads],
@@ -102,12 +103,13 @@ def _simulated(run: Run, policy: str, cluster: Path) -> Measures:
             _Request(host, row["placed_s"], row["finished_s"])
             for row in blocks
             for host in row["hosts"]
-            if _rack(host) != _rack(row["writer"])
+            if rack_number(host) != rack_number(row["writer"])
         ],
     }
     found = {kind: _join(of_kind, links, cluster, LINKS[kind]) for kind, of_kind in requests.items()}
     stored = [
-        sum(_rack(host) == rack for row in blocks for host in row["hosts"]) for rack in range(SHAPE.racks)
+        sum(rack_number(host) == rack for row in blocks for host in row["hosts"])
+        for rack in range(SHAPE.racks)
     ]
     seconds = [row["finished_s"] - row["asked_s"] for row in reads]
     return _measures(found, seconds, stored, {} if policy == "default" else decisions_of(run))
@@ -136,7 +138,7 @@ def writers(writes: Iterable[Trace]) -> dict[str, str]:
     of_block: dict[str, list[Trace]] = {}
     for one in writes:
         of_block.setdefault(one.block, []).append(one)
-    result = {}
+    result: dict[str, str] = {}
     for block, copies in of_block.items():
         holding = {one.destination for one in copies if one.crosses}
         senders = {one.source for one in copies if one.source not in holding}
@@ -181,7 +183,3 @@ def _measures(
     kinds = {kind: [int(one) for one in requests.kind] for kind, requests in found.items()}
     loads = {kind: [float(one) for one in requests.utilization] for kind, requests in found.items()}
     return Measures(kinds, loads, seconds, stored, decisions, busy)
-
-
-def _rack(host: str) -> int:
-    return int(host.partition("h")[0].removeprefix("r"))

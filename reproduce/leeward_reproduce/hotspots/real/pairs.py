@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from leeward_reproduce.hdfs import HdfsCluster
+from leeward_reproduce.hdfs import ObservedCluster
 from leeward_reproduce.hdfs.usage import check_decisions
 from leeward_reproduce.hotspots.real import scenario
 from leeward_reproduce.hotspots.real.measures import Measures, measure, simulate_pair
@@ -41,7 +41,7 @@ def _order(seed: int) -> tuple[str, str]:
     return ("default", "ccp") if seed % 2 else ("ccp", "default")
 
 
-def _measure(file: Path, seed: int, cluster: HdfsCluster, policy: str, advance: Advance) -> Measures:
+def _measure(file: Path, seed: int, cluster: ObservedCluster, policy: str, advance: Advance) -> Measures:
     """Runs a scenario on a cluster.
 
     Raises:

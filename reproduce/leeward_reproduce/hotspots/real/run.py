@@ -4,16 +4,23 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leeward_reproduce.hdfs import HdfsCluster
-from leeward_reproduce.hdfs.load import PATIENCE_S, REPLICAS, order, order_read, usage_of, wait_for, warm_up
+from leeward_reproduce.hdfs import ObservedCluster
+from leeward_reproduce.hdfs.load import (
+    LEAD_S,
+    PATIENCE_S,
+    REPLICAS,
+    order,
+    order_read,
+    usage_of,
+    wait_for,
+    warm_up,
+)
 from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
 from leeward_reproduce.hdfs.traces import READ, Trace, of_datanodes
 from leeward_reproduce.hotspots.real.scenario import Plan
 from leeward_reproduce.real.bench import Advance
 
-_LEAD_S = 0.5
-"""Time from the orders to the start of the run."""
 _SETTLE_S = 30.0
 """Longest time until the NameNode knows the copies of a file, and DataNodes have logged its reads."""
 _POLL_S = 0.2
@@ -38,7 +45,7 @@ class ChunkRun:
     stored: dict[str, int]
 
 
-def run(cluster: HdfsCluster, plan: Plan, name: str, progress: Advance = lambda _: None) -> ChunkRun:
+def run(cluster: ObservedCluster, plan: Plan, name: str, progress: Advance = lambda _: None) -> ChunkRun:
     """Runs a plan, and deletes its files.
 
     Args:
@@ -54,8 +61,8 @@ def run(cluster: HdfsCluster, plan: Plan, name: str, progress: Advance = lambda 
     usage = usage_of(cluster)
     part = len(plan.writes) / (len(plan.writes) + len(plan.reads))
     with cluster.counters.sampling() as samples:
-        start = time.monotonic() + _LEAD_S
-        unix_s = time.time() + _LEAD_S
+        start = time.monotonic() + LEAD_S
+        unix_s = time.time() + LEAD_S
         paths = [f"/{name}/{at}" for at in range(len(plan.writes))]
         files = [order(cluster, one, start, path) for one, path in zip(plan.writes, paths, strict=True)]
         deadline = start + plan.reads_from_s + PATIENCE_S
@@ -105,7 +112,7 @@ def reader(racks: dict[str, str], copies: Sequence[Replica], draw: float) -> str
     return others[int(draw * len(others))]
 
 
-def _replicas(cluster: HdfsCluster, path: str) -> list[Replica]:
+def _replicas(cluster: ObservedCluster, path: str) -> list[Replica]:
     """The copies of a file. It is complete before the NameNode knows the last of them."""
     deadline = time.monotonic() + _SETTLE_S
     while True:
@@ -117,7 +124,7 @@ def _replicas(cluster: HdfsCluster, path: str) -> list[Replica]:
         time.sleep(_POLL_S)
 
 
-def _traces(cluster: HdfsCluster, since_s: float, reads: int) -> list[Trace]:
+def _traces(cluster: ObservedCluster, since_s: float, reads: int) -> list[Trace]:
     """The client traces of a run. A DataNode logs a read after it has sent the last byte."""
     deadline = time.monotonic() + _SETTLE_S
     while True:

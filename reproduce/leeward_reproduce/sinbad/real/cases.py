@@ -8,6 +8,9 @@ from leeward_reproduce.hdfs import Shape
 SHAPE = Shape()
 DEFAULT, SINBAD = "default", "sinbad"
 """Policies of HDFS."""
+HALF_LOAD, TWICE_LOAD = 0.5, 2.0
+LOADS = (HALF_LOAD, 1.0, TWICE_LOAD)
+"""Multiples of the arrival rate that scenarios have: half of the files, all, or as many in addition."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class Case:
     name: str
     """Name of its folder."""
     load: float = 1.0
-    """Multiple of the arrival rate: 0.5, 1 or 2."""
+    """Multiple of the arrival rate: one of `LOADS`."""
     in_memory: bool = False
     """True if DataNodes store blocks in memory, each as many as `CACHE` has room for."""
     delay_s: float = 0.0
@@ -25,6 +28,10 @@ class Case:
     loss: float = 0.0
     """Share of reports that are lost."""
     policies: Sequence[str] = (DEFAULT, SINBAD)
+
+    def __post_init__(self) -> None:
+        if self.load not in LOADS:
+            raise ValueError(f"load {self.load:g}: expected one of {', '.join(f'{one:g}' for one in LOADS)}")
 
     @property
     def is_impaired(self) -> bool:
@@ -40,8 +47,8 @@ class Case:
 CACHE = 6 * SHAPE.block
 """Bytes of the cache of a host in memory. Hosts write more than that in a run, so caches become full."""
 BASE = Case("base")
-HALF = Case("half-load", load=0.5)
-TWICE = Case("twice-load", load=2.0)
+HALF = Case("half-load", load=HALF_LOAD)
+TWICE = Case("twice-load", load=TWICE_LOAD)
 LATE = Case("late-reports", delay_s=1.0, policies=(SINBAD,))
 """Reports that arrive late. HDFS's policy reads none, so its runs are those of `BASE`."""
 LOST = Case("lost-reports", loss=0.5, policies=(SINBAD,))

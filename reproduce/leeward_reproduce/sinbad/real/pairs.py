@@ -11,7 +11,7 @@ import numpy
 
 from leeward import simulate
 from leeward._arrays import Floats
-from leeward_reproduce.hdfs import HdfsCluster
+from leeward_reproduce.hdfs import ObservedCluster
 from leeward_reproduce.hdfs.load import run
 from leeward_reproduce.hdfs.outcome import Outcome, median_cv
 from leeward_reproduce.hdfs.usage import check_decisions
@@ -108,7 +108,7 @@ def order(case: Case, seed: int) -> Sequence[str]:
 
 
 def _measure(
-    file: Path, case: Case, seed: int, cluster: HdfsCluster, policy: str, advance: Advance
+    file: Path, case: Case, seed: int, cluster: ObservedCluster, policy: str, advance: Advance
 ) -> Measures:
     """Runs a scenario on a cluster.
 
@@ -123,7 +123,7 @@ def _measure(
     return measure(outcome)
 
 
-def _reports(cluster: HdfsCluster, case: Case, seed: int) -> AbstractContextManager[None]:
+def _reports(cluster: ObservedCluster, case: Case, seed: int) -> AbstractContextManager[None]:
     if case.is_impaired:
         return cluster.reports_impaired(case.delay_s, case.loss, seed)
     return nullcontext()

@@ -15,7 +15,7 @@ from leeward._quantities import read_seconds
 from leeward_reproduce.hdfs.load import Load, Stream, Write
 from leeward_reproduce.real import scenario_files
 from leeward_reproduce.real.scenario_files import read_csv, write_csv
-from leeward_reproduce.sinbad.real.cases import DEFAULT, SHAPE, SINBAD, Case
+from leeward_reproduce.sinbad.real.cases import DEFAULT, HALF_LOAD, SHAPE, SINBAD, TWICE_LOAD, Case
 
 LINK_BPS, NIC_BPS = 100e6, 200e6
 """Rates of the links of racks and of hosts in `SHAPE`."""
@@ -49,9 +49,9 @@ def write(folder: Path, seed: int, horizon: str, case: Case) -> Path:
     cluster = case.shape.cluster()
     blocks = _blocks(random, seconds)
     rates = _rates(random, seconds)
-    if case.load < 1:
+    if case.load == HALF_LOAD:
         blocks = blocks[::2]
-    elif case.load > 1:
+    elif case.load == TWICE_LOAD:
         blocks = sorted(blocks + _more(random, blocks, seconds))
     (folder / "cluster.yaml").write_text(yaml.safe_dump(cluster, sort_keys=False), encoding="utf-8")
     write_csv(folder / "blocks.csv", ("t_arrival_s", "writer", "size_bytes"), blocks)
