@@ -224,7 +224,7 @@ def test_a_signal_to_the_process_of_a_cluster_leaves_nothing() -> None:
         "import time\n"
         "from leeward_reproduce.hdfs import Shape, up\n"
         "with up(Shape(racks=3, hosts_per_rack=2)) as cluster:\n"
-        "    print(cluster.network.name, cluster.folder, *(one.pid for one in cluster.processes), flush=True)\n"
+        "    print(cluster.network.name, cluster.folder, *(p.pid for p in cluster.processes), flush=True)\n"
         "    time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
