@@ -95,6 +95,7 @@ fn workload() -> impl Strategy<Value = Workload> {
                 flexible: false,
                 pace: f64::INFINITY,
                 failure: None,
+                choices: None,
             };
             let mut files: Vec<_> = files.into_iter().map(file).collect();
             flows.sort_by(|a, b| a.start.total_cmp(&b.start));
@@ -180,17 +181,20 @@ proptest! {
         check(&with.workload, &cluster, 1e9);
         // 38 maps, on at most as many hosts as allowed.
         let most = mappers.min(15);
-        let mut left = vec![shuffle; with.workload.jobs.len()];
+        let (mut all, mut remote) = (vec![0; with.workload.jobs.len()], vec![0; with.workload.jobs.len()]);
         let mut tasks = vec![0u64; with.workload.jobs.len()];
         for file in &with.workload.files {
             let job = file.job.unwrap() as usize;
             tasks[job] += 1;
-            left[job] -= file.fetches.iter().map(|fetch| fetch.bytes.0).sum::<u64>();
+            all[job] += file.fetches.iter().map(|fetch| fetch.bytes.0).sum::<u64>();
+            remote[job] += file.remote_fetches(file.writer).map(|fetch| fetch.bytes.0).sum::<u64>();
             prop_assert!(file.fetches.len() as u64 <= most);
         }
-        for (left, tasks) in left.into_iter().zip(tasks) {
+        for ((all, remote), tasks) in all.into_iter().zip(remote).zip(tasks) {
+            prop_assert_eq!(all, shuffle);
             // At most one part of each task is on its own host.
-            prop_assert!(left <= tasks * shuffle.div_ceil(tasks).div_ceil(most), "{left} of {shuffle} left");
+            let local = shuffle - remote;
+            prop_assert!(local <= tasks * shuffle.div_ceil(tasks).div_ceil(most), "{local} of {shuffle} local");
         }
         // Files are the same with and without phases, except for their start.
         let of = |workload: &Workload| {
