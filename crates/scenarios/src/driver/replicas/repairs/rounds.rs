@@ -24,7 +24,7 @@ impl Driver<'_> {
     }
 
     /// Starts the repairs that have free streams.
-    pub(in crate::driver::replicas) fn start_round(&mut self, now: f64) {
+    pub(in super::super) fn start_round(&mut self, now: f64) {
         self.repairs.round_is_due = false;
         let Some(settings) = self.repairs.settings else { return };
         let waiting = self.repairs.waiting.keys();
@@ -46,7 +46,7 @@ impl Driver<'_> {
 
     /// Hosts with copies, or chunks, that are not lost.
     fn holders(&self, record: &Block) -> impl Iterator<Item = HostId> {
-        record.copies.iter().copied().filter(|&host| !self.repairs.is_dead(host))
+        record.copies.iter().copied().filter(move |&host| !self.repairs.is_dead(host))
     }
 
     /// Requests new hosts for a waiting block, if enough holders have a free stream.
