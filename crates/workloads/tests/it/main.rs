@@ -4,6 +4,7 @@ mod cell;
 mod choices;
 mod facebook;
 mod faults;
+mod generated;
 mod properties;
 mod readers;
 mod sources;
