@@ -6,7 +6,6 @@ use std::fmt::Write;
 
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
-use leeward_testing::clusters::cluster;
 use leeward_workloads::{FileWrite, Flow, Job, RateChange, Share, Source, Workload};
 use proptest::prelude::*;
 
