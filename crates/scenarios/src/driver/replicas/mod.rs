@@ -48,7 +48,7 @@ struct OpenFile {
     left: Bytes,
     /// Blocks that are not yet written, with the current one.
     blocks_left: u64,
-    /// Hosts that failed during the write of its current block.
+    /// Hosts that failed during the write of its current block, in order.
     excluded: Vec<HostId>,
     /// Written blocks of the first attempt, if that fails.
     written: Vec<u32>,

@@ -144,7 +144,11 @@ impl Driver<'_> {
     pub(super) fn exclude(&mut self, block: u32, host: HostId) {
         let record = &mut self.record.blocks[block as usize];
         record.retries += 1;
-        self.open[record.file as usize].excluded.push(host);
+        // Long lists of constraints are searched in order.
+        let excluded = &mut self.open[record.file as usize].excluded;
+        if let Err(at) = excluded.binary_search(&host) {
+            excluded.insert(at, host);
+        }
         self.requests.push(block);
     }
 
