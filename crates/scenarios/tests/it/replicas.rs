@@ -118,6 +118,27 @@ fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
 }
 
 #[test]
+fn blocks_are_written_after_more_failed_hosts_than_a_short_list_has() {
+    let folder = folder("replicas", "large-rack");
+    let lines: String = (0..20).map(|writer| format!("5,{writer},{BLOCK}\n")).collect();
+    for (file, text) in [
+        ("cluster.yaml", RACKS_4X4_WITH_DISKS.replace("hosts_per_rack: 4", "hosts_per_rack: 80")),
+        ("blocks.csv", format!("t_arrival_s,writer,size_bytes\n{lines}")),
+    ] {
+        std::fs::write(folder.join(file), text).expect("the folder of the test can be written to");
+    }
+    // The last reports of two of the three other racks say that they are idle.
+    let text = "cluster: cluster.yaml\nworkloads: [{blocks: {file: blocks.csv}}]\nhorizon: 1min\nevents:\n  \
+        - {at: 4500ms, rack: r1, state: down, told: false}\n  - {at: 4500ms, rack: r2, state: down, told: false}\n";
+    let scenario = Scenario::from_text("scenario.yaml", text, &folder, None).expect("a valid scenario");
+    let record = run(&scenario, "sinbad");
+    assert!(record.blocks.iter().any(|block| block.retries > 64));
+    for block in &record.blocks {
+        assert!(block.finished.is_some() && block.copies.iter().all(|host| [0, 3].contains(&(host.0 / 80))));
+    }
+}
+
+#[test]
 fn a_slow_host_slows_the_blocks_that_it_holds_until_it_is_fast_again() {
     let whole = run(&scenario("fast", &[(3, BLOCK)], "horizon: 2min\n"), "uniform");
     for host in &whole.blocks[0].copies {
