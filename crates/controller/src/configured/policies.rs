@@ -3,8 +3,9 @@
 use leeward_engine::Policies;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
+use leeward_placement::replicas::SinbadSettings;
 use leeward_placement::{moves, replicas, tasks};
-use leeward_registry::{PolicySpec, RegistryError};
+use leeward_registry::{PolicySpec, RegistryError, setting_error, settings};
 use leeward_service::{AdmissionPolicies, PolicyLabels};
 use leeward_slo::{admit, limits};
 
@@ -32,11 +33,7 @@ impl ChosenPolicies {
             let make = |name: &str, settings: &str| moves::REGISTRY.make(name, settings).map(drop);
             parse_policy(flags, "policies.moves", text, make)
         };
-        let of_replicas = |field: &str, text: &str| {
-            parse_policy(flags, field, text, |name, settings| {
-                replicas::REGISTRY.make(name, settings).map(drop)
-            })
-        };
+        let of_replicas = |field: &str, text: &str| parse_policy(flags, field, text, check_replicas);
         let of_tasks = |field: &str, text: &str| {
             parse_policy(flags, field, text, |name, settings| tasks::REGISTRY.make(name, settings).map(drop))
         };
@@ -138,6 +135,16 @@ fn message(name: &str, error: RegistryError) -> String {
     }
 }
 
+/// Checks a policy for replicas: it must exist, and order blocks by what requests to the service say.
+fn check_replicas(name: &str, text: &str) -> Result<(), RegistryError> {
+    let policy = replicas::REGISTRY.make(name, text)?;
+    if policy.name() == "sinbad-file" && settings::<SinbadSettings>(name, text)?.makespan {
+        let message = "requests to the service do not say how much a job has left to write; leave it out";
+        return Err(setting_error(name, "makespan", message).into());
+    }
+    Ok(())
+}
+
 /// Checks an admission policy: it must exist, and decide by bounds.
 fn check_admission(name: &str, settings: &str) -> Result<(), RegistryError> {
     if !admit::REGISTRY.make(name, settings)?.sets_rates() {
@@ -155,6 +162,14 @@ fn check_admission(name: &str, settings: &str) -> Result<(), RegistryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_order_that_no_request_serves_is_rejected() {
+        assert!(check_replicas("sinbad-file", "interval: 2s").is_ok());
+        assert!(check_replicas("leeward", "").is_ok());
+        let error = check_replicas("sinbad-file", "makespan: true").expect_err("no request has a job");
+        assert!(message("sinbad-file", error).starts_with("sinbad-file.makespan: requests to the service"));
+    }
 
     #[test]
     fn a_refused_admission_policy_lists_the_others() {

@@ -134,7 +134,7 @@ impl AnswerBody {
     /// # Errors
     /// The id or the reason is invalid.
     pub fn operation(&self, id: &str) -> Result<AnswerMigration, Problem> {
-        let number = Id::read(id).ok_or_else(|| Problem::none_kept("move", id))?;
+        let number = Id::read(id).ok_or_else(|| Problem::not_stored("move", id))?;
         if self.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
             return Err(Problem::field("reason", format!("expected at most {LONGEST_REASON} characters")));
         }

@@ -3,10 +3,12 @@
 mod app_sequence;
 mod apps;
 mod cell;
+mod choices;
 mod coflows;
 mod faults;
 mod forecast;
 mod jobs;
+mod losses;
 mod reads;
 mod repairs;
 mod replicas;
