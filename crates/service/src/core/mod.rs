@@ -15,7 +15,6 @@ mod comparisons;
 mod completion;
 mod confirm;
 mod copies;
-mod disks;
 mod error;
 mod evicted;
 mod follow;
@@ -30,7 +29,6 @@ mod other_choices;
 mod place;
 mod policies;
 mod queries;
-mod readings;
 mod records;
 mod reevaluations;
 mod reply;
@@ -50,6 +48,7 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Input, Output, Ruling};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Epoch, Scratch};
+use leeward_readings::{Disks, Readings};
 use leeward_records::{
     Change, ClusterVersion, DecisionId, IdempotencyCache, Mode, Modes, ModesState, RequestState,
 };
@@ -60,8 +59,6 @@ use self::apps::QueuedApp;
 use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
 pub use self::copies::{ChooseDelete, ChooseRead, RankedCopies};
-use self::disks::Disks;
-pub use self::disks::ReportedDiskName;
 pub use self::error::{
     AnswerError, CallError, ConfirmError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload,
     PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
@@ -78,8 +75,6 @@ pub use self::modes::{ModeChange, ModesView};
 use self::other_choices::OtherChoices;
 pub use self::other_choices::StepCounts;
 pub use self::policies::{Configuration, PolicyLabels};
-use self::readings::Readings;
-pub use self::readings::{KnownReading, Reading, Requests};
 use self::records::Records;
 pub use self::reevaluations::Reevaluate;
 pub use self::reply::{

@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use leeward_engine::Input;
 use leeward_fabric::{Nanos, ResourceId};
 use leeward_ledger::Sample;
+use leeward_readings::{Reading, ReportedDiskName};
 
 use super::clamp::Clamped;
-use super::disks::ReportedDiskName;
 use super::error::{InvalidReport, InvalidReportReason, ReportPart};
-use super::readings::Reading;
 use super::reply::{ReportSummary, Skipped, UNKNOWN};
 use super::request::Report;
 use super::{Addresses, Coordinator};

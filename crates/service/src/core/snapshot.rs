@@ -5,10 +5,10 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
+use leeward_readings::{LastReading, Reading};
 use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, Modes, PlacementSpec};
 
-use super::readings::LastReading;
-use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
+use super::{Addresses, Coordinator, RackContent, TaskState};
 
 /// The network at one time.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@
 use leeward_engine::Input;
 use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Estimate, EstimateValues};
+use leeward_readings::{KnownReading, ReportedDiskName};
 
-use super::readings::KnownReading;
-use super::{Addresses, Coordinator, ReportedDiskName};
+use super::{Addresses, Coordinator};
 
 /// State of links, devices and hosts from telemetry.
 #[derive(Clone, PartialEq, Debug, Default)]
