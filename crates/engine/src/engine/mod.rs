@@ -9,6 +9,7 @@ mod given;
 mod moves;
 mod reevaluate;
 mod relief;
+mod reroute;
 mod resume;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,10 @@ use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos};
 use leeward_ledger::{DiscardedSamples, EntryId, Ledger, LedgerSettings, Sample, Scratch, SettingsError};
-use leeward_placement::moves::{MoveRequest, Running};
+use leeward_placement::moves::{MoveRequest, Running, Stays};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
+use leeward_placement::{Context, Decision, Explain, JobId, Policy, Pool, Refusal, Request};
 
 pub(crate) use self::compare::catch;
 use self::default_hosts::DefaultHosts;
@@ -149,8 +150,9 @@ impl Engine {
     }
 
     /// Replaces the policies. Decisions and running tasks stay. Blocks that wait for a joint decision are decided by the
-    /// new policy, at the time for which they waited. Estimates from observed rates stay as they are.
+    /// new policy, at the time for which they waited. Observed rates stay unless the window of the history changes.
     pub fn set_policies(&mut self, mut policies: Policies) {
+        self.history = History::under(self.history.take(), policies.history);
         self.tasks = TaskPolicies::take(&mut policies);
         self.policies = policies;
     }
@@ -328,13 +330,28 @@ impl Engine {
         }
     }
 
+    /// The request with the observed traffic of its job, where that exceeds the stated demand of a task.
+    #[must_use]
+    pub fn with_history(&self, mut request: AppRequest) -> AppRequest {
+        if let Some(history) = &self.history {
+            let estimate = history.estimate(request.job, self.now);
+            request.tasks.iter_mut().for_each(|task| *task = task.with_measured(estimate));
+        }
+        request
+    }
+
+    /// Time for which the observed traffic of a job counts; `None` if there is none.
+    pub fn history_of(&self, job: JobId) -> Option<Nanos> {
+        self.history.as_ref()?.window_of(job)
+    }
+
     /// Estimated number of host and link lookups that a policy for tasks needs to decide a request.
     pub fn cost_estimate(&self, by: Decider, request: &AppRequest) -> u64 {
         self.tasks.get(by).map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
     }
 
     fn end_app(&mut self, app: u64) {
-        let mut entries = Vec::new();
+        let mut entries = self.cell.remove_transfers(app);
         for task in self.cell.of_app(app) {
             let placed = self.cell.remove(task).expect("the task was found above");
             self.pool.vacate(placed.host, placed.job, placed.demand.cpus, placed.demand.memory);
@@ -344,9 +361,14 @@ impl Engine {
         self.ledger.release(&entries, self.now);
     }
 
-    /// Ledger entries of an app, task by task.
-    pub fn entries_of(&self, app: u64) -> impl Iterator<Item = EntryId> {
-        self.cell.of_app(app).into_iter().flat_map(|task| self.cell.entries(task).to_vec())
+    /// Ledger entries of an app: of its transfers, and of each task.
+    pub fn entries_of(&self, app: u64) -> Vec<EntryId> {
+        self.cell.app_entries(app)
+    }
+
+    /// Reason for which a task may not be moved now; `None` for a task that may, or does not run.
+    pub fn stays(&self, task: TaskId) -> Option<Stays> {
+        self.cell.reason_of(task, self.policies.cooldown, self.now)
     }
 
     /// Number of tasks that run on a host.

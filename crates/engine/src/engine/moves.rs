@@ -85,6 +85,7 @@ impl Engine {
         let fabric = self.pool.fabric().clone();
         let former = self.cell.move_to(&fabric, running.task, to, (new, before), self.now);
         self.ledger.release(&former, self.now);
+        self.reroute(running.task, from);
         self.pool.vacate(from, job, demand.cpus, demand.memory);
         self.pool.occupy(to, job, demand.cpus, demand.memory);
     }

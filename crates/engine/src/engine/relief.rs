@@ -37,10 +37,10 @@ impl Engine {
     /// As [`Engine::no_move`], for the tasks of a rack that send traffic over the link.
     fn no_move_of_tasks(&self, rack: DomainId, rate: fn(&Running) -> u64) -> NoMove {
         let mut reason = NoMove::Others;
-        for (task, may_move) in self.cell.movable_in(rack, self.policies.cooldown, self.now) {
-            match (rate(&task) > 0, may_move) {
-                (true, true) => return NoMove::NoTarget,
-                (true, false) => reason = NoMove::Fixed,
+        for (task, stays) in self.cell.reasons_in(rack, self.policies.cooldown, self.now) {
+            match (rate(&task) > 0, stays) {
+                (true, None) => return NoMove::NoTarget,
+                (true, Some(_)) => reason = NoMove::Fixed,
                 (false, _) => {}
             }
         }

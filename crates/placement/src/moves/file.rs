@@ -148,6 +148,7 @@ impl Fleet {
             fleet.names.push(running.task.name.clone());
             fleet.request.running.push(Running {
                 tags: 0,
+                constraints: None,
                 task: TaskId { app: at as u64, index: 0 },
                 host,
                 job,

@@ -8,6 +8,8 @@ mod cooling;
 mod file;
 mod reactive;
 
+use std::sync::Arc;
+
 use leeward_fabric::{HostId, ResourceId};
 use leeward_registry::Registry;
 
@@ -15,7 +17,7 @@ pub use file::{Fleet, FleetFile};
 pub use reactive::{Reactive, ReactiveSettings};
 
 use crate::tasks::{Task, TaskId, Traffic};
-use crate::{JobId, Policy, Request};
+use crate::{Constraints, JobId, Policy, Request};
 
 /// State of a cell after a report.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -26,6 +28,8 @@ pub struct MoveRequest {
     pub running: Vec<Running>,
     /// Remaining budget of each job, by position.
     pub budgets: Vec<Budget>,
+    /// Constraints of tasks on their hosts, for tasks that have others than tags.
+    pub constraints: Vec<Arc<Constraints>>,
 }
 
 /// A running task.
@@ -45,6 +49,8 @@ pub struct Running {
     pub ingress_bps: u64,
     /// Tags that its host must have, as a [`leeward_fabric::Fabric::tag_mask`].
     pub tags: u64,
+    /// Position of its constraints in [`MoveRequest::constraints`]; `None` if it has none but tags.
+    pub constraints: Option<u32>,
     /// True if the task was moved recently and must stay.
     pub cooling: bool,
 }
@@ -107,6 +113,10 @@ pub struct Kept {
 pub enum Stays {
     /// The task is sensitive to latency.
     Sensitive,
+    /// The task stays apart from other tasks. A move would have to check every job that names its job.
+    Apart,
+    /// A bound on round-trip times ties the task to other tasks.
+    Latency,
     /// The task was moved recently.
     Cooling,
     /// The budget of its job is spent.
@@ -118,10 +128,33 @@ pub enum Stays {
 }
 
 impl Stays {
+    /// Words of all reasons.
+    pub const WORDS: [&'static str; 7] =
+        ["sensitive", "apart", "latency", "cooling", "budget", "no-host", "unseen"];
+
+    /// Reason for which a task with these constraints never moves; `None` if a move can keep to them.
+    pub fn bound(constraints: &Constraints) -> Option<Stays> {
+        let Constraints { apart, apart_groups, latency, occupied_hosts, occupied_racks, avoids_jobs, .. } =
+            constraints;
+        let lists_empty = apart_groups.is_empty() && occupied_hosts.is_empty() && occupied_racks.is_empty();
+        if apart.is_some() || *avoids_jobs || !lists_empty {
+            Some(Stays::Apart)
+        } else {
+            (!latency.is_empty()).then_some(Stays::Latency)
+        }
+    }
+
+    /// Reason as a word.
+    pub fn word(self) -> &'static str {
+        Stays::WORDS[self as usize]
+    }
+
     /// Reason as text.
     pub fn text(self) -> &'static str {
         match self {
             Stays::Sensitive => "it is sensitive to latency",
+            Stays::Apart => "it stays apart from other tasks",
+            Stays::Latency => "a bound on round-trip times ties it to other tasks",
             Stays::Cooling => "it was moved a short time ago",
             Stays::Budget => "its job's budget is spent",
             Stays::NoHost => "no rack that stays cool has room for it",

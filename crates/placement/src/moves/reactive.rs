@@ -201,6 +201,23 @@ impl Side {
     }
 }
 
+/// A task that found no host.
+#[derive(Clone, Copy)]
+struct Stuck {
+    /// Peak egress and ingress, processors and memory.
+    demand: [u64; 4],
+    tags: u64,
+    constraints: Option<u32>,
+    why: Stays,
+}
+
+impl Stuck {
+    /// True if a task has the same constraints.
+    fn is_like(&self, task: &Running) -> bool {
+        self.tags == task.tags && self.constraints == task.constraints
+    }
+}
+
 /// State of one round: the decision of a request.
 struct Round<'t, 'a, 'l> {
     /// The proactive rule.
@@ -217,9 +234,8 @@ struct Round<'t, 'a, 'l> {
     moved: Vec<bool>,
     /// Capacity that moved tasks take on their new hosts.
     taken: Taken,
-    /// Tasks that found no host outside the current rack: demand (peak egress and ingress, processors, memory), tags,
-    /// and the reason.
-    stuck: Vec<([u64; 4], u64, Stays)>,
+    /// Tasks that found no host outside the current rack.
+    stuck: Vec<Stuck>,
     answer: Moves,
 }
 
@@ -288,11 +304,11 @@ impl Round<'_, '_, '_> {
     ) -> Result<HostId, Stays> {
         let (egress, ingress) = (assumed_demand.total_egress(), assumed_demand.total_ingress());
         let demand = [egress.peak_bps, ingress.peak_bps, assumed_demand.cpus.0, assumed_demand.memory.0];
-        let no_less = |(other, tags, _): &&([u64; 4], u64, Stays)| {
-            *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours >= theirs)
+        let no_less = |other: &&Stuck| {
+            other.is_like(task) && demand.iter().zip(&other.demand).all(|(ours, theirs)| ours >= theirs)
         };
-        if let Some((.., why)) = self.stuck.iter().find(no_less) {
-            return Err(*why);
+        if let Some(known) = self.stuck.iter().find(no_less) {
+            return Err(known.why);
         }
         let racks = self.cool.racks_for(self.context.pool.fabric(), &assumed_demand, rack);
         if racks.is_empty() {
@@ -304,7 +320,10 @@ impl Round<'_, '_, '_> {
             job: self.request.budgets[task.job as usize].job,
             tasks: vec![assumed_demand],
             transfers: Vec::new(),
-            constraints: Constraints { tags: task.tags, ..Constraints::default() },
+            constraints: match task.constraints {
+                Some(at) => Constraints::clone(&self.request.constraints[at as usize]),
+                None => Constraints { tags: task.tags, ..Constraints::default() },
+            },
             ..AppRequest::default()
         };
         let (destination, taken) = (&self.destination, &mut self.taken);
@@ -315,11 +334,11 @@ impl Round<'_, '_, '_> {
     /// Records and returns the reason for which a task of this demand stays.
     fn record_stay(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
         // An entry for a demand also covers larger demands.
-        let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
-            *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
+        let more = |other: &Stuck| {
+            other.is_like(task) && demand.iter().zip(&other.demand).all(|(ours, theirs)| ours <= theirs)
         };
         self.stuck.retain(|known| !more(known));
-        self.stuck.push((demand, task.tags, why));
+        self.stuck.push(Stuck { demand, tags: task.tags, constraints: task.constraints, why });
         why
     }
 }

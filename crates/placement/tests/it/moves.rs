@@ -28,6 +28,7 @@ fn task(number: u64, host: u32, mbps: u64) -> Running {
         egress_bps,
         ingress_bps: 0,
         tags: 0,
+        constraints: None,
         cooling: false,
     }
 }
@@ -39,7 +40,7 @@ fn run_tasks(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveReq
         world.pool.occupy(task.host, JobId(5), task.demand.cpus, Bytes(0));
     }
     let budgets = vec![Budget { job: JobId(5), moves }];
-    let request = MoveRequest { id: 1, running: tasks.to_vec(), budgets };
+    let request = MoveRequest { id: 1, running: tasks.to_vec(), budgets, ..MoveRequest::default() };
     let carried = traffic_after(&world, &request, &Moves::default());
     let links: Vec<[ResourceId; 2]> = world.fabric.all_racks().map(|rack| links(&world, rack)).collect();
     world.report(|resource| {
