@@ -20,7 +20,8 @@ pub use leeward_access::{
     Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, tls_config,
 };
 pub use leeward_settings::{
-    DefaultPolicies, Flags, Format, LedgerOptions, Level, LimitSettings, LogSettings, PolicySettings,
+    DefaultPolicies, Flags, Format, HistoryOptions, LedgerOptions, Level, LimitSettings, LogSettings,
+    MoveOptions, PolicySettings,
     ProbeSettings, Settings, TelemetrySettings, TlsSettings,
 };
 pub use log::{is_json, log_end};

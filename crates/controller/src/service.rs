@@ -132,6 +132,8 @@ impl Service {
             admission: AdmissionPolicies::default(),
             ledger: settings,
             modes: Modes::default(),
+            history: None,
+            moves: MoveOptions::default(),
         };
         Ok(Service::with(cluster, configured, seed, store))
     }

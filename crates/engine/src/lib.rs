@@ -14,6 +14,7 @@ mod cell;
 mod engine;
 mod history;
 mod message;
+mod open_moves;
 mod snapshot;
 
 pub use engine::{Engine, Given, GivenTerms, Policies};

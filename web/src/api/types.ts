@@ -211,6 +211,8 @@ export interface Task {
   job: string | null
   host: string
   tolerant: boolean
+  /** Reason for which the task may not be moved now. */
+  stays?: string | null
   egress_bps: number
   ingress_bps: number
 }
@@ -346,6 +348,8 @@ export interface HeavyWork {
   task: string | null
   host: string | null
   rate_bps: number | null
+  /** Reason for which the task may not be moved now. */
+  stays?: string | null
   size: string | null
 }
 

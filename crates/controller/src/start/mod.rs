@@ -91,8 +91,13 @@ impl Ready {
         Ok(Ready { flags, settings, cluster, configured, tls_and_tokens, store, telemetry, demo, clock })
     }
 
-    /// Sets demo mode: a client may publish a comparison, which the pages show.
-    pub fn demo(self, demo: bool) -> Ready {
+    /// Sets demo mode: a client may publish a comparison, which the pages show. Jobs of a demo state their peaks as a history
+    /// would show them, and tasks move by the estimates, as in the demo's simulation.
+    pub fn demo(mut self, demo: bool) -> Ready {
+        if demo {
+            self.configured.history = None;
+            self.configured.moves.load = HotLoad::Estimate;
+        }
         Ready { demo, ..self }
     }
 

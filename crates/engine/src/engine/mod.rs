@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos};
 use leeward_ledger::{DiscardedSamples, EntryId, Ledger, LedgerSettings, Sample, Scratch, SettingsError};
-use leeward_placement::moves::{MoveRequest, Running, Stays};
+use leeward_placement::moves::{HotTest, MoveRequest, Running, Stays};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy};
 use leeward_placement::{Context, Decision, Explain, JobId, Policy, Pool, Refusal, Request};
@@ -27,6 +27,7 @@ use self::default_hosts::DefaultHosts;
 pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
+use crate::open_moves::OpenMoves;
 use crate::message::{
     CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates, ReplicasAnswer,
 };
@@ -48,6 +49,8 @@ pub struct Policies {
     pub cooldown: Nanos,
     /// Settings for demand estimates from observed rates of jobs' tasks; `None` uses the stated demands.
     pub history: Option<HistorySettings>,
+    /// Test for the links from which tasks move.
+    pub hot_test: HotTest,
 }
 
 impl Policies {
@@ -81,6 +84,8 @@ pub struct Engine {
     considered: BTreeMap<DomainId, Nanos>,
     cell: Cell,
     history: Option<History>,
+    /// Moves beside the ledger, if tasks move by the last windows.
+    open_moves: OpenMoves,
     /// Requests that wait for a joint decision by the engine's policy, by due time.
     queue: BTreeMap<Nanos, Vec<QueuedBlock>>,
     scratch: Scratch,
@@ -141,6 +146,7 @@ impl Engine {
             considered,
             cell,
             history,
+            open_moves: OpenMoves::default(),
             queue,
             scratch,
             seed,
@@ -218,7 +224,10 @@ impl Engine {
             Input::Ended(app) => self.end_app(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.record_rates(rates),
-            Input::TaskRestarted(task) => self.cell.mark_up(task),
+            Input::TaskRestarted(task) => {
+                self.cell.mark_up(task);
+                self.open_moves.finish(task, now);
+            }
             Input::MoveCancelled(task, host) => self.cancel_move(task, host),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.mark_started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
@@ -351,6 +360,7 @@ impl Engine {
     }
 
     fn end_app(&mut self, app: u64) {
+        self.open_moves.remove_app(app);
         let mut entries = self.cell.remove_transfers(app);
         for task in self.cell.of_app(app) {
             let placed = self.cell.remove(task).expect("the task was found above");

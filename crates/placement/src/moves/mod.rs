@@ -6,6 +6,7 @@
 
 mod cooling;
 mod file;
+mod hot_test;
 mod reactive;
 
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use leeward_fabric::{HostId, ResourceId};
 use leeward_registry::Registry;
 
 pub use file::{Fleet, FleetFile};
-pub use reactive::{Reactive, ReactiveSettings};
+pub use hot_test::{HotLoad, HotTest};
+pub use reactive::{Reactive, ReactiveSettings, traffic};
 
 use crate::tasks::{Task, TaskId, Traffic};
 use crate::{Constraints, JobId, Policy, Request};
@@ -30,6 +32,8 @@ pub struct MoveRequest {
     pub budgets: Vec<Budget>,
     /// Constraints of tasks on their hosts, for tasks that have others than tags.
     pub constraints: Vec<Arc<Constraints>>,
+    /// Test for hot links.
+    pub test: HotTest,
 }
 
 /// A running task.
@@ -65,6 +69,12 @@ impl Running {
     /// A decision has one ledger entry for each direction in which this demand has traffic.
     pub fn assumed_demand(&self) -> Task {
         self.demand.with_measured(self.measured())
+    }
+
+    /// Traffic of the assumed demand, out of its rack and into it.
+    pub fn assumed_traffic(&self) -> [Traffic; 2] {
+        let demand = self.assumed_demand();
+        [demand.total_egress(), demand.total_ingress()]
     }
 }
 

@@ -322,6 +322,7 @@ impl<A: Addresses> Coordinator<A> {
                 job: spec.job.clone(),
                 host: running.host,
                 tolerant: running.demand.tolerant,
+                stays: self.engine.stays(running.task),
                 egress_bps: running.egress_bps,
                 ingress_bps: running.ingress_bps,
             })
