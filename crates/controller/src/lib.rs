@@ -21,8 +21,7 @@ pub use leeward_access::{
 };
 pub use leeward_settings::{
     DefaultPolicies, Flags, Format, HistoryOptions, LedgerOptions, Level, LimitSettings, LogSettings,
-    MoveOptions, PolicySettings,
-    ProbeSettings, Settings, TelemetrySettings, TlsSettings,
+    MoveOptions, PolicySettings, ProbeSettings, Settings, TelemetrySettings, TlsSettings,
 };
 pub use log::{is_json, log_end};
 pub use reload::{Reload, ReloadError, Reloadable, Reloaded};

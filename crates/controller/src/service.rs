@@ -14,6 +14,7 @@ use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_frames::Snapshots;
 use leeward_ledger::{LedgerSettings, SettingsError};
+use leeward_placement::moves::HotLoad;
 use leeward_prometheus::{Telemetry, poll};
 use leeward_records::{Clock, Modes};
 use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
@@ -33,7 +34,7 @@ use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
 use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, Bodies, DEFAULT_CONNECTIONS, MAIN};
 use leeward_observability::{Events, Metrics, ObservedStore, Reporters, ServiceNotifier, watch, watch_clock};
-use leeward_settings::ProbeSettings;
+use leeward_settings::{MoveOptions, ProbeSettings};
 use leeward_surveys::Probes;
 use leeward_telemetry::TelemetryKeeper;
 
@@ -133,7 +134,7 @@ impl Service {
             ledger: settings,
             modes: Modes::default(),
             history: None,
-            moves: MoveOptions::default(),
+            moves: MoveOptions { load: HotLoad::Estimate, cooldown: 0, ..MoveOptions::default() },
         };
         Ok(Service::with(cluster, configured, seed, store))
     }
@@ -141,7 +142,8 @@ impl Service {
     /// Creates a service for a cluster without state, on the machine's clock, with checked settings.
     pub fn with(cluster: NewCluster, configured: Configured, seed: u64, store: Box<dyn Store>) -> Service {
         let interval = configured.ledger.interval;
-        let (limits, clock, patience) = (Limits::default(), Clock::system(), Duration::from_secs(90));
+        let limits = Limits { move_timeout: configured.moves.timeout, ..Limits::default() };
+        let (clock, patience) = (Clock::system(), Duration::from_secs(90));
         Service {
             limits,
             clock,

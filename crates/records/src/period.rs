@@ -113,7 +113,8 @@ impl Counts {
             MigrationState::Considered => self.moves.considered += 1,
             MigrationState::Advised => self.moves.advised += 1,
             MigrationState::Done => self.moves.done += 1,
-            MigrationState::Refused => self.moves.refused += 1,
+            MigrationState::Taken => {}
+            MigrationState::Refused | MigrationState::Failed => self.moves.refused += 1,
             MigrationState::Expired => self.moves.expired += 1,
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
+use leeward_placement::moves::HotLoad;
 use leeward_prometheus::{Plan, Telemetry};
 use leeward_records::Clock;
 use leeward_service::NewCluster;

@@ -8,7 +8,7 @@ use leeward_engine::NoMove;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{EntryId, find_link};
 use leeward_placement::moves::{Running, Stays};
-use leeward_records::{DecisionId, DecisionRecord, MigrationState, PlacementSpec};
+use leeward_records::{DecisionId, DecisionRecord, PlacementSpec};
 
 use super::{Addresses, Coordinator};
 
@@ -81,7 +81,7 @@ impl<A: Addresses> Coordinator<A> {
             self.find_tasks(&fabric, rack, &mut found);
         }
         self.find_transfers(&fabric, &mut found);
-        let waiting = self.migrations.last().filter(|one| one.state == MigrationState::Advised);
+        let waiting = self.migrations.last().filter(|one| one.state.is_open());
         let waiting: BTreeSet<&str> = waiting.map(|one| one.link.as_str()).collect();
         let waits: Vec<bool> = names.iter().map(|name| waiting.contains(name.as_str())).collect();
         let causes = ids.into_iter().zip(waits).map(|(link, waits)| {

@@ -102,11 +102,20 @@ pub struct Limits {
     pub keys: usize,
     /// Requests that wait for their decision. Default 10,000.
     pub waiting: usize,
+    /// Time in which an advised move is answered, and in which a taken move is carried out. Default 5 minutes.
+    pub move_timeout: Nanos,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { decisions: 10_000, evicted: 300_000, clients: 10_000, keys: 100_000, waiting: 10_000 }
+        Limits {
+            decisions: 10_000,
+            evicted: 300_000,
+            clients: 10_000,
+            keys: 100_000,
+            waiting: 10_000,
+            move_timeout: Nanos(300 * Nanos::SECOND.0),
+        }
     }
 }
 
@@ -263,7 +272,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Time of the next [`Coordinator::wake`] if no operation comes first.
     pub fn wakes_at(&self) -> Option<Nanos> {
         let expires = self.expiries.first().map(|&(at, _)| at);
-        [self.wake, expires, self.migrations.due()].into_iter().flatten().min()
+        [self.wake, expires, self.migrations.due(self.limits.move_timeout)].into_iter().flatten().min()
     }
 
     /// Drains the changes to persist, in order. Replies may be sent only after these are durable.
