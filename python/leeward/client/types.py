@@ -283,7 +283,9 @@ Migration = TypedDict(
         "to": str,
         "link": str,
         "state": str,
+        "executor": str | None,
         "reason": str | None,
+        "expires": str | None,
     },
 )
 """An advised move."""

@@ -363,8 +363,10 @@ export interface Migration {
   to: string
   /** Hot link that the move relieves. */
   link: string
-  /** `advised`, `done`, `refused`, `expired`, or `considered` in shadow mode. */
+  /** `advised`, `taken`, `done`, `refused`, `failed`, `expired`, or `considered` in shadow mode. */
   state: string
+  /** Executor of a taken move. */
+  executor?: string | null
   reason: string | null
 }
 

@@ -39,7 +39,7 @@ export function groupHotspots(hotspots: LiveHotspot[], rackLinks: boolean): Hots
 
 const NAMES = new Intl.Collator('en', { numeric: true })
 
-const STATES = ['advised', 'done', 'refused', 'expired', 'considered']
+const STATES = ['advised', 'taken', 'done', 'refused', 'failed', 'expired', 'considered']
 
 /** Summary of the moves off each link, by state: `2 advised, 1 done`. */
 export function movesByLink(moves: Migration[]): Map<string, string> {

@@ -7,8 +7,8 @@
 //! decide. By default, a step of spread is a twentieth of the job's tasks; two racks with the same number of whole
 //! steps are equal.
 //!
-//! `borg` balances processors and memory. `utp-proactive` replaces only this balance: it uses the load of the busier
-//! direction of the rack's link. The load includes telemetry, placements that are not in telemetry yet, and the task's
+//! `borg` balances processors and memory. `utp-proactive` puts the load of the busier direction of the rack's link in
+//! the place of this balance; with `host_balance`, the balance of hosts stays, as the next objective. The load includes telemetry, placements that are not in telemetry yet, and the task's
 //! peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]). `utp-reactive` places like `borg`, and also
 //! moves tasks from hot racks.
 //!
@@ -41,11 +41,14 @@ pub struct BorgSettings {
     /// Step of spread: shares of a job's tasks in a rack within one step are equal. From 0 (each task counts)
     /// to 1. Default 0.05.
     pub spread: f64,
+    /// For `utp` and `utp-proactive`: if true, the balance of processors and memory decides between hosts whose racks'
+    /// links are equally loaded. Default false.
+    pub host_balance: bool,
 }
 
 impl Default for BorgSettings {
     fn default() -> Self {
-        BorgSettings { sample: 100, step: 0.02, spread: 0.05 }
+        BorgSettings { sample: 100, step: 0.02, spread: 0.05, host_balance: false }
     }
 }
 
@@ -111,6 +114,10 @@ fn make(
     }
     if !(0.0..=1.0).contains(&read.spread) {
         return Err(setting_error(name, "spread", "expected a share from 0 to 1"));
+    }
+    if read.host_balance && !proactive {
+        let message = "expected false: this policy balances hosts anyway, and only hosts";
+        return Err(setting_error(name, "host_balance", message));
     }
     Ok(Box::new(Borg { name, settings: read, proactive, move_policy }))
 }
@@ -219,8 +226,9 @@ impl Borg {
             }
             let steps = self.balance().steps(score.objectives.balance);
             let tie = ties.rank(u64::from(host.0));
-            let Objectives { in_rack, left, .. } = score.objectives;
-            let rank = ((score.unseen.is_some(), in_rack / spread_step, steps, left, tie), host);
+            let Objectives { in_rack, hosts, left, .. } = score.objectives;
+            let fill = self.balance().steps(hosts.unwrap_or(0.0));
+            let rank = ((score.unseen.is_some(), in_rack / spread_step, steps, fill, left, tie), host);
             if best.is_none_or(|least| rank < least) {
                 best = Some(rank);
             }
@@ -262,7 +270,7 @@ impl Borg {
 
     /// Balance rule of this policy.
     fn balance(&self) -> Balance {
-        Balance { proactive: self.proactive, step: self.settings.step }
+        Balance { proactive: self.proactive, hosts: self.settings.host_balance, step: self.settings.step }
     }
 
     /// Random hosts that can take the task; in a small cluster, all such hosts.
@@ -354,6 +362,6 @@ impl TaskPolicy for Borg {
     }
 }
 
-/// Sort key of a host, least first: unknown load, steps of spread in its rack, steps of balance, processors
-/// left, and a hash; then the host, which is unique.
-type Rank = ((bool, u32, u64, u64, u64), HostId);
+/// Sort key of a host, least first: unknown load, steps of spread in its rack, steps of balance, steps of balance of
+/// hosts beside links, processors left, and a hash; then the host, which is unique.
+type Rank = ((bool, u32, u64, u64, u64, u64), HostId);

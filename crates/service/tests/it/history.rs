@@ -1,0 +1,121 @@
+//! Demand from history: the traffic that the tasks of a job had counts at its next placement, whatever it states.
+
+use leeward_engine::{Engine, HistorySettings, Policies, Rates};
+use leeward_fabric::input::Files;
+use leeward_fabric::{Cluster, Load, Nanos, ResourceId};
+use leeward_placement::tasks::{self, App, TaskId};
+use leeward_placement::{Explain, moves};
+use leeward_records::{DecisionId, PlacementSpec, TasksSpec};
+use leeward_service::{Coordinator, Limits, Placement, Report};
+use leeward_testing::clusters::{cluster, ledger};
+
+use crate::support::{Numbers, decision_of, labels, place_now, samples};
+
+const SECOND: u64 = Nanos::SECOND.0;
+const HOUR: u64 = 3_600 * SECOND;
+const GBPS: i64 = 1_000_000_000;
+const CLUSTER: &str = "{racks: 2, hosts_per_rack: 4, nic: 10Gbps, rack_link: 40Gbps, cpus: 16}";
+
+fn coordinator(cluster: &Cluster, tasks: &str, history: bool) -> Coordinator<Numbers> {
+    let policies = Policies {
+        tasks: tasks::REGISTRY.make(tasks, "").ok(),
+        moves: moves::REGISTRY.make("utp", "").ok(),
+        history: history.then_some(HistorySettings { window: Nanos(HOUR), percentile: 0.98 }),
+        ..Policies::default()
+    };
+    let engine = Engine::new(ledger(cluster), policies, 7, Explain::Top(4));
+    Coordinator::new(engine, labels(), Limits::default())
+}
+
+/// Reports all links as idle, and rates of tasks.
+fn report(cluster: &Cluster, now: Nanos, tasks: Vec<(TaskId, Rates)>) -> Report {
+    let window = (Nanos(now.0 - SECOND), now);
+    let fabric = &cluster.fabric;
+    let links = (0..fabric.link_count() as u32).map(|link| (ResourceId(link), Load(0)));
+    Report { window, loads: samples(window, links), tasks, ..Report::default() }
+}
+
+/// Tasks that state 1 Gb/s each.
+fn crawl(tasks: usize, transfers: bool) -> Placement {
+    let tasks: Vec<String> = (0..tasks)
+        .map(|task| format!(r#"{{"name": "t{task}", "cpus": 1, "egress": {{"mean": "1Gbps", "peak": "1Gbps"}}}}"#))
+        .collect();
+    let transfers = if transfers { r#", "transfers": [{"from": "t0", "to": "t1", "bytes": "1MB"}]"# } else { "" };
+    let text = format!(r#"{{"tasks": [{}]{transfers}}}"#, tasks.join(", "));
+    let app = App::from_text("app", &text, &Files::default()).expect("a valid app");
+    let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("crawl".to_owned()), Vec::new()));
+    Placement { spec, caller: None, lasts: None, reference: None, digest: None }
+}
+
+/// Placed load on all links out of hosts that telemetry does not show yet, in bit/s.
+fn pending(coordinator: &mut Coordinator<Numbers>, cluster: &Cluster) -> i64 {
+    let egress: Vec<ResourceId> =
+        cluster.fabric.all_hosts().filter_map(|host| cluster.fabric.egress(host)).collect();
+    let links = coordinator.snapshot().links;
+    links.iter().filter(|link| egress.contains(&link.link)).map(|link| link.pending.0).sum()
+}
+
+fn rate(task: TaskId) -> (TaskId, Rates) {
+    (task, Rates { egress_bps: 6_000_000_000, ingress_bps: 0 })
+}
+
+#[test]
+fn a_job_seen_at_6_gbps_is_placed_as_6_gbps_even_if_it_states_1() {
+    let cluster = cluster(CLUSTER);
+    for (history, expected) in [(false, 1), (true, 6)] {
+        let mut coordinator = coordinator(&cluster, "utp-proactive", history);
+        let at = |seconds: u64| Nanos(seconds * SECOND);
+        coordinator.report(at(1), report(&cluster, at(1), Vec::new())).expect("a valid report");
+        let first = decision_of(place_now(&mut coordinator, at(1), crawl(1, false))).0.id;
+        assert_eq!(pending(&mut coordinator, &cluster) / GBPS, 1, "nothing was seen yet");
+        let tasks = vec![rate(TaskId { app: first.0, index: 0 })];
+        coordinator.report(at(2), report(&cluster, at(2), tasks)).expect("a valid report");
+        // The job ends, and comes back after half an hour.
+        coordinator.release(at(3), first).expect("a decision");
+        let back = at(1_800);
+        coordinator.report(back, report(&cluster, back, Vec::new())).expect("a valid report");
+        let before = pending(&mut coordinator, &cluster);
+        let second = decision_of(place_now(&mut coordinator, back, crawl(1, false))).0.id;
+        let placed = (pending(&mut coordinator, &cluster) - before) as f64 / GBPS as f64;
+        // A histogram's step is a sixteenth wide.
+        let most = f64::from(expected) * 17.0 / 16.0;
+        assert!((f64::from(expected)..=most).contains(&placed), "{placed} Gb/s with history {history}");
+        // An hour after the observation it no longer counts.
+        coordinator.release(back, second).expect("a decision");
+        let late = at(2 * 3_600);
+        coordinator.report(late, report(&cluster, late, Vec::new())).expect("a valid report");
+        let before = pending(&mut coordinator, &cluster);
+        place_now(&mut coordinator, late, crawl(1, false)).expect("enough room");
+        let placed = (pending(&mut coordinator, &cluster) - before) as f64 / GBPS as f64;
+        assert!((placed - 1.0).abs() < 0.01, "{placed}");
+    }
+}
+
+#[test]
+fn a_decision_in_a_job_counts_the_history_and_its_end_frees_all_of_it() {
+    let cluster = cluster(CLUSTER);
+    let mut coordinator = coordinator(&cluster, "leeward", true);
+    let at = |seconds: u64| Nanos(seconds * SECOND);
+    coordinator.report(at(1), report(&cluster, at(1), Vec::new())).expect("a valid report");
+    let mut decided = Vec::new();
+    for second in 2..4 {
+        coordinator.place(at(second), crawl(2, true), 1);
+        let job = coordinator.jobs().next().expect("the decision is a job");
+        coordinator.finish_job(at(second), job.run());
+        let id = DecisionId(second - 2);
+        let tasks = (0..2).map(|index| rate(TaskId { app: id.0, index })).collect();
+        coordinator.report(at(second), report(&cluster, at(second), tasks)).expect("a valid report");
+        decided.push(id);
+    }
+    assert_eq!(crate::support::place_replies(&mut coordinator).len(), 2);
+    let placed = pending(&mut coordinator, &cluster);
+    assert!(placed > 8 * GBPS, "{placed}: two tasks as stated, and two as seen");
+    for id in decided {
+        coordinator.release(at(5), id).expect("a decision");
+    }
+    // The ends fade as the work did.
+    for second in 6..60 {
+        coordinator.report(at(second), report(&cluster, at(second), Vec::new())).expect("a valid report");
+    }
+    assert!(pending(&mut coordinator, &cluster).abs() < GBPS / 1_000);
+}
