@@ -70,7 +70,9 @@ impl OpenMoves {
             } else {
                 // The ledger relieves the window by the demand at which the task was placed.
                 let stated = [task.demand.total_egress(), task.demand.total_ingress()];
-                [0, 1].map(|side| Traffic::steady(measured[side].peak_bps.saturating_sub(stated[side].peak_bps)))
+                [0, 1].map(|side| {
+                    Traffic::steady(measured[side].peak_bps.saturating_sub(stated[side].peak_bps))
+                })
             };
             let shows = |host: HostId| done.is_some_and(|done| covers(fabric, view, host, done));
             let (left, came) = (shows(task.host), shows(*to));
@@ -91,9 +93,7 @@ impl OpenMoves {
 /// True if most of the last window of a host's rack was after a time.
 fn covers(fabric: &Fabric, view: &View<'_>, host: HostId, at: Nanos) -> bool {
     let half = Nanos(view.interval().0 / 2);
-    rack_links(fabric, host)
-        .filter_map(|link| view.last_window(link))
-        .any(|(from, _)| from.plus(half) >= at)
+    rack_links(fabric, host).filter_map(|link| view.last_window(link)).any(|(from, _)| from.plus(half) >= at)
 }
 
 /// Links of a host's rack; none on a mesh.

@@ -81,7 +81,8 @@ impl ChosenPolicies {
         })?;
         settings.modes.check().map_err(|(kind, reason)| flags.wrong(&format!("modes.{kind}"), reason))?;
         let (labels, admission) = (self.labels(), self.admission.clone());
-        let wrong = |part: &str, (field, message): (&str, String)| flags.wrong(&format!("{part}.{field}"), message);
+        let wrong =
+            |part: &str, (field, message): (&str, String)| flags.wrong(&format!("{part}.{field}"), message);
         if let Some(history) = &settings.history {
             history.check().map_err(|error| wrong("history", error))?;
         }

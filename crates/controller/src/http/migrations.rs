@@ -64,8 +64,7 @@ impl Migration {
     fn of(app: &AppState, migration: leeward_records::Migration) -> Migration {
         let timeout = app.configured.load().moves.timeout;
         let taken = migration.state == MigrationState::Taken;
-        let (executor, reason) =
-            if taken { (migration.reason, None) } else { (None, migration.reason) };
+        let (executor, reason) = if taken { (migration.reason, None) } else { (None, migration.reason) };
         let expires = migration.at.plus(Nanos(timeout.0.saturating_mul(if taken { 2 } else { 1 })));
         Migration {
             id: migration.id.to_string(),

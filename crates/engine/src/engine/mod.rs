@@ -27,10 +27,10 @@ use self::default_hosts::DefaultHosts;
 pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
-use crate::open_moves::OpenMoves;
 use crate::message::{
     CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates, ReplicasAnswer,
 };
+use crate::open_moves::OpenMoves;
 
 /// Policies by kind. Requests of a kind without a policy are refused.
 #[derive(Default)]

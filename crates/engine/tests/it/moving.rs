@@ -137,11 +137,8 @@ fn transfers_follow_a_moved_task_and_come_back_if_the_move_fails() {
     let mut engine = engine(2);
     let transfer = |from, to, phase| Transfer { from, to, bytes: Bytes(1 << 30), phase };
     let transfers = vec![transfer(0, 1, 0), transfer(1, 2, 0), transfer(2, 0, 1), transfer(0, 2, 1)];
-    let request = AppRequest {
-        transfers: transfers.clone(),
-        constraints: Constraints::default(),
-        ..app(5, 3, 0, 2)
-    };
+    let request =
+        AppRequest { transfers: transfers.clone(), constraints: Constraints::default(), ..app(5, 3, 0, 2) };
     let in_rack = AppRequest { transfers: transfers.clone(), ..app(5, 3, 0, 2) };
     let hosts = place(&mut engine, at(1), in_rack);
     // Restored without the constraint that put the tasks into the first rack.

@@ -46,7 +46,13 @@ impl CoolRacks {
         };
         let left: Vec<_> = fabric.all_racks().map(most_left).collect();
         let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, max_load, test)?, left });
-        CoolRacks { max_load, test, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
+        CoolRacks {
+            max_load,
+            test,
+            racks: fabric.all_racks().zip(&left).filter_map(cool).collect(),
+            left,
+            hosts,
+        }
     }
 
     /// Subtracts the capacity of a task placed on a host.
@@ -98,12 +104,7 @@ pub(super) fn all_unseen(context: &Context<'_, '_>, from: DomainId) -> bool {
 
 /// Additional load in bit/s that the links of a rack, out of it and into it, can carry below the share `max_load`.
 /// `None` if a link exceeds this share already, or if its load is unknown.
-fn headroom(
-    context: &Context<'_, '_>,
-    rack: DomainId,
-    max_load: f64,
-    test: HotTest,
-) -> Option<[f64; 2]> {
+fn headroom(context: &Context<'_, '_>, rack: DomainId, max_load: f64, test: HotTest) -> Option<[f64; 2]> {
     let (fabric, mut links) = (context.pool.fabric(), [f64::INFINITY; 2]);
     for (left, link) in links.iter_mut().zip([fabric.out_of_domain(rack), fabric.into_domain(rack)]) {
         let Some(link) = link else { continue };

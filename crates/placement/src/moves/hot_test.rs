@@ -36,7 +36,8 @@ impl HotTest {
     pub fn is_hot(self, view: &View<'_>, link: ResourceId) -> bool {
         let needed = view.interval().0.saturating_mul(u64::from(self.windows));
         // Windows of agents differ a little in length.
-        let lasted = |time: Nanos| self.windows <= 1 || time.0.saturating_add(view.interval().0 / 2) >= needed;
+        let lasted =
+            |time: Nanos| self.windows <= 1 || time.0.saturating_add(view.interval().0 / 2) >= needed;
         view.hot_for(link).is_some_and(lasted) && self.exceeds(view, link)
     }
 

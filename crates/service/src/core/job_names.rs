@@ -54,12 +54,7 @@ impl JobNames {
 
     fn get_or_insert(&mut self, name: &str) -> &mut NamedJob {
         if !self.by_name.contains_key(name) {
-            let named = NamedJob {
-                number: self.next,
-                uses: 0,
-                bounded: false,
-                remembered_until: Nanos(0),
-            };
+            let named = NamedJob { number: self.next, uses: 0, bounded: false, remembered_until: Nanos(0) };
             self.by_name.insert(name.to_owned(), named);
             self.next.0 += 1;
         }
@@ -68,8 +63,7 @@ impl JobNames {
 
     /// Drops a name that has no use, no limit and no observed traffic.
     fn drop_unused(&mut self, name: &str) {
-        let is_unused =
-            |job: &NamedJob| job.uses == 0 && !job.bounded && job.remembered_until == Nanos(0);
+        let is_unused = |job: &NamedJob| job.uses == 0 && !job.bounded && job.remembered_until == Nanos(0);
         if self.by_name.get(name).is_some_and(is_unused) {
             self.by_name.remove(name);
         }

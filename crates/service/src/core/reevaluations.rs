@@ -5,8 +5,7 @@
 use leeward_fabric::Nanos;
 use leeward_placement::tasks::{ReevaluationRecord, Worth};
 use leeward_records::{
-    Change, DecisionDetails, DecisionId, DecisionRecord, Mode, PlacementSpec,
-    RemainingTransfer,
+    Change, DecisionDetails, DecisionId, DecisionRecord, Mode, PlacementSpec, RemainingTransfer,
 };
 
 use super::completion::WhatIfTo;

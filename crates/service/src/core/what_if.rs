@@ -260,9 +260,7 @@ impl<A: Addresses> Coordinator<A> {
                 let own = Owner { kind: OwnerKind::App, id: id.0 };
                 let snapshot = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
                 match &what_if.again {
-                    None => {
-                        WhatIfJob::Tasks(snapshot, policy, self.engine.with_history(request), hosts)
-                    }
+                    None => WhatIfJob::Tasks(snapshot, policy, self.engine.with_history(request), hosts),
                     Some(_) if hosts.load.is_empty() => return Err(WhatIfError::Ended(id)),
                     Some(Again { transfers, worth, .. }) => {
                         let request = AppRequest { transfers: transfers.clone(), ..request };

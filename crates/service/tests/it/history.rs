@@ -38,9 +38,12 @@ fn report(cluster: &Cluster, now: Nanos, tasks: Vec<(TaskId, Rates)>) -> Report 
 /// Tasks that state 1 Gb/s each.
 fn crawl(tasks: usize, transfers: bool) -> Placement {
     let tasks: Vec<String> = (0..tasks)
-        .map(|task| format!(r#"{{"name": "t{task}", "cpus": 1, "egress": {{"mean": "1Gbps", "peak": "1Gbps"}}}}"#))
+        .map(|task| {
+            format!(r#"{{"name": "t{task}", "cpus": 1, "egress": {{"mean": "1Gbps", "peak": "1Gbps"}}}}"#)
+        })
         .collect();
-    let transfers = if transfers { r#", "transfers": [{"from": "t0", "to": "t1", "bytes": "1MB"}]"# } else { "" };
+    let transfers =
+        if transfers { r#", "transfers": [{"from": "t0", "to": "t1", "bytes": "1MB"}]"# } else { "" };
     let text = format!(r#"{{"tasks": [{}]{transfers}}}"#, tasks.join(", "));
     let app = App::from_text("app", &text, &Files::default()).expect("a valid app");
     let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("crawl".to_owned()), Vec::new()));
@@ -108,6 +111,7 @@ fn a_decision_in_a_job_counts_the_history_and_its_end_frees_all_of_it() {
         decided.push(id);
     }
     assert_eq!(crate::support::place_replies(&mut coordinator).len(), 2);
+    coordinator.report(at(4), report(&cluster, at(4), Vec::new())).expect("a valid report");
     let placed = pending(&mut coordinator, &cluster);
     assert!(placed > 8 * GBPS, "{placed}: two tasks as stated, and two as seen");
     for id in decided {

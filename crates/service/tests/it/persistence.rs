@@ -552,10 +552,7 @@ fn check_moves(mut store: Box<dyn Store>, follower: Option<Box<dyn Store>>) {
     let changes: Vec<Change> = executed.changes().collect();
     let taken_once = |change: &&Change| matches!(change, Change::Migration(one) if one.id == first.id);
     assert_eq!(changes.iter().filter(taken_once).count(), 1, "a repeated answer changes nothing");
-    assert_eq!(
-        answer(&mut executed, taken("b")),
-        Err(AnswerError::Answered(MigrationState::Taken))
-    );
+    assert_eq!(answer(&mut executed, taken("b")), Err(AnswerError::Answered(MigrationState::Taken)));
     executed.wake(now.plus(Nanos(301 * SECOND.0)));
     assert_eq!(host_of(&mut executed, now, first.decision.0), first.to);
     let failed = answer(&mut executed, MigrationAnswer::Failed(Some("no room".to_owned())));
