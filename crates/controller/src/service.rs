@@ -13,6 +13,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_frames::Snapshots;
+use leeward_hooks::carry_out;
 use leeward_ledger::{LedgerSettings, SettingsError};
 use leeward_placement::moves::HotLoad;
 use leeward_prometheus::{Telemetry, poll};
@@ -135,6 +136,7 @@ impl Service {
             modes: Modes::default(),
             history: None,
             moves: MoveOptions { load: HotLoad::Estimate, cooldown: 0, ..MoveOptions::default() },
+            hook: None,
         };
         Ok(Service::with(cluster, configured, seed, store))
     }
@@ -253,6 +255,10 @@ impl Service {
                 }
             }
         };
+        let hooking = {
+            let configured = app.configured.clone();
+            carry_out(move || configured.load().hook.clone(), handle.clone(), app.clock.clone())
+        };
         let keeper = app.keeper.clone();
         let keeping = keeper.keep(&handle, app.about.interval);
         let access = app.access.clone();
@@ -280,6 +286,7 @@ impl Service {
             never = notifying => match never {},
             never = checking => match never {},
             never = keeping => match never {},
+            never = hooking => match never {},
             never = switching => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
@@ -322,6 +329,7 @@ impl Service {
             Box::new(move |cluster: &Cluster, leads: bool| {
                 let configured = configured.load();
                 let engine = configured.engine(cluster, leads, seed);
+                let limits = Limits { move_timeout: configured.moves.timeout, ..limits };
                 Coordinator::new(engine, configured.labels.clone(), limits)
                     .with_admission(configured.admission.clone())
                     .with_modes(configured.modes, switch.is_on())

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::flags::Flags;
 pub use self::ledger::LedgerOptions;
-pub use self::moves::{HistoryOptions, MoveOptions};
+pub use self::moves::{HistoryOptions, HookSettings, MoveOptions};
 
 /// Settings of a service.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -58,12 +58,33 @@ pub struct MoveOptions {
     pub cooldown: u32,
     /// Time limit for the first answer to an advised move, and again for the move after an executor took it.
     pub timeout: Nanos,
+    /// Address that receives each advised move, for a system without an executor of its own.
+    pub hook: Option<HookSettings>,
+}
+
+/// A hook for advised moves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HookSettings {
+    /// Address that receives a POST request for each advised move, such as `http://scheduler:8080/moves`.
+    pub url: String,
+    /// HTTP client configuration: credentials and trusted authorities, in the format of promtool's
+    /// `--http.config.file`.
+    pub http: Option<String>,
+    /// Time limit of a request.
+    pub timeout: Nanos,
+}
+
+impl Default for HookSettings {
+    fn default() -> Self {
+        HookSettings { url: String::new(), http: None, timeout: Nanos(10 * Nanos::SECOND.0) }
+    }
 }
 
 impl Default for MoveOptions {
     fn default() -> Self {
         let timeout = Nanos(300 * Nanos::SECOND.0);
-        MoveOptions { load: HotLoad::Window, windows: 1, cooldown: 10, timeout }
+        MoveOptions { load: HotLoad::Window, windows: 1, cooldown: 10, timeout, hook: None }
     }
 }
 
@@ -80,7 +101,12 @@ impl MoveOptions {
             let message = format!("{}: expected a positive time, at most {LONGEST_TIMEOUT}", self.timeout);
             return Err(("timeout", message));
         }
-        Ok(())
+        match &self.hook {
+            Some(HookSettings { timeout: Nanos(0), .. }) => {
+                Err(("hook.timeout", "0s: expected a positive time".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Test for the links from which tasks move.

@@ -62,6 +62,7 @@ class MoveSettings(TypedDict):
     windows: int
     cooldown: int
     timeout: str
+    hook: dict[str, str | None] | None
 
 
 class Status(TypedDict):

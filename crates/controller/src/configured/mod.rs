@@ -2,8 +2,11 @@
 
 mod policies;
 
+use std::sync::Arc;
+
 use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Cluster, Nanos};
+use leeward_hooks::Hook;
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_records::Modes;
@@ -34,6 +37,8 @@ pub struct Configured {
     pub history: Option<HistoryOptions>,
     /// Moves of tasks.
     pub moves: MoveOptions,
+    /// Hook for advised moves, if any.
+    pub hook: Option<Arc<Hook>>,
 }
 
 impl Configured {

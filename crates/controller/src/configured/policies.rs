@@ -1,8 +1,11 @@
 //! Policies of a service by name: created once for validation, and again for each engine.
 
+use std::sync::Arc;
+
 use leeward_engine::Policies;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
+use leeward_hooks::Hook;
 use leeward_placement::{moves, replicas, tasks};
 use leeward_registry::{PolicySpec, RegistryError};
 use leeward_service::{AdmissionPolicies, PolicyLabels};
@@ -87,6 +90,10 @@ impl ChosenPolicies {
             history.check().map_err(|error| wrong("history", error))?;
         }
         settings.moves.check().map_err(|error| wrong("moves", error))?;
+        let hook = settings.moves.hook.as_ref().map(|hook| {
+            let field = |error: InputError| flags.wrong("moves.hook.url", error.message);
+            Hook::new(hook).map_err(|error| if error.field.is_none() { field(error) } else { error })
+        });
         Ok(Configured {
             policies: Box::new(self.factory()),
             labels,
@@ -95,6 +102,7 @@ impl ChosenPolicies {
             modes: settings.modes,
             history: settings.history,
             moves: settings.moves.clone(),
+            hook: hook.transpose()?.map(Arc::new),
         })
     }
 
