@@ -13,6 +13,7 @@
 mod cell;
 mod engine;
 mod history;
+mod lost_capacity;
 mod message;
 mod open_moves;
 mod snapshot;

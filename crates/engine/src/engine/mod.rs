@@ -15,7 +15,7 @@ mod resume;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_fabric::{Bytes, DomainId, HostId, Nanos};
+use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{DiscardedSamples, EntryId, Ledger, LedgerSettings, Sample, Scratch, SettingsError};
 use leeward_placement::moves::{HotTest, MoveRequest, Running, Stays};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
@@ -27,6 +27,7 @@ use self::default_hosts::DefaultHosts;
 pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
+use crate::lost_capacity::LostCapacity;
 use crate::message::{
     CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates, ReplicasAnswer,
 };
@@ -86,6 +87,8 @@ pub struct Engine {
     history: Option<History>,
     /// Moves beside the ledger, if tasks move by the last windows.
     open_moves: OpenMoves,
+    /// Capacity that racks' links lost, if the policy for tasks learns it.
+    lost_capacity: LostCapacity,
     /// Requests that wait for a joint decision by the engine's policy, by due time.
     queue: BTreeMap<Nanos, Vec<QueuedBlock>>,
     scratch: Scratch,
@@ -147,6 +150,7 @@ impl Engine {
             cell,
             history,
             open_moves: OpenMoves::default(),
+            lost_capacity: LostCapacity::default(),
             queue,
             scratch,
             seed,
@@ -161,6 +165,11 @@ impl Engine {
         self.history = History::under(self.history.take(), policies.history);
         self.tasks = TaskPolicies::take(&mut policies);
         self.policies = policies;
+        if !self.learns_capacity() {
+            for (resource, full) in self.lost_capacity.clear() {
+                self.ledger.set_capacity(resource, full, self.now);
+            }
+        }
     }
 
     /// Replaces the settings of the ledger, without a loss of telemetry ([`Ledger::set_settings`]).
@@ -206,7 +215,9 @@ impl Engine {
     /// the outputs of batches that are due.
     pub fn report(&mut self, now: Nanos, samples: &[Sample], out: &mut Vec<Output>) -> DiscardedSamples {
         let now = self.advance(now);
+        let windows = self.windows_to_learn_from(samples);
         let discarded = self.ledger.report(samples, now);
+        windows.iter().for_each(|sample| self.learn_capacity(sample));
         self.relieve(out);
         self.finish(out);
         discarded
@@ -231,7 +242,10 @@ impl Engine {
             Input::MoveCancelled(task, host) => self.cancel_move(task, host),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.mark_started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
-            Input::SetCapacity(resource, capacity) => self.ledger.set_capacity(resource, capacity, now),
+            Input::SetCapacity(resource, capacity) => {
+                let capacity = self.lost_capacity.believe(resource, capacity);
+                self.ledger.set_capacity(resource, capacity, now);
+            }
             Input::Health(host, up) => {
                 self.pool.set_up(host, up);
                 self.default_hosts.set_up(host, up);
@@ -248,6 +262,47 @@ impl Engine {
             Input::Wake => {}
         }
         self.finish(out);
+    }
+
+    /// True if the policy for tasks learns the capacity that links lost.
+    fn learns_capacity(&self) -> bool {
+        self.tasks.own.as_ref().is_some_and(|policy| policy.learns_capacity())
+    }
+
+    /// New windows of racks' links in a report, the earliest first, if the policy for tasks learns lost capacity.
+    fn windows_to_learn_from(&self, samples: &[Sample]) -> Vec<Sample> {
+        if !self.learns_capacity() {
+            return Vec::new();
+        }
+        let kind = |sample: &Sample| self.ledger.fabric().kind(sample.resource);
+        let is_of_rack = |sample: &Sample| {
+            let known = sample.resource.index() < self.ledger.fabric().link_count();
+            known && matches!(kind(sample), ResourceKind::RackUplink | ResourceKind::RackDownlink)
+        };
+        let new =
+            samples.iter().filter(|&sample| is_of_rack(sample) && self.ledger.is_news(sample, self.now));
+        let mut windows: Vec<Sample> = new.copied().collect();
+        windows.sort_by_key(|sample| sample.window.1);
+        windows
+    }
+
+    /// Learns the capacity of a link from a window.
+    fn learn_capacity(&mut self, sample: &Sample) {
+        let capacity = self.capacity(sample.resource);
+        let interval = self.ledger.settings().interval;
+        if let Some(capacity) = self.lost_capacity.observe(sample, capacity, interval) {
+            self.ledger.set_capacity(sample.resource, capacity, self.now);
+        }
+    }
+
+    /// Capacity of a resource that decisions use.
+    pub fn capacity(&mut self, resource: ResourceId) -> Load {
+        self.ledger.view(self.now, &mut self.scratch).capacity(resource)
+    }
+
+    /// Believed capacity of a link, if decisions use a lower one that was learned from its loads.
+    pub fn capacity_before_loss(&self, resource: ResourceId) -> Option<Load> {
+        self.lost_capacity.full(resource)
     }
 
     /// Advances the clock and the ledger. Returns the time, which never goes back.

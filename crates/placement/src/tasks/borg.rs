@@ -44,11 +44,14 @@ pub struct BorgSettings {
     /// For `utp` and `utp-proactive`: if true, the balance of processors and memory decides between hosts whose racks'
     /// links are equally loaded. Default false.
     pub host_balance: bool,
+    /// For `utp` and its variants: if true, a rack's link whose load is flat below its capacity counts as full. Default
+    /// false.
+    pub learn_capacity: bool,
 }
 
 impl Default for BorgSettings {
     fn default() -> Self {
-        BorgSettings { sample: 100, step: 0.02, spread: 0.05, host_balance: false }
+        BorgSettings { sample: 100, step: 0.02, spread: 0.05, host_balance: false, learn_capacity: false }
     }
 }
 
@@ -118,6 +121,13 @@ fn make(
     if read.host_balance && !proactive {
         let message = "expected false: this policy balances hosts anyway, and only hosts";
         return Err(setting_error(name, "host_balance", message));
+    }
+    if read.learn_capacity && !proactive && move_policy.is_none() {
+        return Err(setting_error(
+            name,
+            "learn_capacity",
+            "expected false: this policy uses no loads of links",
+        ));
     }
     Ok(Box::new(Borg { name, settings: read, proactive, move_policy }))
 }
@@ -359,6 +369,10 @@ impl TaskPolicy for Borg {
 
     fn move_policy(&self) -> Option<&'static str> {
         self.move_policy
+    }
+
+    fn learns_capacity(&self) -> bool {
+        self.settings.learn_capacity
     }
 }
 

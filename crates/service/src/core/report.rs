@@ -119,6 +119,7 @@ impl<A: Addresses> Coordinator<A> {
         let ledger = self.engine.ledger();
         let interval = ledger.settings().interval;
         let capacity = ledger.view(self.now, &mut self.scratch).capacity(resource);
+        let capacity = self.engine.capacity_before_loss(resource).unwrap_or(capacity);
         if let Some(capacity) = self.readings.record(resource, until, reading, capacity, interval) {
             self.apply(Input::SetCapacity(resource, capacity));
         }

@@ -266,7 +266,8 @@ impl<A: Addresses> Coordinator<A> {
         let link = |id| {
             let link = ResourceId(id);
             let reading = self.readings.get(link).and_then(recent).unwrap_or_default();
-            LinkState::of(&view, link, self.readings.full(link), reading)
+            let full = self.readings.full(link).or_else(|| self.engine.capacity_before_loss(link));
+            LinkState::of(&view, link, full, reading)
         };
         let (from, to) = (links.len(), links.len().saturating_add(most).min(first));
         links.extend((from as u32..to as u32).map(link));

@@ -205,6 +205,7 @@ impl<A: Addresses> Coordinator<A> {
     /// The cluster's capacity of a resource.
     fn full_capacity(&mut self, resource: ResourceId) -> Load {
         let capacity = self.engine.ledger().view(self.now, &mut self.scratch).capacity(resource);
-        self.readings.full(resource).unwrap_or(capacity)
+        let lost = || self.engine.capacity_before_loss(resource);
+        self.readings.full(resource).or_else(lost).unwrap_or(capacity)
     }
 }

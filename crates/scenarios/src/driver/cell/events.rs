@@ -29,7 +29,6 @@ impl Driver<'_> {
             // Interfaces are not modeled, so their failures have no effect.
             let is_modeled = effects.state.is_none() || self.fabric.domain_of_link(resource).is_some();
             if event.announced && is_modeled {
-                self.believed.set(resource, capacity);
                 self.notify(now, Input::SetCapacity(resource, capacity));
             }
         }
