@@ -7,6 +7,7 @@ mod coflows;
 mod faults;
 mod forecast;
 mod jobs;
+mod lost_capacity;
 mod reads;
 mod repairs;
 mod replicas;
