@@ -6,6 +6,7 @@ mod cell;
 mod coflows;
 mod faults;
 mod forecast;
+mod host_balance;
 mod jobs;
 mod lost_capacity;
 mod reads;
