@@ -54,13 +54,16 @@ impl Engine {
         let (mut next, mut is_complete) = (0, false);
         for &id in entries {
             let entry = self.ledger.entry(id);
-            let is_stream = entry.is_some_and(|entry| matches!(entry.demand, Demand::Stream { .. }));
+            if !entry.is_some_and(|entry| matches!(entry.demand, Demand::Stream { .. })) {
+                owned.transfers.push(id);
+                continue;
+            }
             let first = entry.and_then(|entry| entry.hops.first()).map(|hop| hop.resource);
             let side = |host: HostId| {
                 let rack = fabric.rack_of(host);
                 let out = fabric.egress(host).or_else(|| fabric.out_of_domain(rack));
                 let into = fabric.ingress(host).or_else(|| fabric.into_domain(rack));
-                (first.is_some() && is_stream).then(|| (first == out, first == into))
+                first.map(|_| (first == out, first == into))
             };
             let fits = |at: usize| match side(hosts[at]) {
                 Some((true, _)) => owned.tasks[at].is_empty(),
