@@ -3,7 +3,7 @@
 use crate::support::{NOW, World};
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Scratch};
-use leeward_placement::moves::{self, Budget, HotLoad, HotTest, MoveRequest, Moves, Running, Stays};
+use leeward_placement::moves::{self, Budget, Fleet, HotLoad, HotTest, MoveRequest, Moves, Running, Stays};
 use leeward_placement::tasks::{self, Task, TaskId, Traffic};
 use leeward_placement::{Constraints, Context, Explain, JobId};
 use proptest::prelude::*;
@@ -292,6 +292,23 @@ fn a_task_moves_with_the_hosts_that_its_request_excludes() {
         assert_eq!(racks, Vec::from_iter(expected));
         assert!(expected.is_some() || moves.kept.iter().all(|kept| kept.why == Stays::NoHost));
     }
+}
+
+#[test]
+fn a_file_of_running_tasks_names_excluded_racks() {
+    let world = cell(3);
+    let read = |exclude: &str| {
+        let task = "{name: t0, egress: {mean: 900Mbps}, tolerant: true}";
+        let text = format!("tasks: [{{host: r0h0, exclude: [{exclude}], task: {task}}}]\n");
+        Fleet::from_text("running.yaml", &text, &world.fabric)
+    };
+    let fleet = read("r1, r2h0").expect("a valid file");
+    assert_eq!(fleet.request.running[0].constraints, Some(0));
+    assert_eq!(fleet.request.constraints[0].excluded_domains, [DomainId(1)]);
+    assert_eq!(fleet.request.constraints[0].excluded_hosts, [HostId(8)]);
+    assert_eq!(read("").expect("a valid file").request.running[0].constraints, None);
+    let error = read("r9").expect_err("no such rack");
+    assert_eq!(error.field.as_deref(), Some("tasks[0].exclude"));
 }
 
 #[test]
