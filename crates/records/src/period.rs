@@ -85,7 +85,7 @@ pub struct MoveCounts {
     pub advised: u64,
     /// Moves that were made.
     pub done: u64,
-    /// Moves that the system that runs the task refused.
+    /// Moves that the system that runs the task refused, or could not carry out.
     pub refused: u64,
     /// Moves without an answer in time.
     pub expired: u64,
