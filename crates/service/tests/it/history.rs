@@ -3,10 +3,11 @@
 use leeward_engine::{Engine, HistorySettings, Policies, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Cluster, Load, Nanos, ResourceId};
+use leeward_placement::Explain;
+use leeward_placement::moves::{self, HotLoad, HotTest};
 use leeward_placement::tasks::{self, App, TaskId};
-use leeward_placement::{Explain, moves};
 use leeward_records::{DecisionId, PlacementSpec, TasksSpec};
-use leeward_service::{Coordinator, Limits, Placement, Report};
+use leeward_service::{Coordinator, Limits, MigrationQuery, Placement, Report};
 use leeward_testing::clusters::{cluster, ledger};
 
 use crate::support::{Numbers, decision_of, labels, place_now, samples};
@@ -21,6 +22,7 @@ fn coordinator(cluster: &Cluster, tasks: &str, history: bool) -> Coordinator<Num
         tasks: tasks::REGISTRY.make(tasks, "").ok(),
         moves: moves::REGISTRY.make("utp", "").ok(),
         history: history.then_some(HistorySettings { window: Nanos(HOUR), percentile: 0.98 }),
+        hot_test: HotTest { load: HotLoad::Window, windows: 1 },
         ..Policies::default()
     };
     let engine = Engine::new(ledger(cluster), policies, 7, Explain::Top(4));
@@ -122,4 +124,48 @@ fn a_decision_in_a_job_counts_the_history_and_its_end_frees_all_of_it() {
         coordinator.report(at(second), report(&cluster, at(second), Vec::new())).expect("a valid report");
     }
     assert!(pending(&mut coordinator, &cluster).abs() < GBPS / 1_000);
+}
+
+/// A tolerant task that states 1 Gb/s, with places that it excludes.
+fn tolerant(job: &str, exclude: &[&str]) -> Placement {
+    let text = r#"{"tasks": [{"name": "t", "cpus": 1, "tolerant": true, "egress": {"mean": "1Gbps"}}]}"#;
+    let app = App::from_text("app", text, &Files::default()).expect("a valid app");
+    let exclude = exclude.iter().map(|&name| name.to_owned()).collect();
+    let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some(job.to_owned()), exclude));
+    Placement { spec, caller: None, lasts: None, reference: None, digest: None }
+}
+
+#[test]
+fn the_task_with_6_gbps_leaves_at_the_first_hot_window_and_counts_as_6_gbps() {
+    let cluster = cluster("{racks: 2, hosts_per_rack: 4, nic: 10Gbps, rack_link: 10Gbps, cpus: 16}");
+    let fabric = cluster.fabric.clone();
+    let mut coordinator = coordinator(&cluster, "borg", true);
+    let at = |seconds: u64| Nanos(seconds * SECOND);
+    coordinator.report(at(1), report(&cluster, at(1), Vec::new())).expect("a valid report");
+    let (large, _) = decision_of(place_now(&mut coordinator, at(1), tolerant("large", &["r0h0"])));
+    let host = fabric.host(&large.details.hosts[0]).expect("a host");
+    let (here, there) = (fabric.rack_of(host), 1 - fabric.rack_of(host).0);
+    let other = format!("r{there}");
+    let (small, _) = decision_of(place_now(&mut coordinator, at(1), tolerant("small", &[&other])));
+    assert!(small.details.hosts[0].starts_with(&format!("r{}", here.0)), "both are in one rack");
+    coordinator.report(at(2), report(&cluster, at(2), Vec::new())).expect("a valid report");
+    // 80 % in one window, after loads of zero.
+    let uplink = fabric.out_of_domain(here).expect("a tree");
+    let bps = |decision: DecisionId, gbps: u64| {
+        let rates = Rates { egress_bps: gbps * 1_000_000_000, ingress_bps: 0 };
+        (TaskId { app: decision.0, index: 0 }, rates)
+    };
+    let mut hot = report(&cluster, at(3), vec![bps(large.id, 6), bps(small.id, 2)]);
+    let sample = hot.loads.iter_mut().find(|sample| sample.resource == uplink).expect("each link reports");
+    sample.load = Load(8 * GBPS);
+    coordinator.report(at(3), hot).expect("a valid report");
+    let query = MigrationQuery { state: None, before: None, limit: 9 };
+    let moves = coordinator.migrations(at(3), query);
+    let moved: Vec<DecisionId> = moves.iter().map(|one| one.decision).collect();
+    assert_eq!(moved, [large.id], "the largest task that may go there, and only it");
+    assert!(moves[0].to.starts_with(&other) && moves[0].link == format!("r{}:uplink", here.0));
+    let to = fabric.host(&moves[0].to).and_then(|host| fabric.egress(host)).expect("a link");
+    let links = coordinator.snapshot().links;
+    let counted = links.iter().find(|link| link.link == to).expect("the host's link").pending.0;
+    assert!((6 * GBPS..=6 * GBPS * 17 / 16 + 1).contains(&counted), "{counted}");
 }
