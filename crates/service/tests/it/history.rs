@@ -131,7 +131,8 @@ fn tolerant(job: &str, exclude: &[&str]) -> Placement {
     let text = r#"{"tasks": [{"name": "t", "cpus": 1, "tolerant": true, "egress": {"mean": "1Gbps"}}]}"#;
     let app = App::from_text("app", text, &Files::default()).expect("a valid app");
     let exclude = exclude.iter().map(|&name| name.to_owned()).collect();
-    let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some(job.to_owned()), exclude));
+    let spec = TasksSpec { exclude, ..TasksSpec::of(&app, Some(job.to_owned()), Vec::new()) };
+    let spec = PlacementSpec::Tasks(spec);
     Placement { spec, caller: None, lasts: None, reference: None, digest: None }
 }
 
