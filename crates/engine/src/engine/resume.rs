@@ -54,7 +54,8 @@ impl Engine {
         let (mut next, mut is_complete) = (0, false);
         for &id in entries {
             let entry = self.ledger.entry(id);
-            if !entry.is_some_and(|entry| matches!(entry.demand, Demand::Stream { .. })) {
+            let is_stream = entry.is_some_and(|entry| matches!(entry.demand, Demand::Stream { .. }));
+            if !is_stream {
                 owned.transfers.push(id);
                 continue;
             }
