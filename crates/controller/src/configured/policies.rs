@@ -1,8 +1,11 @@
 //! Policies of a service by name: created once for validation, and again for each engine.
 
+use std::sync::Arc;
+
 use leeward_engine::Policies;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
+use leeward_hooks::Hook;
 use leeward_placement::replicas::SinbadSettings;
 use leeward_placement::{moves, replicas, tasks};
 use leeward_registry::{PolicySpec, RegistryError, setting_error, settings};
@@ -78,8 +81,26 @@ impl ChosenPolicies {
         })?;
         settings.modes.check().map_err(|(kind, reason)| flags.wrong(&format!("modes.{kind}"), reason))?;
         let (labels, admission) = (self.labels(), self.admission.clone());
-        let policies = Box::new(self.factory(interval));
-        Ok(Configured { policies, labels, admission, ledger, modes: settings.modes })
+        let wrong =
+            |part: &str, (field, message): (&str, String)| flags.wrong(&format!("{part}.{field}"), message);
+        if let Some(history) = &settings.history {
+            history.check().map_err(|error| wrong("history", error))?;
+        }
+        settings.moves.check().map_err(|error| wrong("moves", error))?;
+        let hook = settings.moves.hook.as_ref().map(|hook| {
+            let field = |error: InputError| flags.wrong("moves.hook.url", error.message);
+            Hook::new(hook).map_err(|error| if error.field.is_none() { field(error) } else { error })
+        });
+        Ok(Configured {
+            policies: Box::new(self.factory()),
+            labels,
+            admission,
+            ledger,
+            modes: settings.modes,
+            history: settings.history,
+            moves: settings.moves.clone(),
+            hook: hook.transpose()?.map(Arc::new),
+        })
     }
 
     /// Labels of the policies.
@@ -93,10 +114,8 @@ impl ChosenPolicies {
         }
     }
 
-    /// Factory of the policies, for an engine with this report interval.
-    fn factory(self, interval: Nanos) -> impl Fn() -> Policies + Send + Sync + 'static {
-        // A moved task stays for ten intervals (Hotspots section 5.2).
-        let cooldown = Nanos(interval.0.saturating_mul(10));
+    /// Factory of the policies.
+    fn factory(self) -> impl Fn() -> Policies + Send + Sync + 'static {
         let ChosenPolicies { replicas: blocks, tasks: apps, moves, default_replicas, default_tasks, .. } =
             self;
         let of_replicas = |policy: &PolicySpec| replicas::REGISTRY.make(&policy.name, &policy.settings).ok();
@@ -107,7 +126,6 @@ impl ChosenPolicies {
             default_replicas: of_replicas(&default_replicas),
             default_tasks: of_tasks(&default_tasks),
             moves: moves.as_ref().and_then(|moves| moves::REGISTRY.make(&moves.name, &moves.settings).ok()),
-            cooldown,
             ..Policies::default()
         }
     }
