@@ -199,7 +199,6 @@ func TestAfterARestartPodsCountAsFarAsTelemetryDoesNotShowThem(t *testing.T) {
 	shown := started(bound(podOf("shown", "1G"), "r2h0"), now.Add(-2*time.Minute))
 	old := bound(podOf("old", "1G"), "r3h0")
 	old.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
-	// Without windows of telemetry, nothing fades.
 	s := newScene(t, func(args *Args) { args.Report = new(bool) }, waiting, running, shown, old)
 	s.ready()
 	s.eventually("the waiting pod does not count", func() bool { return s.load("r0:uplink") == 1e9 })
@@ -250,20 +249,20 @@ func TestAnUnreportedPodThatEndsLeavesItsLinksAtOnce(t *testing.T) {
 	s.service.Change(func(n *network.Network) { n.Link("r0:uplink").Measured = 5e9 })
 	s.eventually("no load", func() bool { return s.load("r0:uplink") == 5e9 })
 	s.plugin.tracker.onEnd(started(bound(podOf("a", "2G"), "r0h0"), time.Now().Add(-time.Hour)))
-	if load := s.load("r0:uplink"); load > 3.1e9 {
+	// Telemetry brings 44 Mb/s back with each window.
+	if load := s.load("r0:uplink"); load < 3e9 || load > 3.5e9 {
 		t.Errorf("load %v", load)
 	}
 }
 
 func TestProfilesOfASchedulerShareTheirPlacements(t *testing.T) {
 	s := newScene(t, nil)
-	s.ready()
-	address := s.plugin.tracker
 	args := Args{Controllers: []string{"http://127.0.0.1:1"}}
-	if other := s.another(args); other.tracker == address {
+	first, second := s.another(args), s.another(args)
+	if first.tracker == s.plugin.tracker {
 		t.Error("plugins with other arguments share nothing")
 	}
-	if first, second := s.another(args), s.another(args); first.tracker != second.tracker {
+	if first.tracker != second.tracker {
 		t.Error("plugins with the same arguments have one tracker")
 	}
 }

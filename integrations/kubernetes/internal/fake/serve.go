@@ -14,6 +14,8 @@ func (c *Controller) Serve(ctx context.Context, interval time.Duration) (address
 	if err != nil {
 		return "", err
 	}
+	// The clocks of clients are those of the machine.
+	c.Change(func(n *Network) { n.Advance(time.Since(n.Time)) })
 	server := &http.Server{Handler: c, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -22,6 +23,9 @@ type Scheduler struct {
 	NetworkLoad *networkload.Args
 	// Weight is the weight of the plugin, 1 by default.
 	Weight int32
+	// NodesToScore is the percentage of nodes that are scored; 0 leaves it to the scheduler, which takes fewer in a larger
+	// cluster.
+	NodesToScore int32
 	// Options are the plugins that the scheduler knows, NetworkLoad by default.
 	Options []app.Option
 	// BeforeFirst is called when the scheduler knows all nodes and pods, before it places the first pod. It may be nil.
@@ -82,7 +86,9 @@ func (c *ControlPlane) writeConfiguration(path string, scheduler Scheduler) erro
 	if err := writeCredentials(credentials, c.Config); err != nil {
 		return err
 	}
-	profile := map[string]any{"schedulerName": "default-scheduler"}
+	profile := map[string]any{
+		"schedulerName": corev1.DefaultSchedulerName, "percentageOfNodesToScore": scheduler.NodesToScore,
+	}
 	if scheduler.NetworkLoad != nil {
 		profile["plugins"] = map[string]any{"multiPoint": map[string]any{"enabled": []any{
 			map[string]any{"name": networkload.Name, "weight": max(scheduler.Weight, 1)},
