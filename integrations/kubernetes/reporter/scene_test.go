@@ -57,6 +57,13 @@ func newScene(t testing.TB) *scene {
 // restart replaces the process of the scheduler.
 func (s *scene) restart() {
 	s.t.Helper()
+	s.renew()
+	s.publish()
+}
+
+// renew replaces the placements and the reporter.
+func (s *scene) renew() {
+	s.t.Helper()
 	estimator, err := ledger.NewEstimator(time.Second, 0.2)
 	if err != nil {
 		s.t.Fatal(err)
@@ -72,7 +79,6 @@ func (s *scene) restart() {
 		Log: slog.New(slog.DiscardHandler),
 	})
 	s.last = nil
-	s.publish()
 }
 
 func (s *scene) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
