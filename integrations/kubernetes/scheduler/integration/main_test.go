@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,21 +97,15 @@ func newScene(t *testing.T, reports time.Duration, change func(*fake.Network)) *
 // start starts a scheduler with the plugin, or as it is without arguments. The test stops it, or its end does.
 func (s *scene) start(args *networkload.Args) (stop func()) {
 	s.t.Helper()
-	stop, err := plane.StartScheduler(s.t.Context(), controlplane.Scheduler{
+	end, err := plane.StartScheduler(s.t.Context(), controlplane.Scheduler{
 		NetworkLoad: args, NodesToScore: s.nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	stopped := false
-	once := func() {
-		if !stopped {
-			stopped = true
-			stop()
-		}
-	}
-	s.t.Cleanup(once)
-	return once
+	stop = sync.OnceFunc(end)
+	s.t.Cleanup(stop)
+	return stop
 }
 
 // place adds pods with a peak rate out of them, and waits until all are bound.
