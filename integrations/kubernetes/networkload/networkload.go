@@ -28,10 +28,11 @@ const Name = "NetworkLoad"
 const stateKey fwk.StateKey = Name
 
 var (
-	_ fwk.PreScorePlugin = &NetworkLoad{}
-	_ fwk.ScorePlugin    = &NetworkLoad{}
-	_ fwk.ReservePlugin  = &NetworkLoad{}
-	_ fwk.SignPlugin     = &NetworkLoad{}
+	_ fwk.PreScorePlugin    = &NetworkLoad{}
+	_ fwk.ScorePlugin       = &NetworkLoad{}
+	_ fwk.ReservePlugin     = &NetworkLoad{}
+	_ fwk.SignPlugin        = &NetworkLoad{}
+	_ fwk.EnqueueExtensions = &NetworkLoad{}
 )
 
 // Environment has what the plugin takes from outside.
@@ -142,6 +143,12 @@ func (p *NetworkLoad) Reserve(_ context.Context, state fwk.CycleState, pod *core
 // Unreserve takes the pod off its node.
 func (p *NetworkLoad) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	p.tracker.unreserve(pod)
+}
+
+// EventsToRegister returns no events: the plugin rejects no pod, so none waits for an event because of it. Without this
+// method the scheduler would wake waiting pods at every event of the cluster.
+func (*NetworkLoad) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return nil, nil
 }
 
 // SignPod leaves pods of unknown demand to the scheduler's reuse of results for equal pods. A pod of known demand is not
