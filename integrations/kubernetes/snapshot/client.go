@@ -73,11 +73,11 @@ type Client struct {
 
 // NewClient returns a client. It returns an error that names an invalid setting.
 func NewClient(settings Settings) (*Client, error) {
-	settings, err := settings.withDefaults()
+	settings, err := settings.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
-	config, err := settings.authority()
+	config, err := settings.TLS()
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (c *Client) Get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot
 func (c *Client) send(ctx context.Context, address, path string, deadline time.Duration) ([]byte, *RequestError) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	token, err := c.settings.token()
+	token, err := c.settings.Token()
 	if err != nil {
 		return nil, failed(Unauthorized, "%s", err)
 	}
