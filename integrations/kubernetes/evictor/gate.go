@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +47,15 @@ func (g *gate) open(ctx context.Context) ([]Record, bool, error) {
 		return nil, false, fmt.Errorf("configmap %s: %w: correct it, or delete the ConfigMap to forget earlier evictions", g.name, err)
 	}
 	return records, read.Annotations[StopAnnotation] == StopValue, nil
+}
+
+// CountHour returns the number of evictions that the evictor's ConfigMap has for the hour before a time.
+func CountHour(read *corev1.ConfigMap, now time.Time) (int, error) {
+	records, err := decodeRecords(read.Data[recordsKey])
+	if err != nil {
+		return 0, fmt.Errorf("configmap %s/%s: %w", read.Namespace, read.Name, err)
+	}
+	return inHour(records, now), nil
 }
 
 // write replaces the records. It fails if the ConfigMap has changed since it was read or written.

@@ -12,12 +12,12 @@ type Metrics struct {
 
 // Outcomes of rounds.
 const (
-	roundDecided   = "decided"
-	roundStopped   = "stopped"
-	roundStale     = "stale"
-	roundConflict  = "conflict"
-	roundUnsynced  = "not_synced"
-	roundOtherRack = "other_cluster"
+	roundDecided      = "decided"
+	roundStopped      = "stopped"
+	roundStale        = "stale"
+	roundConflict     = "conflict"
+	roundUnsynced     = "not_synced"
+	roundOtherCluster = "other_cluster"
 )
 
 // Outcomes of evictions.

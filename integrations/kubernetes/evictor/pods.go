@@ -20,20 +20,30 @@ type Cluster struct {
 	Budgets []*policyv1.PodDisruptionBudget
 }
 
-// placesOf returns the pods and nodes of a cluster as decisions need them, and the disruptions that each budget allows.
-// rackOf returns the rack of a node, empty if the service does not know the node. The error joins the invalid annotations.
-func (c *Cluster) placesOf(rackOf func(node string) string, peaks demand.Peaks) ([]Pod, []Node, map[string]int32, []error) {
+// Places are the pods and nodes of a cluster as decisions need them.
+type Places struct {
+	// Pods are those with a node, and Nodes all nodes.
+	Pods  []Pod
+	Nodes []Node
+	// Disruptions are the numbers of disruptions that each PodDisruptionBudget allows now.
+	Disruptions map[string]int32
+	// Problems are the invalid annotations.
+	Problems []error
+}
+
+// Places returns the pods and nodes of the cluster. rackOf returns the rack of a node, empty if the service does not know the
+// node. peaks may be nil.
+func (c *Cluster) Places(rackOf func(node string) string, peaks demand.Peaks) Places {
 	budgets, disruptions := budgetsOf(c.Budgets)
+	places := Places{Disruptions: disruptions}
 	used := map[string]Resources{}
-	var pods []Pod
-	var problems []error
 	for _, pod := range c.Pods {
 		if pod.Spec.NodeName == "" || isTerminal(pod) {
 			continue
 		}
 		needs, err := demand.Of(pod, peaks)
 		if err != nil {
-			problems = append(problems, err)
+			places.Problems = append(places.Problems, err)
 		}
 		requests := requestsOf(pod)
 		taken := used[pod.Spec.NodeName]
@@ -45,28 +55,27 @@ func (c *Cluster) placesOf(rackOf func(node string) string, peaks demand.Peaks) 
 			taken[name] += amount
 		}
 		budget, several := budgets.of(pod)
-		pods = append(pods, Pod{
+		places.Pods = append(places.Pods, Pod{
 			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name,
 			Node: pod.Spec.NodeName, Rack: rackOf(pod.Spec.NodeName), Workload: workloadOf(pod),
 			Rates:    [2]int64{rate(needs.Egress.Bps), rate(needs.Ingress.Bps)},
 			Requests: requests, Selector: pod.Spec.NodeSelector, Stays: staysOf(pod, needs, several), Budget: budget,
 		})
 	}
-	nodes := make([]Node, 0, len(c.Nodes))
 	for _, node := range c.Nodes {
 		free := amountsOf(node.Status.Allocatable)
 		for name, amount := range used[node.Name] {
 			free[name] -= amount
 		}
-		nodes = append(nodes, Node{
+		places.Nodes = append(places.Nodes, Node{
 			Name: node.Name, Rack: rackOf(node.Name), Free: free, Labels: node.Labels,
 			Accepts: !node.Spec.Unschedulable && isReady(node),
 		})
 	}
 	// Informers list in any order, and decisions do not depend on it.
-	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(pods, func(a, b Pod) int { return cmp.Compare(a.UID, b.UID) })
-	return pods, nodes, disruptions, problems
+	slices.SortFunc(places.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(places.Pods, func(a, b Pod) int { return cmp.Compare(a.UID, b.UID) })
+	return places
 }
 
 // sightings returns the pods of a cluster as records follow them, the oldest first.

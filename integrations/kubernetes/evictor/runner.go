@@ -159,13 +159,16 @@ func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
 	}
 	request.Records = follow(prune(request.Records, r.options.Settings, now), cluster.sightings(rackOf), now)
 	r.reportLandings(ctx, request.Records)
-	var problems []error
-	request.Pods, request.Nodes, request.Disruptions, problems = cluster.placesOf(rackOf, r.options.Peaks)
+	places := cluster.Places(rackOf, r.options.Peaks)
+	if isOtherCluster(places.Nodes) {
+		return roundOtherCluster, nil
+	}
+	request.Pods, request.Nodes, request.Disruptions = places.Pods, places.Nodes, places.Disruptions
 	round := Decide(*request)
 	r.options.Metrics.hot.Set(float64(len(round.Hot)))
 	r.options.Metrics.left.Set(float64(r.left(request.Records, now)))
 	if len(round.Hot) > 0 {
-		r.options.Metrics.invalid.Add(float64(len(problems)))
+		r.options.Metrics.invalid.Add(float64(len(places.Problems)))
 	}
 	for _, stay := range round.Stays {
 		r.options.Metrics.stays.WithLabelValues(string(stay.Reason)).Inc()
@@ -174,6 +177,17 @@ func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
 		return roundStopped, nil
 	}
 	return r.carryOut(ctx, round, request.Records, now)
+}
+
+// isOtherCluster returns true if the service knows fewer than half of the nodes.
+func isOtherCluster(nodes []Node) bool {
+	unknown := 0
+	for i := range nodes {
+		if nodes[i].Rack == "" {
+			unknown++
+		}
+	}
+	return 2*unknown > len(nodes)
 }
 
 // left returns the evictions that the budget of the hour allows.

@@ -114,7 +114,9 @@ func (c *Client) Hosts(ctx context.Context) ([]Host, error) { return List[Host](
 func (c *Client) Racks(ctx context.Context) ([]Rack, error) { return List[Rack](ctx, c, "/v1/racks") }
 
 // Hotspots requests the hot links, the longest hot first.
-func (c *Client) Hotspots(ctx context.Context) ([]Hotspot, error) { return List[Hotspot](ctx, c, "/v1/hotspots") }
+func (c *Client) Hotspots(ctx context.Context) ([]Hotspot, error) {
+	return List[Hotspot](ctx, c, "/v1/hotspots")
+}
 
 // PatchCluster changes fields of the cluster if it still has a version. A problem "version" says that it has another one.
 func (c *Client) PatchCluster(ctx context.Context, patch map[string]any, version string, dryRun bool) error {
