@@ -179,8 +179,6 @@ func (p *process) lead(ctx context.Context, work func(context.Context)) error {
 		work(ctx)
 		return nil
 	}
-	done := make(chan struct{})
-	led := false
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metaOf(p.namespace, p.name), Client: p.kube.CoordinationV1(),
@@ -192,13 +190,11 @@ func (p *process) lead(ctx context.Context, work func(context.Context)) error {
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
-				defer close(done)
 				p.log.Info("leader", "identity", p.identity)
 				work(ctx)
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
-				led = led || identity == p.identity
 				if identity != p.identity {
 					p.log.Info("follower", "leader", identity)
 				}

@@ -56,7 +56,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int 
 	set.SetOutput(stderr)
 	err := command(ctx, set, arguments[1:], slog.New(slog.NewTextHandler(stderr, nil)))
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	case err == nil, errors.Is(err, flag.ErrHelp), ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return 0
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(stderr, "error: %s\n", err)

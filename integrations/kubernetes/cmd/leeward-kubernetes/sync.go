@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"leeward.dev/kubernetes/clustersync"
+	"leeward.dev/kubernetes/ledger"
 )
 
 // runSync runs the sync until the context ends.
@@ -96,7 +97,7 @@ func rateOf(name, text string) (int64, error) {
 		return 0, nil
 	}
 	rate, err := resource.ParseQuantity(text)
-	if err != nil || rate.Sign() <= 0 {
+	if err != nil || rate.Sign() <= 0 || rate.CmpInt64(ledger.MaxRate) > 0 {
 		return 0, fmt.Errorf("%w: --%s: %q: expected a rate in bit/s such as 25G", errUsage, name, text)
 	}
 	return rate.Value(), nil
