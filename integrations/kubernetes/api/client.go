@@ -1,9 +1,9 @@
-// Package service is a client of the service's HTTP interface, for requests other than snapshots.
+// Package api is a client of the service's HTTP interface, for requests other than snapshots.
 //
 // Requests and responses are JSON. Each request has a deadline and goes to the configured addresses in turn until one
 // responds: a follower names no result, so the next address gets the request. All requests that this module sends have the
 // same effect once or several times, so a repetition is safe.
-package service
+package api
 
 import (
 	"bytes"
