@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/internal/service"
 	"leeward.dev/kubernetes/snapshot"
 )
 
 func TestTheRealServiceIsInStepAfterEachStep(t *testing.T) {
-	client, err := api.New(snapshot.Settings{Controllers: []string{service.Start(t)}}, 5*time.Second)
+	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t)}}, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestTheRealServiceIsInStepAfterEachStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	find := func(name string) api.Host {
+	find := func(name string) httpapi.Host {
 		t.Helper()
-		at := slices.IndexFunc(hosts, func(host api.Host) bool { return host.Host == name })
+		at := slices.IndexFunc(hosts, func(host httpapi.Host) bool { return host.Host == name })
 		if at < 0 {
 			t.Fatalf("%s is missing", name)
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 )
 
 // Mode says whether the sync writes.
@@ -40,11 +40,11 @@ func ParseMode(text string) (Mode, error) {
 type Service interface {
 	Cluster(ctx context.Context) (map[string]any, string, error)
 	PatchCluster(ctx context.Context, patch map[string]any, version string, dryRun bool) error
-	Hosts(ctx context.Context) ([]api.Host, error)
-	ReportHosts(ctx context.Context, from, until string, hosts []api.HostReport) error
+	Hosts(ctx context.Context) ([]httpapi.Host, error)
+	ReportHosts(ctx context.Context, from, until string, hosts []httpapi.HostReport) error
 }
 
-var _ Service = (*api.Client)(nil)
+var _ Service = (*httpapi.Client)(nil)
 
 // Options are the surroundings of a syncer.
 type Options struct {
@@ -150,7 +150,7 @@ func (s *Syncer) step(ctx context.Context, now time.Time) (string, []Difference,
 		err := s.options.Service.PatchCluster(ctx, map[string]any{"racks": result.Racks}, version, false)
 		if err != nil {
 			outcome = failed
-			if api.IsKind(err, "version") {
+			if httpapi.IsKind(err, "version") {
 				outcome = conflict
 			}
 			return outcome, append(remaining, result.Changes...), err
@@ -190,7 +190,7 @@ func Compare(ctx context.Context, from Service, nodes []*corev1.Node, settings S
 }
 
 // check returns an error unless the file has the hosts of the service. Both may have changed between two requests.
-func (f *file) check(hosts []api.Host) error {
+func (f *file) check(hosts []httpapi.Host) error {
 	count := 0
 	for _, r := range f.racks {
 		count += len(r.hosts)
@@ -214,10 +214,10 @@ func (f *file) check(hosts []api.Host) error {
 }
 
 // speedsOf returns the speeds in bit/s that agents report, by host: that of the faster direction.
-func speedsOf(hosts []api.Host) map[string]int64 {
+func speedsOf(hosts []httpapi.Host) map[string]int64 {
 	speeds := map[string]int64{}
 	for _, host := range hosts {
-		for _, link := range []*api.Link{host.Egress, host.Ingress} {
+		for _, link := range []*httpapi.Link{host.Egress, host.Ingress} {
 			if link != nil && link.Speed != nil && *link.Speed >= 1 {
 				speeds[host.Host] = max(speeds[host.Host], int64(*link.Speed))
 			}
@@ -227,18 +227,18 @@ func speedsOf(hosts []api.Host) map[string]int64 {
 }
 
 // Cordons returns the nodes whose cordon differs from the state of their host.
-func Cordons(hosts []api.Host, nodes []*corev1.Node) []api.HostReport {
+func Cordons(hosts []httpapi.Host, nodes []*corev1.Node) []httpapi.HostReport {
 	draining := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
 		draining[host.Host] = host.Draining
 	}
-	var reports []api.HostReport
+	var reports []httpapi.HostReport
 	for _, node := range nodes {
 		if present, known := draining[node.Name]; known && present != node.Spec.Unschedulable {
-			reports = append(reports, api.HostReport{Host: node.Name, Draining: node.Spec.Unschedulable})
+			reports = append(reports, httpapi.HostReport{Host: node.Name, Draining: node.Spec.Unschedulable})
 		}
 	}
-	slices.SortFunc(reports, func(a, b api.HostReport) int { return cmp.Compare(a.Host, b.Host) })
+	slices.SortFunc(reports, func(a, b httpapi.HostReport) int { return cmp.Compare(a.Host, b.Host) })
 	return reports
 }
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 )
 
 // registry is a service with a cluster.
@@ -45,7 +45,7 @@ func (r *registry) PatchCluster(_ context.Context, patch map[string]any, version
 		return r.err
 	}
 	if version != strconv.Itoa(r.version) {
-		return &api.ProblemError{Status: 412, Kind: "version", Detail: "the cluster has another version"}
+		return &httpapi.ProblemError{Status: 412, Kind: "version", Detail: "the cluster has another version"}
 	}
 	if dryRun {
 		r.t.Error("a dry run")
@@ -57,17 +57,17 @@ func (r *registry) PatchCluster(_ context.Context, patch map[string]any, version
 	return err
 }
 
-func (r *registry) Hosts(context.Context) ([]api.Host, error) {
+func (r *registry) Hosts(context.Context) ([]httpapi.Host, error) {
 	f, err := readFile(document(r.t, r.text))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var hosts []api.Host
+	var hosts []httpapi.Host
 	for _, rack := range f.racks {
 		for _, h := range rack.hosts {
-			host := api.Host{Host: h.name, Rack: rack.name, Draining: r.draining[h.name]}
+			host := httpapi.Host{Host: h.name, Rack: rack.name, Draining: r.draining[h.name]}
 			if speed := r.speeds[h.name]; speed > 0 {
-				host.Egress = &api.Link{Speed: &speed}
+				host.Egress = &httpapi.Link{Speed: &speed}
 			}
 			hosts = append(hosts, host)
 		}
@@ -75,7 +75,7 @@ func (r *registry) Hosts(context.Context) ([]api.Host, error) {
 	return hosts, r.err
 }
 
-func (r *registry) ReportHosts(_ context.Context, from, until string, hosts []api.HostReport) error {
+func (r *registry) ReportHosts(_ context.Context, from, until string, hosts []httpapi.HostReport) error {
 	if from >= until {
 		r.t.Errorf("window from %s until %s", from, until)
 	}
@@ -235,7 +235,7 @@ func TestAFileThatDoesNotFitTheHostsIsNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, hosts := range map[string][]api.Host{
+	for name, hosts := range map[string][]httpapi.Host{
 		"fewer":        {{Host: "r0h0", Rack: "r0"}},
 		"other names":  {{Host: "r0h0", Rack: "r0"}, {Host: "r1h1", Rack: "r1"}},
 		"another rack": {{Host: "r0h0", Rack: "r0"}, {Host: "r1h0", Rack: "r0"}},
@@ -244,7 +244,7 @@ func TestAFileThatDoesNotFitTheHostsIsNotWritten(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := f.check([]api.Host{{Host: "r1h0", Rack: "r1"}, {Host: "r0h0", Rack: "r0"}}); err != nil {
+	if err := f.check([]httpapi.Host{{Host: "r1h0", Rack: "r1"}, {Host: "r0h0", Rack: "r0"}}); err != nil {
 		t.Error(err)
 	}
 }

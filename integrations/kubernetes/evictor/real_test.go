@@ -7,20 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/internal/service"
 	"leeward.dev/kubernetes/snapshot"
 )
 
 func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
-	client, err := api.New(snapshot.Settings{Controllers: []string{service.Start(t)}}, 5*time.Second)
+	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t)}}, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
 	send := func(path string, body any) {
 		t.Helper()
-		if _, err := client.Send(ctx, api.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
+		if _, err := client.Send(ctx, httpapi.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
 	}})
 	load := func(link string) float64 {
 		t.Helper()
-		var state api.Link
+		var state httpapi.Link
 		if err := client.Get(ctx, "/v1/links/"+link, &state); err != nil {
 			t.Fatal(err)
 		}

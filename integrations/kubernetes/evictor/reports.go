@@ -5,20 +5,20 @@ import (
 	"errors"
 	"fmt"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 )
 
 // Service is the part of the service that learns of evictions.
 type Service interface {
 	// DecisionsOf returns the decisions about a thing.
-	DecisionsOf(ctx context.Context, ref string) ([]api.Decision, error)
+	DecisionsOf(ctx context.Context, ref string) ([]httpapi.Decision, error)
 	// Release ends a decision, and returns false if the service does not know it.
 	Release(ctx context.Context, id string) (bool, error)
 	// Expect commits work that will come, and returns the decision.
-	Expect(ctx context.Context, expectation api.Expectation) (string, error)
+	Expect(ctx context.Context, expectation httpapi.Expectation) (string, error)
 }
 
-var _ Service = (*api.Client)(nil)
+var _ Service = (*httpapi.Client)(nil)
 
 // reference returns the name under which the scheduler's reports know a pod.
 func (r *Record) reference() string { return r.Namespace + "/" + r.Name + "/" + r.UID }
@@ -39,7 +39,7 @@ func reportEviction(ctx context.Context, to Service, record *Record, node string
 			problems = append(problems, err)
 		}
 	}
-	id, err := to.Expect(ctx, api.Expectation{
+	id, err := to.Expect(ctx, httpapi.Expectation{
 		Ref: "replacement of " + record.reference(), Key: "leeward-evictor " + record.UID, Host: node,
 		Egress: record.Rates[out], Ingress: record.Rates[in], Lasts: fmt.Sprintf("%ds", int64(settings.Lasts.Seconds())),
 	})

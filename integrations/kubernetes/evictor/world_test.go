@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/internal/fake"
 )
 
@@ -100,9 +100,9 @@ func (l *ledgerOfWorld) fault() error {
 	return nil
 }
 
-func (l *ledgerOfWorld) DecisionsOf(context.Context, string) ([]api.Decision, error) {
+func (l *ledgerOfWorld) DecisionsOf(context.Context, string) ([]httpapi.Decision, error) {
 	ended := "2026-01-31T12:00:00Z"
-	return []api.Decision{{ID: "placed"}, {ID: "ended", Released: &ended}}, l.fault()
+	return []httpapi.Decision{{ID: "placed"}, {ID: "ended", Released: &ended}}, l.fault()
 }
 
 func (l *ledgerOfWorld) Release(_ context.Context, id string) (bool, error) {
@@ -117,7 +117,7 @@ func (l *ledgerOfWorld) Release(_ context.Context, id string) (bool, error) {
 	return true, nil
 }
 
-func (l *ledgerOfWorld) Expect(_ context.Context, e api.Expectation) (string, error) {
+func (l *ledgerOfWorld) Expect(_ context.Context, e httpapi.Expectation) (string, error) {
 	if err := l.fault(); err != nil {
 		return "", err
 	}

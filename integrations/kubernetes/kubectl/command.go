@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -68,7 +68,7 @@ type options struct {
 type Sources struct {
 	Kube kubernetes.Interface
 	// Service and Snapshots are clients of the service.
-	Service   *api.Client
+	Service   *httpapi.Client
 	Snapshots *snapshot.Client
 	// Namespace is that of pods without one in their name.
 	Namespace string
@@ -275,7 +275,7 @@ func (c *Connection) Open() (*Sources, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	requests, err := api.New(c.Service, c.Timeout)
+	requests, err := httpapi.New(c.Service, c.Timeout)
 	if err != nil {
 		return nil, err
 	}

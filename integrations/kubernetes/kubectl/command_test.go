@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 
-	"leeward.dev/kubernetes/api"
 	"leeward.dev/kubernetes/evictor"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/internal/fake"
 	"leeward.dev/kubernetes/snapshot"
 )
@@ -120,7 +120,7 @@ func execute(t *testing.T, texts map[string]string, objects []runtime.Object, ar
 	var stdout, stderr bytes.Buffer
 	variable := func(name string) string { return map[string]string{controllerVariable: address}[name] }
 	open := func(connection *Connection) (*Sources, error) {
-		requests, err := api.New(connection.Service, connection.Timeout)
+		requests, err := httpapi.New(connection.Service, connection.Timeout)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"leeward.dev/kubernetes/api"
 	"leeward.dev/kubernetes/evictor"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -78,7 +78,7 @@ func hotspots(ctx context.Context, from *Sources, o *options) (record, error) {
 }
 
 // hotspotOf adds the pods below a link.
-func hotspotOf(link api.Hotspot, names *snapshot.Names, places evictor.Places) Hotspot {
+func hotspotOf(link httpapi.Hotspot, names *snapshot.Names, places evictor.Places) Hotspot {
 	item := Hotspot{
 		Link: link.Link, Since: link.Since, AgeS: link.Age, Utilization: link.Utilization, NoMove: link.NoMove, Pods: []HotPod{},
 	}

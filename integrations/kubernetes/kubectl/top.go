@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 )
 
 var topCommand = command{
@@ -49,7 +49,7 @@ type Direction struct {
 	HotSince    *string  `json:"hot_since"`
 }
 
-func directionOf(link *api.Link) Direction {
+func directionOf(link *httpapi.Link) Direction {
 	if link == nil {
 		return Direction{}
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/component-base/metrics"
 
-	"leeward.dev/kubernetes/api"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -60,7 +60,7 @@ func (c *common) flags(set *flag.FlagSet, name string) {
 	set.StringVar(&c.identity, "identity", "", "`name` of this process in the leader election; by default that of its host")
 	set.BoolVar(&c.elect, "leader-elect", true, "decide only as the holder of the Lease")
 	set.Float64Var(&c.qps, "kube-api-qps", 20, "largest `number` of requests a second to the API server")
-	set.DurationVar(&c.deadline, "deadline", api.DefaultDeadline, "longest `time` for a response of the service")
+	set.DurationVar(&c.deadline, "deadline", httpapi.DefaultDeadline, "longest `time` for a response of the service")
 }
 
 func ownNamespace() string {
@@ -89,7 +89,7 @@ func parse(set *flag.FlagSet, arguments []string) error {
 type process struct {
 	common
 	kube     kubernetes.Interface
-	service  *api.Client
+	service  *httpapi.Client
 	settings snapshot.Settings
 	registry metrics.KubeRegistry
 	events   events.EventBroadcaster
@@ -112,7 +112,7 @@ func (c *common) start(ctx context.Context, log *slog.Logger) (*process, error) 
 		},
 	}
 	var err error
-	if p.service, err = api.New(p.settings, c.deadline); err != nil {
+	if p.service, err = httpapi.New(p.settings, c.deadline); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)

@@ -1,9 +1,9 @@
-// Package api is a client of the service's HTTP interface, for requests other than snapshots.
+// Package httpapi is a client of the service's HTTP interface, for requests other than snapshots.
 //
 // Requests and responses are JSON. Each request has a deadline and goes to the configured addresses in turn until one
 // responds: a follower names no result, so the next address gets the request. All requests that this module sends have the
 // same effect once or several times, so a repetition is safe.
-package api
+package httpapi
 
 import (
 	"bytes"
