@@ -6,7 +6,7 @@ import "k8s.io/component-base/metrics"
 type Metrics struct {
 	steps, applied *metrics.CounterVec
 	differences    *metrics.GaugeVec
-	hosts, leader  *metrics.Gauge
+	nodes, leader  *metrics.Gauge
 }
 
 // Outcomes of steps.
@@ -43,7 +43,7 @@ func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 		steps:       counter("steps_total", "Comparisons of the nodes with the service's cluster, by outcome.", "outcome"),
 		applied:     counter("changes_total", "Changes of the service's cluster that were applied, by kind.", "kind"),
 		differences: differences,
-		hosts:       gauge("managed_hosts", "Nodes of the cluster at the last step."),
+		nodes:       gauge("nodes", "Nodes of the cluster at the last step."),
 		leader:      gauge("leader", "1 if this process writes, else 0."),
 	}
 }

@@ -135,7 +135,7 @@ func (s *Syncer) step(ctx context.Context, now time.Time) (string, []Difference,
 	if !synced {
 		return failed, nil, errors.New("the list of nodes is not complete yet")
 	}
-	s.options.Metrics.hosts.Set(float64(len(nodes)))
+	s.options.Metrics.nodes.Set(float64(len(nodes)))
 	result, version, err := Compare(ctx, s.options.Service, nodes, s.options.Settings)
 	if err != nil {
 		return failed, nil, err

@@ -106,7 +106,7 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 // interval requests the interval of reports from the service until it answers.
 func (p *process) interval(ctx context.Context) (time.Duration, error) {
 	for {
-		status, err := p.api.Status(ctx)
+		status, err := p.service.Status(ctx)
 		if err == nil && status.Interval > 0 && status.Interval <= time.Hour.Seconds() {
 			return time.Duration(status.Interval * float64(time.Second)), nil
 		}
