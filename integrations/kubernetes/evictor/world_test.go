@@ -219,20 +219,21 @@ func (w *world) configMaps(action kubetesting.Action) (bool, runtime.Object, err
 		w.config.ResourceVersion = strconv.Itoa(w.version)
 		return true, w.config.DeepCopy(), nil
 	}
-	switch action := action.(type) {
-	case kubetesting.GetAction:
+	// The interfaces of creations and updates are the same.
+	switch action.GetVerb() {
+	case "get":
 		if w.config == nil {
-			return true, nil, apierrors.NewNotFound(resource, action.GetName())
+			return true, nil, apierrors.NewNotFound(resource, action.(kubetesting.GetAction).GetName())
 		}
 		return true, w.config.DeepCopy(), nil
-	case kubetesting.UpdateAction:
-		update := action.GetObject().(*corev1.ConfigMap)
+	case "update":
+		update := action.(kubetesting.UpdateAction).GetObject().(*corev1.ConfigMap)
 		if w.config == nil || update.ResourceVersion != w.config.ResourceVersion {
 			return true, nil, apierrors.NewConflict(resource, update.Name, errors.New("the object has changed"))
 		}
 		return store(update)
-	case kubetesting.CreateAction:
-		return store(action.GetObject())
+	case "create":
+		return store(action.(kubetesting.CreateAction).GetObject())
 	}
 	w.t.Errorf("an evictor must not %s configmaps", action.GetVerb())
 	return true, nil, errors.New("unexpected")

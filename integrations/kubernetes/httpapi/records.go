@@ -74,6 +74,10 @@ type Status struct {
 	Interval       float64  `json:"interval_s"`
 	HotAbove       float64  `json:"hot_above"`
 	Role           string   `json:"role"`
+	// Ledger has the estimates of loads; later versions of the service say them.
+	Ledger struct {
+		Alpha float64 `json:"alpha"`
+	} `json:"ledger"`
 	Stalled        *string  `json:"stalled"`
 	Warnings       []string `json:"warnings"`
 	Agents         struct {

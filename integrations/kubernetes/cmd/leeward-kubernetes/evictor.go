@@ -39,7 +39,7 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	set.IntVar(&s.HourlyBudget, "hourly-budget", s.HourlyBudget, "largest `number` of evictions in any hour")
 	set.DurationVar(&s.Lasts, "lasts", s.Lasts, "longest `time` for which an eviction counts that telemetry does not show")
 	interval := set.Duration("interval", 0, "`time` between two reports of a link; 0 asks the service")
-	alpha := set.Float64("alpha", ledger.DefaultAlpha, "`weight` of a report in the service's estimate")
+	alpha := set.Float64("alpha", 0, "`weight` of a report in the service's estimate; 0 asks the service")
 	reports := set.Bool("report", true, "report evictions to the service, which needs the role place")
 	set.DurationVar(&c.snapshotInterval, "snapshot-interval", snapshot.DefaultInterval, "`time` between two snapshots of the network")
 	set.DurationVar(&c.age, "max-age", snapshot.DefaultMaxAge, "`age` from which a snapshot no longer counts")
@@ -54,15 +54,17 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	if err := s.Check(*interval); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if _, err := ledger.NewEstimator(time.Second, *alpha); err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+	if *alpha != 0 {
+		if _, err := ledger.NewEstimator(time.Second, *alpha); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
 	}
 	p, err := c.start(ctx, log)
 	if err != nil {
 		return err
 	}
-	if *interval == 0 {
-		if *interval, err = p.interval(ctx); err != nil {
+	if *interval == 0 || *alpha == 0 {
+		if err := p.askEstimates(ctx, interval, alpha); err != nil {
 			return err
 		}
 	}
@@ -103,20 +105,31 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	return p.lead(ctx, runner.Run)
 }
 
-// interval requests the interval of reports from the service until it answers.
-func (p *process) interval(ctx context.Context) (time.Duration, error) {
+// askEstimates requests the settings of estimates from the service until it answers. Settings that are not 0 stay.
+func (p *process) askEstimates(ctx context.Context, interval *time.Duration, alpha *float64) error {
 	for {
 		status, err := p.service.Status(ctx)
-		if err == nil && status.Interval > 0 && status.Interval <= time.Hour.Seconds() {
-			return time.Duration(status.Interval * float64(time.Second)), nil
+		if err == nil && (status.Interval <= 0 || status.Interval > time.Hour.Seconds()) {
+			err = fmt.Errorf("interval_s: %v: expected seconds up to an hour", status.Interval)
 		}
 		if err == nil {
-			err = fmt.Errorf("interval_s: %v: expected seconds up to an hour", status.Interval)
+			if *interval == 0 {
+				*interval = time.Duration(status.Interval * float64(time.Second))
+			}
+			if *alpha == 0 {
+				*alpha = status.Ledger.Alpha
+			}
+			if *alpha == 0 {
+				*alpha = ledger.DefaultAlpha
+				p.log.Warn("the service does not say the weight of a report; name it with --alpha if it is not the default",
+					"alpha", *alpha)
+			}
+			return nil
 		}
 		p.log.Warn("the service does not say its interval; asking again", "problem", err.Error())
 		select {
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return ctx.Err()
 		case <-time.After(statusPause):
 		}
 	}
