@@ -140,23 +140,13 @@ func (s *Syncer) step(ctx context.Context, now time.Time) (string, []Difference,
 	if err != nil {
 		return failed, nil, err
 	}
-	outcome := inStep
 	remaining := append([]Difference{}, result.Findings...)
-	switch {
-	case result.Racks == nil:
-	case s.options.Mode == Report:
-		outcome, remaining = drifts, append(remaining, result.Changes...)
-	default:
-		err := s.options.Service.PatchCluster(ctx, map[string]any{"racks": result.Racks}, version, false)
-		if err != nil {
-			outcome = failed
-			if httpapi.IsKind(err, "version") {
-				outcome = conflict
-			}
-			return outcome, append(remaining, result.Changes...), err
-		}
-		outcome = changed
-		s.applied(result.Changes)
+	outcome, err := s.apply(ctx, result, version)
+	if outcome != inStep && outcome != changed {
+		remaining = append(remaining, result.Changes...)
+	}
+	if err != nil {
+		return outcome, remaining, err
 	}
 	drained, err := s.drain(ctx, nodes, now)
 	if err != nil {
@@ -166,6 +156,25 @@ func (s *Syncer) step(ctx context.Context, now time.Time) (string, []Difference,
 		outcome, remaining = drifts, append(remaining, drained...)
 	}
 	return outcome, remaining, nil
+}
+
+// apply applies the changes of a plan, or asks whether the service would accept them.
+func (s *Syncer) apply(ctx context.Context, result Result, version string) (string, error) {
+	if result.Racks == nil {
+		return inStep, nil
+	}
+	dryRun := s.options.Mode == Report
+	err := s.options.Service.PatchCluster(ctx, map[string]any{"racks": result.Racks}, version, dryRun)
+	switch {
+	case httpapi.IsKind(err, "version"):
+		return conflict, err
+	case err != nil:
+		return failed, err
+	case dryRun:
+		return drifts, nil
+	}
+	s.applied(result.Changes)
+	return changed, nil
 }
 
 // Compare plans the changes of the service's cluster, and returns its version.

@@ -63,5 +63,12 @@ func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 		}, []string{"mode"}),
 	}
 	registry.MustRegister(m.invalid, m.mode)
+	// Counters that begin at 0 show their first increase to Prometheus.
+	for _, outcome := range [...]string{evicted, wouldEvict, budgetSpent, podGone, rejected} {
+		m.evictions.WithLabelValues(outcome)
+	}
+	for _, reason := range Reasons {
+		m.stays.WithLabelValues(string(reason))
+	}
 	return m
 }

@@ -7,80 +7,58 @@ import (
 	"net/url"
 )
 
-// Link is a link as the service describes it. Rates are in bit/s, and nil stands for unknown.
+// Link is a part of a link as the service describes it. Rates are in bit/s, and nil stands for unknown.
 type Link struct {
 	Link        string   `json:"link"`
 	Capacity    float64  `json:"capacity_bps"`
-	Seen        bool     `json:"seen"`
 	Measured    *float64 `json:"measured_bps"`
 	Utilization *float64 `json:"utilization"`
 	Pending     float64  `json:"pending_bps"`
-	Until       *string  `json:"until"`
 	HotSince    *string  `json:"hot_since"`
-	// Full is the capacity in the cluster file if the believed one is lower.
-	Full *float64 `json:"full_bps"`
 	// Speed is the capacity that an agent reported.
 	Speed *float64 `json:"speed_bps"`
 }
 
-// Host is a host as the service describes it.
+// Host is a part of a host as the service describes it. A mesh has hosts without links.
 type Host struct {
 	Host     string `json:"host"`
 	Rack     string `json:"rack"`
-	Up       bool   `json:"up"`
 	Draining bool   `json:"draining"`
-	Tasks    int    `json:"tasks"`
 	Egress   *Link  `json:"egress"`
 	Ingress  *Link  `json:"ingress"`
 }
 
-// Rack is a rack as the service describes it.
+// Rack is a part of a rack as the service describes it.
 type Rack struct {
-	Rack  string  `json:"rack"`
-	Pod   *string `json:"pod"`
-	Hosts int     `json:"hosts"`
-	Up    *Link   `json:"up"`
-	Down  *Link   `json:"down"`
-	Tasks int     `json:"tasks"`
+	Rack  string `json:"rack"`
+	Hosts int    `json:"hosts"`
+	Up    *Link  `json:"up"`
+	Down  *Link  `json:"down"`
 }
 
-// Hotspot is a hot link with the causes of its load.
+// Hotspot is a part of a hot link as the service describes it.
 type Hotspot struct {
 	Link        string   `json:"link"`
 	Since       string   `json:"since"`
 	Age         float64  `json:"age_s"`
 	Utilization *float64 `json:"utilization"`
-	Heaviest    []Heavy  `json:"heaviest"`
-	Unexplained *float64 `json:"unexplained_bps"`
 	// NoMove is the reason for which the service moves no task off the link.
 	NoMove *string `json:"no_move"`
 }
 
-// Heavy is work with much traffic over a hot link.
-type Heavy struct {
-	Decision string   `json:"decision"`
-	Job      *string  `json:"job"`
-	Task     *string  `json:"task"`
-	Host     *string  `json:"host"`
-	Rate     *float64 `json:"rate_bps"`
-	Size     *string  `json:"size"`
-}
-
 // Status is a part of the state of the service.
 type Status struct {
-	Version        string   `json:"version"`
-	Cluster        string   `json:"cluster"`
-	ClusterVersion string   `json:"cluster_version"`
-	Interval       float64  `json:"interval_s"`
-	HotAbove       float64  `json:"hot_above"`
-	Role           string   `json:"role"`
+	Version  string  `json:"version"`
+	Cluster  string  `json:"cluster"`
+	Interval float64 `json:"interval_s"`
+	Role     string  `json:"role"`
 	// Ledger has the estimates of loads; later versions of the service say them.
 	Ledger struct {
 		Alpha float64 `json:"alpha"`
 	} `json:"ledger"`
-	Stalled        *string  `json:"stalled"`
-	Warnings       []string `json:"warnings"`
-	Agents         struct {
+	Stalled  *string  `json:"stalled"`
+	Warnings []string `json:"warnings"`
+	Agents   struct {
 		Reporting   int      `json:"reporting"`
 		Silent      int      `json:"silent"`
 		Absent      int      `json:"absent"`
