@@ -20,7 +20,7 @@ type silent struct{}
 func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 func TestTenThousandRandomStepsBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
-	w := newWorld(t, 7)
+	w := newWorld(t, 7, 26e9)
 	w.configFaults, w.evictionFaults, w.serviceFaults = 0.02, 0.05, 0.1
 	runners := []*Runner{w.runner(Evict, silent{}), w.runner(Evict, silent{})}
 	leader := 0
@@ -109,7 +109,7 @@ func drain(recorder *events.FakeRecorder) []string {
 }
 
 func TestAHotRackLosesOnePodAndTheServiceLearnsOfIt(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	recorder := events.NewFakeRecorder(100)
 	runner := w.runner(Evict, recorder)
@@ -132,7 +132,7 @@ func TestAHotRackLosesOnePodAndTheServiceLearnsOfIt(t *testing.T) {
 }
 
 func TestADryRunSaysTheSameAndChangesNothing(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	recorder := events.NewFakeRecorder(100)
 	runner := w.runner(DryRun, recorder)
@@ -149,7 +149,7 @@ func TestADryRunSaysTheSameAndChangesNothing(t *testing.T) {
 }
 
 func TestTheModeStopDecidesNothing(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	runner := w.runner(Stop, silent{})
 	run(w, runner, 8)
@@ -159,7 +159,7 @@ func TestTheModeStopDecidesNothing(t *testing.T) {
 }
 
 func TestTheAnnotationStopsEvictionsAndItsRemovalContinuesThem(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	w.config = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "leeward-evictor", ResourceVersion: "0", Annotations: map[string]string{StopAnnotation: StopValue},
@@ -177,7 +177,7 @@ func TestTheAnnotationStopsEvictionsAndItsRemovalContinuesThem(t *testing.T) {
 }
 
 func TestAnAnnotationBetweenReadAndWriteStopsTheEviction(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	w.config = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "leeward-evictor", ResourceVersion: "0"}}
 	w.client.PrependReactor("get", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
@@ -196,7 +196,7 @@ func TestAnAnnotationBetweenReadAndWriteStopsTheEviction(t *testing.T) {
 }
 
 func TestABudgetThatIsSpentMeanwhileLeavesThePodAndNoRecord(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	for workload := range 3 {
 		// The API server knows budgets that the informer does not have yet.
@@ -217,7 +217,7 @@ func TestABudgetThatIsSpentMeanwhileLeavesThePodAndNoRecord(t *testing.T) {
 }
 
 func TestAnotherPodOfTheSameNameIsNotEvicted(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	runner := w.runner(Evict, silent{})
 	runner.options.Cluster = func() *Cluster {
@@ -236,7 +236,7 @@ func TestAnotherPodOfTheSameNameIsNotEvicted(t *testing.T) {
 }
 
 func TestStaleSnapshotsAndUnsyncedInformersMakeNoRound(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	runner := w.runner(Evict, silent{})
 	run(w, runner, 1)
@@ -258,7 +258,7 @@ func TestStaleSnapshotsAndUnsyncedInformersMakeNoRound(t *testing.T) {
 }
 
 func TestRecordsThatAreNotReadableStopEvictions(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newWorld(t, 1, 40e9)
 	heat(w)
 	w.config = &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "leeward-evictor", ResourceVersion: "0"}, Data: map[string]string{recordsKey: "{"},

@@ -125,10 +125,15 @@ func (l *ledgerOfWorld) Expect(_ context.Context, e httpapi.Expectation) (string
 	return e.Key, nil
 }
 
-// newWorld returns a world of 18 nodes in 6 racks with 60 pods of 20 workloads.
-func newWorld(t testing.TB, seed uint64) *world {
+// newWorld returns a world of 18 nodes in 6 racks with 60 pods of 20 workloads. The links of racks have a capacity in bit/s.
+func newWorld(t testing.TB, seed uint64, capacity int64) *world {
+	network := fake.Tree(2, 3, 3)
+	for _, rack := range network.Racks {
+		network.Link(rack.Name + ":uplink").Capacity = capacity
+		network.Link(rack.Name + ":downlink").Capacity = capacity
+	}
 	w := &world{
-		t: t, r: rand.New(rand.NewPCG(seed, 1)), plant: newPlant(t, fake.Tree(2, 3, 3), window, 0.2),
+		t: t, r: rand.New(rand.NewPCG(seed, 1)), plant: newPlant(t, network, window, 0.2),
 		client: kubefake.NewClientset(), pending: map[int][]int{}, means: map[string][]float64{}, rejected: map[string]int{},
 	}
 	w.service = &ledgerOfWorld{world: w, expected: map[string]bool{}}
