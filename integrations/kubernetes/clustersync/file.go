@@ -20,11 +20,18 @@ const (
 // mostTags is the largest number of different tags and labels in a cluster of the service.
 const mostTags = 64
 
-// file is a cluster file with all racks and hosts by name.
+// file is the part of a cluster file that has racks, with all racks and hosts by name.
 type file struct {
-	// top are its fields but `racks`.
-	top   map[string]any
-	racks []*rack
+	racks  []*rack
+	byName map[string]*rack
+	// places are the racks of hosts.
+	places map[string]place
+}
+
+// place is a host and its rack.
+type place struct {
+	rack *rack
+	host *host
 }
 
 // rack is a rack; fields has none of `name`, `count` and `hosts`.
@@ -43,8 +50,7 @@ type host struct {
 // readFile reads the cluster of the service, as GET /v1/cluster returns it. Counts become lists of named racks and hosts. It
 // returns an error for a cluster that is no tree.
 func readFile(document map[string]any) (*file, error) {
-	f := &file{top: maps.Clone(document)}
-	delete(f.top, "racks")
+	f := &file{byName: map[string]*rack{}, places: map[string]place{}}
 	if shape, ok := document["shape"]; ok && shape != "tree" {
 		return nil, fmt.Errorf("shape: %v: expected a tree: only trees have racks with links", shape)
 	}
@@ -103,18 +109,18 @@ func (f *file) addRacks(entry map[string]any, usual int) error {
 		} else {
 			added.name = "r" + strconv.Itoa(len(f.racks))
 		}
-		if err := added.addHosts(entry["hosts"], usual); err != nil {
+		f.addRack(added)
+		if err := f.addHosts(added, entry["hosts"], usual); err != nil {
 			return err
 		}
-		f.racks = append(f.racks, added)
-		if len(f.racks) > mostHosts {
-			return fmt.Errorf("more than %d racks", mostHosts)
+		if len(f.racks) > mostHosts || len(f.places) > mostHosts {
+			return fmt.Errorf("more than %d racks or hosts", mostHosts)
 		}
 	}
 	return nil
 }
 
-func (r *rack) addHosts(hosts any, usual int) error {
+func (f *file) addHosts(to *rack, hosts any, usual int) error {
 	if list, ok := hosts.([]any); ok {
 		for i, entry := range list {
 			fields, ok := entry.(map[string]any)
@@ -124,7 +130,7 @@ func (r *rack) addHosts(hosts any, usual int) error {
 			}
 			added := &host{name: name, fields: maps.Clone(fields)}
 			delete(added.fields, "name")
-			r.hosts = append(r.hosts, added)
+			f.add(to, added)
 		}
 		return nil
 	}
@@ -135,7 +141,7 @@ func (r *rack) addHosts(hosts any, usual int) error {
 		}
 	}
 	for i := range usual {
-		r.hosts = append(r.hosts, &host{name: r.name + "h" + strconv.Itoa(i), fields: map[string]any{}})
+		f.add(to, &host{name: to.name + "h" + strconv.Itoa(i), fields: map[string]any{}})
 	}
 	return nil
 }
@@ -157,26 +163,21 @@ func (f *file) write() []any {
 	return racks
 }
 
-// find returns a host with its rack, nil without one.
-func (f *file) find(name string) (*rack, *host) {
-	for _, r := range f.racks {
-		for _, h := range r.hosts {
-			if h.name == name {
-				return r, h
-			}
-		}
-	}
-	return nil, nil
+func (f *file) addRack(added *rack) {
+	f.racks = append(f.racks, added)
+	f.byName[added.name] = added
 }
 
-// rack returns a rack by its name, nil without one.
-func (f *file) rack(name string) *rack {
-	for _, r := range f.racks {
-		if r.name == name {
-			return r
-		}
-	}
-	return nil
+func (f *file) add(to *rack, added *host) {
+	to.hosts = append(to.hosts, added)
+	f.places[added.name] = place{to, added}
+}
+
+// remove removes a host from its rack. The rack stays, also without hosts.
+func (f *file) remove(name string) {
+	from := f.places[name].rack
+	from.hosts = slices.DeleteFunc(from.hosts, func(h *host) bool { return h.name == name })
+	delete(f.places, name)
 }
 
 // tagCount returns the number of different tags and labels.
@@ -198,10 +199,6 @@ func (f *file) tagCount() int {
 		}
 	}
 	return len(different)
-}
-
-func (r *rack) remove(name string) {
-	r.hosts = slices.DeleteFunc(r.hosts, func(h *host) bool { return h.name == name })
 }
 
 // isManaged returns true for a host that the sync has added.

@@ -133,7 +133,8 @@ func (p *plan) find(kind Kind, object, format string, arguments ...any) {
 
 // place brings the host of a node into step.
 func (p *plan) place(node *corev1.Node) {
-	present, known := p.file.find(node.Name)
+	present := p.file.places[node.Name]
+	known := present.host
 	wanted, label := RackOf(node)
 	switch {
 	case wanted == "":
@@ -150,21 +151,20 @@ func (p *plan) place(node *corev1.Node) {
 	case known == nil:
 		known = &host{name: node.Name, fields: map[string]any{}}
 		known.manage()
-		to := p.rack(wanted)
-		to.hosts = append(to.hosts, known)
+		p.file.add(p.rack(wanted), known)
 		p.change(AddHost, node.Name, "a node in rack %s, which the service does not know", wanted)
 	case !known.isManaged() && p.settings.Adopt:
 		known.manage()
-		p.change(AdoptHost, node.Name, "a host of the cluster file in rack %s", present.name)
-		p.move(present, known, wanted)
+		p.change(AdoptHost, node.Name, "a host of the cluster file in rack %s", present.rack.name)
+		p.move(present, wanted)
 	case !known.isManaged():
-		if present.name != wanted {
+		if present.rack.name != wanted {
 			p.find(OtherRack, node.Name, "the service has the host in rack %s, label %s says %s: correct one of them, or adopt"+
-				" the hosts of the cluster file", present.name, label, wanted)
+				" the hosts of the cluster file", present.rack.name, label, wanted)
 		}
 		return
 	default:
-		p.move(present, known, wanted)
+		p.move(present, wanted)
 	}
 	p.setNIC(node, known)
 	p.setTaints(node, known)
@@ -175,26 +175,25 @@ func (p *plan) place(node *corev1.Node) {
 	p.links[wanted] = max(p.links[wanted], link)
 }
 
-func (p *plan) move(from *rack, known *host, wanted string) {
-	if from.name == wanted {
+func (p *plan) move(present place, wanted string) {
+	if present.rack.name == wanted {
 		return
 	}
-	from.remove(known.name)
-	to := p.rack(wanted)
-	to.hosts = append(to.hosts, known)
-	p.change(MoveHost, known.name, "from rack %s to rack %s", from.name, wanted)
+	p.file.remove(present.host.name)
+	p.file.add(p.rack(wanted), present.host)
+	p.change(MoveHost, present.host.name, "from rack %s to rack %s", present.rack.name, wanted)
 }
 
 // rack returns a rack, which it adds if the file has none of this name.
 func (p *plan) rack(name string) *rack {
-	if known := p.file.rack(name); known != nil {
+	if known := p.file.byName[name]; known != nil {
 		return known
 	}
 	added := &rack{name: name, fields: map[string]any{}}
 	if p.settings.RackLink > 0 {
 		added.fields["link"] = writeRate(p.settings.RackLink)
 	}
-	p.file.racks = append(p.file.racks, added)
+	p.file.addRack(added)
 	return added
 }
 
@@ -243,7 +242,7 @@ func (p *plan) setTaints(node *corev1.Node, known *host) {
 func (p *plan) setLinks() {
 	for _, name := range slices.Sorted(maps.Keys(p.links)) {
 		wanted := p.links[name]
-		r := p.file.rack(name)
+		r := p.file.byName[name]
 		present, _ := readRate(r.fields["link"])
 		if wanted == 0 || wanted == present {
 			continue
@@ -279,13 +278,13 @@ func (p *plan) removeHosts() {
 		return
 	}
 	for _, name := range gone {
-		from, _ := p.file.find(name)
+		from := p.file.places[name].rack
 		if len(from.hosts) == 1 && len(from.fields) > 0 {
 			p.find(LastHost, name, "no node any more; it stays because rack %s has fields of its own and a rack needs a host",
 				from.name)
 			continue
 		}
-		from.remove(name)
+		p.file.remove(name)
 		p.change(RemoveHost, name, "no node any more; it was in rack %s", from.name)
 	}
 	p.file.racks = slices.DeleteFunc(p.file.racks, func(r *rack) bool { return len(r.hosts) == 0 })

@@ -395,3 +395,18 @@ func TestAPlanIsInStepAfterwards(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkAPlanOfFiveThousandNodes(b *testing.B) {
+	var nodes []*corev1.Node
+	for i := range 5000 {
+		nodes = append(nodes, node(fmt.Sprint("n", i), fmt.Sprint("rack", i/25), "@"+NIC, "25G"))
+	}
+	first := mustPlan(b, compact, DefaultSettings(), nil, nodes...)
+	present := document(b, encoded(b, map[string]any{"racks": first.Racks}))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Plan(present, nodes, nil, DefaultSettings()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

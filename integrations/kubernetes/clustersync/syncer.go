@@ -200,23 +200,17 @@ func Compare(ctx context.Context, from Service, nodes []*corev1.Node, settings S
 
 // check returns an error unless the file has the hosts of the service. Both may have changed between two requests.
 func (f *file) check(hosts []httpapi.Host) error {
-	count := 0
-	for _, r := range f.racks {
-		count += len(r.hosts)
-	}
-	if count != len(hosts) {
-		return fmt.Errorf("the cluster file has %d hosts, the service %d: the cluster has changed meanwhile", count, len(hosts))
-	}
-	racks := make(map[string]string, count)
-	for _, r := range f.racks {
-		for _, h := range r.hosts {
-			racks[h.name] = r.name
-		}
+	if len(f.places) != len(hosts) {
+		return fmt.Errorf("the cluster file has %d hosts, the service %d: the cluster has changed meanwhile", len(f.places), len(hosts))
 	}
 	for _, h := range hosts {
-		if rack, ok := racks[h.Host]; !ok || rack != h.Rack {
+		present, ok := f.places[h.Host]
+		if !ok {
+			return fmt.Errorf("host %s: the cluster file does not have it: the cluster has changed meanwhile", h.Host)
+		}
+		if present.rack.name != h.Rack {
 			return fmt.Errorf("host %s: the service has it in rack %q, the cluster file in %q: the cluster has changed meanwhile",
-				h.Host, h.Rack, rack)
+				h.Host, h.Rack, present.rack.name)
 		}
 	}
 	return nil
