@@ -46,7 +46,7 @@ func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 		return single
 	}
 	m := &Metrics{
-		rounds:    counter("rounds_total", "Ends of windows, by what came of them.", "outcome"),
+		rounds:    counter("rounds_total", "Ends of windows, by outcome.", "outcome"),
 		evictions: counter("evictions_total", "Pods that left a hot rack or were to leave it, by outcome.", "outcome"),
 		stays:     counter("stays_total", "Pods that stayed on a hot link at the end of a window, by reason.", "reason"),
 		reports:   counter("reports_total", "Evictions and landings that were reported to the service, by outcome.", "outcome"),

@@ -44,13 +44,13 @@ func (r *Record) arrives(start time.Time) (string, bool) {
 
 // prune returns the records that matter at a time.
 func prune(records []Record, settings Settings, now time.Time) []Record {
-	kept := make([]Record, 0, len(records))
+	rest := make([]Record, 0, len(records))
 	for _, record := range records {
 		if now.Sub(record.At) <= settings.remembered() {
-			kept = append(kept, record)
+			rest = append(rest, record)
 		}
 	}
-	return kept
+	return rest
 }
 
 // inHour returns the number of evictions in the hour before a time.

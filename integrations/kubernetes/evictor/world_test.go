@@ -59,7 +59,7 @@ type left struct {
 	gone     time.Time
 }
 
-// world is a cluster whose API server enforces budgets as the real one does, and a network that carries what pods send.
+// world is a cluster whose API server enforces budgets as the real one does, and a network with the traffic of its pods.
 type world struct {
 	t       testing.TB
 	r       *rand.Rand

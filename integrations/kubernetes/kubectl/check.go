@@ -19,7 +19,7 @@ import (
 )
 
 var checkCommand = command{
-	name: "check", summary: "What is wrong between the cluster, its nodes and pods, and the service.",
+	name: "check", summary: "Problems of the cluster, its nodes and pods, and the service.",
 	examples: []string{"check", "check --evictor leeward/leeward-evictor", "check -o json"},
 	flags: func(set *flag.FlagSet, o *options) {
 		set.StringVar(&o.evictor, "evictor", "leeward/leeward-evictor", "`namespace/name` of the evictor's ConfigMap")
@@ -30,7 +30,7 @@ var checkCommand = command{
 // mostLines is the number of findings of one kind that are listed one by one.
 const mostLines = 10
 
-// Check lists what was checked.
+// Check is the result of a check.
 type Check struct {
 	// OK is true if nothing is wrong.
 	OK    bool   `json:"ok"`
@@ -53,7 +53,7 @@ const (
 // Line is a line of a check.
 type Line struct {
 	State State `json:"state"`
-	// Subject is what was checked.
+	// Subject is the checked thing.
 	Subject string `json:"subject"`
 	Text    string `json:"text"`
 }

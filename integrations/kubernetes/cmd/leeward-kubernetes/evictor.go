@@ -33,7 +33,8 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	set.Float64Var(&s.Margin, "margin", s.Margin, "distance below the threshold that a target must keep, as a `share`")
 	set.DurationVar(&s.Window, "window", s.Window, "`time` over which loads are averaged")
 	set.IntVar(&s.HotWindows, "hot-windows", s.HotWindows, "`number` of hot windows in a row after which pods leave")
-	set.IntVar(&s.RackCooldown, "rack-cooldown", s.RackCooldown, "`number` of windows after an eviction in which no pod leaves the rack")
+	set.IntVar(&s.RackCooldown, "rack-cooldown", s.RackCooldown,
+		"`number` of windows after an eviction in which no pod leaves the rack")
 	set.IntVar(&s.WorkloadCooldown, "workload-cooldown", s.WorkloadCooldown,
 		"`number` of windows after an eviction in which no pod of the workload is evicted")
 	set.IntVar(&s.HourlyBudget, "hourly-budget", s.HourlyBudget, "largest `number` of evictions in any hour")

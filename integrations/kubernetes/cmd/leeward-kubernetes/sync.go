@@ -23,10 +23,13 @@ func runSync(ctx context.Context, set *flag.FlagSet, arguments []string, log *sl
 	var c common
 	c.flags(set, "leeward-sync")
 	s := clustersync.DefaultSettings()
-	mode := set.String("mode", string(clustersync.Apply), "apply brings the service's cluster into step, report only shows differences: `mode`")
+	mode := set.String("mode", string(clustersync.Apply),
+		"apply brings the service's cluster into step, report only shows differences: `mode`")
 	interval := set.Duration("interval", time.Minute, "`time` between two comparisons; a changed node leads to one at once")
-	nic := set.String("nic", "", "`rate` of the interface of a node without a known speed, such as 25G; by default that of the cluster file")
-	link := set.String("rack-link", "", "`rate` of the link of a new rack without an annotation; by default that of the cluster file")
+	nic := set.String("nic", "",
+		"`rate` of the interface of a node without a known speed, such as 25G; by default that of the cluster file")
+	link := set.String("rack-link", "",
+		"`rate` of the link of a new rack without an annotation; by default that of the cluster file")
 	set.BoolVar(&s.Adopt, "adopt", false, "manage also hosts of the cluster file that are nodes")
 	set.Float64Var(&s.MostRemoved, "most-removed", s.MostRemoved, "largest `share` of managed hosts that one change may remove")
 	if err := parse(set, arguments); err != nil {
