@@ -138,12 +138,29 @@ func (c *common) start(ctx context.Context, log *slog.Logger) (*process, error) 
 
 func (p *process) recorder() events.EventRecorder { return p.events.NewRecorder(scheme.Scheme, p.name) }
 
-// serve serves health and metrics.
+// serve serves health and metrics until the context ends.
 func (p *process) serve(ctx context.Context) error {
 	listener, err := net.Listen("tcp", p.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	server := &http.Server{Handler: p.handler(), ReadHeaderTimeout: endDeadline}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			p.log.Error("health and metrics are not served any more", "problem", err.Error())
+		}
+	}()
+	context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDeadline)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+	})
+	p.log.Info("serving health and metrics", "address", listener.Addr().String())
+	return nil
+}
+
+// handler answers /healthz, /readyz and /metrics.
+func (p *process) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics.HandlerFor(p.registry, metrics.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, request *http.Request) {
@@ -157,20 +174,7 @@ func (p *process) serve(ctx context.Context) error {
 			http.Error(w, "the lists of objects are not complete yet", http.StatusServiceUnavailable)
 		}
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: endDeadline}
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			p.log.Error("health and metrics are not served any more", "problem", err.Error())
-		}
-	}()
-	go func() {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDeadline)
-		defer cancel()
-		_ = server.Shutdown(ctx)
-	}()
-	p.log.Info("serving health and metrics", "address", listener.Addr().String())
-	return nil
+	return mux
 }
 
 // lead runs work while this process holds the Lease, until the context ends. It returns an error if the Lease is lost.
