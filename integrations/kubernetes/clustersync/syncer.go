@@ -276,40 +276,55 @@ func (s *Syncer) applied(changes []Difference) {
 	}
 }
 
-// show publishes the differences that remain: the metric, and one event on the object of each new one.
+// show publishes the differences that remain: the metric, and one event on the object of each new one. New ones about no
+// node have one event together for each kind.
 func (s *Syncer) show(remaining []Difference) {
 	counts := map[Kind]int{}
 	shown := make(map[Difference]bool, len(remaining))
+	others := map[Kind][]Difference{}
 	for _, difference := range remaining {
 		counts[difference.Kind]++
 		shown[difference] = true
-		if !s.shown[difference] {
-			s.announce(difference)
+		switch {
+		case s.shown[difference]:
+		case isAboutNode(difference.Kind):
+			s.announce(&corev1.ObjectReference{
+				Kind: "Node", APIVersion: "v1", Name: difference.Object, UID: types.UID(difference.Object),
+			}, difference, 0)
+		default:
+			others[difference.Kind] = append(others[difference.Kind], difference)
 		}
 	}
 	s.shown = shown
 	for _, kind := range append(Changes[:], Findings[:]...) {
 		s.options.Metrics.differences.WithLabelValues(string(kind)).Set(float64(counts[kind]))
+		if fresh := others[kind]; len(fresh) > 0 {
+			namespace := &corev1.ObjectReference{Kind: "Namespace", APIVersion: "v1", Name: s.options.Namespace}
+			s.announce(namespace, fresh[0], len(fresh)-1)
+		}
 	}
 }
 
-func (s *Syncer) announce(difference Difference) {
-	s.options.Log.Warn("the service's cluster differs from the nodes", "kind", string(difference.Kind),
-		"object", difference.Object, "problem", difference.Problem)
-	regarding := &corev1.ObjectReference{
-		Kind: "Node", APIVersion: "v1", Name: difference.Object, UID: types.UID(difference.Object),
-	}
-	switch difference.Kind {
+// isAboutNode returns true if the object of a difference is a node.
+func isAboutNode(kind Kind) bool {
+	switch kind {
 	case NoNode, SetLink, LastHost, ManyTags, ManyRemovals, RemoveHost:
-		// There is no such node.
-		regarding = &corev1.ObjectReference{Kind: "Namespace", APIVersion: "v1", Name: s.options.Namespace}
+		return false
 	}
-	subject := difference.Object
-	if subject != "" {
-		subject += ": "
+	return true
+}
+
+// announce writes the event and the log of a difference, and the number of others of its kind.
+func (s *Syncer) announce(regarding *corev1.ObjectReference, difference Difference, others int) {
+	note := difference.Problem
+	if difference.Object != "" {
+		note = difference.Object + ": " + note
 	}
-	s.options.Events.Eventf(regarding, nil, corev1.EventTypeWarning, reasonOf(difference.Kind), "Sync", "%s%s", subject,
-		difference.Problem)
+	if others > 0 {
+		note += fmt.Sprintf("; and %d more of this kind", others)
+	}
+	s.options.Log.Warn("the service's cluster differs from the nodes", "kind", string(difference.Kind), "problem", note)
+	s.options.Events.Eventf(regarding, nil, corev1.EventTypeWarning, reasonOf(difference.Kind), "Sync", "%s", note)
 }
 
 // reasonOf returns the reason of an event: the kind in upper camel case.

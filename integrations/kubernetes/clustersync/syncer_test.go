@@ -211,6 +211,23 @@ func TestADifferenceHasOneEventAndOneMetricUntilItIsGone(t *testing.T) {
 	}
 }
 
+func TestManyHostsWithoutANodeHaveOneEventTogether(t *testing.T) {
+	s := newScene(t, Apply, `{"racks": 2, "hosts_per_rack": 10, "nic": "1Gbps", "rack_link": "2Gbps"}`, node("r0h0", "r0"))
+	s.step()
+	lines := s.events()
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "Warning LeewardHostWithoutNode r0h1: a host in rack r0 that is no node") ||
+		!strings.HasSuffix(lines[0], "; and 18 more of this kind") {
+		t.Errorf("%q", lines)
+	}
+	if s.remaining(t, NoNode) != 19 {
+		t.Error("the metric does not count all")
+	}
+	s.step()
+	if lines := s.events(); len(lines) != 0 {
+		t.Errorf("%q", lines)
+	}
+}
+
 func TestAnotherVersionMeanwhileIsAConflictAndTheNextStepApplies(t *testing.T) {
 	s := newScene(t, Apply, one, node("n1", "a"), node("n2", "b"))
 	s.registry.before = func() { s.registry.version++ }
