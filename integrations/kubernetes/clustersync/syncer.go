@@ -324,7 +324,8 @@ func (s *Syncer) announce(regarding *corev1.ObjectReference, difference Differen
 		note += fmt.Sprintf("; and %d more of this kind", others)
 	}
 	s.options.Log.Warn("the service's cluster differs from the nodes", "kind", string(difference.Kind), "problem", note)
-	s.options.Events.Eventf(regarding, nil, corev1.EventTypeWarning, reasonOf(difference.Kind), "Sync", "%s", note)
+	// The API rejects notes of more than 1,024 bytes.
+	s.options.Events.Eventf(regarding, nil, corev1.EventTypeWarning, reasonOf(difference.Kind), "Sync", "%.1000s", note)
 }
 
 // reasonOf returns the reason of an event: the kind in upper camel case.
