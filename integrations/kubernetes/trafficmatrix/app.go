@@ -177,7 +177,9 @@ func (a *app) number() {
 			rest = append(rest, m)
 		}
 	}
-	slices.SortFunc(rest, func(a, b *member) int { return cmp.Compare(a.pod.Name, b.pod.Name) })
+	slices.SortFunc(rest, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(a.pod.Name, b.pod.Name), cmp.Compare(a.pod.UID, b.pod.UID))
+	})
 	for _, withIndex := range [...]bool{true, false} {
 		for _, m := range rest {
 			index, ok := a.indexOf(m)

@@ -31,8 +31,9 @@ type apps struct {
 	// byName has the apps of each namespace by the name of the matrix.
 	byName map[string]map[string]*app
 	byPod  map[types.UID]*app
-	// ended are decisions whose pods have ended.
+	// ended are decisions whose pods have ended, and freed are pods that waited and have no matrix any more.
 	ended []string
+	freed []*corev1.Pod
 }
 
 func newApps(settings Settings, profile string, ready func(now time.Time) bool) *apps {
@@ -91,9 +92,8 @@ func (as *apps) dropMatrix(name types.NamespacedName) {
 
 func (as *apps) drop(a *app) {
 	for uid := range a.members {
-		delete(as.byPod, uid)
+		as.leave(a, uid)
 	}
-	a.members = map[types.UID]*member{}
 	as.end(a)
 	of := as.byName[a.matrix.Namespace]
 	if delete(of, a.matrix.Name); len(of) == 0 {
@@ -175,6 +175,9 @@ func (as *apps) dropPod(uid types.UID) {
 }
 
 func (as *apps) leave(a *app, uid types.UID) {
+	if m := a.members[uid]; !m.admitted {
+		as.freed = append(as.freed, m.pod)
+	}
 	delete(a.members, uid)
 	delete(as.byPod, uid)
 	if len(a.members) == 0 {

@@ -194,4 +194,3 @@ func (t *TrafficMatrix) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignF
 	}
 	return nil, nil
 }
-

@@ -66,8 +66,8 @@ func (s *steps) at(next time.Time) {
 func (as *apps) due(now time.Time) steps {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
-	result := steps{release: as.ended}
-	as.ended = nil
+	result := steps{release: as.ended, wake: as.freed}
+	as.ended, as.freed = nil, nil
 	for _, namespace := range slices.Sorted(maps.Keys(as.byName)) {
 		of := as.byName[namespace]
 		for _, name := range slices.Sorted(maps.Keys(of)) {
