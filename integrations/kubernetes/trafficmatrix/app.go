@@ -83,8 +83,11 @@ type app struct {
 	// settling is true while a request about that runs. After a failure it is sent again at retry.
 	settling bool
 	retry    time.Time
-	// reports are the conditions of the matrix that changed.
-	reports []report
+	// reports are the conditions of the matrix that changed, and status is the status without them. One request at a time
+	// writes it, so that none overtakes another.
+	reports    []report
+	status     v1alpha1.TrafficMatrixStatus
+	publishing bool
 }
 
 // report is a condition of a matrix; an important one is also an event.
@@ -93,19 +96,18 @@ type report struct {
 	holds, important           bool
 }
 
+// newApp returns the app of a matrix. A scheduler that starts again finds the decision of the pods that run in its status.
 func newApp(matrix *v1alpha1.TrafficMatrix) *app {
-	a := &app{members: map[types.UID]*member{}}
-	a.setMatrix(matrix)
+	decision := matrix.Status.Decision
+	a := &app{members: map[types.UID]*member{}, status: matrix.Status.DeepCopy(), decision: decision}
+	a.setSpec(matrix)
+	a.settled = decision != ""
 	return a
 }
 
-// setMatrix replaces the matrix. Pods of another spec have no common hosts any more.
-func (a *app) setMatrix(matrix *v1alpha1.TrafficMatrix) {
-	same := a.matrix != nil && a.matrix.Generation == matrix.Generation
-	a.matrix = matrix
-	if same {
-		return
-	}
+// setSpec replaces the matrix by one of another generation. Hosts that were chosen for the earlier one count no longer.
+func (a *app) setSpec(matrix *v1alpha1.TrafficMatrix) {
+	a.matrix, a.settled, a.settling, a.run = matrix, false, false, ""
 	a.traffic, a.problem = matrix.Spec.App()
 	a.selectors, a.hosts = nil, nil
 	if a.phase != idle {

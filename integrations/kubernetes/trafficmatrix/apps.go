@@ -44,40 +44,44 @@ func newApps(settings Settings, profile string, ready func(now time.Time) bool) 
 func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, now time.Time) {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
-	of := as.byName[matrix.Namespace]
-	if of == nil {
-		of = map[string]*app{}
-		as.byName[matrix.Namespace] = of
-	}
-	a := of[matrix.Name]
+	a := as.byName[matrix.Namespace][matrix.Name]
 	if a != nil && a.matrix.UID != matrix.UID {
 		as.drop(a)
 		a = nil
 	}
-	if a == nil {
-		a = newApp(matrix)
-		of[matrix.Name] = a
-		// A scheduler that starts again finds the decision of the pods that run.
-		a.decision, a.settled = matrix.Status.Decision, matrix.Status.Decision != ""
-	} else if a.matrix.Generation != matrix.Generation {
-		a.setMatrix(matrix)
-		a.settled = false
-		for uid, m := range a.members {
-			if a.groupOf(m.pod) < 0 {
-				as.leave(a, uid)
-			} else {
-				m.group, m.task = a.groupOf(m.pod), noTask
-			}
-		}
-	} else {
-		a.setMatrix(matrix)
+	switch {
+	case a == nil:
+		a = as.add(matrix)
+	case a.matrix.Generation == matrix.Generation:
+		a.matrix = matrix
 		return
+	default:
+		as.change(a, matrix)
 	}
 	for _, pod := range pods {
 		as.setPodLocked(pod, now)
 	}
 	if len(a.members) == 0 {
 		as.end(a)
+	}
+}
+
+func (as *apps) add(matrix *v1alpha1.TrafficMatrix) *app {
+	if as.byName[matrix.Namespace] == nil {
+		as.byName[matrix.Namespace] = map[string]*app{}
+	}
+	a := newApp(matrix)
+	as.byName[matrix.Namespace][matrix.Name] = a
+	return a
+}
+
+// change replaces the spec of a matrix. Its pods may belong to other groups, or to none.
+func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix) {
+	a.setSpec(matrix)
+	for uid, m := range a.members {
+		if m.group, m.task = a.groupOf(m.pod), noTask; m.group < 0 {
+			as.leave(a, uid)
+		}
 	}
 }
 

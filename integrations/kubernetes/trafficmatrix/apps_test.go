@@ -168,6 +168,9 @@ func TestEachPodIsNominatedToItsHostOnce(t *testing.T) {
 		t.Error("nominated twice")
 	}
 	s.refused(s.pods[2].UID)
+	if work := s.due(s.now); len(work.wake) != 0 {
+		t.Error("a pod is woken before the others are nominated")
+	}
 	if admitted := s.admits(); fmt.Sprint(admitted) != "[false false true false]" {
 		t.Errorf("%v: expected the pod without a nomination to go", admitted)
 	}

@@ -72,7 +72,7 @@ func (e Environment) New(ctx context.Context, settings Settings, handle fwk.Hand
 	if err := plugin.worker.watch(ctx); err != nil {
 		return nil, err
 	}
-	go plugin.worker.run(ctx)
+	plugin.worker.running.Go(func() { plugin.worker.run(ctx) })
 	return plugin, nil
 }
 

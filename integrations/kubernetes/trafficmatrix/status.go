@@ -12,30 +12,30 @@ import (
 	"leeward.dev/kubernetes/api/v1alpha1"
 )
 
-// statusOf returns the status of a matrix with changed conditions, and the reports that change it.
-func statusOf(of publication, now time.Time) (v1alpha1.TrafficMatrixStatus, []report) {
-	status := of.matrix.Status.DeepCopy()
-	status.ObservedGeneration, status.Decision = of.matrix.Generation, of.decision
+// next returns the status with the reported conditions, and the reports that change it.
+func (a *app) next(now time.Time) (v1alpha1.TrafficMatrixStatus, []report) {
+	status := a.status.DeepCopy()
+	status.ObservedGeneration, status.Decision = a.matrix.Generation, a.decision
 	status.Tasks, status.Pairs, status.Bytes = 0, 0, nil
-	if of.traffic != nil {
-		status.Tasks, status.Pairs = int32(len(of.traffic.Tasks)), int32(len(of.traffic.Pairs))
-		status.Bytes = resource.NewQuantity(of.traffic.Bytes(), resource.BinarySI)
+	if a.traffic != nil {
+		status.Tasks, status.Pairs = int32(len(a.traffic.Tasks)), int32(len(a.traffic.Pairs))
+		status.Bytes = resource.NewQuantity(a.traffic.Bytes(), resource.BinarySI)
 	}
 	var changed []report
-	for _, r := range of.reports {
+	for _, r := range a.reports {
 		state := metav1.ConditionFalse
 		if r.holds {
 			state = metav1.ConditionTrue
 		}
 		if meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: r.condition, Status: state, Reason: r.reason, Message: r.message,
-			ObservedGeneration: of.matrix.Generation, LastTransitionTime: metav1.NewTime(now),
+			ObservedGeneration: a.matrix.Generation, LastTransitionTime: metav1.NewTime(now),
 		}) {
 			changed = append(changed, r)
 		}
 	}
+	order := []string{v1alpha1.ConditionValid, v1alpha1.ConditionComplete, v1alpha1.ConditionPlaced}
 	slices.SortFunc(status.Conditions, func(a, b metav1.Condition) int {
-		order := []string{v1alpha1.ConditionValid, v1alpha1.ConditionComplete, v1alpha1.ConditionPlaced}
 		return slices.Index(order, a.Type) - slices.Index(order, b.Type)
 	})
 	return status, changed

@@ -48,12 +48,12 @@ type settlement struct {
 	same     bool
 }
 
-// publication are changed conditions of a matrix.
+// publication is a changed status of a matrix.
 type publication struct {
-	matrix   *v1alpha1.TrafficMatrix
-	traffic  *v1alpha1.App
-	decision string
-	reports  []report
+	matrix *v1alpha1.TrafficMatrix
+	status v1alpha1.TrafficMatrixStatus
+	// reports are the conditions that changed.
+	reports []report
 }
 
 func (s *steps) at(next time.Time) {
@@ -96,23 +96,54 @@ func (as *apps) advance(a *app, now time.Time, result *steps) {
 		}
 	}
 	a.wakeUp(now, result)
-	if len(a.reports) > 0 {
-		result.publish = append(result.publish,
-			publication{matrix: a.matrix, traffic: a.traffic, decision: a.decision, reports: a.reports})
-		a.reports = nil
+	a.publish(now, result)
+}
+
+// publish writes the status of the matrix if it has changed.
+func (a *app) publish(now time.Time, result *steps) {
+	if len(a.reports) == 0 || a.publishing {
+		return
+	}
+	status, changed := a.next(now)
+	if len(changed) > 0 || status.Decision != a.status.Decision {
+		a.publishing = true
+		result.publish = append(result.publish, publication{matrix: a.matrix, status: status.DeepCopy(), reports: changed})
+	}
+	a.reports, a.status = nil, status
+}
+
+// published says that a request with the status of a matrix has ended. A status that was not written is part of the next one.
+func (as *apps) published(of *v1alpha1.TrafficMatrix) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	if a := as.byName[of.Namespace][of.Name]; a != nil && a.matrix.UID == of.UID {
+		a.publishing = false
 	}
 }
 
-// wakeUp wakes pods that need not wait any longer. The queue may have an older version of a pod than the informer, which does
-// not show the nomination, so such a pod is woken again.
+// wakeUp wakes pods that need not wait any longer, those with nominations all together. The queue may have an older version of
+// a pod than the informer, which does not show the nomination, so such a pod is woken again.
 func (a *app) wakeUp(now time.Time, result *steps) {
 	again := a.phase == placed && now.Before(a.deadline)
+	if again && !a.isNominated(now) {
+		return
+	}
 	for _, m := range a.members {
 		if !m.admitted && !m.woken && m.node() == "" && a.lets(m, m.pod, now) {
 			m.woken = !again
 			result.wake = append(result.wake, m.pod)
 		}
 	}
+}
+
+// isNominated returns true if the nominations of all pods have arrived, as far as they can.
+func (a *app) isNominated(now time.Time) bool {
+	for _, m := range a.members {
+		if m.node() == "" && !a.lets(m, m.pod, now) {
+			return false
+		}
+	}
+	return true
 }
 
 // gather begins the request for a complete app, and ends the waiting of one that does not become complete.

@@ -38,7 +38,12 @@ func (w *worker) watch(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	w.running.Go(func() { matrices.RunWithContext(ctx) })
+	w.running.Go(func() {
+		// A matrix whose pods are not known yet would seem to have none, and its decision would be released.
+		if cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+			matrices.RunWithContext(ctx)
+		}
+	})
 	return nil
 }
 

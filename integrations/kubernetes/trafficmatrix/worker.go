@@ -39,7 +39,7 @@ type worker struct {
 	wake        chan struct{}
 	// asking and nominating limit the requests at once.
 	asking, nominating chan struct{}
-	// running are the requests that run.
+	// running are the worker, the informer and the requests that run.
 	running sync.WaitGroup
 }
 
@@ -63,7 +63,6 @@ func (w *worker) signal() {
 
 // run works until the context ends.
 func (w *worker) run(ctx context.Context) {
-	defer w.running.Wait()
 	for ctx.Err() == nil {
 		w.wait(ctx, w.step(ctx))
 	}
@@ -204,11 +203,8 @@ func (w *worker) activate(ctx context.Context, pods []*corev1.Pod) {
 
 // publish writes changed conditions of a matrix, and an event for each important one.
 func (w *worker) publish(ctx context.Context, of publication) {
-	status, changed := statusOf(of, w.environment.Now())
-	if len(changed) == 0 && status.Decision == of.matrix.Status.Decision {
-		return
-	}
-	for _, r := range changed {
+	defer w.apps.published(of.matrix)
+	for _, r := range of.reports {
 		if r.condition == v1alpha1.ConditionPlaced || r.condition == v1alpha1.ConditionValid && !r.holds {
 			appsTotal.WithLabelValues(r.reason).Inc()
 		}
@@ -216,7 +212,7 @@ func (w *worker) publish(ctx context.Context, of publication) {
 			w.handle.EventRecorder().Eventf(of.matrix, nil, corev1.EventTypeWarning, r.reason, "Scheduling", "%.900s", r.message)
 		}
 	}
-	patch, err := patchOf(&status)
+	patch, err := patchOf(&of.status)
 	if err == nil {
 		_, err = w.environment.Objects.Resource(v1alpha1.Resource).Namespace(of.matrix.Namespace).
 			Patch(ctx, of.matrix.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
