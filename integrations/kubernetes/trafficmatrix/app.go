@@ -80,9 +80,10 @@ type app struct {
 	// decision is the controller's decision about the pods, empty without one. It is settled once it has their nodes.
 	decision string
 	settled  bool
-	// settling is true while a request about that runs. After a failure it is sent again at retry.
+	// settling is true while a request about that runs. After a failure it is sent again at retry, which is a pause later.
 	settling bool
 	retry    time.Time
+	pause    time.Duration
 	// reports are the conditions of the matrix that changed, and status is the status without them. One request at a time
 	// writes it, so that none overtakes another.
 	reports    []report

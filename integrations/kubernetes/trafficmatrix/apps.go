@@ -12,8 +12,12 @@ import (
 	"leeward.dev/kubernetes/api/v1alpha1"
 )
 
-// retryInterval is the time between two requests about the nodes of an app, after a failure.
-const retryInterval = 10 * time.Second
+// Pauses after failed requests about the nodes of an app double from firstPause to longestPause. Releases are sent again after
+// firstPause.
+const (
+	firstPause   = 10 * time.Second
+	longestPause = 5 * time.Minute
+)
 
 // activationInterval is the time between two attempts to wake pods whose nomination the queue may not have seen yet.
 const activationInterval = 20 * time.Millisecond
@@ -31,8 +35,10 @@ type apps struct {
 	// byName has the apps of each namespace by the name of the matrix.
 	byName map[string]map[string]*app
 	byPod  map[types.UID]*app
-	// ended are decisions whose pods have ended, and freed are pods that waited and have no matrix any more.
-	ended []string
+	// ended are decisions whose pods have ended. They are not released before releaseAt.
+	ended     []string
+	releaseAt time.Time
+	// freed are pods that waited and have no matrix any more.
 	freed []*corev1.Pod
 }
 
@@ -196,7 +202,7 @@ func (as *apps) end(a *app) {
 		a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Ended", message: "the pods have ended"})
 	}
 	a.phase, a.foreign, a.run, a.hosts, a.nominated = idle, false, "", nil, false
-	a.decision, a.settled, a.settling, a.retry = "", false, false, time.Time{}
+	a.decision, a.settled, a.settling, a.retry, a.pause = "", false, false, time.Time{}, 0
 }
 
 // admit returns true if a pod may go to the scheduling queue.

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"leeward.dev/kubernetes/snapshot"
 )
@@ -149,14 +148,21 @@ func (c *controller) settle(ctx context.Context, of *settlement) (string, error)
 	return result.ID, c.release(ctx, []string{of.decision})
 }
 
-// release ends decisions. A decision that has ended already is none to end.
+// mostReleases is the largest number of decisions of a release.
+const mostReleases = 1_000
+
+// release ends decisions. A decision that has ended already, or that the controller does not know, is none to end.
 func (c *controller) release(ctx context.Context, decisions []string) error {
-	body, err := json.Marshal(map[string]any{"decisions": decisions})
-	if err != nil {
-		return err
+	for part := range slices.Chunk(decisions, mostReleases) {
+		body, err := json.Marshal(map[string]any{"decisions": part})
+		if err != nil {
+			return err
+		}
+		if _, err := c.call(ctx, http.MethodPost, "/v1/release", body); err != nil {
+			return err
+		}
 	}
-	_, err = c.call(ctx, http.MethodPost, "/v1/release", body)
-	return err
+	return nil
 }
 
 // item sends a batch of one item, and returns its decision or its problem.

@@ -66,8 +66,13 @@ func (s *steps) at(next time.Time) {
 func (as *apps) due(now time.Time) steps {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
-	result := steps{release: as.ended, wake: as.freed}
-	as.ended, as.freed = nil, nil
+	result := steps{wake: as.freed}
+	as.freed = nil
+	if len(as.ended) > 0 && now.Before(as.releaseAt) {
+		result.at(as.releaseAt)
+	} else {
+		result.release, as.ended = as.ended, nil
+	}
 	for _, namespace := range slices.Sorted(maps.Keys(as.byName)) {
 		of := as.byName[namespace]
 		for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -182,22 +187,31 @@ func (a *app) placeSingly(reason, message string) {
 	a.report(report{condition: v1alpha1.ConditionPlaced, reason: reason, message: message})
 }
 
-// answered takes in the hosts that the controller chose for a run, or the reason and the message of its refusal. It returns
-// false if the app no longer waits for it.
-func (as *apps) answered(name types.NamespacedName, run string, hosts []string, decision, reason, message string) bool {
+// notReleased says that the controller did not take the release of decisions, which is sent again later.
+func (as *apps) notReleased(decisions []string, now time.Time) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	as.ended, as.releaseAt = append(as.ended, decisions...), now.Add(firstPause)
+}
+
+// answered takes in the hosts that the controller chose for a run, or the reason and the message of its refusal. If the app no
+// longer waits for them, they are released.
+func (as *apps) answered(name types.NamespacedName, run string, hosts []string, decision, reason, message string) {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
 	a := as.byName[name.Namespace][name.Name]
 	if a == nil || a.phase != asking || a.run != run {
-		return false
+		if decision != "" {
+			as.ended = append(as.ended, decision)
+		}
+		return
 	}
 	if len(hosts) != len(a.traffic.Tasks) {
 		a.placeSingly(reason, message)
-		return true
+		return
 	}
 	a.phase, a.hosts, a.decision, a.nominated = placed, hosts, decision, false
 	a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Chosen", message: "the controller chose a host for each pod", holds: true})
-	return true
 }
 
 // nominate sends the nominations once, and wakes pods until the scheduler knows theirs or the time is over.
@@ -265,7 +279,8 @@ func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok 
 		}
 		return
 	case !ok:
-		a.settling, a.retry = false, now.Add(retryInterval)
+		a.pause = min(max(2*a.pause, firstPause), longestPause)
+		a.settling, a.retry = false, now.Add(a.pause)
 		return
 	}
 	a.settling, a.settled, a.decision = false, true, decision

@@ -135,9 +135,7 @@ func (w *worker) ask(ctx context.Context, of ask) {
 		failuresTotal.WithLabelValues("place").Inc()
 		result = chosen{}
 	}
-	if !w.apps.answered(of.name, of.run, result.Hosts, result.ID, reason, message) && result.ID != "" {
-		w.release(ctx, []string{result.ID})
-	}
+	w.apps.answered(of.name, of.run, result.Hosts, result.ID, reason, message)
 }
 
 // full returns the hosts that can take no pod of the app.
@@ -181,11 +179,12 @@ func (w *worker) settle(ctx context.Context, of settlement) {
 	w.apps.settledWith(of.name, of.run, decision, err == nil || isFinal(err), w.environment.Now())
 }
 
-// release ends decisions whose pods have ended. Held hosts become free by themselves later, so a failure costs little.
+// release ends decisions whose pods have ended.
 func (w *worker) release(ctx context.Context, decisions []string) {
-	if err := w.controller.release(context.WithoutCancel(ctx), decisions); err != nil {
+	if err := w.controller.release(ctx, decisions); err != nil {
 		failuresTotal.WithLabelValues("release").Inc()
 		w.environment.Log.Warn("decisions of ended pods still count", "decisions", decisions, "problem", err.Error())
+		w.apps.notReleased(decisions, w.environment.Now())
 	}
 }
 
