@@ -16,6 +16,9 @@ import (
 // mostJob is the largest length of the name of a job at the controller.
 const mostJob = 128
 
+// mostReleases is the largest number of decisions of a release.
+const mostReleases = 1_000
+
 // mostDetail is the largest number of characters of a problem in a condition.
 const mostDetail = 400
 
@@ -147,9 +150,6 @@ func (c *controller) settle(ctx context.Context, of *settlement) (string, error)
 	}
 	return result.ID, c.release(ctx, []string{of.decision})
 }
-
-// mostReleases is the largest number of decisions of a release.
-const mostReleases = 1_000
 
 // release ends decisions. A decision that has ended already, or that the controller does not know, is none to end.
 func (c *controller) release(ctx context.Context, decisions []string) error {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"leeward.dev/kubernetes/snapshot"
@@ -146,35 +144,5 @@ func TestAConfirmationAfterTheHoldHasEndedBecomesACommitment(t *testing.T) {
 	}}
 	if id, err := c.settle(t.Context(), of); id != "d2" || err != nil {
 		t.Errorf("%s, %v", id, err)
-	}
-}
-
-func quantities(cpu, memory string) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
-	}}
-}
-
-func TestRequestsAreThoseThatTheSchedulerCounts(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	pod := &corev1.Pod{Spec: corev1.PodSpec{
-		InitContainers: []corev1.Container{
-			{Resources: quantities("3", "1")},
-			{Resources: quantities("500m", "10"), RestartPolicy: &always},
-			{Resources: quantities("1", "100")},
-		},
-		Containers: []corev1.Container{{Resources: quantities("1", "20")}, {Resources: quantities("1", "30")}},
-		Overhead:   quantities("100m", "1").Requests,
-	}}
-	if wants := requestsOf(pod); wants != (resources{cpu: 3100, memory: 111}) {
-		t.Errorf("%+v", wants)
-	}
-	whole := quantities("4", "50")
-	pod.Spec.Resources = &whole
-	if wants := requestsOf(pod); wants != (resources{cpu: 4100, memory: 51}) {
-		t.Errorf("%+v", wants)
-	}
-	if wants := requestsOf(&corev1.Pod{}); wants != (resources{}) {
-		t.Errorf("%+v", wants)
 	}
 }

@@ -6,11 +6,42 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"leeward.dev/kubernetes/internal/fake"
 	"leeward.dev/kubernetes/snapshot"
 )
+
+func quantities(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+	}}
+}
+
+func TestRequestsAreThoseThatTheSchedulerCounts(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{
+			{Resources: quantities("3", "1")},
+			{Resources: quantities("500m", "10"), RestartPolicy: &always},
+			{Resources: quantities("1", "100")},
+		},
+		Containers: []corev1.Container{{Resources: quantities("1", "20")}, {Resources: quantities("1", "30")}},
+		Overhead:   quantities("100m", "1").Requests,
+	}}
+	if wants := requestsOf(pod); wants != (resources{cpu: 3100, memory: 111}) {
+		t.Errorf("%+v", wants)
+	}
+	whole := quantities("4", "50")
+	pod.Spec.Resources = &whole
+	if wants := requestsOf(pod); wants != (resources{cpu: 4100, memory: 51}) {
+		t.Errorf("%+v", wants)
+	}
+	if wants := requestsOf(&corev1.Pod{}); wants != (resources{}) {
+		t.Errorf("%+v", wants)
+	}
+}
 
 // nodeOf returns a ready node with four processors.
 func nodeOf(name string) *corev1.Node {
