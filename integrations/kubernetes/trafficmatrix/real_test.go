@@ -14,8 +14,8 @@ import (
 	"leeward.dev/kubernetes/snapshot"
 )
 
-// idle reports idle links of all hosts and racks of the service in the last second.
-func idle(t *testing.T, address string) {
+// reportIdle reports idle links of all hosts and racks of the service in the last second.
+func reportIdle(t *testing.T, address string) {
 	t.Helper()
 	var links []map[string]any
 	for rack := range 4 {
@@ -47,7 +47,7 @@ func idle(t *testing.T, address string) {
 
 func TestARealControllerPlacesAnAppHoldsItAndForgetsIt(t *testing.T) {
 	address := service.Start(t)
-	idle(t, address)
+	reportIdle(t, address)
 	client, err := snapshot.NewClient(snapshot.Settings{Controllers: []string{address}, Deadline: time.Second})
 	if err != nil {
 		t.Fatal(err)
