@@ -80,6 +80,15 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
+// due returns the work that is due, whose conditions are written at once.
+func (s *scene) due(now time.Time) steps {
+	work := s.apps.due(now)
+	for _, of := range work.publish {
+		s.published(of.matrix)
+	}
+	return work
+}
+
 // admits returns for each pod whether it may go.
 func (s *scene) admits() []bool {
 	var result []bool

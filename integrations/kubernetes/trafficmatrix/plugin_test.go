@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -148,16 +147,12 @@ func newCluster(t *testing.T, settings Settings, view *placements.View) *cluster
 		client: client, factory: informers.NewSharedInformerFactory(client, 0), recorder: events.NewFakeRecorder(100),
 		gated: map[string]*corev1.Pod{}, gone: map[string]time.Time{},
 	}}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	c.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(
-		scheme, map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
+		runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
 	ctx, cancel := context.WithCancel(context.Background())
 	plugin, err := Environment{
 		View: func() *placements.View { return view }, Fresh: func(time.Time) bool { return true },
-		Call: c.call, Objects: c.objects, Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Call: c.call, Objects: c.objects, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}.New(ctx, settings, c.handle)
 	if err != nil {
 		t.Fatal(err)

@@ -206,7 +206,7 @@ func TestAnInvalidMatrixIsAnErrorThatNamesTheField(t *testing.T) {
 		"spec.transfers[0].bytes: -1": with(func(s *TrafficMatrixSpec) {
 			s.Transfers = []Transfer{{From: "worker", To: "worker", Bytes: bytes("-1")}}
 		}),
-		"spec.collectives[0].bytes: 8Ei":               collective(Ring, 4, "8Ei"),
+		"spec.collectives[0].bytes: 92233":             collective(Ring, 4, "8Ei"),
 		"spec.collectives[0]: the app sends more than": collective(AllToAll, 4, "1Ei"),
 		"spec.collectives[0].groups: 1 pods":           collective(Ring, 1, "1"),
 		`spec.collectives[0].pattern: "Star"`:          collective("Star", 4, "1"),
@@ -236,9 +236,8 @@ func TestACopySharesNothingWithItsOriginal(t *testing.T) {
 		},
 		Status: TrafficMatrixStatus{Bytes: &bytes, Conditions: []metav1.Condition{{Type: "Valid"}}},
 	}
-	list := TrafficMatrixList{Items: []TrafficMatrix{*original}}
-	copied := list.DeepCopyObject().(*TrafficMatrixList).Items[0]
-	before := fmt.Sprintf("%+v", original.DeepCopyObject().(*TrafficMatrix).Spec.Transfers[0].Bytes.String())
+	copied := original.DeepCopyObject().(*TrafficMatrix)
+	before := original.Spec.Transfers[0].Bytes.String()
 	copied.Labels["a"] = "c"
 	copied.Spec.Groups[0].Pods[0] = "q"
 	copied.Spec.Groups[1].Selector.MatchLabels["group"] = "x"

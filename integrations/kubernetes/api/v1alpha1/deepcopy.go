@@ -39,13 +39,6 @@ func (m *TrafficMatrix) DeepCopy() *TrafficMatrix {
 // DeepCopyObject returns a copy as an object of the API.
 func (m *TrafficMatrix) DeepCopyObject() runtime.Object { return m.DeepCopy() }
 
-// DeepCopyObject returns a copy of the list as an object of the API.
-func (l *TrafficMatrixList) DeepCopyObject() runtime.Object {
-	result := &TrafficMatrixList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
-	result.Items = copied(l.Items, func(m TrafficMatrix) TrafficMatrix { return *m.DeepCopy() })
-	return result
-}
-
 // DeepCopy returns a copy that shares nothing with the original.
 func (s TrafficMatrixSpec) DeepCopy() TrafficMatrixSpec {
 	quantity := func(q resource.Quantity) resource.Quantity { return q.DeepCopy() }

@@ -1,10 +1,6 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // Kind is the name of the kind.
 const Kind = "TrafficMatrix"
@@ -14,10 +10,3 @@ var (
 	GroupVersion = schema.GroupVersion{Group: "leeward.dev", Version: "v1alpha1"}
 	Resource     = GroupVersion.WithResource("trafficmatrices")
 )
-
-// AddToScheme registers the kind in a scheme.
-func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &TrafficMatrix{}, &TrafficMatrixList{})
-	metav1.AddToGroupVersion(scheme, GroupVersion)
-	return nil
-}

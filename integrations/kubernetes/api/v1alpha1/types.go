@@ -20,14 +20,6 @@ type TrafficMatrix struct {
 	Status TrafficMatrixStatus `json:"status,omitempty"`
 }
 
-// TrafficMatrixList is a list of traffic matrices.
-type TrafficMatrixList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []TrafficMatrix `json:"items"`
-}
-
 // TrafficMatrixSpec is an app: groups of pods, and the traffic between them.
 type TrafficMatrixSpec struct {
 	// Groups are the groups of pods. Tasks are numbered through all groups, in their order.
