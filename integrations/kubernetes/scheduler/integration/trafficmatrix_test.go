@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -148,8 +149,8 @@ func (m *matrices) reason(name, condition string) string {
 	return ""
 }
 
-// add adds pods of an app, numbered from first.
-func (m *matrices) add(app string, first, count int) {
+// add adds pods of an app, numbered from first, each as the changes make it.
+func (m *matrices) add(app string, first, count int, changes ...func(*corev1.Pod)) {
 	m.t.Helper()
 	for index := first; index < first+count; index++ {
 		pod := &corev1.Pod{
@@ -157,6 +158,9 @@ func (m *matrices) add(app string, first, count int) {
 				"app": app, "batch.kubernetes.io/job-completion-index": fmt.Sprint(index),
 			}},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "work", Image: "none.invalid/none"}}},
+		}
+		for _, change := range changes {
+			change(pod)
 		}
 		if _, err := plane.Client.CoreV1().Pods(metav1.NamespaceDefault).Create(m.t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			m.t.Fatal(err)
@@ -242,6 +246,38 @@ func cordon(t *testing.T, node string, unschedulable bool) {
 	patch := fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, unschedulable)
 	if _, err := plane.Client.CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
+	chooser := &chooser{}
+	for index := range 8 {
+		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r12h%d", 5*index))
+	}
+	m := newMatrices(t, 30*time.Second, 0, chooser)
+	group := &schedulingv1alpha2.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "gang"},
+		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 8},
+		}},
+	}
+	groups := plane.Client.SchedulingV1alpha2().PodGroups(metav1.NamespaceDefault)
+	if _, err := groups.Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := groups.Delete(context.Background(), group.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	m.ring("gang", 8)
+	join := func(pod *corev1.Pod) { pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group.Name} }
+	m.add("gang", 0, 8, join)
+	if nodes := m.awaitBound("gang"); !slices.Equal(nodes, chooser.hosts) {
+		t.Errorf("%v: expected %v", nodes, chooser.hosts)
+	}
+	if asked := chooser.called("/v1/place/batch"); len(asked) != 1 {
+		t.Errorf("asked: %v", asked)
 	}
 }
 
