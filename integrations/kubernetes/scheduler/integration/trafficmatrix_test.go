@@ -271,7 +271,9 @@ func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
 		}
 	})
 	m.ring("gang", 8)
-	join := func(pod *corev1.Pod) { pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group.Name} }
+	join := func(pod *corev1.Pod) {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group.Name}
+	}
 	m.add("gang", 0, 8, join)
 	if nodes := m.awaitBound("gang"); !slices.Equal(nodes, chooser.hosts) {
 		t.Errorf("%v: expected %v", nodes, chooser.hosts)
