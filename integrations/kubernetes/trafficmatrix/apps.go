@@ -129,10 +129,12 @@ func (as *apps) setPodLocked(pod *corev1.Pod, now time.Time) *app {
 		return nil
 	}
 	if a == nil {
-		if a = as.find(pod); a != nil {
+		// A pod with scheduling gates may stay outside of the queue for hours, so it is not there yet.
+		if a = as.find(pod); a != nil && len(pod.Spec.SchedulingGates) == 0 {
 			as.join(a, pod, now)
+			return a
 		}
-		return a
+		return nil
 	}
 	a.members[pod.UID].pod = pod
 	if a.phase == gathering && pod.Spec.NodeName != "" {
@@ -259,7 +261,7 @@ type peer struct {
 	out, in int64
 }
 
-// situation is what is known of a pod when it is scored.
+// situation is the state of an app for a pod that is scored.
 type situation struct {
 	// host is the host that the controller chose, empty without one.
 	host  string

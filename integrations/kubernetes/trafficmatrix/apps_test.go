@@ -448,6 +448,22 @@ func TestAPodBeyondTheAppGoesByItself(t *testing.T) {
 	}
 }
 
+func TestPodsWithSchedulingGatesAreNotThereYet(t *testing.T) {
+	s := newScene(t)
+	gated := s.pods[3].DeepCopy()
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}}
+	for _, pod := range []*corev1.Pod{gated, s.pods[0], s.pods[1], s.pods[2]} {
+		s.setPod(pod, s.now)
+	}
+	if work := s.due(s.now); len(work.asks) != 0 {
+		t.Error("asked before the gates are open")
+	}
+	s.setPod(s.pods[3], s.now)
+	if work := s.due(s.now); len(work.asks) != 1 {
+		t.Error("not asked after the gates are open")
+	}
+}
+
 func TestNamesFindPods(t *testing.T) {
 	s := newScene(t)
 	matrix := ringOf("named", 2)
