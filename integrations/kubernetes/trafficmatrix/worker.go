@@ -3,7 +3,6 @@ package trafficmatrix
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
@@ -172,7 +171,7 @@ func (w *worker) nominate(ctx context.Context, of nomination) {
 // settle says which nodes the pods got.
 func (w *worker) settle(ctx context.Context, of settlement) {
 	decision, err := w.controller.settle(ctx, &of)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		failuresTotal.WithLabelValues("settle").Inc()
 		w.environment.Log.Warn("the controller does not count the pods of an app", "trafficmatrix", of.name.String(), "problem", err.Error())
 	}
@@ -181,7 +180,7 @@ func (w *worker) settle(ctx context.Context, of settlement) {
 
 // release ends decisions whose pods have ended.
 func (w *worker) release(ctx context.Context, decisions []string) {
-	if err := w.controller.release(ctx, decisions); err != nil {
+	if err := w.controller.release(ctx, decisions); err != nil && ctx.Err() == nil {
 		failuresTotal.WithLabelValues("release").Inc()
 		w.environment.Log.Warn("decisions of ended pods still count", "decisions", decisions, "problem", err.Error())
 		w.apps.notReleased(decisions, w.environment.Now())
@@ -216,7 +215,7 @@ func (w *worker) publish(ctx context.Context, of publication) {
 		_, err = w.environment.Objects.Resource(v1alpha1.Resource).Namespace(of.matrix.Namespace).
 			Patch(ctx, of.matrix.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	}
-	if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, context.Canceled) {
+	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 		failuresTotal.WithLabelValues("status").Inc()
 		w.environment.Log.Warn("the status of a traffic matrix is not written", "trafficmatrix", of.matrix.Namespace+"/"+of.matrix.Name,
 			"problem", err.Error())
