@@ -164,6 +164,10 @@ func (as *apps) join(a *app, pod *corev1.Pod, now time.Time) {
 	a.members[pod.UID] = &member{pod: pod, group: a.groupOf(pod), task: noTask}
 	as.byPod[pod.UID] = a
 	a.foreign = a.foreign || pod.Spec.SchedulerName != as.profile
+	if a.settled && pod.Spec.NodeName == "" {
+		// It replaces another pod, and may get another node.
+		a.settled, a.run = false, ""
+	}
 	switch {
 	case a.foreign && a.phase == gathering:
 		a.phase = single

@@ -329,6 +329,31 @@ func TestTheDecisionIsConfirmedIfAllPodsHaveTheirHosts(t *testing.T) {
 	}
 }
 
+func TestTheNodeOfAReplacementCountsToo(t *testing.T) {
+	s := newScene(t)
+	hosts := s.place()
+	for index, pod := range s.pods {
+		s.setPod(on(pod, hosts[index]), s.now)
+	}
+	first := s.due(s.now).settle[0]
+	s.settledWith(first.name, first.run, "d1", true, s.now)
+	s.dropPod(s.pods[2].UID)
+	replacement := podOf("ring", 2)
+	replacement.UID += "-again"
+	s.now = s.now.Add(time.Hour)
+	if !s.admit(replacement, s.now) {
+		t.Error("a replacement waits")
+	}
+	if work := s.due(s.now); len(work.settle)+len(work.asks)+len(work.nominate) != 0 {
+		t.Errorf("%+v", work)
+	}
+	s.setPod(on(replacement, "h9"), s.now)
+	settle := s.due(s.now).settle
+	if len(settle) != 1 || settle[0].same || settle[0].decision != "d1" || settle[0].nodes[2] != "h9" || settle[0].run == first.run {
+		t.Errorf("%+v", settle)
+	}
+}
+
 func TestARunThatEndsDuringARequestLeavesNothingBehind(t *testing.T) {
 	s := newScene(t)
 	s.place()

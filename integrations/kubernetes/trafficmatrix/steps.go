@@ -83,6 +83,11 @@ func (as *apps) due(now time.Time) steps {
 }
 
 func (as *apps) advance(a *app, now time.Time, result *steps) {
+	defer a.publish(now, result)
+	if a.settled {
+		// All pods have nodes, so nothing waits. Most apps are in this state.
+		return
+	}
 	if a.problem == nil && !a.foreign {
 		switch a.phase {
 		case gathering:
@@ -101,7 +106,6 @@ func (as *apps) advance(a *app, now time.Time, result *steps) {
 		}
 	}
 	a.wakeUp(now, result)
-	a.publish(now, result)
 }
 
 // publish writes the status of the matrix if it has changed.
