@@ -164,9 +164,9 @@ func (as *apps) join(a *app, pod *corev1.Pod, now time.Time) {
 	a.members[pod.UID] = &member{pod: pod, group: a.groupOf(pod), task: noTask}
 	as.byPod[pod.UID] = a
 	a.foreign = a.foreign || pod.Spec.SchedulerName != as.profile
-	if a.settled && pod.Spec.NodeName == "" {
-		// It replaces another pod, and may get another node.
-		a.settled, a.run = false, ""
+	if (a.settled || a.settling) && pod.Spec.NodeName == "" {
+		// It replaces another pod, and may get another node. The answer to a request about the other one comes too late.
+		a.settled, a.settling, a.run = false, false, ""
 	}
 	switch {
 	case a.foreign && a.phase == gathering:
