@@ -278,7 +278,7 @@ func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok 
 	a := as.byName[name.Namespace][name.Name]
 	switch {
 	case a == nil || a.run != run || !a.settling:
-		if decision != "" {
+		if decision != "" && (a == nil || a.decision != decision) {
 			as.ended = append(as.ended, decision)
 		}
 		return
