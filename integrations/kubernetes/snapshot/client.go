@@ -75,11 +75,11 @@ type Client struct {
 
 // NewClient returns a client. It returns an error that names an invalid setting.
 func NewClient(settings Settings) (*Client, error) {
-	settings, err := settings.withDefaults()
+	settings, err := settings.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
-	config, err := settings.authority()
+	config, err := settings.TLS()
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (c *Client) send(
 ) ([]byte, *RequestError) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	token, err := c.settings.token()
+	token, err := c.settings.Token()
 	if err != nil {
 		return nil, failed(Unauthorized, "%s", err)
 	}
