@@ -61,7 +61,7 @@ func report(t *testing.T, address string) {
 }
 
 func TestARealControllerTakesOverAPlacementWithoutAJump(t *testing.T) {
-	address := service.Start(t)
+	address := service.Start(t, service.Small)
 	estimator, err := ledger.NewEstimator(time.Second, 0.2)
 	if err != nil {
 		t.Fatal(err)

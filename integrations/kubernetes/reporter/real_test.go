@@ -23,7 +23,7 @@ type realScene struct {
 func newRealScene(t *testing.T) *realScene {
 	t.Helper()
 	s := &realScene{scene: &scene{t: t, exists: map[string]bool{}, now: time.Now()}}
-	settings := snapshot.Settings{Controllers: []string{service.Start(t)}, Deadline: time.Second}
+	settings := snapshot.Settings{Controllers: []string{service.Start(t, service.Small)}, Deadline: time.Second}
 	var err error
 	if s.client, err = snapshot.NewClient(settings); err != nil {
 		t.Fatal(err)

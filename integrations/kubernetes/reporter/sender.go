@@ -123,6 +123,8 @@ func (r *Reporter) sendReports(ctx context.Context) error {
 	body := encode(map[string]any{"commitments": commitments})
 	answer, err := r.options.Call(ctx, http.MethodPost, "/v1/commitments/batch", body)
 	if isRejected(err) {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
 		for _, e := range batch {
 			r.reject(e)
 		}
@@ -136,6 +138,8 @@ func (r *Reporter) sendReports(ctx context.Context) error {
 		r.sender.unsure = batch
 		return err
 	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	rejected := ""
 	for i, e := range batch {
 		if results[i].isAccepted() {
@@ -182,21 +186,19 @@ func (r *Reporter) take() []*entry {
 	return batch
 }
 
-// accept notes the decision of a placement.
+// accept notes the decision of a placement. The caller holds the mutex.
 func (r *Reporter) accept(e *entry, decision string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
 	r.counts.Accepted++
-	e.state, e.decision = committed, decision
 	if e.ended {
 		r.release(decision)
+		return
 	}
+	// Nothing reads the report any more, and there may be as many as pods.
+	e.state, e.decision, e.report = committed, decision, Report{}
 }
 
-// reject notes that the service has no decision of a placement, and never will.
+// reject notes that the service has no decision of a placement, and never will. The caller holds the mutex.
 func (r *Reporter) reject(e *entry) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
 	r.counts.Rejected++
 	if !e.ended {
 		delete(r.entries, e.report.Pod)
@@ -294,7 +296,7 @@ func (r *Reporter) inherit(one listed) {
 		r.release(one.decision)
 		return
 	}
-	r.entries[one.pod] = &entry{report: Report{Pod: one.pod}, state: committed, sequence: one.sequence, decision: one.decision}
+	r.entries[one.pod] = &entry{state: committed, sequence: one.sequence, decision: one.decision}
 	r.options.Placements.Reported(one.pod, one.sequence)
 }
 
@@ -309,12 +311,8 @@ func (r *Reporter) settle(own []listed) {
 	for _, e := range r.sender.unsure {
 		decision, ok := decisions[e.sequence]
 		switch {
-		case ok && e.ended:
-			r.counts.Accepted++
-			r.release(decision)
 		case ok:
-			r.counts.Accepted++
-			e.state, e.decision = committed, decision
+			r.accept(e, decision)
 		case !e.ended:
 			e.state = waiting
 			r.options.Placements.NotReported(e.report.Pod)

@@ -13,22 +13,19 @@ import (
 	"time"
 )
 
-// cluster is the cluster of the service: hosts r0h0 to r3h3.
-const cluster = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 2Gbps\n"
+// Small is a cluster file with the hosts r0h0 to r3h3.
+const Small = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 2Gbps\n"
 
 // readyTimeout is the time for the service to start.
 const readyTimeout = 10 * time.Second
 
-// Start starts the service and returns its address. The environment variable LEEWARDD has its command; a built one of this
-// repository needs none. Without any, the test is skipped. The service ends with the test.
-func Start(t testing.TB) string {
+// Start starts the service with a cluster file and returns its address. The environment variable LEEWARDD has its command; a
+// built one of this repository needs none. Without any, the test is skipped. The service ends with the test.
+func Start(t testing.TB, cluster string) string {
 	t.Helper()
 	command := strings.Fields(os.Getenv("LEEWARDD"))
-	for _, built := range []string{"target/release/leewardd", "dist/leewardd"} {
-		path := filepath.Join("..", "..", "..", built)
-		if _, err := os.Stat(path); err == nil && len(command) == 0 {
-			command = []string{path}
-		}
+	if len(command) == 0 {
+		command = built()
 	}
 	if len(command) == 0 {
 		t.Skip("no leewardd: build it, or name its command in LEEWARDD")
@@ -72,4 +69,18 @@ func Start(t testing.TB) string {
 	text, _ := os.ReadFile(log.Name())
 	t.Fatalf("the service is not ready after %v: %s", readyTimeout, text)
 	return ""
+}
+
+// built returns the built command of the repository around the working folder, nil without one.
+func built() []string {
+	folder, err := os.Getwd()
+	for err == nil && folder != filepath.Dir(folder) {
+		for _, path := range [...]string{"target/release/leewardd", "dist/leewardd"} {
+			if _, err := os.Stat(filepath.Join(folder, path)); err == nil {
+				return []string{filepath.Join(folder, path)}
+			}
+		}
+		folder = filepath.Dir(folder)
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,7 +104,14 @@ func (c *ControlPlane) redirectLog() error {
 	if err != nil {
 		return err
 	}
-	klog.LogToStderr(false)
+	flags := flag.NewFlagSet("log", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	// By default errors go to stderr too, and every stop of a scheduler has some.
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			return err
+		}
+	}
 	klog.SetOutput(file)
 	return nil
 }

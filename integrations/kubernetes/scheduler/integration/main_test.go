@@ -80,15 +80,24 @@ func newScene(t *testing.T, reports time.Duration, change func(*fake.Network)) *
 	t.Helper()
 	network := fake.Tree(0, racks, rackSize)
 	change(network)
-	s := &scene{t: t, service: fake.NewController(network), rackOf: network.RackOf()}
-	address, err := s.service.Serve(t.Context(), reports)
+	service := fake.NewController(network)
+	address, err := service.Serve(t.Context(), reports)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.args = &networkload.Args{
+	s := newSceneAt(t, address)
+	s.service = service
+	return s
+}
+
+// newSceneAt returns a scene with a service at an address.
+func newSceneAt(t *testing.T, address string) *scene {
+	t.Helper()
+	s := &scene{t: t, rackOf: fake.Tree(0, racks, rackSize).RackOf(), args: &networkload.Args{
 		Controllers: []string{address},
 		Deadline:    metav1.Duration{Duration: 5 * time.Second}, MaxAge: metav1.Duration{Duration: 20 * time.Second},
-	}
+	}}
+	var err error
 	if s.bindings, err = plane.WatchBindings(t.Context()); err != nil {
 		t.Fatal(err)
 	}

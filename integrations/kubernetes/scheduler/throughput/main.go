@@ -2,7 +2,8 @@
 // with the plugin while the service is gone.
 //
 // Each round measures all three, in an order that rotates, on one control plane in this process. All pods exist before the
-// scheduler begins. The rate is that from the first binding to the last.
+// scheduler begins. The rate is that from the first binding to the last. The processor time is that of the whole process:
+// API server, etcd, scheduler, and a service for the plugin. It depends less on what else the machine does.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,27 +71,39 @@ func run(ctx context.Context, nodes, pods, rounds int) error {
 	if err != nil {
 		return err
 	}
-	rates := map[string][]float64{}
+	figures := map[string][]figure{}
 	for round := range rounds {
 		for i := range modes {
 			mode := modes[(round+i)%len(modes)]
-			rate, err := measure(ctx, plane, mode, service, pods)
+			of, err := measure(ctx, plane, mode, service, pods)
 			if err != nil {
 				return fmt.Errorf("%s: %w", mode, err)
 			}
-			fmt.Fprintf(os.Stderr, "round %d: %s: %.0f pods/s\n", round+1, mode, rate)
-			rates[mode] = append(rates[mode], rate)
+			fmt.Fprintf(os.Stderr, "round %d: %s: %.0f pods/s, %.2f ms of processor time a pod\n",
+				round+1, mode, of.podsPerSecond, of.processor)
+			figures[mode] = append(figures[mode], of)
 		}
 	}
-	report(rates)
+	report(figures)
 	return nil
 }
 
-// measure returns the pods a second in one mode.
-func measure(ctx context.Context, plane *controlplane.ControlPlane, mode, service string, pods int) (float64, error) {
+// figure is one measurement.
+type figure struct {
+	podsPerSecond float64
+	// processor is the processor time of this process in ms a pod.
+	processor float64
+}
+
+// measure returns the figure of one mode.
+func measure(ctx context.Context, plane *controlplane.ControlPlane, mode, service string, pods int) (figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	scheduler := controlplane.Scheduler{BeforeFirst: func(context.Context) { time.Sleep(warmUp) }}
+	var before time.Duration
+	scheduler := controlplane.Scheduler{BeforeFirst: func(context.Context) {
+		time.Sleep(warmUp)
+		before = processorTime()
+	}}
 	switch mode {
 	case modes[1]:
 		scheduler.NetworkLoad = &networkload.Args{Controllers: []string{service}}
@@ -102,26 +116,38 @@ func measure(ctx context.Context, plane *controlplane.ControlPlane, mode, servic
 	}
 	annotations := map[string]string{demand.PeakEgress: "50M", demand.PeakIngress: "50M"}
 	if err := plane.AddPods(ctx, "pod", pods, annotations); err != nil {
-		return 0, err
+		return figure{}, err
 	}
 	bindings, err := plane.WatchBindings(ctx)
 	if err != nil {
-		return 0, err
+		return figure{}, err
 	}
 	ranked := rankedPods()
 	stop, err := plane.StartScheduler(ctx, scheduler)
 	if err != nil {
-		return 0, err
+		return figure{}, err
 	}
 	defer stop()
 	if err := bindings.Wait(ctx, pods); err != nil {
-		return 0, err
+		return figure{}, err
+	}
+	of := figure{
+		podsPerSecond: bindings.Rate(), processor: (processorTime() - before).Seconds() * 1000 / float64(pods),
 	}
 	// A measurement of a plugin that did nothing would say nothing.
 	if share := (rankedPods() - ranked) / float64(pods); (mode == modes[1]) != (share > 0.95) {
-		return 0, fmt.Errorf("the network ranked the nodes of %.0f %% of the pods", 100*share)
+		return figure{}, fmt.Errorf("the network ranked the nodes of %.0f %% of the pods", 100*share)
 	}
-	return bindings.Rate(), plane.DeletePods(ctx)
+	return of, plane.DeletePods(ctx)
+}
+
+// processorTime returns the processor time of this process up to now.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // rankedPods returns the number of pods up to now whose nodes were ranked by the network.
@@ -143,22 +169,28 @@ func rankedPods() float64 {
 	return 0
 }
 
-func report(rates map[string][]float64) {
-	fmt.Printf("%-28s %10s %18s %10s\n", "scheduler", "pods/s", "lowest to highest", "relative")
-	for _, mode := range modes {
-		least, most := math.Inf(1), 0.0
-		for _, rate := range rates[mode] {
-			least, most = min(least, rate), max(most, rate)
+// report prints the means of all modes, with the lowest and the highest value of each.
+func report(figures map[string][]figure) {
+	of := func(mode string, value func(figure) float64) (least, average, most float64) {
+		least, most = math.Inf(1), math.Inf(-1)
+		for _, each := range figures[mode] {
+			least, most = min(least, value(each)), max(most, value(each))
+			average += value(each) / float64(len(figures[mode]))
 		}
-		fmt.Printf("%-28s %10.0f %9.0f %8.0f %9.1f%%\n", mode, mean(rates[mode]), least, most,
-			100*(mean(rates[mode])/mean(rates[modes[0]])-1))
+		return least, average, most
 	}
-}
-
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, value := range values {
-		sum += value
+	for _, column := range []struct {
+		name  string
+		value func(figure) float64
+	}{
+		{"pods/s", func(f figure) float64 { return f.podsPerSecond }},
+		{"processor time, ms/pod", func(f figure) float64 { return f.processor }},
+	} {
+		fmt.Printf("%-26s %10s %22s %10s\n", column.name, "mean", "lowest to highest", "relative")
+		_, base, _ := of(modes[0], column.value)
+		for _, mode := range modes {
+			least, average, most := of(mode, column.value)
+			fmt.Printf("%-26s %10.2f %11.2f %10.2f %9.1f%%\n", mode, average, least, most, 100*(average/base-1))
+		}
 	}
-	return sum / float64(len(values))
 }
