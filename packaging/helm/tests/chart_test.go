@@ -398,36 +398,6 @@ func TestTheSchedulerHasBothPluginsWithValidArguments(t *testing.T) {
 	}
 }
 
-// golden has the rendered chart with Secrets of the user, since generated ones are random. LEEWARD_UPDATE=1 writes it.
-const golden = "rendered.yaml"
-
-func TestTheRenderedChartIsThatOfTheFile(t *testing.T) {
-	values := "{tokens: {existingSecret: leeward-tokens}, tls: {mode: existing, existingSecret: leeward-tls}}"
-	rendered := files(t, values)
-	var text strings.Builder
-	text.WriteString("# The chart with its default values and with Secrets of the user: what `helm template` prints.\n")
-	for _, name := range slices.Sorted(maps.Keys(rendered)) {
-		if !strings.HasSuffix(name, ".yaml") {
-			continue
-		}
-		for _, document := range documents(t, []byte(rendered[name])) {
-			fmt.Fprintf(&text, "---\n%s\n", strings.Trim(strings.TrimPrefix(string(document), "---\n"), "\n"))
-		}
-	}
-	if os.Getenv("LEEWARD_UPDATE") != "" {
-		if err := os.WriteFile(golden, []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expected, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text.String() != string(expected) {
-		t.Errorf("the chart has changed: look at LEEWARD_UPDATE=1 go test . && git diff %s", golden)
-	}
-}
-
 func TestTheExamplesAreValidObjects(t *testing.T) {
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	paths, err := filepath.Glob("../../../examples/kubernetes/*.yaml")
