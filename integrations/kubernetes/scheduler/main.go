@@ -1,5 +1,5 @@
-// The command leeward-scheduler is kube-scheduler with the plugin NetworkLoad. It takes the flags and the configuration of
-// kube-scheduler; the plugin is used where a profile enables it.
+// The command leeward-scheduler is kube-scheduler with the plugins NetworkLoad and TrafficMatrix. It takes the flags and the
+// configuration of kube-scheduler; a plugin is used where a profile enables it.
 package main
 
 import (
@@ -17,9 +17,12 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
 	"leeward.dev/kubernetes/networkload"
+	"leeward.dev/kubernetes/trafficmatrix"
 )
 
 func main() {
 	slog.SetDefault(slog.New(logr.ToSlogHandler(klog.Background())))
-	os.Exit(cli.Run(app.NewSchedulerCommand(app.WithPlugin(networkload.Name, networkload.New))))
+	os.Exit(cli.Run(app.NewSchedulerCommand(
+		app.WithPlugin(networkload.Name, networkload.New), app.WithPlugin(trafficmatrix.Name, trafficmatrix.New),
+	)))
 }

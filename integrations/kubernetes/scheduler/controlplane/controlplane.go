@@ -40,15 +40,18 @@ type ControlPlane struct {
 	Config *rest.Config
 	Client kubernetes.Interface
 
-	folder     string
+	folder string
+	// flags are those of the API server beyond the ones that it needs here.
+	flags      []string
 	components compatibility.ComponentGlobalsRegistry
 	etcd       *embed.Etcd
 	stopped    []func()
 }
 
-// Start starts a control plane with its data and its log in a folder. The caller must stop it.
-func Start(ctx context.Context, folder string) (*ControlPlane, error) {
-	c := &ControlPlane{folder: folder}
+// Start starts a control plane with its data and its log in a folder, and with more flags of the API server. The caller must
+// stop it.
+func Start(ctx context.Context, folder string, flags ...string) (*ControlPlane, error) {
+	c := &ControlPlane{folder: folder, flags: flags}
 	if err := c.start(ctx); err != nil {
 		c.Stop()
 		return nil, err

@@ -15,18 +15,20 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
 	"leeward.dev/kubernetes/networkload"
+	"leeward.dev/kubernetes/trafficmatrix"
 )
 
 // Scheduler describes a scheduler.
 type Scheduler struct {
-	// NetworkLoad are the arguments of the plugin NetworkLoad. Nil stands for the scheduler as it is.
-	NetworkLoad *networkload.Args
-	// Weight is the weight of the plugin, 1 by default.
+	// NetworkLoad and TrafficMatrix are the arguments of the plugins. Nil stands for the scheduler without the plugin.
+	NetworkLoad   *networkload.Args
+	TrafficMatrix *trafficmatrix.Args
+	// Weight is the weight of the plugins, 1 by default.
 	Weight int32
 	// NodesToScore is the percentage of nodes that are scored; 0 leaves it to the scheduler, which takes fewer in a larger
 	// cluster.
 	NodesToScore int32
-	// Options are the plugins that the scheduler knows, NetworkLoad by default.
+	// Options are the plugins that the scheduler knows, those of Leeward by default.
 	Options []app.Option
 	// BeforeFirst is called when the scheduler knows all nodes and pods, before it places the first pod. It may be nil.
 	BeforeFirst func(context.Context)
@@ -48,7 +50,9 @@ func (c *ControlPlane) StartScheduler(ctx context.Context, scheduler Scheduler) 
 	flags.SecureServing.BindPort = 0
 	registered := scheduler.Options
 	if registered == nil {
-		registered = []app.Option{app.WithPlugin(networkload.Name, networkload.New)}
+		registered = []app.Option{
+			app.WithPlugin(networkload.Name, networkload.New), app.WithPlugin(trafficmatrix.Name, trafficmatrix.New),
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	config, running, err := app.Setup(ctx, flags, registered...)
@@ -89,11 +93,20 @@ func (c *ControlPlane) writeConfiguration(path string, scheduler Scheduler) erro
 	profile := map[string]any{
 		"schedulerName": corev1.DefaultSchedulerName, "percentageOfNodesToScore": scheduler.NodesToScore,
 	}
+	var enabled, arguments []any
+	enable := func(name string, args any) {
+		enabled = append(enabled, map[string]any{"name": name, "weight": max(scheduler.Weight, 1)})
+		arguments = append(arguments, map[string]any{"name": name, "args": args})
+	}
 	if scheduler.NetworkLoad != nil {
-		profile["plugins"] = map[string]any{"multiPoint": map[string]any{"enabled": []any{
-			map[string]any{"name": networkload.Name, "weight": max(scheduler.Weight, 1)},
-		}}}
-		profile["pluginConfig"] = []any{map[string]any{"name": networkload.Name, "args": scheduler.NetworkLoad}}
+		enable(networkload.Name, scheduler.NetworkLoad)
+	}
+	if scheduler.TrafficMatrix != nil {
+		enable(trafficmatrix.Name, scheduler.TrafficMatrix)
+	}
+	if len(enabled) > 0 {
+		profile["plugins"] = map[string]any{"multiPoint": map[string]any{"enabled": enabled}}
+		profile["pluginConfig"] = arguments
 	}
 	text, err := json.Marshal(map[string]any{
 		"apiVersion":     "kubescheduler.config.k8s.io/v1",

@@ -80,7 +80,7 @@ func (c *ControlPlane) serverOptions(ctx context.Context) (options.CompletedOpti
 	address := listener.Addr().(*net.TCPAddr)
 	server.SecureServing.Listener, server.SecureServing.BindPort = listener, address.Port
 	server.SecureServing.ExternalAddress = address.IP
-	err = flags.Parse([]string{
+	err = flags.Parse(append([]string{
 		"--etcd-servers=" + c.etcd.Config().AdvertiseClientUrls[0].String(),
 		"--cert-dir=" + c.folder,
 		"--service-cluster-ip-range=10.0.0.0/16",
@@ -92,7 +92,7 @@ func (c *ControlPlane) serverOptions(ctx context.Context) (options.CompletedOpti
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		// A loopback address is no endpoint of a service.
 		"--endpoint-reconciler-type=none",
-	})
+	}, c.flags...))
 	if err != nil {
 		return options.CompletedOptions{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"leeward.dev/kubernetes/demand"
@@ -46,7 +47,12 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(folder)
-	if plane, err = controlplane.Start(ctx, folder); err != nil {
+	// Groups of pods are an alpha feature; pods without a group are scheduled as without it.
+	gates := map[string]bool{"GenericWorkload": true, "GangScheduling": true}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
+		return 1, err
+	}
+	if plane, err = controlplane.Start(ctx, folder, "--runtime-config=scheduling.k8s.io/v1alpha2=true"); err != nil {
 		return 1, err
 	}
 	defer plane.Stop()
