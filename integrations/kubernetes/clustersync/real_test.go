@@ -17,7 +17,7 @@ import (
 )
 
 func TestTheRealServiceIsInStepAfterEachStep(t *testing.T) {
-	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t)}}, 5*time.Second)
+	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t, service.Small)}}, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func reportIdle(t *testing.T, address string) {
 }
 
 func TestARealControllerPlacesAnAppHoldsItAndForgetsIt(t *testing.T) {
-	address := service.Start(t)
+	address := service.Start(t, service.Small)
 	reportIdle(t, address)
 	client, err := snapshot.NewClient(snapshot.Settings{Controllers: []string{address}, Deadline: time.Second})
 	if err != nil {

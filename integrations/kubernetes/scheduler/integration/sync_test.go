@@ -57,7 +57,7 @@ func cordon(t *testing.T, node string, cordoned bool) {
 }
 
 func TestTheRealServiceGetsAThousandNodesAndTheCheckIsSatisfied(t *testing.T) {
-	address := service.Start(t)
+	address := service.Start(t, service.Small)
 	client, err := httpapi.New(snapshot.Settings{Controllers: []string{address}}, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
