@@ -35,7 +35,7 @@ type apps struct {
 	// byName has the apps of each namespace by the name of the matrix.
 	byName map[string]map[string]*app
 	byPod  map[types.UID]*app
-	// ended are decisions whose pods have ended. They are not released before releaseAt.
+	// ended are decisions whose pods have ended, or have another decision. They are not released before releaseAt.
 	ended     []string
 	releaseAt time.Time
 	// freed are pods that waited and have no matrix any more.
@@ -204,11 +204,20 @@ func (as *apps) leave(a *app, uid types.UID) {
 // end ends a run: its decision is released, and the next pod begins another.
 func (as *apps) end(a *app) {
 	if a.decision != "" {
-		as.ended = append(as.ended, a.decision)
 		a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Ended", message: "the pods have ended"})
 	}
+	as.decide(a, "")
 	a.phase, a.foreign, a.run, a.hosts, a.nominated = idle, false, "", nil, false
-	a.decision, a.settled, a.settling, a.retry, a.pause = "", false, false, time.Time{}, 0
+	a.settled, a.settling, a.retry, a.pause = false, false, time.Time{}, 0
+}
+
+// decide replaces the decision of an app, and releases the earlier one. Requests for one app may overlap, so only this state
+// knows which decision counts; the requests release nothing themselves.
+func (as *apps) decide(a *app, decision string) {
+	if a.decision != "" && a.decision != decision {
+		as.ended = append(as.ended, a.decision)
+	}
+	a.decision = decision
 }
 
 // admit returns true if a pod may go to the scheduling queue.

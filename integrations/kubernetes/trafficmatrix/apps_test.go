@@ -320,6 +320,9 @@ func TestTheDecisionIsConfirmedIfAllPodsHaveTheirHosts(t *testing.T) {
 			t.Fatal("no second attempt")
 		}
 		s.settledWith(settle[0].name, settle[0].run, "d2", true, s.now)
+		if release := s.due(s.now).release; !slices.Equal(release, []string{"d1"}) {
+			t.Errorf("released for the decision about the nodes: %v", release)
+		}
 		for _, pod := range s.pods {
 			s.dropPod(pod.UID)
 		}
@@ -366,6 +369,42 @@ func TestARunThatEndsDuringARequestLeavesNothingBehind(t *testing.T) {
 	}
 	s.settledWith(settle.name, settle.run, "d2", true, s.now)
 	if release := s.due(s.now).release; !slices.Equal(release, []string{"d1", "d2"}) {
+		t.Errorf("released: %v", release)
+	}
+}
+
+func TestADecisionIsReleasedIfTheControllerCannotCountTheNodes(t *testing.T) {
+	s := newScene(t)
+	s.place()
+	for _, pod := range s.pods {
+		s.setPod(on(pod, "h9"), s.now)
+	}
+	settle := s.due(s.now).settle[0]
+	s.settledWith(settle.name, settle.run, "", true, s.now)
+	if work := s.due(s.now); !slices.Equal(work.release, []string{"d1"}) || len(work.settle) != 0 {
+		t.Errorf("%+v", work)
+	}
+}
+
+func TestADecisionWithAnotherNumberOfHostsIsReleased(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	of := s.due(s.now).asks[0]
+	s.answered(of.name, of.run, []string{"h0"}, "d1", "Unavailable", "1 host")
+	s.expectAdmitted(true)
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d1"}) {
+		t.Errorf("released: %v", release)
+	}
+}
+
+func TestADecisionFromBeforeARestartEndsWithTheNextOne(t *testing.T) {
+	s := newScene(t)
+	matrix := ringOf("other", 2)
+	matrix.Status.Decision = "d7"
+	s.setMatrix(matrix, []*corev1.Pod{podOf("other", 0), podOf("other", 1)}, s.now)
+	of := s.due(s.now).asks[0]
+	s.answered(of.name, of.run, []string{"h0", "h1"}, "d8", "", "")
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d7"}) {
 		t.Errorf("released: %v", release)
 	}
 }

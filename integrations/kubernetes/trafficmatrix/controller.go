@@ -145,10 +145,7 @@ func (c *controller) settle(ctx context.Context, of *settlement) (string, error)
 	}
 	commitment := map[string]any{"key": of.run + "-nodes", "hosts": of.nodes, "tasks": bodyOf(&of.ask)}
 	result, err := c.item(ctx, "/v1/commitments/batch", "commitments", commitment)
-	if err != nil || of.decision == "" || of.decision == result.ID {
-		return result.ID, err
-	}
-	return result.ID, c.release(ctx, []string{of.decision})
+	return result.ID, err
 }
 
 // release ends decisions. A decision that has ended already, or that the controller does not know, is none to end.

@@ -2,7 +2,9 @@ package trafficmatrix
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +19,8 @@ type history struct {
 	decisions int
 	// held are decisions that the controller has and that were not released.
 	held map[string]bool
+	// committed has the decision about the nodes of each run. The controller answers a repeated request with it.
+	committed map[string]string
 	// asked are the runs that were asked for.
 	asked   map[string]bool
 	asks    []ask
@@ -25,11 +29,20 @@ type history struct {
 	live    map[types.UID]*corev1.Pod
 }
 
-func (h *history) decide() string {
+// choose stores a decision of the controller.
+func (h *history) choose() string {
 	h.decisions++
 	id := fmt.Sprintf("d%d", h.decisions)
 	h.held[id] = true
 	return id
+}
+
+// commit returns the decision about the nodes of a run.
+func (h *history) commit(run string) string {
+	if h.committed[run] == "" {
+		h.committed[run] = h.choose()
+	}
+	return h.committed[run]
 }
 
 // work takes in the work that is due. Requests run until a later step.
@@ -73,20 +86,22 @@ func (h *history) answer() {
 		if h.random.IntN(4) == 0 {
 			h.answered(of.name, of.run, nil, "", "Refused", "full")
 		} else {
-			h.answered(of.name, of.run, []string{"a", "b", "c", "d"}, h.decide(), "", "")
+			h.answered(of.name, of.run, []string{"a", "b", "c", "d"}, h.choose(), "", "")
 		}
 	case len(h.settles) > 0:
-		of := h.settles[0]
-		h.settles = h.settles[1:]
+		// Requests overlap, so their answers come in any order.
+		index := h.random.IntN(len(h.settles))
+		of := h.settles[index]
+		h.settles = slices.Delete(h.settles, index, index+1)
 		switch {
 		case h.random.IntN(3) == 0:
 			h.settledWith(of.name, of.run, "", false, h.now)
+		case h.random.IntN(8) == 0:
+			h.settledWith(of.name, of.run, "", true, h.now)
 		case of.decision != "" && of.same && h.held[of.decision]:
 			h.settledWith(of.name, of.run, of.decision, true, h.now)
 		default:
-			id := h.decide()
-			delete(h.held, of.decision)
-			h.settledWith(of.name, of.run, id, true, h.now)
+			h.settledWith(of.name, of.run, h.commit(of.run), true, h.now)
 		}
 	}
 }
@@ -102,16 +117,16 @@ func (h *history) step() {
 		h.put(pod)
 		h.admit(pod, h.now)
 	case 2:
-		for _, pod := range h.live {
-			if pod.Spec.NodeName == "" && h.admit(pod, h.now) {
+		for _, uid := range slices.Sorted(maps.Keys(h.live)) {
+			if pod := h.live[uid]; pod.Spec.NodeName == "" && h.admit(pod, h.now) {
 				h.put(on(pod, "abcd"[index:index+1]))
 			}
 		}
 	case 3:
-		for uid := range h.live {
+		if uids := slices.Sorted(maps.Keys(h.live)); len(uids) > 0 {
+			uid := uids[h.random.IntN(len(uids))]
 			delete(h.live, uid)
 			h.dropPod(uid)
-			break
 		}
 	case 4:
 		h.answer()
@@ -125,12 +140,13 @@ func TestNoDecisionOutlivesItsPodsWhateverHappens(t *testing.T) {
 	for seed := range uint64(200) {
 		h := &history{
 			scene: newScene(t), random: rand.New(rand.NewPCG(seed, 1)), held: map[string]bool{}, asked: map[string]bool{},
-			live: map[types.UID]*corev1.Pod{},
+			committed: map[string]string{}, live: map[types.UID]*corev1.Pod{},
 		}
 		for range 300 {
 			h.step()
 		}
-		for uid := range h.live {
+		for _, uid := range slices.Sorted(maps.Keys(h.live)) {
+			delete(h.live, uid)
 			h.dropPod(uid)
 		}
 		for range 200 {

@@ -39,8 +39,7 @@ type nomination struct {
 	host string
 }
 
-// settlement is an app whose pods are all bound. The decision counts if it has these nodes; else the nodes are committed, and
-// the decision is released.
+// settlement is an app whose pods are all bound. The decision counts if it has these nodes; else the nodes are committed.
 type settlement struct {
 	ask
 	nodes    []string
@@ -210,11 +209,13 @@ func (as *apps) answered(name types.NamespacedName, run string, hosts []string, 
 		}
 		return
 	}
+	as.decide(a, decision)
 	if len(hosts) != len(a.traffic.Tasks) {
+		as.decide(a, "")
 		a.placeSingly(reason, message)
 		return
 	}
-	a.phase, a.hosts, a.decision, a.nominated = placed, hosts, decision, false
+	a.phase, a.hosts, a.nominated = placed, hosts, false
 	a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Chosen", message: "the controller chose a host for each pod", holds: true})
 }
 
@@ -270,8 +271,8 @@ func (a *app) settle(now time.Time, result *steps) {
 }
 
 // settledWith says that the decision of a run has the nodes of the pods, or with ok false that the request failed and may be
-// sent again. The decision is empty if the controller cannot count these nodes. A decision of a run that has ended meanwhile
-// is released.
+// sent again. The decision is empty if the controller cannot count these nodes. An earlier decision of the pods is released,
+// and so is a decision of a run that has ended meanwhile.
 func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok bool, now time.Time) {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
@@ -287,7 +288,8 @@ func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok 
 		a.settling, a.retry = false, now.Add(a.pause)
 		return
 	}
-	a.settling, a.settled, a.decision = false, true, decision
+	a.settling, a.settled = false, true
+	as.decide(a, decision)
 	// The status of the matrix keeps the decision over a restart.
 	a.report(report{condition: v1alpha1.ConditionComplete, reason: "Bound", message: "all pods have nodes", holds: true})
 }

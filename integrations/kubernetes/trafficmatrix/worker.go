@@ -132,7 +132,6 @@ func (w *worker) ask(ctx context.Context, of ask) {
 	if err != nil {
 		reason, message = reasonOf(err), err.Error()
 		failuresTotal.WithLabelValues("place").Inc()
-		result = chosen{}
 	}
 	w.apps.answered(of.name, of.run, result.Hosts, result.ID, reason, message)
 }

@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"leeward.dev/kubernetes/api/v1alpha1"
@@ -239,14 +238,6 @@ func TestAPodThatCannotHaveItsHostGoesNearItsPeers(t *testing.T) {
 		t.Errorf("asked: %v", asked)
 	}
 	eventually(t, "the nodes are not committed", func() bool { return len(chooser.called("/v1/commitments/batch")) == 1 })
-}
-
-func cordon(t *testing.T, node string, unschedulable bool) {
-	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, unschedulable)
-	if _, err := plane.Client.CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
