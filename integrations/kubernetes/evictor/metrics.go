@@ -27,6 +27,7 @@ const (
 	budgetSpent = "budget_spent"
 	podGone     = "gone"
 	rejected    = "failed"
+	unanswered  = "unanswered"
 )
 
 // NewMetrics returns metrics that a registry has.
@@ -64,7 +65,7 @@ func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 	}
 	registry.MustRegister(m.invalid, m.mode)
 	// Counters that begin at 0 show their first increase to Prometheus.
-	for _, outcome := range [...]string{evicted, wouldEvict, budgetSpent, podGone, rejected} {
+	for _, outcome := range [...]string{evicted, wouldEvict, budgetSpent, podGone, rejected, unanswered} {
 		m.evictions.WithLabelValues(outcome)
 	}
 	for _, reason := range Reasons {

@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -243,13 +244,16 @@ func (r *Runner) carryOut(ctx context.Context, round Round, records []Record, no
 			r.options.Log.Warn("a pod was not evicted", "pod", eviction.Pod.Namespace+"/"+eviction.Pod.Name,
 				"outcome", outcome, "problem", err.Error())
 		}
-		if outcome != evicted {
-			continue
+		switch outcome {
+		case evicted:
+			records = next
+			r.reportEviction(ctx, &records[len(records)-1], eviction.Node)
+		case unanswered:
+			// The pod may leave, so the eviction counts.
+			records = next
 		}
-		records = next
-		r.reportEviction(ctx, &records[len(records)-1], eviction.Node)
 	}
-	// This also removes the record of an eviction that was rejected, and writes landings.
+	// This also removes the records of evictions that were rejected, and writes landings.
 	if err := r.gate.write(ctx, records); err != nil {
 		return roundConflict, err
 	}
@@ -279,7 +283,12 @@ func (r *Runner) evict(ctx context.Context, pod *Pod) (string, error) {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return podGone, nil
 	}
-	return rejected, err
+	// The API server rejects requests with codes 400 to 499. After all other errors it may have evicted the pod.
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code/100 == 4 {
+		return rejected, err
+	}
+	return unanswered, err
 }
 
 // announce writes the metric, the log and the events of an eviction: one on the pod and, unless it failed, one on its node.

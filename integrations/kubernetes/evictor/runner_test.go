@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 )
 
@@ -20,16 +21,14 @@ type silent struct{}
 func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 func TestTenThousandRandomStepsBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
-	w := newWorld(t, 7, 26e9)
-	w.configFaults, w.evictionFaults, w.serviceFaults = 0.02, 0.05, 0.1
+	w := newWorld(t, 7, 24e9)
+	w.configFaults, w.evictionFaults, w.serviceFaults, w.lag, w.rollouts = 0.02, 0.1, 0.1, 0.3, 0.5
 	runners := []*Runner{w.runner(Evict, silent{}), w.runner(Evict, silent{})}
 	leader := 0
 	for range 10_000 {
 		w.advance()
 		if w.r.IntN(200) == 0 {
-			// Reports are lost for some time, and windows stay unknown.
-			w.plant.network.Time = w.plant.network.Time.Add(time.Duration(w.r.IntN(5)) * window)
-			clear(w.means)
+			w.loseReports(1 + w.r.IntN(4))
 		}
 		if w.r.IntN(100) == 0 {
 			// A process restarts, and forgets all but the ConfigMap.
@@ -38,20 +37,33 @@ func TestTenThousandRandomStepsBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
 		if w.r.IntN(50) == 0 {
 			leader = 1 - leader
 		}
+		seen := w.plant.snapshot()
 		for number, runner := range runners {
+			runner.OnSnapshot(seen)
 			// A former leader may decide once more.
 			if number == leader || w.r.IntN(20) == 0 {
-				w.observe(runner)
-			} else {
-				runner.OnSnapshot(w.plant.snapshot())
+				w.decide(runner)
 			}
 		}
 		w.client.ClearActions()
 	}
-	if len(w.left) < 100 {
+	if len(w.left) < 300 {
 		t.Errorf("only %d evictions", len(w.left))
 	}
-	t.Logf("%d evictions, rejected: %v, %d releases", len(w.left), w.rejected, w.service.released)
+	// Each rule was the limit at some time.
+	stays := map[Reason]float64{}
+	for _, reason := range []Reason{NotMigratable, BudgetSpent, RackCools, WorkloadCools, HourSpent, NoTarget} {
+		stays[reason] = value(t, w.metrics.stays.WithLabelValues(string(reason)))
+		if stays[reason] == 0 {
+			t.Errorf("no pod stayed for the reason %s", reason)
+		}
+	}
+	for _, cause := range []string{"fault", "lost answer", "gone"} {
+		if w.rejected[cause] == 0 {
+			t.Errorf("no request was rejected for the cause %q", cause)
+		}
+	}
+	t.Logf("%d evictions, rejected: %v, %d releases, stays: %v", len(w.left), w.rejected, w.service.released, stays)
 }
 
 // heat makes the uplink of rack r0 hot by three pods of 12 Gb/s that may leave.
@@ -78,22 +90,23 @@ func run(w *world, runner *Runner, steps int) {
 	}
 }
 
-func count(t *testing.T, runner *Runner, outcome string) float64 {
+func value(t *testing.T, counter metrics.CounterMetric) float64 {
 	t.Helper()
-	value, err := testutil.GetCounterMetricValue(runner.options.Metrics.evictions.WithLabelValues(outcome))
+	value, err := testutil.GetCounterMetricValue(counter)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return value
 }
 
+func count(t *testing.T, runner *Runner, outcome string) float64 {
+	t.Helper()
+	return value(t, runner.options.Metrics.evictions.WithLabelValues(outcome))
+}
+
 func rounds(t *testing.T, runner *Runner, outcome string) float64 {
 	t.Helper()
-	value, err := testutil.GetCounterMetricValue(runner.options.Metrics.rounds.WithLabelValues(outcome))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
+	return value(t, runner.options.Metrics.rounds.WithLabelValues(outcome))
 }
 
 func drain(recorder *events.FakeRecorder) []string {

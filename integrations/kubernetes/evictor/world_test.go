@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ const window = 10 * time.Second
 // worldSettings are those of evictors in the world.
 func worldSettings() Settings {
 	s := short()
-	s.HourlyBudget = 12
+	s.HourlyBudget = 40
 	return s
 }
 
@@ -74,16 +75,22 @@ type world struct {
 	next  int
 	// pending are the workloads whose pods will be placed, by the step.
 	pending map[int][]int
-	// means are the loads of links over the last windows, the latest last.
+	// means are the loads of links over the last windows, the latest last, and NaN for those without a report.
 	means map[string][]float64
 	left  []left
 	// config is the evictor's ConfigMap with its version.
 	config  *corev1.ConfigMap
 	version int
-	// faults are the shares of requests that fail.
+	// faults are the shares of requests that fail; half of them fail after the API server has carried them out.
 	configFaults, evictionFaults, serviceFaults float64
-	rejected                                    map[string]int
-	service                                     *ledgerOfWorld
+	// lag is the share of rounds in which informers have not moved on, and seen is what they had last.
+	lag  float64
+	seen *Cluster
+	// rollouts is the share of steps in which a pod is replaced by one on a node of any load.
+	rollouts float64
+	rejected map[string]int
+	service  *ledgerOfWorld
+	metrics  *Metrics
 }
 
 // ledgerOfWorld is a service that learns of evictions.
@@ -135,19 +142,20 @@ func newWorld(t testing.TB, seed uint64, capacity int64) *world {
 	w := &world{
 		t: t, r: rand.New(rand.NewPCG(seed, 1)), plant: newPlant(t, network, window, 0.2),
 		client: kubefake.NewClientset(), pending: map[int][]int{}, means: map[string][]float64{}, rejected: map[string]int{},
+		metrics: NewMetrics(metrics.NewKubeRegistry()),
 	}
 	w.service = &ledgerOfWorld{world: w, expected: map[string]bool{}}
 	for _, host := range w.plant.network.Hosts {
 		w.nodes = append(w.nodes, readyNode(host.Name))
 	}
 	for workload := range 20 {
-		least := w.r.IntN(4) - 1
+		least := min(w.r.IntN(7)-1, 3)
 		w.least = append(w.least, least)
 		if least >= 0 {
 			w.budgets = append(w.budgets, budget(fmt.Sprint("w", workload), fmt.Sprint("w", workload), 0))
 		}
 		for range 3 {
-			w.place(workload)
+			w.place(workload, 1)
 		}
 	}
 	w.client.PrependReactor("*", "configmaps", w.configMaps)
@@ -157,10 +165,10 @@ func newWorld(t testing.TB, seed uint64, capacity int64) *world {
 
 func (w *world) now() time.Time { return w.plant.network.Time }
 
-// place starts a pod of a workload as a scheduler does that mostly finds a cool rack.
-func (w *world) place(workload int) {
+// place starts a pod of a workload on the node in the coolest rack of some random ones.
+func (w *world) place(workload, choices int) {
 	node := w.nodes[w.r.IntN(len(w.nodes))]
-	for range 3 * w.r.IntN(2) {
+	for range choices - 1 {
 		other := w.nodes[w.r.IntN(len(w.nodes))]
 		if w.mean(w.rack(other.Name)) < w.mean(w.rack(node.Name)) {
 			node = other
@@ -212,16 +220,23 @@ func (w *world) available(workload int) int {
 	return count
 }
 
+// away is the error of an API server that may or may not have carried a request out.
+func away() error { return apierrors.NewInternalError(errors.New("etcd is away")) }
+
 // configMaps answers requests for ConfigMaps, with versions as the API server has them.
 func (w *world) configMaps(action kubetesting.Action) (bool, runtime.Object, error) {
 	resource := schema.GroupResource{Resource: "configmaps"}
-	if w.r.Float64() < w.configFaults {
-		return true, nil, apierrors.NewInternalError(errors.New("etcd is away"))
+	fails := w.r.Float64() < w.configFaults
+	if fails && w.r.IntN(2) == 0 {
+		return true, nil, away()
 	}
 	store := func(object runtime.Object) (bool, runtime.Object, error) {
 		w.version++
 		w.config = object.(*corev1.ConfigMap).DeepCopy()
 		w.config.ResourceVersion = strconv.Itoa(w.version)
+		if fails {
+			return true, nil, away()
+		}
 		return true, w.config.DeepCopy(), nil
 	}
 	// The interfaces of creations and updates are the same.
@@ -256,9 +271,10 @@ func (w *world) pods(action kubetesting.Action) (bool, runtime.Object, error) {
 	if eviction.DeleteOptions == nil || eviction.DeleteOptions.Preconditions == nil || eviction.DeleteOptions.Preconditions.UID == nil {
 		w.t.Fatal("an eviction without a UID")
 	}
-	if w.r.Float64() < w.evictionFaults {
+	fails := w.r.Float64() < w.evictionFaults
+	if fails && w.r.IntN(2) == 0 {
 		w.rejected["fault"]++
-		return true, nil, apierrors.NewInternalError(errors.New("etcd is away"))
+		return true, nil, away()
 	}
 	for _, tenant := range w.tenants {
 		if tenant.object.Name != eviction.Name || tenant.object.Namespace != action.GetNamespace() {
@@ -270,13 +286,30 @@ func (w *world) pods(action kubetesting.Action) (bool, runtime.Object, error) {
 		}
 		if w.available(tenant.workload) <= w.least[tenant.workload] {
 			w.rejected["budget"]++
+			w.checkSeen(tenant.workload)
 			return true, nil, apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 		}
 		w.evict(tenant)
+		if fails {
+			w.rejected["lost answer"]++
+			return true, nil, away()
+		}
 		return true, nil, nil
 	}
 	w.rejected["gone"]++
 	return true, nil, apierrors.NewNotFound(resource, eviction.Name)
+}
+
+// checkSeen fails if the informers of the evictor have a budget of a workload that allows no disruption.
+func (w *world) checkSeen(workload int) {
+	if w.seen == nil {
+		return
+	}
+	for _, budget := range w.seen.Budgets {
+		if budget.Name == fmt.Sprint("w", workload) && budget.Status.DisruptionsAllowed <= 0 {
+			w.t.Fatalf("step %d: an eviction was requested beyond budget %s", w.step, budget.Name)
+		}
+	}
 }
 
 // evict checks the rules that must hold for an eviction, and ends the pod.
@@ -308,8 +341,11 @@ func (w *world) evict(tenant *tenant) {
 		w.t.Fatalf("step %d: pod %s left rack %s below the relief", w.step, pod.Name, tenant.rack)
 	}
 	tenant.gone = w.step + 1 + w.r.IntN(3)
-	// Most workloads replace a pod at once, others when it is gone.
+	// Most workloads replace a pod at once, others when it is gone, and some replacements wait for long.
 	ready := w.step + 1 + w.r.IntN(5)
+	if w.r.IntN(5) == 0 {
+		ready += w.r.IntN(90)
+	}
 	w.pending[ready] = append(w.pending[ready], tenant.workload)
 	pod = pod.DeepCopy()
 	pod.DeletionTimestamp = &metav1.Time{Time: now}
@@ -373,25 +409,58 @@ func (w *world) advance() {
 		return math.Round(load)
 	})
 	for _, workload := range w.pending[w.step] {
-		w.place(workload)
+		w.place(workload, 1+3*w.r.IntN(2))
 	}
 	delete(w.pending, w.step)
-	for _, budget := range w.budgets {
+	if w.r.Float64() < w.rollouts {
+		w.rollOut()
+	}
+	for i, budget := range w.budgets {
 		workload, _ := strconv.Atoi(budget.Name[1:])
 		available := w.available(workload)
 		if available < w.least[workload] {
 			w.t.Fatalf("step %d: workload %d has %d pods of %d", w.step, workload, available, w.least[workload])
 		}
-		budget.Status.DisruptionsAllowed = int32(available - w.least[workload])
+		// Informers may still have the old object.
+		w.budgets[i] = budget.DeepCopy()
+		w.budgets[i].Status.DisruptionsAllowed = int32(available - w.least[workload])
+	}
+}
+
+// loseReports passes some windows that stay unknown.
+func (w *world) loseReports(windows int) {
+	for i := range w.left {
+		if w.left[i].gone.After(w.now()) {
+			w.left[i].gone = w.left[i].gone.Add(time.Duration(windows) * window)
+		}
+	}
+	w.plant.network.Time = w.now().Add(time.Duration(windows) * window)
+	for link := range w.means {
+		for range windows {
+			w.means[link] = append(w.means[link], math.NaN())
+		}
+	}
+}
+
+// rollOut replaces a pod by a new one that starts first, so no budget limits it.
+func (w *world) rollOut() {
+	number := w.r.IntN(len(w.tenants))
+	if old := w.tenants[number]; old.gone == 0 {
+		w.place(old.workload, 1)
+		w.tenants = slices.Delete(w.tenants, number, number+1)
 	}
 }
 
 // cluster returns the objects as informers have them.
 func (w *world) cluster() *Cluster {
-	cluster := &Cluster{Nodes: w.nodes, Budgets: w.budgets}
+	if w.seen != nil && w.r.Float64() < w.lag {
+		return w.seen
+	}
+	cluster := &Cluster{Nodes: w.nodes, Budgets: slices.Clone(w.budgets)}
 	for _, tenant := range w.tenants {
 		cluster.Pods = append(cluster.Pods, tenant.object)
 	}
+	w.seen = cluster
 	return cluster
 }
 
@@ -401,7 +470,7 @@ func (w *world) runner(mode Mode, recorder events.EventRecorder) *Runner {
 	runner, err := NewRunner(Options{
 		Mode: mode, Settings: worldSettings(), Estimator: w.plant.estimator, MaxAge: time.Minute, Client: w.client,
 		Namespace: "leeward", Name: "leeward-evictor", Cluster: w.cluster, Service: w.service, Events: recorder,
-		Metrics: NewMetrics(metrics.NewKubeRegistry()), Log: slog.New(slog.DiscardHandler),
+		Metrics: w.metrics, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -409,9 +478,14 @@ func (w *world) runner(mode Mode, recorder events.EventRecorder) *Runner {
 	return runner
 }
 
-// observe gives a runner the present snapshot, and lets it decide if a window has closed.
+// observe gives a runner the present snapshot, and lets it decide.
 func (w *world) observe(runner *Runner) {
 	runner.OnSnapshot(w.plant.snapshot())
+	w.decide(runner)
+}
+
+// decide lets a runner decide if a window has closed.
+func (w *world) decide(runner *Runner) {
 	select {
 	case <-runner.closed:
 		runner.Round(context.Background(), w.now())
