@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
@@ -22,10 +24,11 @@ func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, str
 
 func TestTenThousandRandomStepsBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
 	w := newWorld(t, 7, 24e9)
-	w.configFaults, w.evictionFaults, w.serviceFaults, w.lag, w.rollouts = 0.02, 0.1, 0.1, 0.3, 0.5
+	w.configFaults, w.evictionFaults, w.serviceFaults, w.lag, w.rollouts = 0.02, 0.1, 0.1, 0.5, 0.5
 	runners := []*Runner{w.runner(Evict, silent{}), w.runner(Evict, silent{})}
 	leader := 0
 	for range 10_000 {
+		w.vary()
 		w.advance()
 		if w.r.IntN(200) == 0 {
 			w.loseReports(1 + w.r.IntN(4))
@@ -126,7 +129,9 @@ func TestAHotRackLosesOnePodAndTheServiceLearnsOfIt(t *testing.T) {
 	heat(w)
 	recorder := events.NewFakeRecorder(100)
 	runner := w.runner(Evict, recorder)
-	run(w, runner, 6)
+	for len(w.left) == 0 && w.step < 10 {
+		run(w, runner, 1)
+	}
 	if len(w.left) != 1 || count(t, runner, evicted) != 1 {
 		t.Fatalf("%d evictions", len(w.left))
 	}
@@ -138,7 +143,8 @@ func TestAHotRackLosesOnePodAndTheServiceLearnsOfIt(t *testing.T) {
 	if w.service.released != 1 || len(w.service.expected) != 1 {
 		t.Errorf("%d releases, expected %v", w.service.released, w.service.expected)
 	}
-	run(w, runner, 10)
+	// A replacement may wait for its node.
+	run(w, runner, 96)
 	if len(w.service.expected) != 0 {
 		t.Errorf("the replacement has landed, and the service still expects it: %v", w.service.expected)
 	}
@@ -226,6 +232,30 @@ func TestABudgetThatIsSpentMeanwhileLeavesThePodAndNoRecord(t *testing.T) {
 	}
 	if lines := strings.Join(drain(recorder), "\n"); !strings.Contains(lines, "HotRackBudgetSpent") {
 		t.Errorf("events: %s", lines)
+	}
+}
+
+func TestAnEvictionWithoutAnAnswerCountsAndARejectedOneDoesNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		err     error
+		outcome string
+		records int
+	}{
+		"server error": {away(), unanswered, 1},
+		"lost answer":  {context.DeadlineExceeded, unanswered, 1},
+		"forbidden":    {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "hot-a", nil), rejected, 0},
+	} {
+		w := newWorld(t, 1, 40e9)
+		heat(w)
+		w.client.PrependReactor("create", "pods", func(kubetesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
+		runner := w.runner(Evict, silent{})
+		for count(t, runner, c.outcome) == 0 && w.step < 10 {
+			run(w, runner, 1)
+		}
+		records, err := decodeRecords(w.config.Data[recordsKey])
+		if err != nil || len(records) != c.records || count(t, runner, c.outcome) != 1 {
+			t.Errorf("%s: %v, %v, %+v", name, err, count(t, runner, c.outcome), records)
+		}
 	}
 }
 

@@ -385,6 +385,15 @@ func (w *world) isNeeded(tenant *tenant, settings Settings) bool {
 	return false
 }
 
+// vary changes the traffic of some pods.
+func (w *world) vary() {
+	for _, tenant := range w.tenants {
+		if w.r.IntN(20) == 0 {
+			tenant.share = 0.3 + 0.7*w.r.Float64()
+		}
+	}
+}
+
 // advance passes one window.
 func (w *world) advance() {
 	w.step++
@@ -395,9 +404,6 @@ func (w *world) advance() {
 			continue
 		}
 		rest = append(rest, tenant)
-		if w.r.IntN(20) == 0 {
-			tenant.share = 0.3 + 0.7*w.r.Float64()
-		}
 		for side, link := range []string{tenant.rack + ":uplink", tenant.rack + ":downlink"} {
 			loads[link] += tenant.share * tenant.declared[side]
 		}
