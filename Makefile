@@ -233,7 +233,7 @@ test-chart: ## Lint, render and check the Helm chart; needs Go 1.26
 	@if command -v go >/dev/null; then cd packaging/helm/tests && go vet . && go test .; \
 	else echo "skipped: the Helm chart: go is not installed" | tee target/test-chart.log; fi
 
-# Where an engine is, CI builds the images of the chart.
+# CI builds the images of the Helm chart on machines with podman or docker.
 .PHONY: test-images
 test-images:
 	@mkdir -p target

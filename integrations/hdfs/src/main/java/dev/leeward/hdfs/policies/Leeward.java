@@ -9,9 +9,9 @@ import dev.leeward.hdfs.topology.Topology;
  * visible.
  *
  * <p>A rack ranks by the rate that the block gets on the links from the source of the bytes to a host of the rack: what
- * other traffic leaves, or a fair share beside pending blocks. Link rate above
- * {@code headroom} times the rate of a disk has no value. Rates are compared in coarse steps, so most racks are equal
- * most of the time; among equal racks the emptier wins, then the class of uplink (as in {@code ccp}), then a hash.
+ * other traffic leaves, or a fair share beside pending blocks. Link rate above {@code headroom} times the rate of a disk
+ * has no value. Rates are compared in coarse steps, so most racks are equal most of the time; among equal racks the
+ * emptier wins, then the class of uplink (as in {@code ccp}), then a hash.
  *
  * <p>The rate of the chain alone is not enough. All candidates share the links out of the source's host, rack and pod.
  * If those are the bottleneck, for example because the writers fill their own links, all racks have the same rate, and

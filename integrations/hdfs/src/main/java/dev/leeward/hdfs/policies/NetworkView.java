@@ -83,8 +83,13 @@ public record NetworkView(
         }
         double unused = Math.max(0.0, (double) snapshot.capacities()[link] - snapshot.measured()[link]);
         double pending = Math.max(0.0, unused - snapshot.residual()[link]) + loads.rate(link);
+        double left = unused - pending;
+        if (pending == 0.0 || left >= blockRate) {
+            // The fair share is less. Most links end here, without the division.
+            return left;
+        }
         double rate = Math.max(1.0, Math.min(blockRate, unused));
-        return Math.max(unused - pending, unused * rate / (pending + rate));
+        return Math.max(left, unused * rate / (pending + rate));
     }
 
     /** Rate that a new block gets on a link of the path; a link of unknown load does not limit it. */
