@@ -186,3 +186,6 @@ func WorkloadOf(pod *corev1.Pod) Workload {
 	}
 	return Workload{Namespace: pod.Namespace, Kind: kind, Name: name}
 }
+
+// String returns the namespace, the kind and the name.
+func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.Name }

@@ -8,71 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"leeward.dev/kubernetes/internal/service"
 	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/snapshot"
 )
-
-// realController starts the service and returns its address. The environment variable LEEWARDD has its command; a built
-// one of this repository needs none. Without any, the test is skipped.
-func realController(t *testing.T) string {
-	t.Helper()
-	command := strings.Fields(os.Getenv("LEEWARDD"))
-	for _, built := range []string{"target/release/leewardd", "dist/leewardd"} {
-		path := filepath.Join("..", "..", "..", built)
-		if _, err := os.Stat(path); err == nil && len(command) == 0 {
-			command = []string{path}
-		}
-	}
-	if len(command) == 0 {
-		t.Skip("no leewardd: build it, or name its command in LEEWARDD")
-	}
-	folder := t.TempDir()
-	cluster := filepath.Join(folder, "cluster.yaml")
-	text := "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 2Gbps\n"
-	if err := os.WriteFile(cluster, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	log, err := os.Create(filepath.Join(folder, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	process := exec.Command(command[0], append(command[1:],
-		"--cluster", cluster, "--interval", "10s", "--listen", address, "--store", filepath.Join(folder, "store"))...)
-	process.Stdout, process.Stderr = log, log
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = process.Process.Signal(syscall.SIGTERM)
-		_ = process.Wait()
-		log.Close()
-	})
-	eventually(t, "the service is not ready", func() bool {
-		answer, err := http.Get("http://" + address + "/readyz")
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
-	return "http://" + address
-}
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -118,7 +61,7 @@ func report(t *testing.T, address string) {
 }
 
 func TestARealControllerTakesOverAPlacementWithoutAJump(t *testing.T) {
-	address := realController(t)
+	address := service.Start(t, service.Small)
 	estimator, err := ledger.NewEstimator(time.Second, 0.2)
 	if err != nil {
 		t.Fatal(err)

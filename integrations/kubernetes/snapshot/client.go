@@ -53,6 +53,8 @@ var Failures = [...]Failure{Unreachable, Timeout, Unauthorized, BadTLS, Invalid,
 // RequestError says why a request failed.
 type RequestError struct {
 	Failure Failure
+	// Status is the HTTP status of an answer without success, 0 without an answer.
+	Status  int
 	problem string
 }
 
@@ -63,7 +65,7 @@ func failed(failure Failure, format string, arguments ...any) *RequestError {
 	return &RequestError{Failure: failure, problem: fmt.Sprintf(format, arguments...)}
 }
 
-// Client requests snapshots. Every request has a deadline for its whole answer.
+// Client sends requests to the service, above all for snapshots. Every request has a deadline for its whole answer.
 type Client struct {
 	settings Settings
 	http     *http.Client
@@ -73,11 +75,11 @@ type Client struct {
 
 // NewClient returns a client. It returns an error that names an invalid setting.
 func NewClient(settings Settings) (*Client, error) {
-	settings, err := settings.withDefaults()
+	settings, err := settings.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
-	config, err := settings.authority()
+	config, err := settings.TLS()
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func (c *Client) Get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot
 		deadline = c.settings.differenceDeadline()
 	}
 	address := c.Address()
-	body, problem := c.send(ctx, address, path, deadline)
+	body, problem := c.send(ctx, http.MethodGet, address, path, nil, deadline)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -128,19 +130,38 @@ func (c *Client) Get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot
 	return nil, problem
 }
 
-func (c *Client) send(ctx context.Context, address, path string, deadline time.Duration) ([]byte, *RequestError) {
+// Call sends a request with a body in JSON, nil for none, and returns the body of the answer. The error is a
+// [RequestError], or that of the context. After a failure the next request goes to the next address.
+func (c *Client) Call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	answer, problem := c.send(ctx, method, c.Address(), path, body, c.settings.wholeDeadline())
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case problem != nil:
+		c.next.Add(1)
+		return nil, problem
+	}
+	return answer, nil
+}
+
+func (c *Client) send(
+	ctx context.Context, method, address, path string, content []byte, deadline time.Duration,
+) ([]byte, *RequestError) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	token, err := c.settings.token()
+	token, err := c.settings.Token()
 	if err != nil {
 		return nil, failed(Unauthorized, "%s", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, address+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, failed(Internal, "%s: %s", address, err)
 	}
 	if token != "" {
 		request.Header.Set("authorization", "Bearer "+token)
+	}
+	if content != nil {
+		request.Header.Set("content-type", "application/json")
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
@@ -148,12 +169,13 @@ func (c *Client) send(ctx context.Context, address, path string, deadline time.D
 	}
 	defer answer.Body.Close()
 	most := int64(mostBytes)
-	if answer.StatusCode != http.StatusOK {
+	succeeded := answer.StatusCode/100 == 2
+	if !succeeded {
 		most = mostError
 	}
 	body, err := readBody(answer, most)
 	switch {
-	case answer.StatusCode != http.StatusOK:
+	case !succeeded:
 		return nil, c.refused(address, answer.StatusCode, token, body)
 	case err != nil:
 		return nil, c.classify(address, deadline, token, err)
@@ -180,7 +202,9 @@ func (c *Client) refused(address string, status int, token string, body []byte) 
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest:
 		failure = Unauthorized
 	}
-	return failed(failure, "%s: status %d: %s", address, status, c.excerpt(string(body), token))
+	problem := failed(failure, "%s: status %d: %s", address, status, c.excerpt(string(body), token))
+	problem.Status = status
+	return problem
 }
 
 // classify returns the reason of a failure without an answer.

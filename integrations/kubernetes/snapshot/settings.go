@@ -38,8 +38,8 @@ const (
 	DefaultMaxAge   = 5 * time.Second
 )
 
-// withDefaults returns the settings with the default of each missing one, or an error that names an invalid one.
-func (s Settings) withDefaults() (Settings, error) {
+// WithDefaults returns the settings with the default of each missing one, or an error that names an invalid one.
+func (s Settings) WithDefaults() (Settings, error) {
 	setDefault(&s.Interval, DefaultInterval)
 	setDefault(&s.Deadline, DefaultDeadline)
 	setDefault(&s.MaxAge, DefaultMaxAge)
@@ -89,8 +89,8 @@ func (s Settings) differenceDeadline() time.Duration { return 2*s.Interval + s.D
 // wholeDeadline is the time for a whole snapshot, which is longer than a difference.
 func (s Settings) wholeDeadline() time.Duration { return 10 * s.Deadline }
 
-// authority returns the TLS settings: certificates must lead to those of the file.
-func (s Settings) authority() (*tls.Config, error) {
+// TLS returns the settings of TLS: certificates must lead to those of the file.
+func (s Settings) TLS() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.AuthorityFile == "" {
 		return config, nil
@@ -106,8 +106,8 @@ func (s Settings) authority() (*tls.Config, error) {
 	return config, nil
 }
 
-// token returns the token of the file, empty without a file.
-func (s Settings) token() (string, error) {
+// Token returns the token of the file, empty without a file.
+func (s Settings) Token() (string, error) {
 	if s.TokenFile == "" {
 		return "", nil
 	}

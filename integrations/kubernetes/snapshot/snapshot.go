@@ -173,5 +173,8 @@ func (n *Names) HostName(host int32) string { return n.tables[hosts][hostName][h
 // RackName returns the name of a rack.
 func (n *Names) RackName(rack int32) string { return n.tables[racks][rackName][rack] }
 
+// RackPod returns the pod of a rack, empty without one.
+func (n *Names) RackPod(rack int32) string { return n.tables[racks][rackPod][rack] }
+
 // HostLinks returns the links of every host by its row. The caller must not change them.
 func (n *Names) HostLinks() []HostLinks { return n.hosts }

@@ -82,7 +82,8 @@ def class_panels(shares: Mapping[str, Mapping[str, Floats]]) -> "Figure":
         axes.set_xlabel("utilization of the ToR, %")
     for axes in panels[:, 0]:
         axes.set_ylabel("requests, %")
-    panels[0, 1].legend(loc="center right", fontsize=8)
+    keys = panels[0, 0].get_legend_handles_labels()
+    fig.legend(*keys, loc="outside upper center", fontsize=8, ncols=len(CLASSES))
     return fig
 
 

@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Controller serves the snapshots of a network. It is an [http.Handler].
+// Controller serves the snapshots of a network, and counts the placements that clients report. It is an [http.Handler].
 type Controller struct {
 	// Token is the token that requests must have, if any.
 	Token string
 	// Answer replaces the next answers, if it is set. It returns false to leave a request to the controller.
 	Answer func(writer http.ResponseWriter, request *http.Request) bool
 
-	mutex    sync.Mutex
-	network  *Network
-	requests int
+	mutex       sync.Mutex
+	network     *Network
+	requests    int
+	commitments []Commitment
 }
 
 // NewController returns a controller of a network.
@@ -49,7 +50,7 @@ func (c *Controller) Requests() int {
 	return c.requests
 }
 
-// ServeHTTP answers GET /v1/snapshot. A difference comes after its interval.
+// ServeHTTP answers requests.
 func (c *Controller) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	c.mutex.Lock()
 	c.requests++
@@ -62,10 +63,27 @@ func (c *Controller) ServeHTTP(writer http.ResponseWriter, request *http.Request
 		http.Error(writer, `{"type": "unauthorized"}`, http.StatusUnauthorized)
 		return
 	}
-	if request.Method != http.MethodGet || request.URL.Path != "/v1/snapshot" {
-		http.NotFound(writer, request)
+	answers := map[string]http.HandlerFunc{
+		"GET /v1/snapshot": c.snapshot, "GET /v1/commitments": c.locked(c.list),
+		"POST /v1/commitments/batch": c.locked(c.commit), "POST /v1/release": c.locked(c.release),
+	}
+	if handler, ok := answers[request.Method+" "+request.URL.Path]; ok {
+		handler(writer, request)
 		return
 	}
+	http.NotFound(writer, request)
+}
+
+func (c *Controller) locked(handler http.HandlerFunc) http.HandlerFunc {
+	return func(writer http.ResponseWriter, request *http.Request) {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		handler(writer, request)
+	}
+}
+
+// snapshot answers GET /v1/snapshot. A difference comes after its interval.
+func (c *Controller) snapshot(writer http.ResponseWriter, request *http.Request) {
 	query := request.URL.Query()
 	if interval, err := time.ParseDuration(query.Get("interval")); err == nil {
 		select {

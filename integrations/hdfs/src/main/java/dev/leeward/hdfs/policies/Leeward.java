@@ -8,15 +8,16 @@ import dev.leeward.hdfs.topology.Topology;
  * Policy {@code leeward}: the best rate along the whole chain, by telemetry and every block that is placed and not yet
  * visible.
  *
- * <p>A rack ranks by the rate left on the links from the source of the bytes to a host of the rack. Link rate above
- * {@code headroom} times the rate of a disk has no value. Rates are compared in coarse steps, so most racks are equal
- * most of the time; among equal racks the emptier wins, then the class of uplink (as in {@code ccp}), then a hash.
+ * <p>A rack ranks by the rate that the block gets on the links from the source of the bytes to a host of the rack: what
+ * other traffic leaves, or a fair share beside pending blocks. Link rate above {@code headroom} times the rate of a disk
+ * has no value. Rates are compared in coarse steps, so most racks are equal most of the time; among equal racks the
+ * emptier wins, then the class of uplink (as in {@code ccp}), then a hash.
  *
  * <p>The rate of the chain alone is not enough. All candidates share the links out of the source's host, rack and pod.
  * If those are the bottleneck, for example because the writers fill their own links, all racks have the same rate, and
  * the comparison would fall through to the emptier rack. A rack without writers is the emptiest of all, also if its
- * link is the hottest. A bottleneck that all candidates share says nothing, so the rate left on the candidate's own
- * part of the chain decides before storage does.
+ * link is the hottest. A bottleneck that all candidates share says nothing, so the rate on the candidate's own part of
+ * the chain decides before storage does.
  */
 public final class Leeward implements Policy {
 
@@ -54,7 +55,8 @@ public final class Leeward implements Policy {
         private final Scratch scratch;
         private final Explanation why;
         private final Sender source;
-        /** Rate left from the source to the switch of its rack, to other racks of its pod, and to other pods. */
+        private final double topRate;
+        /** Rate of the block from the source to the switch of its rack, to other racks of its pod, and to other pods. */
         private final double outOfHost;
         private final double outOfRack;
         private final double outOfPod;
@@ -71,10 +73,10 @@ public final class Leeward implements Policy {
             this.scratch = scratch;
             this.why = why;
             source = request.source();
-            outOfHost = view.leftOrUnlimited(source.egress());
-            outOfRack = Math.min(outOfHost, view.leftOrUnlimited(source.uplink()));
-            outOfPod = Math.min(outOfRack, view.leftOrUnlimited(source.podUplink()));
-            double topRate = topRate();
+            topRate = topRate();
+            outOfHost = view.shareOrUnlimited(source.egress(), topRate);
+            outOfRack = Math.min(outOfHost, view.shareOrUnlimited(source.uplink(), topRate));
+            outOfPod = Math.min(outOfRack, view.shareOrUnlimited(source.podUplink(), topRate));
             mostRate = headroom * topRate;
             stepsPerRate = RATE_STEPS / topRate;
         }
@@ -98,7 +100,7 @@ public final class Leeward implements Policy {
             if (why != null) {
                 why.listRacks(keys, from, end, request.ties(), rack -> new Explanation.Considered(
                         topology.location(rack), Math.min(out(rack), own(rack)),
-                        "bit/s left from the source to the rack"));
+                        "bit/s for the block from the source to the rack"));
             }
             int bestHost = NONE;
             long bestKey = Ranking.OUT;
@@ -153,7 +155,7 @@ public final class Leeward implements Policy {
                         boolean reported = anyReported;
                         why.listHosts(keys, from, end, request.ties(), number -> new Explanation.Considered(
                                 topology.node(number).getHostName(), hostRate(number, reported),
-                                "bit/s left into the host and its disks"));
+                                "bit/s for the block into the host and its disks"));
                     }
                 }
                 worstRate = hostRate(host, anyReported);
@@ -163,7 +165,7 @@ public final class Leeward implements Policy {
             return chosen;
         }
 
-        /** Rate left from the source to the rack's own part of the chain. */
+        /** Rate of the block from the source to the rack's own part of the chain. */
         private double out(int rack) {
             if (rack == source.rack()) {
                 return outOfHost;
@@ -171,15 +173,15 @@ public final class Leeward implements Policy {
             return network.crossesPods(source, rack) ? outOfPod : outOfRack;
         }
 
-        /** Rate left on the links into a rack; NaN if its load is unknown. */
+        /** Rate of the block on the links into a rack; NaN if its load is unknown. */
         private double own(int rack) {
             if (rack == source.rack()) {
                 return NetworkView.UNLIMITED;
             }
-            double left = view.left(network.downlink(rack));
+            double share = view.share(network.downlink(rack), topRate);
             return network.crossesPods(source, rack)
-                    ? Math.min(left, view.leftOrUnlimited(network.podDownlink(rack)))
-                    : left;
+                    ? Math.min(share, view.shareOrUnlimited(network.podDownlink(rack), topRate))
+                    : share;
         }
 
         private long rackKey(int rack, double hostRate) {
@@ -199,12 +201,12 @@ public final class Leeward implements Policy {
             return steps(rate) * EqualRates.RANKS + view.equalRates().ofHost(host);
         }
 
-        /** Rate left into a host and at its disks, by which it ranks; NaN if its load is unknown. */
+        /** Rate of the block into a host and at its disks, by which it ranks; NaN if its load is unknown. */
         private double hostRate(int host, boolean anyReported) {
             if (!network.isKnown(host)) {
                 return Double.NaN;
             }
-            double link = view.left(network.ingress(host));
+            double link = view.share(network.ingress(host), topRate);
             if (Double.isNaN(link)) {
                 if (anyReported) {
                     return Double.NaN;

@@ -63,21 +63,39 @@ public record NetworkView(
         return Double.isNaN(expected) ? Double.NaN : Math.max(0.0, expected - loads.pressure(link));
     }
 
-    /** Rate in bit/s left for a block on a link; NaN if its load is unknown, unlimited without a link. */
-    double left(int link) {
+    /**
+     * Rate in bit/s that a new block gets on a link: what measured and pending traffic leaves, or its fair share beside
+     * the pending blocks if that is more (Choreo, section 3.2). The snapshot has the rate of pending blocks and not
+     * their number, so each counts as one of the new block's highest rate.
+     *
+     * <p>What is left alone would be 0 as soon as a block can fill the link. All links with a pending block would be
+     * equal, and one that other traffic fills to 70 % would be better than a link with one block on it.
+     *
+     * @param blockRate highest rate of the block in bit/s
+     * @return NaN if the load of the link is unknown; unlimited without a link
+     */
+    double share(int link, double blockRate) {
         if (link < 0) {
             return UNLIMITED;
         }
         if (snapshot.measured()[link] == Snapshot.UNKNOWN) {
             return Double.NaN;
         }
-        return Math.max(0.0, snapshot.residual()[link] - loads.rate(link));
+        double unused = Math.max(0.0, (double) snapshot.capacities()[link] - snapshot.measured()[link]);
+        double pending = Math.max(0.0, unused - snapshot.residual()[link]) + loads.rate(link);
+        double left = unused - pending;
+        if (pending == 0.0 || left >= blockRate) {
+            // The fair share is less. Most links end here, without the division.
+            return left;
+        }
+        double rate = Math.max(1.0, Math.min(blockRate, unused));
+        return Math.max(left, unused * rate / (pending + rate));
     }
 
-    /** Rate left on a link of the path; a link of unknown load does not limit it. */
-    double leftOrUnlimited(int link) {
-        double left = left(link);
-        return Double.isNaN(left) ? UNLIMITED : left;
+    /** Rate that a new block gets on a link of the path; a link of unknown load does not limit it. */
+    double shareOrUnlimited(int link, double blockRate) {
+        double share = share(link, blockRate);
+        return Double.isNaN(share) ? UNLIMITED : share;
     }
 
     /** True if a link was ever reported. */

@@ -113,6 +113,27 @@ class LeewardTest {
         assertTrue(blocks[0] > 20 && blocks[1] > 20 && blocks[2] > 20, Arrays.toString(blocks));
     }
 
+    /** One pending block can fill a link, and shares it with the next one; other traffic stays. */
+    @Test
+    void aLinkWithPendingBlocksIsBetterThanOneThatOtherTrafficFills() {
+        Scene scene = new Scene(4, 4).load("r1:downlink", 1.4);
+        scene.network.pend("r2:downlink", 2 * Scene.GBPS).pend("r3:downlink", 2 * Scene.GBPS);
+        Map<String, Integer> counts = scene.racksOf(leeward, "r0h0", 60);
+        assertEquals(0, counts.getOrDefault("r1", 0), "blocks in the hot rack: " + counts);
+    }
+
+    @Test
+    void aBlockGetsWhatIsLeftOrAFairShareBesidePendingBlocks() {
+        Scene scene = new Scene(4, 1).load("r0:downlink", 0.5).load("r1:downlink", 0.5).load("r2:downlink", 2.0);
+        scene.network.pend("r1:downlink", 1_500_000_000L).pend("r3:downlink", 200_000_000L);
+        NetworkView view = scene.view();
+        double[] shares = {1.5e9, 0.6e9, 0.0, 1.8e9};
+        for (int rack = 0; rack < 4; rack++) {
+            assertEquals(shares[rack], view.share(view.network().downlink(rack), 1e9), 1.0, "r" + rack);
+        }
+        assertEquals(NetworkView.UNLIMITED, view.share(-1, 1e9));
+    }
+
     @Test
     void forAWriterOutsideTheWidestLinkIsTheScaleAndNotThatOfTheFirstHost() {
         Scene scene = new Scene(3, 4).load("r0:downlink", 1.9).load("r1:downlink", 1.9).load("r2:downlink", 1.4);

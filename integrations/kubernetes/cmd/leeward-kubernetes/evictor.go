@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+
+	"leeward.dev/kubernetes/evictor"
+	"leeward.dev/kubernetes/ledger"
+	"leeward.dev/kubernetes/snapshot"
+)
+
+// statusPause is the time between two requests for the state of a service that does not answer.
+const statusPause = 2 * time.Second
+
+// runEvictor runs the evictor until the context ends.
+func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log *slog.Logger) error {
+	var c common
+	c.flags(set, "leeward-evictor")
+	s := evictor.DefaultSettings()
+	mode := set.String("mode", string(evictor.DryRun),
+		"dry-run says which pods would leave, evict evicts them, and stop decides nothing: `mode`")
+	set.Float64Var(&s.Threshold, "threshold", s.Threshold, "utilization above which a link is hot, as a `share`")
+	set.Float64Var(&s.Margin, "margin", s.Margin, "distance below the threshold that a target must keep, as a `share`")
+	set.DurationVar(&s.Window, "window", s.Window, "`time` over which loads are averaged")
+	set.IntVar(&s.HotWindows, "hot-windows", s.HotWindows, "`number` of hot windows in a row after which pods leave")
+	set.IntVar(&s.RackCooldown, "rack-cooldown", s.RackCooldown,
+		"`number` of windows after an eviction in which no pod leaves the rack")
+	set.IntVar(&s.WorkloadCooldown, "workload-cooldown", s.WorkloadCooldown,
+		"`number` of windows after an eviction in which no pod of the workload is evicted")
+	set.IntVar(&s.HourlyBudget, "hourly-budget", s.HourlyBudget, "largest `number` of evictions in any hour")
+	set.DurationVar(&s.Lasts, "lasts", s.Lasts, "longest `time` for which an eviction counts that telemetry does not show")
+	interval := set.Duration("interval", 0, "`time` between two reports of a link; 0 asks the service")
+	alpha := set.Float64("alpha", 0, "`weight` of a report in the service's estimate; 0 asks the service")
+	reports := set.Bool("report", true, "report evictions to the service, which needs the role place")
+	set.DurationVar(&c.snapshotInterval, "snapshot-interval", snapshot.DefaultInterval, "`time` between two snapshots of the network")
+	set.DurationVar(&c.age, "max-age", snapshot.DefaultMaxAge, "`age` from which a snapshot no longer counts")
+	if err := parse(set, arguments); err != nil {
+		return err
+	}
+	parsed, err := evictor.ParseMode(*mode)
+	if err != nil {
+		return fmt.Errorf("%w: --%w", errUsage, err)
+	}
+	// An invalid setting must not wait for the service. The window is compared with its interval below.
+	if err := s.Check(*interval); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if *alpha != 0 {
+		if _, err := ledger.NewEstimator(time.Second, *alpha); err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+	}
+	p, err := c.start(ctx, log)
+	if err != nil {
+		return err
+	}
+	if *interval == 0 || *alpha == 0 {
+		if err := p.askEstimates(ctx, interval, alpha); err != nil {
+			return err
+		}
+	}
+	estimator, err := ledger.NewEstimator(*interval, *alpha)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	snapshots, err := snapshot.NewClient(p.settings)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	feed := snapshot.NewFeed(snapshots.Settings().MaxAge)
+	p.registry.RawMustRegister(metrics.NewGaugeFunc(&metrics.GaugeOpts{
+		Namespace: "leeward", Subsystem: "evictor", Name: "snapshot_age_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "Age of the last snapshot of the network; -1 before the first.",
+	}, func() float64 {
+		if last := feed.Last(); last != nil {
+			return last.Age(time.Now()).Seconds()
+		}
+		return -1
+	}))
+	objects := p.watch(ctx)
+	options := evictor.Options{
+		Mode: parsed, Settings: s, Estimator: estimator, MaxAge: snapshots.Settings().MaxAge, Client: p.kube,
+		Namespace: p.namespace, Name: p.name, Cluster: objects.cluster, Events: p.recorder(),
+		Metrics: evictor.NewMetrics(p.registry), Log: log,
+	}
+	if *reports {
+		options.Service = p.service
+	}
+	runner, err := evictor.NewRunner(options)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	go snapshot.NewFollower(snapshots, feed, runner.OnSnapshot, rand.Float64, log).Run(ctx)
+	log.Info("evictor", "mode", string(parsed), "threshold", s.Threshold, "window", s.Window, "hot_windows", s.HotWindows,
+		"interval", *interval, "alpha", *alpha)
+	return p.lead(ctx, runner.Run)
+}
+
+// askEstimates requests the settings of estimates from the service until it answers. Settings that are not 0 stay.
+func (p *process) askEstimates(ctx context.Context, interval *time.Duration, alpha *float64) error {
+	for {
+		status, err := p.service.Status(ctx)
+		if err == nil && (status.Interval <= 0 || status.Interval > time.Hour.Seconds()) {
+			err = fmt.Errorf("interval_s: %v: expected seconds up to an hour", status.Interval)
+		}
+		if err == nil {
+			if *interval == 0 {
+				*interval = time.Duration(status.Interval * float64(time.Second))
+			}
+			if *alpha == 0 {
+				*alpha = status.Ledger.Alpha
+			}
+			if *alpha == 0 {
+				*alpha = ledger.DefaultAlpha
+				p.log.Warn("the service does not say the weight of a report; name it with --alpha if it is not the default",
+					"alpha", *alpha)
+			}
+			return nil
+		}
+		p.log.Warn("the service does not say its interval; asking again", "problem", err.Error())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(statusPause):
+		}
+	}
+}
+
+// objects are the informers of the evictor.
+type objects struct {
+	factory informers.SharedInformerFactory
+	synced  []cache.InformerSynced
+}
+
+// watch starts the informers of pods, nodes and budgets.
+func (p *process) watch(ctx context.Context) *objects {
+	o := &objects{factory: informers.NewSharedInformerFactoryWithOptions(p.kube, 0, informers.WithTransform(withoutManagedFields))}
+	for _, informer := range []cache.SharedIndexInformer{
+		o.factory.Core().V1().Pods().Informer(), o.factory.Core().V1().Nodes().Informer(),
+		o.factory.Policy().V1().PodDisruptionBudgets().Informer(),
+	} {
+		o.synced = append(o.synced, informer.HasSynced)
+	}
+	o.factory.Start(ctx.Done())
+	go func() {
+		p.ready.Store(cache.WaitForCacheSync(ctx.Done(), o.synced...))
+	}()
+	return o
+}
+
+// withoutManagedFields drops the fields that take most memory and that nothing here reads.
+func withoutManagedFields(object any) (any, error) {
+	if accessor, ok := object.(metav1.Object); ok {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// cluster returns the objects, nil while the informers are not in step.
+func (o *objects) cluster() *evictor.Cluster {
+	for _, synced := range o.synced {
+		if !synced() {
+			return nil
+		}
+	}
+	var result evictor.Cluster
+	var err error
+	if result.Pods, err = o.factory.Core().V1().Pods().Lister().List(labels.Everything()); err != nil {
+		return nil
+	}
+	if result.Nodes, err = o.factory.Core().V1().Nodes().Lister().List(labels.Everything()); err != nil {
+		return nil
+	}
+	if result.Budgets, err = o.factory.Policy().V1().PodDisruptionBudgets().Lister().List(labels.Everything()); err != nil {
+		return nil
+	}
+	return &result
+}
+
+func metaOf(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}

@@ -1,0 +1,357 @@
+package evictor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+
+	"leeward.dev/kubernetes/demand"
+	"leeward.dev/kubernetes/ledger"
+	"leeward.dev/kubernetes/snapshot"
+)
+
+// Mode says whether pods are evicted.
+type Mode string
+
+// Modes.
+const (
+	// DryRun decides, and says in events, metrics and the log which pods it would evict. It changes nothing.
+	DryRun Mode = "dry-run"
+	// Evict evicts pods.
+	Evict Mode = "evict"
+	// Stop decides nothing.
+	Stop Mode = "stop"
+)
+
+// ParseMode returns the mode of a text.
+func ParseMode(text string) (Mode, error) {
+	switch mode := Mode(text); mode {
+	case DryRun, Evict, Stop:
+		return mode, nil
+	}
+	return "", fmt.Errorf("mode: %q: expected dry-run, evict or stop", text)
+}
+
+// Options are the surroundings of a runner.
+type Options struct {
+	Mode      Mode
+	Settings  Settings
+	Estimator ledger.Estimator
+	// MaxAge is the age from which a snapshot no longer counts.
+	MaxAge time.Duration
+	Client kubernetes.Interface
+	// Namespace and Name are those of the evictor's ConfigMap.
+	Namespace, Name string
+	// Cluster returns the state of the cluster, nil while informers are not in step.
+	Cluster func() *Cluster
+	// Peaks may be nil.
+	Peaks demand.Peaks
+	// Service learns of evictions; nil for none.
+	Service Service
+	Events  events.EventRecorder
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+// reportDeadline is the time for all requests to the service about one eviction.
+const reportDeadline = 5 * time.Second
+
+// Runner carries rounds out.
+type Runner struct {
+	options Options
+	gate    gate
+	closed  chan struct{}
+
+	// mutex guards the fields below, which the follower changes.
+	mutex   sync.Mutex
+	windows *Windows
+	last    *snapshot.Snapshot
+
+	// imagined are the evictions of a dry run.
+	imagined []Record
+}
+
+// NewRunner returns a runner. It returns an error that names an invalid option.
+func NewRunner(options Options) (*Runner, error) {
+	if err := options.Settings.Check(options.Estimator.Interval()); err != nil {
+		return nil, err
+	}
+	if options.Namespace == "" || options.Name == "" {
+		return nil, fmt.Errorf("configmap: %q in namespace %q: expected both names", options.Name, options.Namespace)
+	}
+	options.Metrics.mode.WithLabelValues(string(options.Mode)).Set(1)
+	return &Runner{
+		options: options, closed: make(chan struct{}, 1), windows: NewWindows(options.Estimator, options.Settings),
+		gate: gate{maps: options.Client.CoreV1().ConfigMaps(options.Namespace), name: options.Name},
+	}, nil
+}
+
+// OnSnapshot takes in the next snapshot. The follower calls it, also while another process leads: the windows are then known
+// when this process becomes the leader.
+func (r *Runner) OnSnapshot(next *snapshot.Snapshot) {
+	r.mutex.Lock()
+	closed := r.windows.TakeIn(next)
+	r.last = next
+	r.mutex.Unlock()
+	if closed {
+		select {
+		case r.closed <- struct{}{}:
+		default:
+			// A round waits already, and will see this window.
+		}
+	}
+}
+
+// Run carries out a round at the end of each window until the context ends.
+func (r *Runner) Run(ctx context.Context) {
+	r.options.Metrics.leader.Set(1)
+	defer r.options.Metrics.leader.Set(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.closed:
+			r.Round(ctx, time.Now())
+		}
+	}
+}
+
+// Round decides and carries out one round at a local time.
+func (r *Runner) Round(ctx context.Context, now time.Time) {
+	outcome, err := r.round(ctx, now)
+	if err != nil {
+		r.options.Log.Warn("no round of evictions, or only a part of one", "outcome", outcome, "problem", err.Error())
+	}
+	r.options.Metrics.rounds.WithLabelValues(outcome).Inc()
+}
+
+func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
+	if r.options.Mode == Stop {
+		return roundStopped, nil
+	}
+	request, rackOf, outcome := r.observe(now)
+	if request == nil {
+		return outcome, nil
+	}
+	cluster := r.options.Cluster()
+	if cluster == nil {
+		return roundUnsynced, nil
+	}
+	stopped := false
+	if r.options.Mode == Evict {
+		records, stops, err := r.gate.open(ctx)
+		if err != nil {
+			return roundConflict, err
+		}
+		request.Records, stopped = records, stops
+	} else {
+		request.Records = r.imagined
+	}
+	request.Records = follow(prune(request.Records, r.options.Settings, now), cluster.sightings(rackOf), now)
+	r.reportLandings(ctx, request.Records)
+	places := cluster.Places(rackOf, r.options.Peaks)
+	if isOtherCluster(places.Nodes) {
+		return roundOtherCluster, nil
+	}
+	request.Pods, request.Nodes, request.Disruptions = places.Pods, places.Nodes, places.Disruptions
+	round := Decide(*request)
+	r.options.Metrics.hot.Set(float64(len(round.Hot)))
+	r.options.Metrics.left.Set(float64(r.left(request.Records, now)))
+	if len(round.Hot) > 0 {
+		r.options.Metrics.invalid.Add(float64(len(places.Problems)))
+	}
+	for _, stay := range round.Stays {
+		r.options.Metrics.stays.WithLabelValues(string(stay.Reason)).Inc()
+	}
+	if stopped {
+		return roundStopped, nil
+	}
+	return r.carryOut(ctx, round, request.Records, now)
+}
+
+// isOtherCluster returns true if the service knows fewer than half of the nodes.
+func isOtherCluster(nodes []Node) bool {
+	unknown := 0
+	for i := range nodes {
+		if nodes[i].Rack == "" {
+			unknown++
+		}
+	}
+	return 2*unknown > len(nodes)
+}
+
+// left returns the evictions that the budget of the hour allows.
+func (r *Runner) left(records []Record, now time.Time) int {
+	return max(r.options.Settings.HourlyBudget-inHour(records, now), 0)
+}
+
+// observe returns a request with the network, and the racks of nodes; or nil and the reason.
+func (r *Runner) observe(now time.Time) (*Request, func(string) string, string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.last == nil || r.last.Age(now) >= r.options.MaxAge {
+		return nil, nil, roundStale
+	}
+	names := r.last.Names()
+	rackOf := func(node string) string {
+		if host := names.Host(node); host != snapshot.None {
+			if rack := names.HostLinks()[host].Rack; rack != snapshot.None {
+				return names.RackName(rack)
+			}
+		}
+		return ""
+	}
+	return &Request{
+		Now: now, Start: r.windows.Start(), Racks: network(r.last, r.windows), Settings: r.options.Settings,
+	}, rackOf, ""
+}
+
+// carryOut evicts the pods of a round one after another, or says that it would.
+func (r *Runner) carryOut(ctx context.Context, round Round, records []Record, now time.Time) (string, error) {
+	if r.options.Mode == DryRun {
+		for i := range round.Evictions {
+			eviction := &round.Evictions[i]
+			records = append(records, recordOf(eviction, now))
+			r.announce(eviction, wouldEvict, "would be evicted")
+		}
+		r.imagined = records
+		return roundDecided, nil
+	}
+	for i := range round.Evictions {
+		if ctx.Err() != nil {
+			return roundConflict, ctx.Err()
+		}
+		eviction := &round.Evictions[i]
+		next := append(records[:len(records):len(records)], recordOf(eviction, now))
+		// The record comes first. If the process ends before the eviction, one eviction too many counts, and not one too few.
+		if err := r.gate.write(ctx, next); err != nil {
+			return roundConflict, err
+		}
+		outcome, err := r.evict(ctx, eviction.Pod)
+		r.announce(eviction, outcome, "evicted")
+		if err != nil {
+			r.options.Log.Warn("a pod was not evicted", "pod", eviction.Pod.Namespace+"/"+eviction.Pod.Name,
+				"outcome", outcome, "problem", err.Error())
+		}
+		switch outcome {
+		case evicted:
+			records = next
+			r.reportEviction(ctx, &records[len(records)-1], eviction.Node)
+		case unanswered:
+			// The pod may leave, so the eviction counts.
+			records = next
+		}
+	}
+	// This also removes the records of evictions that were rejected, and writes landings.
+	if err := r.gate.write(ctx, records); err != nil {
+		return roundConflict, err
+	}
+	return roundDecided, nil
+}
+
+func recordOf(eviction *Eviction, now time.Time) Record {
+	pod := eviction.Pod
+	return Record{
+		At: now, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Workload: pod.Workload,
+		Source: pod.Rack, Target: eviction.Target, Rates: pod.Rates,
+	}
+}
+
+// evict requests an eviction. The pod must still be the one of the decision, and not another of the same name.
+func (r *Runner) evict(ctx context.Context, pod *Pod) (string, error) {
+	uid := types.UID(pod.UID)
+	err := r.options.Client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+	})
+	switch {
+	case err == nil:
+		return evicted, nil
+	case apierrors.IsTooManyRequests(err):
+		return budgetSpent, err
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return podGone, nil
+	}
+	// The API server rejects requests with codes 400 to 499. After all other errors it may have evicted the pod.
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code/100 == 4 {
+		return rejected, err
+	}
+	return unanswered, err
+}
+
+// announce writes the metric, the log and the events of an eviction: one on the pod and, unless it failed, one on its node.
+func (r *Runner) announce(eviction *Eviction, outcome, verb string) {
+	r.options.Metrics.evictions.WithLabelValues(outcome).Inc()
+	pod := eviction.Pod
+	r.options.Log.Info("eviction", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "outcome", outcome, "node", pod.Node,
+		"link", eviction.Link, "before", eviction.Before, "after", eviction.After, "target", eviction.Target)
+	regarding := &corev1.ObjectReference{
+		Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID),
+	}
+	node := &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: pod.Node, UID: types.UID(pod.Node)}
+	switch outcome {
+	case evicted, wouldEvict:
+		reason := map[string]string{evicted: "HotRack", wouldEvict: "HotRackDryRun"}[outcome]
+		r.options.Events.Eventf(regarding, node, corev1.EventTypeNormal, reason, "Evict",
+			"%s to relieve %s, from %.0f %% to %.0f %%; rack %s has room and stays cool", verb, eviction.Link,
+			100*eviction.Before, 100*eviction.After, eviction.Target)
+		r.options.Events.Eventf(node, regarding, corev1.EventTypeNormal, reason, "Evict",
+			"pod %s/%s %s to relieve %s, from %.0f %% to %.0f %%", pod.Namespace, pod.Name, verb, eviction.Link,
+			100*eviction.Before, 100*eviction.After)
+	case budgetSpent:
+		r.options.Events.Eventf(regarding, node, corev1.EventTypeNormal, "HotRackBudgetSpent", "Evict",
+			"not evicted to relieve %s: its PodDisruptionBudget allows no disruption now", eviction.Link)
+	}
+}
+
+func (r *Runner) reportEviction(ctx context.Context, record *Record, node string) {
+	if r.options.Service == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
+	defer cancel()
+	id, err := reportEviction(ctx, r.options.Service, record, node, r.options.Settings)
+	record.Expectation = id
+	r.reported(err)
+}
+
+// reportLandings reports the replacements that have a node.
+func (r *Runner) reportLandings(ctx context.Context, records []Record) {
+	if r.options.Service == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
+	defer cancel()
+	for i := range records {
+		record := &records[i]
+		if record.Landed == "" || record.Expectation == "" {
+			continue
+		}
+		err := reportLanding(ctx, r.options.Service, record)
+		r.reported(err)
+		if err == nil {
+			record.Expectation = ""
+		}
+	}
+}
+
+func (r *Runner) reported(err error) {
+	outcome := "accepted"
+	if err != nil {
+		outcome = "failed"
+		r.options.Log.Warn("the service did not learn of an eviction", "problem", err.Error())
+	}
+	r.options.Metrics.reports.WithLabelValues(outcome).Inc()
+}

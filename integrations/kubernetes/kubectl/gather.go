@@ -1,0 +1,123 @@
+package kubectl
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"leeward.dev/kubernetes/evictor"
+	"leeward.dev/kubernetes/ledger"
+	"leeward.dev/kubernetes/placements"
+	"leeward.dev/kubernetes/snapshot"
+)
+
+// pageSize is the number of objects that the API server returns at once.
+const pageSize = 500
+
+// pages requests all pages of a list.
+func pages(request func(options metav1.ListOptions) (string, error)) error {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		next, err := request(options)
+		if err != nil || next == "" {
+			return err
+		}
+		options.Continue = next
+	}
+}
+
+// nodes requests all nodes.
+func (s *Sources) nodes(ctx context.Context) ([]*corev1.Node, error) {
+	var all []*corev1.Node
+	err := pages(func(options metav1.ListOptions) (string, error) {
+		page, err := s.Kube.CoreV1().Nodes().List(ctx, options)
+		if err != nil {
+			return "", fmt.Errorf("nodes: %w", err)
+		}
+		for i := range page.Items {
+			all = append(all, &page.Items[i])
+		}
+		return page.Continue, nil
+	})
+	return all, err
+}
+
+// pods requests all pods.
+func (s *Sources) pods(ctx context.Context) ([]*corev1.Pod, error) {
+	var all []*corev1.Pod
+	err := pages(func(options metav1.ListOptions) (string, error) {
+		page, err := s.Kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+		if err != nil {
+			return "", fmt.Errorf("pods: %w", err)
+		}
+		for i := range page.Items {
+			all = append(all, &page.Items[i])
+		}
+		return page.Continue, nil
+	})
+	return all, err
+}
+
+// budgets requests all PodDisruptionBudgets.
+func (s *Sources) budgets(ctx context.Context) ([]*policyv1.PodDisruptionBudget, error) {
+	var all []*policyv1.PodDisruptionBudget
+	err := pages(func(options metav1.ListOptions) (string, error) {
+		page, err := s.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, options)
+		if err != nil {
+			return "", fmt.Errorf("poddisruptionbudgets: %w", err)
+		}
+		for i := range page.Items {
+			all = append(all, &page.Items[i])
+		}
+		return page.Continue, nil
+	})
+	return all, err
+}
+
+// places requests the pods, nodes and budgets of the cluster, with racks as the service knows them.
+func (s *Sources) places(ctx context.Context, names *snapshot.Names) (evictor.Places, error) {
+	var cluster evictor.Cluster
+	var err error
+	if cluster.Pods, err = s.pods(ctx); err != nil {
+		return evictor.Places{}, err
+	}
+	if cluster.Nodes, err = s.nodes(ctx); err != nil {
+		return evictor.Places{}, err
+	}
+	if cluster.Budgets, err = s.budgets(ctx); err != nil {
+		return evictor.Places{}, err
+	}
+	return cluster.Places(func(node string) string { return rackOf(names, node) }, nil), nil
+}
+
+// rackOf returns the rack of a node, empty if the service does not know it.
+func rackOf(names *snapshot.Names, node string) string {
+	if host := names.Host(node); host != snapshot.None {
+		if rack := names.HostLinks()[host].Rack; rack != snapshot.None {
+			return names.RackName(rack)
+		}
+	}
+	return ""
+}
+
+// view requests the network.
+func (s *Sources) view(ctx context.Context) (*placements.View, error) {
+	next, err := s.Snapshots.Get(ctx, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	estimator, err := ledger.NewEstimator(ledger.DefaultInterval, ledger.DefaultAlpha)
+	if err != nil {
+		return nil, err
+	}
+	// The plugin places nothing, so the estimator has no effect.
+	own, err := placements.New("kubectl", estimator, placements.DefaultLasts)
+	if err != nil {
+		return nil, err
+	}
+	own.OnSnapshot(next)
+	return own.View(), nil
+}

@@ -1,0 +1,140 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// RackLabel is the label of nodes with the name of their rack.
+const RackLabel = "leeward.dev/rack"
+
+// AddNode adds a ready node in a rack, with room for a number of pods.
+func (c *ControlPlane) AddNode(ctx context.Context, name, rack string, pods int) error {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI),
+	}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{RackLabel: rack, corev1.LabelHostname: name}},
+		Status: corev1.NodeStatus{
+			Capacity: room, Allocatable: room,
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	_, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	return err
+}
+
+// StartKubelet starts the pods that are bound to nodes and ends those that are deleted, as the kubelets of all nodes
+// together would, until the context ends.
+func (c *ControlPlane) StartKubelet(ctx context.Context) error {
+	const workers = 4
+	bound := func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+	}
+	shared := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithTweakListOptions(bound))
+	pods := shared.Core().V1().Pods().Informer()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	enqueue := func(object any) {
+		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
+			queue.Add(key)
+		}
+	}
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: enqueue, UpdateFunc: func(_, after any) { enqueue(after) },
+	})
+	if err != nil {
+		return err
+	}
+	shared.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+		return fmt.Errorf("kubelet: %w", ctx.Err())
+	}
+	context.AfterFunc(ctx, queue.ShutDown)
+	for range workers {
+		go func() {
+			for {
+				key, stopped := queue.Get()
+				if stopped {
+					return
+				}
+				if err := c.syncPod(ctx, pods.GetStore(), key); err != nil && ctx.Err() == nil {
+					queue.AddRateLimited(key)
+				} else {
+					queue.Forget(key)
+				}
+				queue.Done(key)
+			}
+		}()
+	}
+	return nil
+}
+
+// syncPod starts a pod that is bound, and ends one that is deleted.
+func (c *ControlPlane) syncPod(ctx context.Context, pods cache.Store, key string) error {
+	object, ok, err := pods.GetByKey(key)
+	if err != nil || !ok {
+		return err
+	}
+	pod := object.(*corev1.Pod)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		options := metav1.NewDeleteOptions(0)
+		options.Preconditions = metav1.NewUIDPreconditions(string(pod.UID))
+		err = c.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, *options)
+	case pod.Status.Phase == corev1.PodPending:
+		_, err = c.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, running(pod, metav1.Now()), metav1.UpdateOptions{})
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// The informer is behind; its next event brings the pod again.
+		return nil
+	}
+	return err
+}
+
+// running returns a pod whose containers run since a time.
+func running(pod *corev1.Pod, since metav1.Time) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &since
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since})
+	for i := range pod.Spec.Containers {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: pod.Spec.Containers[i].Name, Ready: true,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}},
+		})
+	}
+	return pod
+}
+
+// AddNodes adds nodes by their names, with the rack of each, several at a time.
+func (c *ControlPlane) AddNodes(ctx context.Context, racks map[string]string, pods int) error {
+	names := slices.Sorted(maps.Keys(racks))
+	return inParallel(ctx, len(names), func(ctx context.Context, i int) error {
+		return c.AddNode(ctx, names[i], racks[names[i]], pods)
+	})
+}
+
+// inParallel calls a function for 0 to count - 1, several at a time, and returns the first error.
+func inParallel(ctx context.Context, count int, call func(ctx context.Context, i int) error) error {
+	const workers = 16
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workqueue.ParallelizeUntil(ctx, workers, count, func(i int) {
+		if err := call(ctx, i); err != nil {
+			cancel(err)
+		}
+	})
+	return context.Cause(ctx)
+}

@@ -1,0 +1,323 @@
+package trafficmatrix
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"leeward.dev/kubernetes/api/v1alpha1"
+)
+
+// Pauses after failed requests about the nodes of an app double from firstPause to longestPause. Releases are sent again after
+// firstPause.
+const (
+	firstPause   = 10 * time.Second
+	longestPause = 5 * time.Minute
+)
+
+// activationInterval is the time between two attempts to wake pods whose nomination the queue may not have seen yet.
+const activationInterval = 20 * time.Millisecond
+
+// apps are the apps of all matrices. Methods take the time, send nothing, and return at once. The scheduler calls them with
+// its queue locked, so nothing that takes that lock may be called with the mutex held.
+type apps struct {
+	settings Settings
+	// profile is the name of the scheduler whose pods are placed.
+	profile string
+	// ready returns true if the controller answers: pods wait for nothing else.
+	ready func(now time.Time) bool
+
+	mutex sync.Mutex
+	// byName has the apps of each namespace by the name of the matrix.
+	byName map[string]map[string]*app
+	byPod  map[types.UID]*app
+	// ended are decisions whose pods have ended, or have another decision. They are not released before releaseAt.
+	ended     []string
+	releaseAt time.Time
+	// freed are pods that waited and have no matrix any more.
+	freed []*corev1.Pod
+}
+
+func newApps(settings Settings, profile string, ready func(now time.Time) bool) *apps {
+	return &apps{settings: settings, profile: profile, ready: ready, byName: map[string]map[string]*app{}, byPod: map[types.UID]*app{}}
+}
+
+// setMatrix adds a matrix or replaces it. pods are the pods of its namespace.
+func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, now time.Time) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	a := as.byName[matrix.Namespace][matrix.Name]
+	if a != nil && a.matrix.UID != matrix.UID {
+		as.drop(a)
+		a = nil
+	}
+	switch {
+	case a == nil:
+		a = as.add(matrix)
+	case a.matrix.Generation == matrix.Generation:
+		a.matrix = matrix
+		return
+	default:
+		as.change(a, matrix)
+	}
+	for _, pod := range pods {
+		as.setPodLocked(pod, now)
+	}
+	if len(a.members) == 0 {
+		as.end(a)
+	}
+}
+
+func (as *apps) add(matrix *v1alpha1.TrafficMatrix) *app {
+	if as.byName[matrix.Namespace] == nil {
+		as.byName[matrix.Namespace] = map[string]*app{}
+	}
+	a := newApp(matrix)
+	as.byName[matrix.Namespace][matrix.Name] = a
+	return a
+}
+
+// change replaces the spec of a matrix. Its pods may belong to other groups, or to none.
+func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix) {
+	a.setSpec(matrix)
+	for uid, m := range a.members {
+		if m.group, m.task = a.groupOf(m.pod), noTask; m.group < 0 {
+			as.leave(a, uid)
+		}
+	}
+}
+
+// dropMatrix removes a matrix. Its pods are then placed without it.
+func (as *apps) dropMatrix(name types.NamespacedName) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	if a := as.byName[name.Namespace][name.Name]; a != nil {
+		as.drop(a)
+	}
+}
+
+func (as *apps) drop(a *app) {
+	for uid := range a.members {
+		as.leave(a, uid)
+	}
+	as.end(a)
+	of := as.byName[a.matrix.Namespace]
+	if delete(of, a.matrix.Name); len(of) == 0 {
+		delete(as.byName, a.matrix.Namespace)
+	}
+}
+
+// setPod takes in a pod as it is now. It returns true if the pod belongs, or belonged, to an app.
+func (as *apps) setPod(pod *corev1.Pod, now time.Time) bool {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	before := as.byPod[pod.UID]
+	return as.setPodLocked(pod, now) != nil || before != nil
+}
+
+func (as *apps) setPodLocked(pod *corev1.Pod, now time.Time) *app {
+	hasEnded := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	a := as.byPod[pod.UID]
+	if hasEnded {
+		if a != nil {
+			as.leave(a, pod.UID)
+		}
+		return nil
+	}
+	if a == nil {
+		// A pod with scheduling gates may stay outside of the queue for hours, so it is not there yet.
+		if a = as.find(pod); a != nil && len(pod.Spec.SchedulingGates) == 0 {
+			as.join(a, pod, now)
+			return a
+		}
+		return nil
+	}
+	a.members[pod.UID].pod = pod
+	if a.phase == gathering && pod.Spec.NodeName != "" {
+		a.runsInPart()
+	}
+	return a
+}
+
+// runsInPart ends the waiting for an app of which some pods run already: it cannot be placed as a whole.
+func (a *app) runsInPart() {
+	a.placeSingly("RunsInPart", "some pods of the app have nodes already, so the others are placed one by one")
+}
+
+// find returns the app of a pod: that of the first matrix by name which has a group for it.
+func (as *apps) find(pod *corev1.Pod) *app {
+	var result *app
+	for _, a := range as.byName[pod.Namespace] {
+		if (result == nil || a.matrix.Name < result.matrix.Name) && a.groupOf(pod) >= 0 {
+			result = a
+		}
+	}
+	return result
+}
+
+// join adds a pod. The first pod of an app begins a run, and waits for the others unless it runs already.
+func (as *apps) join(a *app, pod *corev1.Pod, now time.Time) {
+	a.members[pod.UID] = &member{pod: pod, group: a.groupOf(pod), task: noTask}
+	as.byPod[pod.UID] = a
+	a.foreign = a.foreign || pod.Spec.SchedulerName != as.profile
+	if (a.settled || a.settling) && pod.Spec.NodeName == "" {
+		// It replaces another pod, and may get another node. The answer to a request about the other one comes too late.
+		a.settled, a.settling, a.run = false, false, ""
+	}
+	switch {
+	case a.foreign && a.phase == gathering:
+		a.phase = single
+	case a.phase == gathering && pod.Spec.NodeName != "":
+		a.runsInPart()
+	case a.phase != idle:
+	case a.foreign || pod.Spec.NodeName != "" || as.settings.Wait == 0 || !as.ready(now):
+		a.phase = single
+	default:
+		a.phase, a.deadline = gathering, now.Add(as.settings.Wait)
+	}
+}
+
+// dropPod removes a pod that no longer exists.
+func (as *apps) dropPod(uid types.UID) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	if a := as.byPod[uid]; a != nil {
+		as.leave(a, uid)
+	}
+}
+
+func (as *apps) leave(a *app, uid types.UID) {
+	if m := a.members[uid]; !m.admitted {
+		as.freed = append(as.freed, m.pod)
+	}
+	delete(a.members, uid)
+	delete(as.byPod, uid)
+	if len(a.members) == 0 {
+		as.end(a)
+	}
+}
+
+// end ends a run: its decision is released, and the next pod begins another.
+func (as *apps) end(a *app) {
+	if a.decision != "" {
+		a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Ended", message: "the pods have ended"})
+	}
+	as.decide(a, "")
+	a.phase, a.foreign, a.run, a.hosts, a.nominated = idle, false, "", nil, false
+	a.settled, a.settling, a.retry, a.pause = false, false, time.Time{}, 0
+}
+
+// decide replaces the decision of an app, and releases the earlier one. Requests for one app may overlap, so only this state
+// knows which decision counts; the requests release nothing themselves.
+func (as *apps) decide(a *app, decision string) {
+	if a.decision != "" && a.decision != decision {
+		as.ended = append(as.ended, a.decision)
+	}
+	a.decision = decision
+}
+
+// admit returns true if a pod may go to the scheduling queue.
+func (as *apps) admit(pod *corev1.Pod, now time.Time) bool {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	a := as.byPod[pod.UID]
+	if a == nil {
+		// The queue may be ahead of the informer. Of a known pod it may have an older version, which does not count.
+		if a = as.setPodLocked(pod, now); a == nil {
+			return true
+		}
+	}
+	m := a.members[pod.UID]
+	m.admitted = m.admitted || a.lets(m, pod, now)
+	return m.admitted
+}
+
+// lets returns true if a version of a pod need not wait any longer.
+func (a *app) lets(m *member, pod *corev1.Pod, now time.Time) bool {
+	if a.foreign || !now.Before(a.deadline) {
+		return true
+	}
+	switch a.phase {
+	case gathering, asking:
+		return false
+	case placed:
+		// The scheduler tries the nominated node first, so the pod waits until the scheduler knows it.
+		return m.task == noTask || m.refused || pod.Status.NominatedNodeName != ""
+	}
+	return true
+}
+
+// reserve says that the scheduler has chosen a node for a pod, or with an empty node that it has given up its choice.
+func (as *apps) reserve(uid types.UID, node string) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	if a := as.byPod[uid]; a != nil {
+		a.members[uid].reserved = node
+	}
+}
+
+// isMember returns true if a pod belongs to an app.
+func (as *apps) isMember(pod *corev1.Pod) bool {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	return as.byPod[pod.UID] != nil || as.find(pod) != nil
+}
+
+// peer is a node with pods that a pod exchanges data with.
+type peer struct {
+	node string
+	// out are the bytes to those pods, and in those from them.
+	out, in int64
+}
+
+// situation is the state of an app for a pod that is scored.
+type situation struct {
+	// host is the host that the controller chose, empty without one.
+	host  string
+	peers []peer
+}
+
+// situationOf returns the situation of a pod, and false if it is no task of an app. A peer without a node counts on the host
+// that the controller chose for it.
+func (as *apps) situationOf(uid types.UID) (situation, bool) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	a := as.byPod[uid]
+	if a == nil || a.traffic == nil {
+		return situation{}, false
+	}
+	a.number()
+	own := a.members[uid].task
+	if own == noTask {
+		return situation{}, false
+	}
+	var result situation
+	if a.phase == placed {
+		result.host = a.hosts[own]
+	}
+	tasks := a.byTask()
+	at := func(task int32) string {
+		node := ""
+		if tasks[task] != nil {
+			node = tasks[task].node()
+		}
+		if node == "" && a.phase == placed {
+			node = a.hosts[task]
+		}
+		return node
+	}
+	for _, pair := range a.traffic.Pairs {
+		if pair.From == own {
+			result.peers = append(result.peers, peer{node: at(pair.To), out: pair.Bytes})
+		} else if pair.To == own {
+			result.peers = append(result.peers, peer{node: at(pair.From), in: pair.Bytes})
+		}
+	}
+	result.peers = slices.DeleteFunc(result.peers, func(p peer) bool { return p.node == "" })
+	slices.SortFunc(result.peers, func(a, b peer) int { return cmp.Compare(a.node, b.node) })
+	return result, true
+}

@@ -1,0 +1,590 @@
+package trafficmatrix
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"leeward.dev/kubernetes/api/v1alpha1"
+)
+
+const profile = "leeward-scheduler"
+
+var began = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// ringOf returns a matrix in which pods with the label app=NAME send in a ring.
+func ringOf(name string, count int32) *v1alpha1.TrafficMatrix {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+	return &v1alpha1.TrafficMatrix{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("matrix-" + name), Generation: 1},
+		Spec: v1alpha1.TrafficMatrixSpec{
+			Groups:      []v1alpha1.Group{{Name: "worker", Count: count, Selector: selector}},
+			Collectives: []v1alpha1.Collective{{Pattern: v1alpha1.Ring, Groups: []string{"worker"}, Bytes: resource.MustParse("1G")}},
+		},
+	}
+}
+
+// podOf returns a pod of an app with an index.
+func podOf(app string, index int) *corev1.Pod {
+	name := fmt.Sprintf("%s-%d", app, index)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ml", Name: name, UID: types.UID("pod-" + name),
+			Labels: map[string]string{"app": app, "batch.kubernetes.io/job-completion-index": fmt.Sprint(index)},
+		},
+		Spec: corev1.PodSpec{SchedulerName: profile, Containers: []corev1.Container{{
+			Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+			}},
+		}}},
+	}
+}
+
+func on(pod *corev1.Pod, node string) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.Spec.NodeName = node
+	return pod
+}
+
+func nominated(pod *corev1.Pod, node string) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.Status.NominatedNodeName = node
+	return pod
+}
+
+// scene is an app of four pods whose controller answers.
+type scene struct {
+	*apps
+	t    *testing.T
+	now  time.Time
+	up   bool
+	pods []*corev1.Pod
+}
+
+func newScene(t *testing.T) *scene {
+	s := &scene{t: t, now: began, up: true}
+	s.apps = newApps(Settings{Wait: 5 * time.Second, Hold: time.Minute}, profile, func(time.Time) bool { return s.up })
+	s.setMatrix(ringOf("ring", 4), nil, s.now)
+	for index := range 4 {
+		s.pods = append(s.pods, podOf("ring", index))
+	}
+	return s
+}
+
+// due returns the work that is due, whose conditions are written at once.
+func (s *scene) due(now time.Time) steps {
+	work := s.apps.due(now)
+	for _, of := range work.publish {
+		s.published(of.matrix)
+	}
+	return work
+}
+
+// admits returns for each pod whether it may go.
+func (s *scene) admits() []bool {
+	var result []bool
+	for _, pod := range s.pods {
+		result = append(result, s.admit(pod, s.now))
+	}
+	return result
+}
+
+func (s *scene) expectAdmitted(expected bool) {
+	s.t.Helper()
+	for index, admitted := range s.admits() {
+		if admitted != expected {
+			s.t.Errorf("pod %d: admitted: %v", index, admitted)
+		}
+	}
+}
+
+// place takes the app to the phase placed, with a host for each pod.
+func (s *scene) place() []string {
+	s.t.Helper()
+	s.expectAdmitted(false)
+	asks := s.due(s.now).asks
+	if len(asks) != 1 {
+		s.t.Fatalf("%d requests", len(asks))
+	}
+	hosts := []string{"h0", "h1", "h2", "h3"}
+	s.answered(asks[0].name, asks[0].run, hosts, "d1", "", "")
+	return hosts
+}
+
+// reasons returns the reasons of the conditions that are due.
+func reasons(work steps) string {
+	var parts []string
+	for _, publication := range work.publish {
+		for _, r := range publication.reports {
+			parts = append(parts, r.condition+"="+r.reason)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestThePodsOfAnAppWaitUntilTheControllerHasBeenAskedOnce(t *testing.T) {
+	s := newScene(t)
+	for _, pod := range s.pods[:3] {
+		if s.admit(pod, s.now) {
+			t.Fatal("a pod goes before the app is complete")
+		}
+		if work := s.due(s.now); len(work.asks) > 0 || !work.next.Equal(began.Add(5*time.Second)) {
+			t.Fatalf("%+v", work)
+		}
+	}
+	hosts := s.place()
+	for range 3 {
+		if work := s.due(s.now); len(work.asks) > 0 {
+			t.Fatal("the controller is asked again")
+		}
+	}
+	s.expectAdmitted(false)
+	for index, pod := range s.pods {
+		s.pods[index] = nominated(pod, hosts[index])
+		s.setPod(s.pods[index], s.now)
+	}
+	if work := s.due(s.now); len(work.wake) != 4 {
+		t.Errorf("%d pods are woken", len(work.wake))
+	}
+	s.expectAdmitted(true)
+}
+
+func TestEachPodIsNominatedToItsHostOnce(t *testing.T) {
+	s := newScene(t)
+	hosts := s.place()
+	work := s.due(s.now)
+	if len(work.nominate) != 4 || work.next.Sub(s.now) != activationInterval {
+		t.Fatalf("%+v", work)
+	}
+	for _, of := range work.nominate {
+		index := slices.IndexFunc(s.pods, func(pod *corev1.Pod) bool { return pod.UID == of.pod.UID })
+		if of.host != hosts[index] {
+			t.Errorf("%s: %s", of.pod.Name, of.host)
+		}
+	}
+	if again := s.due(s.now); len(again.nominate) != 0 {
+		t.Error("nominated twice")
+	}
+	s.refused(s.pods[2].UID)
+	if work := s.due(s.now); len(work.wake) != 0 {
+		t.Error("a pod is woken before the others are nominated")
+	}
+	if admitted := s.admits(); fmt.Sprint(admitted) != "[false false true false]" {
+		t.Errorf("%v: expected the pod without a nomination to go", admitted)
+	}
+}
+
+func TestNoPodWaitsLongerThanTheSetting(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		s := newScene(t)
+		first := map[types.UID]time.Time{}
+		for range 400 {
+			pod := s.pods[random.IntN(len(s.pods))]
+			if _, ok := first[pod.UID]; !ok {
+				first[pod.UID] = s.now
+			}
+			admitted := s.admit(pod, s.now)
+			if !admitted && s.now.Sub(first[pod.UID]) >= s.settings.Wait {
+				t.Fatalf("%s waits for %v", pod.Name, s.now.Sub(first[pod.UID]))
+			}
+			work := s.due(s.now)
+			for _, of := range work.asks {
+				switch random.IntN(3) {
+				case 0:
+					s.answered(of.name, of.run, []string{"a", "b", "c", "d"}, "d", "", "")
+				case 1:
+					s.answered(of.name, of.run, nil, "", "Refused", "full")
+				}
+			}
+			for _, of := range work.nominate {
+				switch random.IntN(3) {
+				case 0:
+					s.setPod(nominated(of.pod, of.host), s.now)
+				case 1:
+					s.refused(of.pod.UID)
+				}
+			}
+			s.now = s.now.Add(time.Duration(random.IntN(50)) * time.Millisecond)
+		}
+		for _, pod := range s.pods {
+			if _, ok := first[pod.UID]; ok && !s.admit(pod, s.now) {
+				t.Fatalf("%s never goes", pod.Name)
+			}
+		}
+	}
+}
+
+func TestWithoutAControllerNoPodWaits(t *testing.T) {
+	s := newScene(t)
+	s.up = false
+	s.expectAdmitted(true)
+	s = newScene(t)
+	s.settings.Wait = 0
+	s.expectAdmitted(true)
+}
+
+func TestAnIncompleteAppIsPlacedPodByPodAndNamesItsGroups(t *testing.T) {
+	s := newScene(t)
+	s.pods = s.pods[:3]
+	s.expectAdmitted(false)
+	s.due(s.now)
+	s.now = s.now.Add(5 * time.Second)
+	work := s.due(s.now)
+	if reasons(work) != "Complete=MissingPods Placed=Incomplete" || len(work.wake) != 3 || len(work.asks) != 0 {
+		t.Fatalf("%s, %d woken", reasons(work), len(work.wake))
+	}
+	if r := work.publish[0].reports[0]; r.message != "worker: 3 of 4 pods" || !r.important {
+		t.Errorf("%+v", r)
+	}
+	if again := s.due(s.now); reasons(again) != "" || len(again.wake) != 0 {
+		t.Error("reported or woken twice")
+	}
+	s.expectAdmitted(true)
+	if late := podOf("ring", 3); !s.admit(late, s.now) {
+		t.Error("a late pod waits")
+	}
+}
+
+func TestAnAnswerThatComesTooLateIsReleased(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	of := s.due(s.now).asks[0]
+	s.now = s.now.Add(5 * time.Second)
+	if work := s.due(s.now); reasons(work) != "Placed=Late" || len(work.wake) != 4 {
+		t.Errorf("%s, %d woken", reasons(work), len(work.wake))
+	}
+	s.answered(of.name, of.run, []string{"a", "b", "c", "d"}, "d1", "", "")
+	work := s.due(s.now)
+	if !slices.Equal(work.release, []string{"d1"}) || len(work.nominate) != 0 {
+		t.Errorf("%+v", work)
+	}
+	s.notReleased(work.release, s.now)
+	if again := s.due(s.now); len(again.release) != 0 || !again.next.Equal(s.now.Add(firstPause)) {
+		t.Error("released again without a pause")
+	}
+	s.now = s.now.Add(firstPause)
+	if again := s.due(s.now); !slices.Equal(again.release, []string{"d1"}) {
+		t.Error("never released")
+	}
+}
+
+func TestARefusedAppIsPlacedPodByPod(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	of := s.due(s.now).asks[0]
+	s.answered(of.name, of.run, nil, "", "Refused", "no host has room for worker.2")
+	work := s.due(s.now)
+	if reasons(work) != "Placed=Refused" || len(work.wake) != 4 {
+		t.Errorf("%s, %d woken", reasons(work), len(work.wake))
+	}
+	s.expectAdmitted(true)
+}
+
+func TestTheDecisionIsConfirmedIfAllPodsHaveTheirHosts(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		s := newScene(t)
+		hosts := s.place()
+		nodes := slices.Clone(hosts)
+		if !same {
+			nodes[1] = "h9"
+		}
+		for index, pod := range s.pods {
+			if work := s.due(s.now); len(work.settle) != 0 {
+				t.Fatal("settled before all pods are bound")
+			}
+			s.setPod(on(pod, nodes[index]), s.now)
+		}
+		settle := s.due(s.now).settle
+		if len(settle) != 1 || settle[0].same != same || settle[0].decision != "d1" || !slices.Equal(settle[0].nodes, nodes) {
+			t.Fatalf("%+v", settle)
+		}
+		if again := s.due(s.now); len(again.settle) != 0 {
+			t.Fatal("settled twice at once")
+		}
+		s.settledWith(settle[0].name, settle[0].run, "", false, s.now)
+		if again := s.due(s.now); len(again.settle) != 0 || !again.next.Equal(s.now.Add(firstPause)) {
+			t.Fatal("no pause after a failure")
+		}
+		s.now = s.now.Add(firstPause)
+		if again := s.due(s.now); len(again.settle) != 1 {
+			t.Fatal("no second attempt")
+		}
+		s.settledWith(settle[0].name, settle[0].run, "d2", true, s.now)
+		if release := s.due(s.now).release; !slices.Equal(release, []string{"d1"}) {
+			t.Errorf("released for the decision about the nodes: %v", release)
+		}
+		for _, pod := range s.pods {
+			s.dropPod(pod.UID)
+		}
+		if release := s.due(s.now).release; !slices.Equal(release, []string{"d2"}) {
+			t.Errorf("released: %v", release)
+		}
+	}
+}
+
+func TestTheNodeOfAReplacementCountsToo(t *testing.T) {
+	s := newScene(t)
+	hosts := s.place()
+	for index, pod := range s.pods {
+		s.setPod(on(pod, hosts[index]), s.now)
+	}
+	first := s.due(s.now).settle[0]
+	s.settledWith(first.name, first.run, "d1", true, s.now)
+	s.dropPod(s.pods[2].UID)
+	replacement := podOf("ring", 2)
+	replacement.UID += "-again"
+	s.now = s.now.Add(time.Hour)
+	if !s.admit(replacement, s.now) {
+		t.Error("a replacement waits")
+	}
+	if work := s.due(s.now); len(work.settle)+len(work.asks)+len(work.nominate) != 0 {
+		t.Errorf("%+v", work)
+	}
+	s.setPod(on(replacement, "h9"), s.now)
+	settle := s.due(s.now).settle
+	if len(settle) != 1 || settle[0].same || settle[0].decision != "d1" || settle[0].nodes[2] != "h9" || settle[0].run == first.run {
+		t.Errorf("%+v", settle)
+	}
+}
+
+func TestARunThatEndsDuringARequestLeavesNothingBehind(t *testing.T) {
+	s := newScene(t)
+	s.place()
+	for _, pod := range s.pods {
+		s.setPod(on(pod, "h0"), s.now)
+	}
+	settle := s.due(s.now).settle[0]
+	for _, pod := range s.pods {
+		s.dropPod(pod.UID)
+	}
+	s.settledWith(settle.name, settle.run, "d2", true, s.now)
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d1", "d2"}) {
+		t.Errorf("released: %v", release)
+	}
+}
+
+func TestADecisionIsReleasedIfTheControllerCannotCountTheNodes(t *testing.T) {
+	s := newScene(t)
+	s.place()
+	for _, pod := range s.pods {
+		s.setPod(on(pod, "h9"), s.now)
+	}
+	settle := s.due(s.now).settle[0]
+	s.settledWith(settle.name, settle.run, "", true, s.now)
+	if work := s.due(s.now); !slices.Equal(work.release, []string{"d1"}) || len(work.settle) != 0 {
+		t.Errorf("%+v", work)
+	}
+}
+
+func TestADecisionWithAnotherNumberOfHostsIsReleased(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	of := s.due(s.now).asks[0]
+	s.answered(of.name, of.run, []string{"h0"}, "d1", "Unavailable", "1 host")
+	s.expectAdmitted(true)
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d1"}) {
+		t.Errorf("released: %v", release)
+	}
+}
+
+func TestADecisionFromBeforeARestartEndsWithTheNextOne(t *testing.T) {
+	s := newScene(t)
+	matrix := ringOf("other", 2)
+	matrix.Status.Decision = "d7"
+	s.setMatrix(matrix, []*corev1.Pod{podOf("other", 0), podOf("other", 1)}, s.now)
+	of := s.due(s.now).asks[0]
+	s.answered(of.name, of.run, []string{"h0", "h1"}, "d8", "", "")
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d7"}) {
+		t.Errorf("released: %v", release)
+	}
+}
+
+func TestTheNextRunIsPlacedAgain(t *testing.T) {
+	s := newScene(t)
+	s.place()
+	first := s.byName["ml"]["ring"].run
+	for _, pod := range s.pods {
+		ended := pod.DeepCopy()
+		ended.Status.Phase = corev1.PodSucceeded
+		s.setPod(ended, s.now)
+	}
+	for index := range s.pods {
+		s.pods[index] = podOf("ring", index)
+		s.pods[index].UID += "-again"
+	}
+	s.place()
+	if second := s.byName["ml"]["ring"].run; second == first {
+		t.Error("both runs have one name")
+	}
+}
+
+func TestTwoSchedulersGiveARunOneName(t *testing.T) {
+	a, b := newScene(t), newScene(t)
+	slices.Reverse(b.pods)
+	a.place()
+	b.place()
+	if a.byName["ml"]["ring"].run != b.byName["ml"]["ring"].run {
+		t.Error("the names differ")
+	}
+}
+
+func TestAfterARestartPodsThatRunAreNotPlacedAgain(t *testing.T) {
+	s := newScene(t)
+	matrix := ringOf("other", 2)
+	matrix.Status.Decision = "d7"
+	s.setMatrix(matrix, []*corev1.Pod{on(podOf("other", 0), "h0"), on(podOf("other", 1), "h1")}, s.now)
+	if work := s.due(s.now); len(work.asks)+len(work.settle)+len(work.release) != 0 {
+		t.Errorf("%+v", work)
+	}
+	s.dropPod(podOf("other", 0).UID)
+	if replacement := podOf("other", 0); !s.admit(replacement, s.now) {
+		t.Error("a replacement waits for an app that runs")
+	}
+	s.dropPod(podOf("other", 0).UID)
+	s.dropPod(podOf("other", 1).UID)
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d7"}) {
+		t.Errorf("released: %v", release)
+	}
+}
+
+func TestADecisionWhosePodsEndedWhileNoSchedulerRanIsReleased(t *testing.T) {
+	s := newScene(t)
+	matrix := ringOf("other", 2)
+	matrix.Status.Decision = "d7"
+	s.setMatrix(matrix, nil, s.now)
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d7"}) {
+		t.Errorf("released: %v", release)
+	}
+}
+
+func TestPeersCountOnTheirNodesOrOnTheirHosts(t *testing.T) {
+	s := newScene(t)
+	s.place()
+	s.setPod(on(s.pods[1], "n1"), s.now)
+	s.reserve(s.pods[3].UID, "n3")
+	of, ok := s.situationOf(s.pods[0].UID)
+	if !ok || of.host != "h0" || fmt.Sprint(of.peers) != "[{n1 1000000000 0} {n3 0 1000000000}]" {
+		t.Errorf("%+v", of)
+	}
+	s.reserve(s.pods[3].UID, "")
+	if of, _ := s.situationOf(s.pods[2].UID); fmt.Sprint(of.peers) != "[{h3 1000000000 0} {n1 0 1000000000}]" {
+		t.Errorf("%+v", of)
+	}
+	if _, ok := s.situationOf("elsewhere"); ok {
+		t.Error("a pod without a matrix")
+	}
+}
+
+func TestPodsWithoutAnIndexAreNumberedByName(t *testing.T) {
+	s := newScene(t)
+	for index, pod := range s.pods {
+		pod.Labels = map[string]string{"app": "ring"}
+		pod.Name = fmt.Sprintf("ring-%c", 'd'-rune(index))
+	}
+	s.place()
+	for index, pod := range s.pods {
+		if task := s.byPod[pod.UID].members[pod.UID].task; task != int32(3-index) {
+			t.Errorf("%s: task %d", pod.Name, task)
+		}
+	}
+}
+
+func TestAPodBeyondTheAppGoesByItself(t *testing.T) {
+	s := newScene(t)
+	for _, index := range []int{9, -1, 2} {
+		pod := podOf("ring", index)
+		pod.UID = types.UID(fmt.Sprint("beyond", index))
+		s.pods = append(s.pods, pod)
+	}
+	s.place()
+	if admitted := s.admits(); fmt.Sprint(admitted[4:6]) != "[true true]" {
+		t.Errorf("%v", admitted)
+	}
+}
+
+func TestPodsWithSchedulingGatesAreNotThereYet(t *testing.T) {
+	s := newScene(t)
+	gated := s.pods[3].DeepCopy()
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}}
+	for _, pod := range []*corev1.Pod{gated, s.pods[0], s.pods[1], s.pods[2]} {
+		s.setPod(pod, s.now)
+	}
+	if work := s.due(s.now); len(work.asks) != 0 {
+		t.Error("asked before the gates are open")
+	}
+	s.setPod(s.pods[3], s.now)
+	if work := s.due(s.now); len(work.asks) != 1 {
+		t.Error("not asked after the gates are open")
+	}
+}
+
+func TestNamesFindPods(t *testing.T) {
+	s := newScene(t)
+	matrix := ringOf("named", 2)
+	matrix.Spec.Groups[0] = v1alpha1.Group{Name: "worker", Pods: []string{"b-0", "a-0"}}
+	s.setMatrix(matrix, nil, s.now)
+	s.admit(podOf("a", 0), s.now)
+	s.admit(podOf("b", 0), s.now)
+	if asks := s.due(s.now).asks; len(asks) != 1 || asks[0].pods[0].Name != "b-0" || asks[0].pods[1].Name != "a-0" {
+		t.Errorf("%+v", asks)
+	}
+}
+
+func TestAnInvalidMatrixLetsItsPodsGo(t *testing.T) {
+	s := newScene(t)
+	s.due(s.now)
+	matrix := ringOf("ring", 1)
+	matrix.Generation = 2
+	s.expectAdmitted(false)
+	s.setMatrix(matrix, nil, s.now)
+	work := s.due(s.now)
+	if reasons(work) != "Valid=InvalidMatrix" || !work.publish[0].reports[0].important || len(work.wake) != 4 {
+		t.Errorf("%s, %d woken", reasons(work), len(work.wake))
+	}
+	s.expectAdmitted(true)
+}
+
+func TestWithoutItsMatrixAPodGoes(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	s.dropMatrix(types.NamespacedName{Namespace: "ml", Name: "ring"})
+	if work := s.due(s.now); len(work.wake) != 4 {
+		t.Errorf("%d pods are woken", len(work.wake))
+	}
+	s.expectAdmitted(true)
+	if len(s.byName)+len(s.byPod) != 0 {
+		t.Errorf("%v, %v", s.byName, s.byPod)
+	}
+}
+
+func TestPodsOfAnotherSchedulerAreNotPlaced(t *testing.T) {
+	s := newScene(t)
+	s.pods[3].Spec.SchedulerName = "default-scheduler"
+	for _, pod := range s.pods {
+		s.admit(pod, s.now)
+	}
+	if work := s.due(s.now); len(work.asks) != 0 {
+		t.Error("asked for pods of another scheduler")
+	}
+	s.expectAdmitted(true)
+}
+
+func TestAPodThatRunsAlreadyEndsTheWaiting(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	s.setPod(on(s.pods[0], "h0"), s.now)
+	if work := s.due(s.now); len(work.asks) != 0 || !strings.Contains(reasons(work), "Placed=RunsInPart") {
+		t.Errorf("%s", reasons(work))
+	}
+	s.expectAdmitted(true)
+}

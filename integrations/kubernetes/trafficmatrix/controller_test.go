@@ -1,0 +1,148 @@
+package trafficmatrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"leeward.dev/kubernetes/snapshot"
+)
+
+// answers is a controller that gives prepared answers, and records the requests.
+type answers struct {
+	requests []string
+	answer   []string
+	fails    error
+}
+
+func (a *answers) call(_ context.Context, method, path string, body []byte) ([]byte, error) {
+	a.requests = append(a.requests, method+" "+path+" "+string(body))
+	if a.fails != nil {
+		return nil, a.fails
+	}
+	if len(a.answer) == 0 {
+		return []byte("{}"), nil
+	}
+	next := a.answer[0]
+	a.answer = a.answer[1:]
+	return []byte(next), nil
+}
+
+func askOf(t *testing.T, count int32) *ask {
+	t.Helper()
+	matrix := ringOf("ring", count)
+	traffic, err := matrix.Spec.App()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &ask{name: types.NamespacedName{Namespace: "ml", Name: "ring"}, run: "run", traffic: traffic}
+	for index := range int(count) {
+		of.pods = append(of.pods, podOf("ring", index))
+	}
+	return of
+}
+
+const twoHosts = `{"results": [{"status": 201, "decision": {"id": "d1", "hosts": ["h0", "h1"]}}]}`
+
+func TestTheRequestHasTheTasksThePairsAndTheirBytes(t *testing.T) {
+	service := &answers{answer: []string{twoHosts}}
+	c := &controller{call: service.call, hold: "1m0s"}
+	result, err := c.place(t.Context(), askOf(t, 2), []string{"h7"})
+	if err != nil || result.ID != "d1" || fmt.Sprint(result.Hosts) != "[h0 h1]" {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	method, body, _ := strings.Cut(service.requests[0], " {")
+	if method != "POST /v1/place/batch" {
+		t.Errorf("%s", method)
+	}
+	var sent, expected any
+	if err := json.Unmarshal([]byte("{"+body), &sent); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(`{"requests": [{"key": "run", "tasks": {
+		"app": {"name": "ml/ring",
+			"tasks": [{"name": "worker.0", "cpus": "1500m", "memory": "1073741824B"},
+				{"name": "worker.1", "cpus": "1500m", "memory": "1073741824B"}],
+			"transfers": [{"from": "worker.0", "to": "worker.1", "bytes": "1000000000B"},
+				{"from": "worker.1", "to": "worker.0", "bytes": "1000000000B"}]},
+		"job": "ml/ring", "exclude": ["h7"], "reserve": "1m0s", "ref": "trafficmatrix ml/ring"}}]}`), &expected); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(sent) != fmt.Sprint(expected) {
+		t.Errorf("%v: expected %v", sent, expected)
+	}
+}
+
+func TestARequestOfAnotherSchedulerForTheSamePodsHasItsAnswer(t *testing.T) {
+	service := &answers{answer: []string{
+		`{"results": [{"status": 422, "problem": {"type": "urn:leeward:problem:reused", "detail": "the key was used"}}]}`,
+		`{"items": [{"id": "d3", "hosts": ["h4", "h5"]}]}`,
+	}}
+	c := &controller{call: service.call}
+	result, err := c.place(t.Context(), askOf(t, 2), nil)
+	if err != nil || result.ID != "d3" || !strings.HasPrefix(service.requests[1], "GET /v1/decisions?limit=1&key=run") {
+		t.Errorf("%+v, %v, %v", result, err, service.requests)
+	}
+}
+
+func TestNoAnswerOfTheControllerIsTakenForHostsThatItDoesNotName(t *testing.T) {
+	for answer, reason := range map[string]string{
+		"":                             "Unavailable",
+		"null":                         "Unavailable",
+		`{"results": []}`:              "Unavailable",
+		`{"results": [{}]}`:            "Unavailable",
+		`{"results": [{"status": 2}]}`: "Unavailable",
+		`{"results": [{"status": 201, "decision": {"id": "d1", "hosts": ["h0"]}}]}`:                                            "Unavailable",
+		`{"results": [{"status": 201, "decision": {"id": "", "hosts": ["h0", "h1"]}}]}`:                                        "Unavailable",
+		`{"results": [{"status": 409, "problem": {"type": "urn:leeward:problem:refused", "detail": "no host has room"}}]}`:     "Refused",
+		`{"results": [{"status": 422, "problem": {"type": "urn:leeward:problem:invalid", "detail": "no such host: \"h7\""}}]}`: "Rejected",
+	} {
+		service := &answers{answer: []string{answer}}
+		c := &controller{call: service.call}
+		if _, err := c.place(t.Context(), askOf(t, 2), nil); err == nil || reasonOf(err) != reason {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+	service := &answers{fails: errors.New("timeout")}
+	c := &controller{call: service.call}
+	if _, err := c.place(t.Context(), askOf(t, 2), nil); err == nil || reasonOf(err) != "Unavailable" || isFinal(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestADecisionIsConfirmedOrReplacedByTheNodes(t *testing.T) {
+	of := &settlement{ask: *askOf(t, 2), nodes: []string{"h0", "h1"}, decision: "d1", same: true}
+	service := &answers{}
+	c := &controller{call: service.call}
+	if id, err := c.settle(t.Context(), of); id != "d1" || err != nil || service.requests[0] != "POST /v1/decisions/d1/confirm {}" {
+		t.Errorf("%s, %v, %v", id, err, service.requests)
+	}
+	of.same = false
+	service.requests, service.answer = nil, []string{strings.Replace(twoHosts, "d1", "d2", 1)}
+	id, err := c.settle(t.Context(), of)
+	if id != "d2" || err != nil || len(service.requests) != 1 ||
+		!strings.HasPrefix(service.requests[0], `POST /v1/commitments/batch {"commitments":[{"hosts":["h0","h1"],"key":"run-nodes","tasks":`) {
+		t.Errorf("%s, %v, %v", id, err, service.requests)
+	}
+}
+
+func TestAConfirmationAfterTheHoldHasEndedBecomesACommitment(t *testing.T) {
+	of := &settlement{ask: *askOf(t, 2), nodes: []string{"h0", "h1"}, decision: "d1", same: true}
+	service := &answers{answer: []string{strings.Replace(twoHosts, "d1", "d2", 1)}}
+	first := true
+	c := &controller{call: func(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+		if first {
+			first = false
+			return nil, &snapshot.RequestError{Failure: snapshot.BadStatus, Status: 409}
+		}
+		return service.call(ctx, method, path, body)
+	}}
+	if id, err := c.settle(t.Context(), of); id != "d2" || err != nil {
+		t.Errorf("%s, %v", id, err)
+	}
+}

@@ -1,0 +1,295 @@
+package trafficmatrix
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"leeward.dev/kubernetes/api/v1alpha1"
+)
+
+// steps is the work that is due. It is done without the mutex of the apps.
+type steps struct {
+	asks     []ask
+	nominate []nomination
+	wake     []*corev1.Pod
+	settle   []settlement
+	release  []string
+	publish  []publication
+	// next is the time of the next work, zero if only an event brings some.
+	next time.Time
+}
+
+// ask is a complete app that needs hosts until a deadline.
+type ask struct {
+	name    types.NamespacedName
+	run     string
+	traffic *v1alpha1.App
+	// pods has the pod of each task.
+	pods     []*corev1.Pod
+	deadline time.Time
+}
+
+// nomination is a pod with its host.
+type nomination struct {
+	pod  *corev1.Pod
+	host string
+}
+
+// settlement is an app whose pods are all bound. The decision counts if it has these nodes; else the nodes are committed.
+type settlement struct {
+	ask
+	nodes    []string
+	decision string
+	same     bool
+}
+
+// publication is a changed status of a matrix.
+type publication struct {
+	matrix *v1alpha1.TrafficMatrix
+	status v1alpha1.TrafficMatrixStatus
+	// reports are the conditions that changed.
+	reports []report
+}
+
+func (s *steps) at(next time.Time) {
+	if s.next.IsZero() || next.Before(s.next) {
+		s.next = next
+	}
+}
+
+// due returns the work that is due.
+func (as *apps) due(now time.Time) steps {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	result := steps{wake: as.freed}
+	as.freed = nil
+	if len(as.ended) > 0 && now.Before(as.releaseAt) {
+		result.at(as.releaseAt)
+	} else {
+		result.release, as.ended = as.ended, nil
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(as.byName)) {
+		of := as.byName[namespace]
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			as.advance(of[name], now, &result)
+		}
+	}
+	return result
+}
+
+func (as *apps) advance(a *app, now time.Time, result *steps) {
+	defer a.publish(now, result)
+	if a.settled {
+		// All pods have nodes, so nothing waits. Most apps are in this state.
+		return
+	}
+	if a.problem == nil && !a.foreign {
+		switch a.phase {
+		case gathering:
+			as.gather(a, now, result)
+		case asking:
+			if !now.Before(a.deadline) {
+				a.placeSingly("Late", "the controller did not choose hosts in time")
+			} else {
+				result.at(a.deadline)
+			}
+		case placed:
+			a.nominate(now, result)
+		}
+		if a.phase == placed || a.phase == single {
+			a.settle(now, result)
+		}
+	}
+	a.wakeUp(now, result)
+}
+
+// publish writes the status of the matrix if it has changed.
+func (a *app) publish(now time.Time, result *steps) {
+	if len(a.reports) == 0 || a.publishing {
+		return
+	}
+	status, changed := a.next(now)
+	if len(changed) > 0 || status.Decision != a.status.Decision {
+		a.publishing = true
+		result.publish = append(result.publish, publication{matrix: a.matrix, status: status.DeepCopy(), reports: changed})
+	}
+	a.reports, a.status = nil, status
+}
+
+// published says that a request with the status of a matrix has ended. A status that was not written is part of the next one.
+func (as *apps) published(of *v1alpha1.TrafficMatrix) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	if a := as.byName[of.Namespace][of.Name]; a != nil && a.matrix.UID == of.UID {
+		a.publishing = false
+	}
+}
+
+// wakeUp wakes pods that need not wait any longer, those with nominations all together. The queue may have an older version of
+// a pod than the informer, which does not show the nomination, so such a pod is woken again.
+func (a *app) wakeUp(now time.Time, result *steps) {
+	again := a.phase == placed && now.Before(a.deadline)
+	if again && !a.isNominated(now) {
+		return
+	}
+	for _, m := range a.members {
+		if !m.admitted && !m.woken && m.node() == "" && a.lets(m, m.pod, now) {
+			m.woken = !again
+			result.wake = append(result.wake, m.pod)
+		}
+	}
+}
+
+// isNominated returns true if the nominations of all pods have arrived, as far as they can.
+func (a *app) isNominated(now time.Time) bool {
+	for _, m := range a.members {
+		if m.node() == "" && !a.lets(m, m.pod, now) {
+			return false
+		}
+	}
+	return true
+}
+
+// gather begins the request for a complete app, and ends the waiting of one that does not become complete.
+func (as *apps) gather(a *app, now time.Time, result *steps) {
+	a.number()
+	missing := a.missing()
+	switch {
+	case missing == "":
+		a.report(report{condition: v1alpha1.ConditionComplete, reason: "Complete", message: "all pods are there", holds: true})
+		tasks := a.byTask()
+		a.phase, a.run = asking, a.runOf(tasks)
+		result.asks = append(result.asks, a.askFor(tasks))
+		result.at(a.deadline)
+	case !now.Before(a.deadline):
+		a.report(report{condition: v1alpha1.ConditionComplete, reason: "MissingPods", message: missing, important: true})
+		a.placeSingly("Incomplete", "not all pods came in time, so each is placed by itself")
+	default:
+		result.at(a.deadline)
+	}
+}
+
+func (a *app) askFor(tasks []*member) ask {
+	result := ask{
+		name: types.NamespacedName{Namespace: a.matrix.Namespace, Name: a.matrix.Name},
+		run:  a.run, traffic: a.traffic, deadline: a.deadline,
+	}
+	for _, m := range tasks {
+		result.pods = append(result.pods, m.pod)
+	}
+	return result
+}
+
+// placeSingly ends the search for hosts of the whole app.
+func (a *app) placeSingly(reason, message string) {
+	a.phase, a.hosts, a.run = single, nil, ""
+	a.report(report{condition: v1alpha1.ConditionPlaced, reason: reason, message: message})
+}
+
+// notReleased says that the controller did not take the release of decisions, which is sent again later.
+func (as *apps) notReleased(decisions []string, now time.Time) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	as.ended, as.releaseAt = append(as.ended, decisions...), now.Add(firstPause)
+}
+
+// answered takes in the hosts that the controller chose for a run, or the reason and the message of its refusal. If the app no
+// longer waits for them, they are released.
+func (as *apps) answered(name types.NamespacedName, run string, hosts []string, decision, reason, message string) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	a := as.byName[name.Namespace][name.Name]
+	if a == nil || a.phase != asking || a.run != run {
+		if decision != "" {
+			as.ended = append(as.ended, decision)
+		}
+		return
+	}
+	as.decide(a, decision)
+	if len(hosts) != len(a.traffic.Tasks) {
+		as.decide(a, "")
+		a.placeSingly(reason, message)
+		return
+	}
+	a.phase, a.hosts, a.nominated = placed, hosts, false
+	a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Chosen", message: "the controller chose a host for each pod", holds: true})
+}
+
+// nominate sends the nominations once, and wakes pods until the scheduler knows theirs or the time is over.
+func (a *app) nominate(now time.Time, result *steps) {
+	waits := false
+	for _, m := range a.byTask() {
+		if m == nil || m.admitted || m.node() != "" {
+			continue
+		}
+		waits = true
+		if !a.nominated {
+			result.nominate = append(result.nominate, nomination{pod: m.pod, host: a.hosts[m.task]})
+		}
+	}
+	a.nominated = true
+	if waits && now.Before(a.deadline) {
+		result.at(now.Add(activationInterval))
+	}
+}
+
+// refused says that the API server did not take the nomination of a pod, which then waits no longer.
+func (as *apps) refused(uid types.UID) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	if a := as.byPod[uid]; a != nil {
+		a.members[uid].refused = true
+	}
+}
+
+// settle tells the controller the nodes of all pods once they are bound.
+func (a *app) settle(now time.Time, result *steps) {
+	if a.settled || a.settling {
+		return
+	}
+	if now.Before(a.retry) {
+		result.at(a.retry)
+		return
+	}
+	a.number()
+	nodes, ok := a.nodes()
+	if !ok {
+		return
+	}
+	tasks := a.byTask()
+	if a.run == "" {
+		a.run = a.runOf(tasks)
+	}
+	a.settling = true
+	result.settle = append(result.settle, settlement{
+		ask: a.askFor(tasks), nodes: nodes, decision: a.decision, same: a.phase == placed && slices.Equal(nodes, a.hosts),
+	})
+}
+
+// settledWith says that the decision of a run has the nodes of the pods, or with ok false that the request failed and may be
+// sent again. The decision is empty if the controller cannot count these nodes. An earlier decision of the pods is released,
+// and so is a decision of a run that has ended meanwhile.
+func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok bool, now time.Time) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	a := as.byName[name.Namespace][name.Name]
+	switch {
+	case a == nil || a.run != run || !a.settling:
+		if decision != "" && (a == nil || a.decision != decision) {
+			as.ended = append(as.ended, decision)
+		}
+		return
+	case !ok:
+		a.pause = min(max(2*a.pause, firstPause), longestPause)
+		a.settling, a.retry = false, now.Add(a.pause)
+		return
+	}
+	a.settling, a.settled = false, true
+	as.decide(a, decision)
+	// The status of the matrix keeps the decision over a restart.
+	a.report(report{condition: v1alpha1.ConditionComplete, reason: "Bound", message: "all pods have nodes", holds: true})
+}
