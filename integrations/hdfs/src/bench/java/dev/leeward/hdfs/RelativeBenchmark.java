@@ -19,9 +19,9 @@ import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
 
 /**
- * Time of {@code chooseTarget} by a policy of Leeward, relative to the default policy. Batches of both follow one another
- * in one process, and the median of the ratios counts, so other work on the machine affects both alike. The argument is
- * a policy such as {@code sinbad}, or says how its controller fails, as {@code leeward:killed}.
+ * Time of {@code chooseTarget} by a policy of Leeward, relative to the default policy. Batches of both follow one
+ * another in one process, and the median of the ratios counts, so other work on the machine affects both alike. The
+ * argument is a policy such as {@code sinbad}, or says how its controller fails, as {@code leeward:killed}.
  */
 public final class RelativeBenchmark {
 
@@ -46,7 +46,8 @@ public final class RelativeBenchmark {
     public static void main(String[] arguments) throws Exception {
         String[] words = arguments.length == 1 ? arguments[0].split(":") : new String[] {""};
         if (!POLICIES.contains(words[0]) || (words.length > 1 && !FAILURES.contains(words[1]))) {
-            System.err.println("expected one of " + POLICIES + ", and optionally one of " + FAILURES + " after a colon");
+            System.err.println(
+                    "expected one of " + POLICIES + ", and optionally one of " + FAILURES + " after a colon");
             System.exit(2);
         }
         new RelativeBenchmark().run(words[0], words.length > 1 ? words[1] : "well");

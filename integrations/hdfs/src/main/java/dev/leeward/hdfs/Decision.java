@@ -25,12 +25,13 @@ public final class Decision {
     /** Stands for a block that the default policy places. */
     public static final Decision BY_DEFAULT = new Decision(null, 0, null, 0, List.of(), null, 0, new Ties(0), null);
 
-    private final Node writer;
     private final long bytes;
     private final Coding coding;
     private final int copies;
     private final List<DatanodeDescriptor> existing = new ArrayList<>();
     private final NetworkView view;
+    private final Sender writer;
+    private final Sender source;
     private final long beganNano;
     private final Ties ties;
     private final DecisionRecord record;
@@ -50,7 +51,6 @@ public final class Decision {
             long beganNano,
             Ties ties,
             DecisionRecord record) {
-        this.writer = writer;
         this.bytes = bytes;
         this.coding = coding;
         this.copies = copies;
@@ -61,6 +61,9 @@ public final class Decision {
         for (DatanodeStorageInfo storage : chosen) {
             existing.add(storage.getDatanodeDescriptor());
         }
+        this.writer = view == null ? Sender.UNKNOWN : view.sender(writer);
+        boolean fromExisting = this.writer.host() < 0 && !existing.isEmpty();
+        source = fromExisting ? view.sender(existing.get(0)) : this.writer;
     }
 
     /**
@@ -89,14 +92,14 @@ public final class Decision {
         fallBack(Reason.NO_CANDIDATE);
     }
 
-    Node writer() {
+    /** Machine that writes. */
+    Sender writer() {
         return writer;
     }
 
     /** Machine that sends the first new copy: the writer, or an earlier copy if no DataNode writes. */
     Sender source() {
-        Sender from = view.sender(writer);
-        return from.host() < 0 && !existing.isEmpty() ? view.sender(existing.get(0)) : from;
+        return source;
     }
 
     /** Size of each copy or chunk; of a new one, the expected size. */

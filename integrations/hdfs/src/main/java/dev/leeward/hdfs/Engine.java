@@ -295,7 +295,7 @@ public final class Engine {
         Snapshot snapshot = current.snapshot();
         long networkNs = snapshot == null ? 0 : snapshot.timeAt(System.nanoTime());
         Request request = new Request(
-                decision.bytes(), current.sender(decision.writer()), source, placed, together(decision, scope),
+                decision.bytes(), decision.writer(), source, placed, together(decision, scope),
                 System.currentTimeMillis() * 1_000_000, networkNs, ties);
         int host = policy.choose(current, request, candidates, scratch.get(), why);
         if (host < 0 && request.together() > 1) {

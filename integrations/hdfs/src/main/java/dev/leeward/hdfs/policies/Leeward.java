@@ -9,9 +9,9 @@ import dev.leeward.hdfs.topology.Topology;
  * visible.
  *
  * <p>A rack ranks by the rate that the block gets on the links from the source of the bytes to a host of the rack: what
- * other traffic leaves, or a fair share beside pending blocks. Link rate above {@code headroom} times the rate of a disk
- * has no value. Rates are compared in coarse steps, so most racks are equal most of the time; among equal racks the
- * emptier wins, then the class of uplink (as in {@code ccp}), then a hash.
+ * other traffic leaves, or a fair share beside pending blocks. Link rate above {@code headroom} times the rate of a
+ * disk has no value. Rates are compared in coarse steps, so most racks are equal most of the time; among equal racks
+ * the emptier wins, then the class of uplink (as in {@code ccp}), then a hash.
  *
  * <p>The rate of the chain alone is not enough. All candidates share the links out of the source's host, rack and pod.
  * If those are the bottleneck, for example because the writers fill their own links, all racks have the same rate, and
@@ -24,7 +24,7 @@ public final class Leeward implements Policy {
     /** Number of steps from 0 to the highest possible rate. */
     private static final double RATE_STEPS = 8.0;
     /** Largest number of racks in which hosts are examined. */
-    private static final int RACKS_EXAMINED = 5;
+    static final int RACKS_EXAMINED = 5;
 
     private final double diskRate;
     private final double headroom;
@@ -56,13 +56,15 @@ public final class Leeward implements Policy {
         private final Explanation why;
         private final Sender source;
         private final double topRate;
-        /** Rate of the block from the source to the switch of its rack, to other racks of its pod, and to other pods. */
+        /** Rate of the block from the source to the switch of its rack, to the racks of its pod, and to other pods. */
         private final double outOfHost;
         private final double outOfRack;
         private final double outOfPod;
         private final double mostRate;
         private final double stepsPerRate;
         private final long radix = (long) (headroom * RATE_STEPS) + 1;
+        private int bestHost = NONE;
+        private long bestKey = Ranking.OUT;
 
         Search(NetworkView view, Request request, Candidates candidates, Scratch scratch, Explanation why) {
             this.view = view;
@@ -102,67 +104,112 @@ public final class Leeward implements Policy {
                         topology.location(rack), Math.min(out(rack), own(rack)),
                         "bit/s for the block from the source to the rack"));
             }
-            int bestHost = NONE;
-            long bestKey = Ranking.OUT;
-            for (int examined = 0; examined < RACKS_EXAMINED; ) {
-                int rack = Ranking.best(keys, from, end, request.ties());
-                if (rack < 0 || bestKey >= keys[rack]) {
-                    break;
-                }
-                keys[rack] = Ranking.OUT;
-                int host = examine(rack);
-                if (host >= 0) {
-                    examined++;
-                    long key = rackKey(rack, worstRate);
-                    if (key > bestKey) {
-                        bestKey = key;
-                        bestHost = host;
-                    }
-                }
+            search(keys, from, end);
+            if (why != null && bestHost >= 0) {
+                explainHosts(topology.rackOf(bestHost));
             }
             return bestHost;
         }
 
-        /** Rate of the last of the hosts that {@link #examine} took. */
-        private double worstRate;
-
-        /** The best host of a rack; sets {@link #worstRate} to that of the last of the copies that go there. */
-        private int examine(int rack) {
-            int from = topology.firstHost(rack);
-            int end = topology.firstHost(rack + 1);
-            long[] keys = scratch.hosts(topology.hostCount());
-            boolean anyReported = false;
-            for (int host = from; host < end; host++) {
-                anyReported |= view.wasReported(network.ingress(host));
+        /** Examines the best racks by their links, until no other rack can be better than {@link #bestHost}. */
+        private void search(long[] keys, int from, int end) {
+            Best best = scratch.bestRacks();
+            int examined = 0;
+            while (examined < RACKS_EXAMINED) {
+                best.find(keys, from, end, request.ties());
+                if (best.count() == 0) {
+                    return;
+                }
+                for (int place = 0; place < best.count() && examined < RACKS_EXAMINED; place++) {
+                    int rack = best.item(place);
+                    if (bestKey >= keys[rack]) {
+                        return;
+                    }
+                    keys[rack] = Ranking.OUT;
+                    examined += examine(rack) ? 1 : 0;
+                }
             }
-            for (int host = from; host < end; host++) {
+        }
+
+        /**
+         * Examines the hosts of a rack. Most racks lose by their rates: first by the widest link of any host, then by
+         * those of their own hosts. {@link Candidates#allows} comes last, because it reads many objects of HDFS.
+         *
+         * @return false if the rack lacks allowed hosts
+         */
+        private boolean examine(int rack) {
+            if (bestKey >= rackKey(rack, view.widestIngress()) || bestKey >= rackKey(rack, rankHosts(rack))) {
+                return true;
+            }
+            long[] keys = scratch.hosts(topology.hostCount());
+            int first = nextAllowed(keys, rack);
+            int last = first;
+            for (int taken = 1; taken < request.together() && last >= 0; taken++) {
+                keys[last] = Ranking.OUT;
+                last = nextAllowed(keys, rack);
+            }
+            if (last < 0) {
+                return false;
+            }
+            // The worst of the copies that go there counts.
+            long key = rackKey(rack, hostRate(last, anyReported(rack)));
+            if (key > bestKey) {
+                bestKey = key;
+                bestHost = first;
+            }
+            return true;
+        }
+
+        /** The best allowed host of a rack by its key; takes out those before it. */
+        private int nextAllowed(long[] keys, int rack) {
+            while (true) {
+                int host = Ranking.best(keys, topology.firstHost(rack), topology.firstHost(rack + 1), request.ties());
+                if (host < 0 || candidates.allows(host)) {
+                    return host;
+                }
+                keys[host] = Ranking.OUT;
+            }
+        }
+
+        /** Sets the keys of a rack's hosts. Returns the highest of their rates; 0 if no load is known. */
+        private double rankHosts(int rack) {
+            long[] keys = scratch.hosts(topology.hostCount());
+            boolean anyReported = anyReported(rack);
+            double highest = 0.0;
+            int end = topology.firstHost(rack + 1);
+            for (int host = topology.firstHost(rack); host < end; host++) {
                 double rate = hostRate(host, anyReported);
                 keys[host] = Double.isNaN(rate) ? Ranking.OUT : hostKey(host, rate);
+                highest = rate > highest ? rate : highest;
             }
-            int chosen = NONE;
-            for (int taken = 0; taken < request.together(); ) {
-                int host = Ranking.best(keys, from, end, request.ties());
-                if (host < 0) {
-                    return NONE;
-                }
+            return highest;
+        }
+
+        private void explainHosts(int rack) {
+            rankHosts(rack);
+            long[] keys = scratch.hosts(topology.hostCount());
+            int from = topology.firstHost(rack);
+            int end = topology.firstHost(rack + 1);
+            for (int host = from; host < end; host++) {
                 if (!candidates.allows(host)) {
                     keys[host] = Ranking.OUT;
-                    continue;
                 }
-                if (chosen < 0) {
-                    chosen = host;
-                    if (why != null) {
-                        boolean reported = anyReported;
-                        why.listHosts(keys, from, end, request.ties(), number -> new Explanation.Considered(
-                                topology.node(number).getHostName(), hostRate(number, reported),
-                                "bit/s for the block into the host and its disks"));
-                    }
-                }
-                worstRate = hostRate(host, anyReported);
-                keys[host] = Ranking.OUT;
-                taken++;
             }
-            return chosen;
+            boolean anyReported = anyReported(rack);
+            why.listHosts(keys, from, end, request.ties(), host -> new Explanation.Considered(
+                    topology.node(host).getHostName(), hostRate(host, anyReported),
+                    "bit/s for the block into the host and its disks"));
+        }
+
+        /** True if the link into any host of a rack was ever reported. */
+        private boolean anyReported(int rack) {
+            int end = topology.firstHost(rack + 1);
+            for (int host = topology.firstHost(rack); host < end; host++) {
+                if (view.wasReported(network.ingress(host))) {
+                    return true;
+                }
+            }
+            return false;
         }
 
         /** Rate of the block from the source to the rack's own part of the chain. */

@@ -78,16 +78,14 @@ public record NetworkView(
         if (link < 0) {
             return UNLIMITED;
         }
-        if (snapshot.measured()[link] == Snapshot.UNKNOWN) {
-            return Double.NaN;
-        }
-        double unused = Math.max(0.0, (double) snapshot.capacities()[link] - snapshot.measured()[link]);
-        double pending = Math.max(0.0, unused - snapshot.residual()[link]) + loads.rate(link);
+        double unused = snapshot.unused()[link];
+        double pending = snapshot.pending()[link] + loads.rate(link);
         double left = unused - pending;
         if (pending == 0.0 || left >= blockRate) {
             // The fair share is less. Most links end here, without the division.
             return left;
         }
+        // NaN stays NaN.
         double rate = Math.max(1.0, Math.min(blockRate, unused));
         return Math.max(left, unused * rate / (pending + rate));
     }

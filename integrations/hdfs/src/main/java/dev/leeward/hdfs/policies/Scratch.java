@@ -5,6 +5,7 @@ public final class Scratch {
 
     private long[] racks = new long[0];
     private long[] hosts = new long[0];
+    private final Best bestRacks = new Best(Leeward.RACKS_EXAMINED);
 
     /** Keys of racks; the content is undefined. */
     long[] racks(int count) {
@@ -20,5 +21,10 @@ public final class Scratch {
             hosts = new long[count];
         }
         return hosts;
+    }
+
+    /** The racks whose hosts {@link Leeward} examines next. */
+    Best bestRacks() {
+        return bestRacks;
     }
 }

@@ -30,6 +30,8 @@ public final class Snapshot {
     private final long[] measured;
     private final long[] until;
     private final long[] residual;
+    private final double[] unused;
+    private final double[] pending;
     private final long[] expectedCapacity;
     private final long[] deviceSteps;
     private final long[] deviceUntil;
@@ -60,6 +62,8 @@ public final class Snapshot {
         measured = links.values("measured_bps");
         until = links.values("until");
         residual = links.values("residual_bps");
+        unused = unused(capacities, measured);
+        pending = pending(unused, residual);
         expectedCapacity = links.values("expected_capacity_bps");
         deviceSteps = devices.values("residual_steps");
         deviceUntil = devices.values("until");
@@ -69,6 +73,23 @@ public final class Snapshot {
         advancedNano = advanced ? receivedNano : base.advancedNano;
         boolean sharesNames = base != null && links.names("link") == base.links.names("link");
         names = sharesNames ? base.names : index();
+    }
+
+    private static double[] unused(long[] capacities, long[] measured) {
+        double[] rates = new double[measured.length];
+        for (int link = 0; link < rates.length; link++) {
+            double capacity = capacities[link];
+            rates[link] = measured[link] == UNKNOWN ? Double.NaN : Math.max(0.0, capacity - measured[link]);
+        }
+        return rates;
+    }
+
+    private static double[] pending(double[] unused, long[] residual) {
+        double[] rates = new double[unused.length];
+        for (int link = 0; link < rates.length; link++) {
+            rates[link] = Math.max(0.0, unused[link] - residual[link]);
+        }
+        return rates;
     }
 
     /** Fields of a snapshot beside its tables. */
@@ -220,6 +241,16 @@ public final class Snapshot {
     /** Rate of each link that best-effort work may still use; 0 if its load is unknown. */
     public long[] residual() {
         return residual;
+    }
+
+    /** Rate of each link that its measured load leaves; NaN if the load is unknown. */
+    public double[] unused() {
+        return unused;
+    }
+
+    /** Rate of the placed work on each link that its measured load does not show; NaN if the load is unknown. */
+    public double[] pending() {
+        return pending;
     }
 
     /** Capacity that Sinbad expects to remain on each link, less the placements that the snapshot counts. */

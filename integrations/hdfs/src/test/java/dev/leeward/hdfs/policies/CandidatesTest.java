@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
+import org.apache.hadoop.net.Node;
 import org.junit.jupiter.api.Test;
 
 class CandidatesTest {
@@ -59,7 +60,8 @@ class CandidatesTest {
 
     @Test
     void aHostNeedsTheTypeOfStorageAndMustBeInServiceAndNotExcluded() {
-        Candidates all = new Candidates(topology, "", Set.of(nodes.node("d1-r1-b")), StorageType.DISK, 0, new int[0], 9);
+        Set<Node> excluded = Set.of(nodes.node("d1-r1-b"));
+        Candidates all = new Candidates(topology, "", excluded, StorageType.DISK, 0, new int[0], 9);
         int excluded = topology.host(nodes.node("d1-r1-b"));
         int leaving = topology.host(nodes.node("d2-r1-a"));
         assertTrue(all.includes(topology.host(nodes.node("d1-r1-a"))));

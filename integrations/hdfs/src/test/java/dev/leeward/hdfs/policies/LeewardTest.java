@@ -5,12 +5,18 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.leeward.hdfs.topology.Sender;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.net.Node;
 import org.junit.jupiter.api.Test;
 
 class LeewardTest {
@@ -200,6 +206,45 @@ class LeewardTest {
         assertEquals(Map.of("r4", 50), scene.racksOf(leeward, "r0h0", 50));
         scene.load("p0:uplink", 2.8);
         assertEquals(Map.of("r1", 50), scene.racksOf(leeward, "r0h0", 50));
+    }
+
+    /** HDFS's checks read many objects. Racks that lose by their rates do without them. */
+    @Test
+    void hostsOfRacksThatCannotWinAreNotChecked() {
+        Scene scene = new Scene(8, 6);
+        for (int rack = 1; rack < 8; rack++) {
+            scene.network.pend("r" + rack + ":downlink", 200_000_000L * rack);
+            for (int host = 0; host < 6; host++) {
+                scene.network.pend("r" + rack + "h" + host + ":ingress", 3 * Scene.GBPS);
+            }
+        }
+        NetworkView view = scene.view();
+        List<Node> checked = new ArrayList<>();
+        Set<Node> excluded = new HashSet<>() {
+            @Override
+            public boolean contains(Object node) {
+                checked.add((Node) node);
+                return super.contains(node);
+            }
+        };
+        Sender sender = view.sender(scene.nodes.node("r0h0"));
+        int[] held = {sender.rack()};
+        Candidates candidates =
+                new Candidates(view.topology(), "~/r0", excluded, StorageType.DISK, 0, held, 2);
+        Request request = new Request(Scene.BLOCK, sender, sender, held, 2, 0, 0, new Ties(1));
+        assertTrue(leeward.choose(view, request, candidates, new Scratch(), null) >= 0);
+        assertEquals(2, checked.size(), "checked: " + checked);
+    }
+
+    @Test
+    void anExplanationListsTheHostsOfTheChosenRack() {
+        Scene scene = new Scene(3, 3).load("r1h1:ingress", 0.5).load("r2:downlink", 0.4).load("r2h0:ingress", 0.2);
+        Explanation why = new Explanation();
+        String chosen = scene.choose(scene.view(), leeward, "r0h0", "~/r0", List.of("r0h0", "r1h2"), 1, 1, why);
+        assertEquals("r1h0", chosen);
+        assertEquals(List.of("/r1", "/r2"), why.racks().stream().map(Explanation.Considered::name).toList());
+        assertEquals(List.of("r1h0", "r1h1"), why.hosts().stream().map(Explanation.Considered::name).toList());
+        assertEquals(0.5e9, why.hosts().get(1).value());
     }
 
     @Test

@@ -54,6 +54,8 @@ class SnapshotReaderTest {
         assertEquals("r2:downlink", snapshot.linkName(snapshot.downlink(snapshot.rack("r2"))));
         assertEquals(2_000_000_000L, snapshot.capacities()[snapshot.link("r2:uplink")]);
         assertEquals(Snapshot.UNKNOWN, snapshot.measured()[snapshot.link("r2:uplink")]);
+        assertTrue(Double.isNaN(snapshot.unused()[snapshot.link("r2:uplink")]));
+        assertTrue(Double.isNaN(snapshot.pending()[snapshot.link("r2:uplink")]));
         assertEquals(snapshot.rack("r3"), snapshot.rackOf(snapshot.host("r3h1")));
         assertNull(snapshot.podOf(0));
         assertTrue(Double.isNaN(snapshot.deviceFree(0)), "the disk was never reported");
@@ -91,6 +93,11 @@ class SnapshotReaderTest {
         assertEquals(-1, reported.counted("hdfs-test"));
         Snapshot committed = follow("1-whole", "2-difference-after-a-report", "3-difference-after-a-commitment");
         assertEquals(1_764_000_000_000_000L, committed.counted("hdfs-test"));
+        int into = committed.link("r2:downlink");
+        assertEquals(2e9 - committed.measured()[into], committed.unused()[into]);
+        assertEquals(0.0, reported.pending()[into]);
+        assertTrue(committed.pending()[into] > 0.0, "the block is pending on the link into its rack");
+        assertEquals(committed.unused()[into] - committed.residual()[into], committed.pending()[into]);
         assertTrue(
                 committed.expectedCapacity()[committed.link("r2:downlink")] < 1_800_000_000L,
                 "the block presses on the link into its rack");
