@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -85,26 +84,15 @@ func TestTheColdestRackGetsNoMoreThanItsShare(t *testing.T) {
 }
 
 func TestSchedulingContinuesWithoutTheService(t *testing.T) {
-	hang := func(_ http.ResponseWriter, request *http.Request) bool {
-		<-request.Context().Done()
-		return true
-	}
-	say := func(status int, text string) func(http.ResponseWriter, *http.Request) bool {
-		return func(writer http.ResponseWriter, _ *http.Request) bool {
-			writer.WriteHeader(status)
-			_, _ = io.WriteString(writer, text)
-			return true
-		}
-	}
 	for _, c := range []struct {
 		name   string
 		answer func(http.ResponseWriter, *http.Request) bool
 	}{
-		{"slow", hang},
-		{"unavailable", say(http.StatusServiceUnavailable, `{"type": "unavailable"}`)},
-		{"lying", say(http.StatusOK, `{"id": "x", "links": {"link": ["r0:uplink"], "capacity_bps": [-5]}}`)},
-		{"endless", say(http.StatusOK, strings.Repeat("[", 1<<20))},
-		{"results", say(http.StatusOK, `{"results": [], "items": [{"id": 7}]}`)},
+		{"slow", hangs},
+		{"unavailable", says(http.StatusServiceUnavailable, `{"type": "unavailable"}`)},
+		{"lying", says(http.StatusOK, `{"id": "x", "links": {"link": ["r0:uplink"], "capacity_bps": [-5]}}`)},
+		{"endless", says(http.StatusOK, strings.Repeat("[", 1<<20))},
+		{"results", says(http.StatusOK, `{"results": [], "items": [{"id": 7}]}`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScene(t, interval, hot(0))
@@ -146,15 +134,6 @@ func TestAServiceThatGoesAwayStopsCountingAndNothingElse(t *testing.T) {
 	}
 	eventually(t, "not one event says that the network does not count", func() bool {
 		return len(s.events("NetworkUnavailable", "after-")) == 1
-	})
-}
-
-func TestAnInvalidAnnotationHasAnEventAndThePodIsPlaced(t *testing.T) {
-	s := newScene(t, interval, hot(0))
-	s.start(s.args)
-	s.place("invalid", 5, "fast")
-	eventually(t, "not every pod has one event", func() bool {
-		return len(s.events("InvalidNetworkAnnotation", "invalid-")) == 5
 	})
 }
 

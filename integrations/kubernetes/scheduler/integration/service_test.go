@@ -14,8 +14,14 @@ import (
 // reportHot reports that the uplinks of the first racks are 90 % full, and all other links of racks idle.
 func reportHot(t *testing.T, client *snapshot.Client, hotRacks int) {
 	t.Helper()
+	reportRacks(t, client, racks, hotRacks)
+}
+
+// reportRacks does the same in a cluster with a number of racks.
+func reportRacks(t *testing.T, client *snapshot.Client, count, hotRacks int) {
+	t.Helper()
 	var links []map[string]any
-	for rack := range racks {
+	for rack := range count {
 		load := int64(0)
 		if rack < hotRacks {
 			load = 36e9
