@@ -19,11 +19,11 @@ var renderings = map[string]string{
 	"options": ownSecrets + `
 image: {repository: registry.example.com/leeward, tag: "1.2.3", pullSecrets: [registry]}
 controller:
-  settings: {hot: {above: 0.8}}
+  settings: {log: {level: debug}, policies: {tasks: utp}}
   persistence: {storageClass: fast}
   affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
     {weight: 1, preference: {matchExpressions: [{key: disk, operator: In, values: [ssd]}]}}]}}
-agent: {interfaces: [eth0], extraArgs: [--verbose]}
+agent: {interfaces: [eth0], extraArgs: [--dscp=cs6]}
 scheduler:
   name: default-scheduler
   featureGates: {GenericWorkload: true}

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+
+	"leeward.dev/kubernetes/internal/service"
 )
 
 const (
@@ -119,7 +123,16 @@ func podsOfChart(t *testing.T) map[string]corev1.PodTemplateSpec {
 		t.Fatal(err)
 	}
 	for i := range sets.Items {
-		add(sets.Items[i].Spec.Template)
+		template := sets.Items[i].Spec.Template
+		for _, claim := range sets.Items[i].Spec.VolumeClaimTemplates {
+			// As the controller of StatefulSets adds it.
+			template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{
+				Name: claim.Name, VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+				},
+			})
+		}
+		add(template)
 	}
 	daemons, err := plane.Client.AppsV1().DaemonSets(release).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -157,5 +170,37 @@ func TestAllPodsButTheAgentsAreWithinTheRestrictedProfile(t *testing.T) {
 		case part == "agent" && (err == nil || !strings.HasSuffix(err.Error(), `violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)`)):
 			t.Errorf("%s: the network of the node must be its only exception: %v", part, err)
 		}
+	}
+}
+
+// The service reads the settings as its container has them, with the files of its volumes in another folder.
+func TestTheServiceAcceptsTheSettingsOfTheChart(t *testing.T) {
+	command := service.Command(t)
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, chart := range []string{"default", "options"} {
+		t.Run(chart, func(t *testing.T) {
+			install(t, chart)
+			settings, err := plane.Client.CoreV1().ConfigMaps(release).Get(t.Context(), "leeward-controller", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			folder := t.TempDir() + "/"
+			paths := strings.NewReplacer("/etc/leeward/secret/", folder, "/etc/leeward/", folder, "/var/lib/leeward/", folder)
+			for name, text := range map[string]string{
+				"leeward.yaml": paths.Replace(settings.Data["leeward.yaml"]), "cluster.yaml": settings.Data["cluster.yaml"],
+				"tokens": "read read " + strings.Repeat("0", 64) + "\n", "tls.crt": string(certificate), "tls.key": string(key),
+			} {
+				if err := os.WriteFile(folder+name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			arguments := append(command[1:len(command):len(command)], "--config", folder+"leeward.yaml", "--check-config")
+			if output, err := exec.CommandContext(t.Context(), command[0], arguments...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, output)
+			}
+		})
 	}
 }
