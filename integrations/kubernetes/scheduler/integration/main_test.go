@@ -231,6 +231,14 @@ func hangs(_ http.ResponseWriter, request *http.Request) bool {
 // breaks ends the connection, as a service that goes away.
 func breaks(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
 
+// many returns a number of pods, fewer with the option -short.
+func many(count int) int {
+	if testing.Short() {
+		return count / 4
+	}
+	return count
+}
+
 // beyondShort leaves a test out with the option -short.
 func beyondShort(t *testing.T) {
 	t.Helper()
@@ -241,11 +249,10 @@ func beyondShort(t *testing.T) {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for range 600 {
+	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(50 * time.Millisecond) {
 		if holds() {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("after 30 s: %s", what)
 }

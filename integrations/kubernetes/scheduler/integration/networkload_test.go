@@ -47,27 +47,28 @@ func TestHotRacksAreAvoidedAndNoColdOneIsHerdedTo(t *testing.T) {
 	// of that part alone, which may be all cold.
 	s.nodesToScore = 100
 	stop := s.start(nil)
-	s.place("stock", 500, "100M")
+	s.place("stock", many(500), "100M")
 	stop()
 	inHot := 0
 	for rack := range 5 {
 		inHot += s.inRacks()[fmt.Sprintf("r%d", rack)]
 	}
-	if inHot < 50 {
-		t.Fatalf("the scheduler as it is puts %d of 500 pods into hot racks: the test shows nothing", inHot)
+	if inHot < many(50) {
+		t.Fatalf("the scheduler as it is puts %d of %d pods into hot racks: the test shows nothing", inHot, many(500))
 	}
 	if err := plane.DeletePods(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ours := newScene(t, interval, hot(5))
 	ours.start(ours.args)
-	ours.place("ours", 1000, "100M")
+	ours.place("ours", many(1000), "100M")
 	ours.expectCold(5)
-	eventually(t, "the service does not have all placements", func() bool { return len(ours.service.Present()) == 1000 })
+	eventually(t, "the service does not have all placements", func() bool { return len(ours.service.Present()) == many(1000) })
 }
 
 // All pods come between two snapshots, so only their own placements can keep them from the one rack that looks best.
 func TestTheColdestRackGetsNoMoreThanItsShare(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, func(network *fake.Network) {
 		for rack := range racks - 1 {
 			network.Link(fmt.Sprintf("r%d:uplink", rack)).Measured = 12e9
@@ -95,13 +96,16 @@ func TestSchedulingContinuesWithoutTheService(t *testing.T) {
 		{"results", says(http.StatusOK, `{"results": [], "items": [{"id": 7}]}`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "lying" {
+				beyondShort(t)
+			}
 			s := newScene(t, interval, hot(0))
 			s.args.Deadline, s.args.MaxAge = metav1.Duration{Duration: 200 * time.Millisecond}, metav1.Duration{Duration: 3 * time.Second}
 			s.service.Intercept(c.answer)
 			before := metric(t, "leeward_pods_total", "no_snapshot")
 			s.start(s.args)
-			s.place(c.name, 200, "100M")
-			if skipped := metric(t, "leeward_pods_total", "no_snapshot") - before; skipped < 200 {
+			s.place(c.name, many(200), "100M")
+			if skipped := metric(t, "leeward_pods_total", "no_snapshot") - before; skipped < float64(many(200)) {
 				t.Errorf("%v pods were placed without the network", skipped)
 			}
 			s.service.Intercept(nil)
@@ -118,6 +122,7 @@ func TestSchedulingContinuesWithoutTheService(t *testing.T) {
 }
 
 func TestAServiceThatGoesAwayStopsCountingAndNothingElse(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, hot(5))
 	s.args.Deadline, s.args.MaxAge = metav1.Duration{Duration: 200 * time.Millisecond}, metav1.Duration{Duration: 3 * time.Second}
 	s.start(s.args)
@@ -138,6 +143,7 @@ func TestAServiceThatGoesAwayStopsCountingAndNothingElse(t *testing.T) {
 }
 
 func TestAfterARestartTheSchedulerCountsItsPods(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, func(network *fake.Network) {
 		for rack := range racks - 1 {
 			network.Link(fmt.Sprintf("r%d:uplink", rack)).Measured = 12e9

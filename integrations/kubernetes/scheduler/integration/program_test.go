@@ -181,7 +181,8 @@ func startController(t *testing.T, deployment, service string, arguments ...stri
 func quickly(more ...string) []string {
 	return append([]string{
 		"--interval=" + interval.String(), "--alpha=0.2", "--window=" + evictionWindow.String(), "--hot-windows=3",
-		"--rack-cooldown=1", "--lasts=20s", "--max-age=20s", "--deadline=5s", "--threshold=0.75",
+		"--rack-cooldown=1", "--lasts=20s", "--snapshot-interval=" + interval.String(), "--max-age=20s", "--deadline=5s",
+		"--threshold=0.75",
 	}, more...)
 }
 

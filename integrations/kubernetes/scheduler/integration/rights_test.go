@@ -2,112 +2,23 @@ package integration
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
-
-// verbs are those of all resources. The others are verbs of single resources.
-var (
-	verbs  = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
-	others = []string{
-		"/users:impersonate", "/groups:impersonate", "/serviceaccounts:impersonate",
-		"rbac.authorization.k8s.io/roles:bind", "rbac.authorization.k8s.io/roles:escalate",
-		"rbac.authorization.k8s.io/clusterroles:bind", "rbac.authorization.k8s.io/clusterroles:escalate",
-		"certificates.k8s.io/signers:approve", "certificates.k8s.io/signers:sign", "*/*:*",
-	}
-)
-
-// everyRight returns each right that the API server knows, as group/resource:verb, with true for objects of namespaces.
-func everyRight(t *testing.T) map[string]bool {
-	t.Helper()
-	_, lists, err := plane.Client.Discovery().ServerGroupsAndResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rights := map[string]bool{}
-	for _, other := range others {
-		rights[other] = true
-	}
-	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, resource := range list.APIResources {
-			for _, verb := range verbs {
-				rights[fmt.Sprintf("%s/%s:%s", version.Group, resource.Name, verb)] = resource.Namespaced
-			}
-		}
-	}
-	if len(rights) < 500 {
-		t.Fatalf("only %d rights", len(rights))
-	}
-	return rights
-}
-
-// allowed returns the rights that the API server grants a user in a namespace, for objects of a name.
-func allowed(t *testing.T, of map[string]bool, user, namespace, name string) map[string]bool {
-	t.Helper()
-	groups := []string{"system:authenticated"}
-	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		of, _, _ := strings.Cut(account, ":")
-		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+of)
-	}
-	rights := slices.Sorted(maps.Keys(of))
-	var mutex sync.Mutex
-	granted := map[string]bool{}
-	workqueue.ParallelizeUntil(t.Context(), 16, len(rights), func(i int) {
-		group, rest, _ := strings.Cut(rights[i], "/")
-		path, verb, _ := strings.Cut(rest, ":")
-		resource, subresource, _ := strings.Cut(path, "/")
-		attributes := &authorizationv1.ResourceAttributes{
-			Group: group, Resource: resource, Subresource: subresource, Verb: verb, Name: name,
-		}
-		if of[rights[i]] {
-			attributes.Namespace = namespace
-		}
-		review, err := plane.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: attributes},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Errorf("%s: %v", rights[i], err)
-			return
-		}
-		if review.Status.Allowed {
-			mutex.Lock()
-			granted[rights[i]] = true
-			mutex.Unlock()
-		}
-	})
-	return granted
-}
-
-// without returns the rights that others do not have, in order.
-func without(rights, others map[string]bool) []string {
-	rest := []string{}
-	for right := range rights {
-		if !others[right] {
-			rest = append(rest, right)
-		}
-	}
-	slices.Sort(rest)
-	return rest
-}
 
 // grant is what a service account of the chart may do.
 type grant struct {
 	chart, account string
 	// base is a user whose rights the account has too.
 	base string
-	// everywhere are its rights in all namespaces. In that of the release it has inRelease too, and own for the objects with its name.
+	// everywhere are its rights in all namespaces, as group/resource:verb. In that of the release it has inRelease too, and own for the
+	// objects with its name.
 	everywhere, inRelease, own []string
 }
 
@@ -143,37 +54,156 @@ func grants() []grant {
 	}
 }
 
+// user returns the name of a service account of the chart as a user.
+func user(account string) string { return "system:serviceaccount:" + release + ":" + account }
+
+// groupsOf returns the groups that the API server gives a user.
+func groupsOf(user string) []string {
+	groups := []string{"system:authenticated"}
+	if strings.HasPrefix(user, "system:serviceaccount:") {
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+release)
+	}
+	return groups
+}
+
+// granted returns the rights that the API server grants a user in a namespace, as group/resource:verb, and with the names of objects
+// if the right holds for those alone.
+func granted(t *testing.T, user, namespace string) map[string]bool {
+	t.Helper()
+	config := rest.CopyConfig(plane.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groupsOf(user)}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	review, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if review.Status.Incomplete {
+		t.Fatalf("%s: the API server does not know all rights: %s", user, review.Status.EvaluationError)
+	}
+	rights := map[string]bool{}
+	for _, rule := range review.Status.ResourceRules {
+		names := ""
+		if len(rule.ResourceNames) > 0 {
+			names = " of " + strings.Join(rule.ResourceNames, ", ")
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					rights[fmt.Sprintf("%s/%s:%s%s", group, resource, verb, names)] = true
+				}
+			}
+		}
+	}
+	return rights
+}
+
+// without returns the rights that others do not have, in order.
+func without(rights, others map[string]bool) []string {
+	rest := []string{}
+	for right := range rights {
+		if !others[right] {
+			rest = append(rest, right)
+		}
+	}
+	slices.Sort(rest)
+	return rest
+}
+
 func TestEachServiceAccountMayDoWhatItsProgramDoesAndNothingElse(t *testing.T) {
-	known := map[string]bool{}
-	bases := map[string]map[string]bool{}
 	for _, of := range grants() {
 		t.Run(of.account+" of "+of.chart, func(t *testing.T) {
 			install(t, of.chart)
-			if len(known) == 0 {
-				known = everyRight(t)
+			var own []string
+			for _, right := range of.own {
+				own = append(own, right+" of "+of.account)
 			}
-			for _, objects := range []struct {
-				namespace, name string
-				expected        []string
-			}{
-				{metav1.NamespaceDefault, of.account, of.everywhere},
-				{release, "", joined(of.everywhere, of.inRelease)},
-				{release, of.account, joined(of.everywhere, of.inRelease, of.own)},
+			for namespace, expected := range map[string][]string{
+				metav1.NamespaceDefault: of.everywhere, metav1.NamespaceSystem: of.everywhere,
+				release: joined(of.everywhere, of.inRelease, own),
 			} {
-				base := bases[of.base+objects.namespace]
-				if base == nil {
-					base = allowed(t, known, of.base, objects.namespace, "")
-					bases[of.base+objects.namespace] = base
+				if namespace == metav1.NamespaceSystem && of.account == "leeward-scheduler" {
+					// The next test has the rights of schedulers there.
+					continue
 				}
-				granted := allowed(t, known, "system:serviceaccount:"+release+":"+of.account, objects.namespace, objects.name)
+				rights, base := granted(t, user(of.account), namespace), granted(t, of.base, namespace)
 				// The account may share a right with its base.
-				expected := slices.DeleteFunc(slices.Clone(objects.expected), func(right string) bool { return base[right] })
-				if got := without(granted, base); !slices.Equal(got, expected) {
-					t.Errorf("in %s, objects named %q:\ngranted:  %v\nexpected: %v", objects.namespace, objects.name, got, expected)
+				expected := slices.DeleteFunc(slices.Clone(expected), func(right string) bool { return base[right] })
+				slices.Sort(expected)
+				if got := without(rights, base); !slices.Equal(got, expected) {
+					t.Errorf("in %s:\ngranted:  %v\nexpected: %v", namespace, got, expected)
 				}
-				if lacks := without(base, granted); len(lacks) > 0 {
-					t.Errorf("in %s: it lacks rights of %s: %v", objects.namespace, of.base, lacks)
+				if lacks := without(base, rights); len(lacks) > 0 {
+					t.Errorf("in %s: it lacks rights of %s: %v", namespace, of.base, lacks)
 				}
+			}
+		})
+	}
+}
+
+// kube-scheduler has further rights in the namespace of the system, and Leeward's needs but one of them.
+func TestTheSchedulerReadsOnlyHowItsClientsAreAuthenticatedInTheNamespaceOfTheSystem(t *testing.T) {
+	install(t, "default")
+	rights := granted(t, user("leeward-scheduler"), metav1.NamespaceSystem)
+	elsewhere := granted(t, user("leeward-scheduler"), metav1.NamespaceDefault)
+	var expected []string
+	for _, verb := range []string{"get", "list", "watch"} {
+		expected = append(expected, "/configmaps:"+verb+" of extension-apiserver-authentication")
+	}
+	if got := without(rights, elsewhere); !slices.Equal(got, expected) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestNoServiceAccountMayReadSecretsOrRaiseItsRights(t *testing.T) {
+	forbidden := []authorizationv1.ResourceAttributes{
+		{Verb: "*", Group: "*", Resource: "*"},
+		{Verb: "get", Resource: "secrets", Namespace: release, Name: "leeward-tokens"},
+		{Verb: "list", Resource: "secrets"},
+		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: release},
+		{Verb: "impersonate", Resource: "users"},
+		{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
+		{Verb: "escalate", Group: "rbac.authorization.k8s.io", Resource: "roles", Namespace: release},
+		{Verb: "update", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"},
+		{Verb: "create", Resource: "pods", Namespace: release},
+		{Verb: "create", Resource: "pods", Subresource: "exec", Namespace: metav1.NamespaceDefault},
+		{Verb: "update", Group: "apps", Resource: "deployments", Namespace: release},
+		{Verb: "update", Resource: "nodes"},
+		{Verb: "get", Resource: "nodes", Subresource: "proxy"},
+		{Verb: "delete", Group: "policy", Resource: "poddisruptionbudgets", Namespace: metav1.NamespaceDefault},
+		{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: release, Name: "another"},
+		{Verb: "update", Resource: "configmaps", Namespace: release, Name: "another"},
+		{Verb: "update", Resource: "configmaps", Namespace: metav1.NamespaceDefault, Name: "leeward-evictor"},
+		{Verb: "create", Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"},
+	}
+	evicts := authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "eviction", Namespace: metav1.NamespaceDefault}
+	may := func(account string, attributes authorizationv1.ResourceAttributes) bool {
+		t.Helper()
+		review, err := plane.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: user(account), Groups: groupsOf(user(account)), ResourceAttributes: &attributes,
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return review.Status.Allowed
+	}
+	for _, of := range grants() {
+		t.Run(of.account+" of "+of.chart, func(t *testing.T) {
+			install(t, of.chart)
+			for _, attributes := range forbidden {
+				if may(of.account, attributes) {
+					t.Errorf("it may %+v", attributes)
+				}
+			}
+			// Only the evictor evicts pods, and only in its mode `evict`.
+			if isEvictor := of.account == "leeward-evictor" && of.chart == "options"; may(of.account, evicts) != isEvictor {
+				t.Errorf("it may evict pods: %v", !isEvictor)
 			}
 		})
 	}
