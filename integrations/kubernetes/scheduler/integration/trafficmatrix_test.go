@@ -290,7 +290,7 @@ func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
 	}
 	m.add("gang", 0, 8, join)
 	if nodes := m.awaitBound("gang"); !slices.Equal(nodes, chooser.hosts) {
-		t.Errorf("%v: expected %v", nodes, chooser.hosts)
+		t.Errorf("%v: expected %v; cycles without a node: %q", nodes, chooser.hosts, m.events("FailedScheduling", "gang-"))
 	}
 	if asked := chooser.called("/v1/place/batch"); len(asked) != 1 {
 		t.Errorf("asked: %v", asked)
