@@ -100,6 +100,7 @@ func relabel(t *testing.T, node, rack string) {
 }
 
 func TestNodesWithoutARackOrInAnotherAreEventsMetricsAndLinesOfTheCheck(t *testing.T) {
+	beyondShort(t)
 	cluster := fmt.Sprintf("racks: %d\nhosts_per_rack: %d\nnic: 10Gbps\nrack_link: 40Gbps\n", racks, rackSize)
 	address := service.Start(t, cluster)
 	client, err := httpapi.New(snapshot.Settings{Controllers: []string{address}}, 10*time.Second)

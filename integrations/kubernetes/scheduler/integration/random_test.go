@@ -37,7 +37,7 @@ func recorded(t *testing.T) map[string][]evictor.Record {
 func TestRandomStepsOnAnApiServerBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
 	steps, expected := 160, 20
 	if testing.Short() {
-		steps, expected = 30, 2
+		steps, expected = 20, 2
 	}
 	const cooldown = 10
 	r := rand.New(rand.NewPCG(17, 1))

@@ -107,6 +107,7 @@ func TestTheEvictorOfTheChartUsesAllRightsOfItsServiceAccountAndNeedsNoOther(t *
 }
 
 func TestTheSyncOfTheChartUsesAllRightsOfItsServiceAccountAndNeedsNoOther(t *testing.T) {
+	beyondShort(t)
 	install(t, "default")
 	removeLease(t, "leeward-sync")
 	address := service.Start(t, service.Small)
@@ -136,6 +137,7 @@ func TestTheSyncOfTheChartUsesAllRightsOfItsServiceAccountAndNeedsNoOther(t *tes
 }
 
 func TestTheSchedulerOfTheChartWorksWithTheRightsOfItsServiceAccount(t *testing.T) {
+	beyondShort(t)
 	install(t, "default")
 	removeLease(t, "leeward-scheduler")
 	m := &matrices{scene: newScene(t, interval, hot(5)), chooser: &chooser{hosts: []string{"r8h1", "r9h2", "r8h3"}}}
