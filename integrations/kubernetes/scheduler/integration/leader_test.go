@@ -27,9 +27,9 @@ func leaderOf(t *testing.T, a, b *program) (leader, follower *program) {
 	return b, a
 }
 
-// Three evictors with the rights of the chart: the first leader is killed, and the next one is stopped for longer than its Lease. The
-// budget of the hour and the records hold across all of them.
-func TestOfSeveralEvictorsOneEvictsThoughItsLeaderIsKilledOrStopped(t *testing.T) {
+// Three evictors with the rights of the chart: the first leader is killed, and the next one is stopped for longer than its Lease. When it
+// goes on, it may take itself for the leader until it notices, so both decide, on the same records.
+func TestSeveralEvictorsHaveTheBudgetOfOneThoughALeaderIsKilledOrStopped(t *testing.T) {
 	beyondShort(t)
 	install(t, "options")
 	removeLease(t, configMap)
@@ -70,10 +70,18 @@ func TestOfSeveralEvictorsOneEvictsThoughItsLeaderIsKilledOrStopped(t *testing.T
 	}
 	follower.signal(syscall.SIGCONT)
 	eventually(t, "the stopped leader does not notice that its Lease is lost", follower.hasEnded)
-	eventually(t, "the budget of the hour is not used", func() bool { return ended() == 9 })
+	eventually(t, "the budget of the hour is not used", func() bool { return len(recorded(t, release)) == 9 })
 	time.Sleep(10 * evictionWindow)
-	if count := len(evictions(t, "led-", since)); count != 9 || ended() != 9 {
-		t.Errorf("%d evictions, %d pods ended: expected the budget of the hour, 9", count, ended())
+	pods := map[string]bool{}
+	for _, eviction := range evictions(t, "led-", since) {
+		if pods[eviction.ObjectRef.Name] {
+			t.Errorf("%s was evicted twice", eviction.ObjectRef.Name)
+		}
+		pods[eviction.ObjectRef.Name] = true
+	}
+	// A record comes before its eviction, so the leader that was killed may have left one without an eviction.
+	if len(pods) < 8 || len(pods) > 9 || ended() != len(pods) {
+		t.Errorf("%d evictions, %d pods ended: expected the budget of the hour, 9", len(pods), ended())
 	}
 	if least, _ := f.counts(); least < 10 {
 		t.Errorf("only %d pods ran", least)

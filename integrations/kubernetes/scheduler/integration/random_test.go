@@ -14,10 +14,10 @@ import (
 	"leeward.dev/kubernetes/internal/fake"
 )
 
-// recorded returns the evictions that the ConfigMap of the evictors has, by the workload, in their order.
-func recorded(t *testing.T) map[string][]evictor.Record {
+// recorded returns the evictions that the ConfigMap of the evictors of a namespace has, by the workload, in their order.
+func recorded(t *testing.T, namespace string) map[string][]evictor.Record {
 	t.Helper()
-	object, err := plane.Client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(t.Context(), configMap, metav1.GetOptions{})
+	object, err := plane.Client.CoreV1().ConfigMaps(namespace).Get(t.Context(), configMap, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestRandomStepsOnAnApiServerBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
 			t.Errorf("%s: %d pods ran, and its budget leaves %d", f.name, least, available[i])
 		}
 	}
-	evicted, records := evictions(t, "random", since), recorded(t)
+	evicted, records := evictions(t, "random", since), recorded(t, metav1.NamespaceDefault)
 	count := 0
 	for workload, of := range records {
 		for i, record := range of {
