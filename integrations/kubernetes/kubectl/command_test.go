@@ -121,16 +121,19 @@ func objects() []runtime.Object {
 func execute(t *testing.T, texts map[string]string, objects []runtime.Object, arguments ...string) (int, string, string) {
 	t.Helper()
 	address := serve(t, texts)
-	var typed, untyped []runtime.Object
+	matrices := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
+	var typed []runtime.Object
 	for _, object := range objects {
-		if _, ok := object.(*unstructured.Unstructured); ok {
-			untyped = append(untyped, object)
-		} else {
+		matrix, ok := object.(*unstructured.Unstructured)
+		if !ok {
 			typed = append(typed, object)
+			continue
+		}
+		if err := matrices.Tracker().Create(v1alpha1.Resource, matrix, matrix.GetNamespace()); err != nil {
+			t.Fatal(err)
 		}
 	}
-	matrices := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"}, untyped...)
 	var stdout, stderr bytes.Buffer
 	variable := func(name string) string { return map[string]string{controllerVariable: address}[name] }
 	open := func(connection *Connection) (*Sources, error) {
