@@ -121,11 +121,11 @@ hdfs-parts:
 	@$(PYTHON) reproduce/leeward_reproduce/hdfs/class_path.py
 
 .PHONY: test
-test: lint test-rust test-python test-hdfs test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
+test: lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
-test-whole: build servers test-hdfs-whole ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
+test-whole: build servers test-hdfs-whole test-kubernetes-whole ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
 	$(BIN)/pytest -m whole
 	PROPTEST_CASES=20000 $(CARGO_TEST) --test it -- vertices::
 	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
@@ -219,19 +219,17 @@ test-hdfs-whole: build servers
 	@mkdir -p target
 	@scripts/test-hdfs -Pwhole 2>&1 | tee target/test-hdfs.log
 
-# Not part of `make test`: the first build of the scheduler takes ten minutes of processor time.
+# A part: 200 nodes instead of 1,000, and without the longest tests. The first build of Kubernetes takes ten minutes of processor
+# time.
 .PHONY: test-kubernetes
-test-kubernetes: export PATH := $(PATH):/usr/local/go/bin
-test-kubernetes: ## Check and test the modules for Kubernetes; needs Go 1.26 and a C compiler
+test-kubernetes: build
 	@mkdir -p target
-	@scripts/test-kubernetes 2>&1 | tee target/test-kubernetes.log
+	@scripts/test-kubernetes -short 2>&1 | tee target/test-kubernetes.log
 
-.PHONY: test-chart
-test-chart: export PATH := $(PATH):/usr/local/go/bin
-test-chart: ## Lint, render and check the Helm chart; needs Go 1.26
+.PHONY: test-kubernetes-whole
+test-kubernetes-whole: build
 	@mkdir -p target
-	@if command -v go >/dev/null; then cd packaging/helm/tests && go vet . && go test .; \
-	else echo "skipped: the Helm chart: go is not installed" | tee target/test-chart.log; fi
+	@scripts/test-kubernetes -v 2>&1 | tee target/test-kubernetes.log
 
 # CI builds the images of the Helm chart on machines with podman or docker.
 .PHONY: test-images

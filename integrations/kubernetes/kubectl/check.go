@@ -11,8 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"leeward.dev/kubernetes/api/v1alpha1"
 	"leeward.dev/kubernetes/clustersync"
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/evictor"
@@ -82,6 +84,7 @@ func check(ctx context.Context, from *Sources, o *options) (record, error) {
 		return nil, err
 	}
 	result.checkPods(pods)
+	result.checkMatrices(ctx, from)
 	result.checkEvictor(ctx, from, namespace, name)
 	result.OK = true
 	for _, line := range result.Lines {
@@ -193,6 +196,52 @@ func (c *Check) checkPods(pods []*corev1.Pod) {
 		state = Note
 	}
 	c.add(state, "pods", "%d of %d pods declare a demand, and %d may be moved", known, len(pods), migratable)
+}
+
+// checkMatrices lists the traffic matrices that are no app, or whose pods did not come, by the conditions that the scheduler writes.
+func (c *Check) checkMatrices(ctx context.Context, from *Sources) {
+	matrices, err := from.matrices(ctx)
+	if err != nil {
+		c.add(Wrong, "matrix", "%s", err)
+		return
+	}
+	listed := 0
+	for _, matrix := range matrices {
+		state, problem := problemOf(matrix)
+		if problem == "" {
+			continue
+		}
+		if listed++; listed <= mostLines {
+			c.add(state, "matrix", "%s/%s: %s", matrix.Namespace, matrix.Name, problem)
+		}
+	}
+	if listed > mostLines {
+		c.add(Note, "matrix", "... %d more", listed-mostLines)
+	}
+	if len(matrices) > 0 && listed == 0 {
+		c.add(Fine, "matrix", "%d traffic matrices are valid", len(matrices))
+	}
+}
+
+// problemOf returns the problem of a traffic matrix, empty without one.
+func problemOf(matrix *v1alpha1.TrafficMatrix) (State, string) {
+	conditions := matrix.Status.Conditions
+	valid := meta.FindStatusCondition(conditions, v1alpha1.ConditionValid)
+	complete := meta.FindStatusCondition(conditions, v1alpha1.ConditionComplete)
+	placed := meta.FindStatusCondition(conditions, v1alpha1.ConditionPlaced)
+	switch {
+	case valid == nil || valid.ObservedGeneration != matrix.Generation:
+		return Note, "no scheduler with the plugin TrafficMatrix has read it"
+	case valid.Status == metav1.ConditionFalse:
+		return Wrong, valid.Message
+	case placed != nil && placed.Reason == "Ended":
+		return Fine, ""
+	case complete != nil && complete.Status == metav1.ConditionFalse:
+		return Wrong, "pods are missing: " + complete.Message
+	case complete == nil && placed == nil:
+		return Note, "none of its pods has come: check its selectors and names"
+	}
+	return Fine, ""
 }
 
 // errorLine returns joined errors on one line.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -67,6 +68,8 @@ type options struct {
 // Sources are where commands read.
 type Sources struct {
 	Kube kubernetes.Interface
+	// Dynamic reads traffic matrices.
+	Dynamic dynamic.Interface
 	// Service and Snapshots are clients of the service.
 	Service   *httpapi.Client
 	Snapshots *snapshot.Client
@@ -275,6 +278,10 @@ func (c *Connection) Open() (*Sources, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
 	requests, err := httpapi.New(c.Service, c.Timeout)
 	if err != nil {
 		return nil, err
@@ -283,5 +290,7 @@ func (c *Connection) Open() (*Sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sources{Kube: kube, Service: requests, Snapshots: snapshots, Namespace: namespace, Now: time.Now()}, nil
+	return &Sources{
+		Kube: kube, Dynamic: objects, Service: requests, Snapshots: snapshots, Namespace: namespace, Now: time.Now(),
+	}, nil
 }

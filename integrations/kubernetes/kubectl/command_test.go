@@ -15,10 +15,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 
+	"leeward.dev/kubernetes/api/v1alpha1"
 	"leeward.dev/kubernetes/evictor"
 	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/internal/fake"
@@ -117,6 +121,19 @@ func objects() []runtime.Object {
 func execute(t *testing.T, texts map[string]string, objects []runtime.Object, arguments ...string) (int, string, string) {
 	t.Helper()
 	address := serve(t, texts)
+	matrices := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
+	var typed []runtime.Object
+	for _, object := range objects {
+		matrix, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			typed = append(typed, object)
+			continue
+		}
+		if err := matrices.Tracker().Create(v1alpha1.Resource, matrix, matrix.GetNamespace()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var stdout, stderr bytes.Buffer
 	variable := func(name string) string { return map[string]string{controllerVariable: address}[name] }
 	open := func(connection *Connection) (*Sources, error) {
@@ -133,7 +150,7 @@ func execute(t *testing.T, texts map[string]string, objects []runtime.Object, ar
 			namespace = "shop"
 		}
 		return &Sources{
-			Kube: kubefake.NewClientset(objects...), Service: requests, Snapshots: snapshots, Namespace: namespace, Now: time.Now(),
+			Kube: kubefake.NewClientset(typed...), Dynamic: matrices, Service: requests, Snapshots: snapshots, Namespace: namespace, Now: time.Now(),
 		}, nil
 	}
 	code := Run(context.Background(), arguments, &stdout, &stderr, variable, open)
@@ -243,6 +260,52 @@ func TestACheckHasALineForEachProblemAndFails(t *testing.T) {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is missing in\n%s", part, text)
 		}
+	}
+}
+
+// matrixWith returns a traffic matrix of generation 2 with conditions, each as type, status, reason and message.
+func matrixWith(name string, observed int64, conditions ...[4]string) *unstructured.Unstructured {
+	list := []any{}
+	for _, condition := range conditions {
+		list = append(list, map[string]any{
+			"type": condition[0], "status": condition[1], "reason": condition[2], "message": condition[3],
+			"observedGeneration": observed, "lastTransitionTime": "2026-01-31T12:00:00Z",
+		})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind,
+		"metadata": map[string]any{"namespace": "shop", "name": name, "generation": int64(2)},
+		"spec":     map[string]any{"groups": []any{}}, "status": map[string]any{"conditions": list},
+	}}
+}
+
+func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) {
+	valid := [4]string{v1alpha1.ConditionValid, "True", "Valid", ""}
+	missing := [4]string{v1alpha1.ConditionComplete, "False", "MissingPods", "store: 0 of 1 pods"}
+	code, text, stderr := execute(t, answers(), append(objects(),
+		matrixWith("sound", 2, valid, [4]string{v1alpha1.ConditionComplete, "True", "Bound", ""}),
+		matrixWith("over", 2, valid, missing, [4]string{v1alpha1.ConditionPlaced, "False", "Ended", ""}),
+		matrixWith("broken", 2, [4]string{v1alpha1.ConditionValid, "False", "InvalidMatrix", "transfers[0]: from: \"x\""}),
+		matrixWith("short", 2, valid, missing),
+		matrixWith("empty", 2, valid),
+		matrixWith("unread", 1, valid),
+	), "check")
+	if code != exitProblem || stderr != "" {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	for _, line := range []string{
+		`wrong matrix shop/broken: transfers[0]: from: "x"`, "wrong matrix shop/short: pods are missing: store: 0 of 1 pods",
+		"note matrix shop/empty: none of its pods has come", "note matrix shop/unread: no scheduler",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(line), " ")) {
+			t.Errorf("%q is missing in\n%s", line, text)
+		}
+	}
+	if strings.Contains(text, "shop/sound") || strings.Contains(text, "shop/over") {
+		t.Errorf("a sound matrix has a line:\n%s", text)
+	}
+	if text := must(t, "check"); strings.Contains(text, "matrix") {
+		t.Errorf("a line about no matrix:\n%s", text)
 	}
 }
 

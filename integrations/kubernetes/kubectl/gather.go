@@ -6,8 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"leeward.dev/kubernetes/api/v1alpha1"
 	"leeward.dev/kubernetes/evictor"
 	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/placements"
@@ -73,6 +76,29 @@ func (s *Sources) budgets(ctx context.Context) ([]*policyv1.PodDisruptionBudget,
 			all = append(all, &page.Items[i])
 		}
 		return page.Continue, nil
+	})
+	return all, err
+}
+
+// matrices requests all traffic matrices. A cluster without the kind has none.
+func (s *Sources) matrices(ctx context.Context) ([]*v1alpha1.TrafficMatrix, error) {
+	var all []*v1alpha1.TrafficMatrix
+	err := pages(func(options metav1.ListOptions) (string, error) {
+		page, err := s.Dynamic.Resource(v1alpha1.Resource).List(ctx, options)
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("trafficmatrices: %w", err)
+		}
+		for i := range page.Items {
+			matrix := &v1alpha1.TrafficMatrix{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(page.Items[i].Object, matrix); err != nil {
+				return "", fmt.Errorf("trafficmatrix %s/%s: %w", page.Items[i].GetNamespace(), page.Items[i].GetName(), err)
+			}
+			all = append(all, matrix)
+		}
+		return page.GetContinue(), nil
 	})
 	return all, err
 }

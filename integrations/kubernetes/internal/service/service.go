@@ -19,9 +19,9 @@ const Small = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 2Gbps\n"
 // readyTimeout is the time for the service to start.
 const readyTimeout = 10 * time.Second
 
-// Start starts the service with a cluster file and returns its address. The environment variable LEEWARDD has its command; a
-// built one of this repository needs none. Without any, the test is skipped. The service ends with the test.
-func Start(t testing.TB, cluster string) string {
+// Command returns the command of the service. The environment variable LEEWARDD has it; a built one of this repository needs
+// none. Without any, the test is skipped.
+func Command(t testing.TB) []string {
 	t.Helper()
 	command := strings.Fields(os.Getenv("LEEWARDD"))
 	if len(command) == 0 {
@@ -30,6 +30,13 @@ func Start(t testing.TB, cluster string) string {
 	if len(command) == 0 {
 		t.Skip("no leewardd: build it, or name its command in LEEWARDD")
 	}
+	return command
+}
+
+// Start starts the service with a cluster file and returns its address. The service ends with the test.
+func Start(t testing.TB, cluster string) string {
+	t.Helper()
+	command := Command(t)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "cluster.yaml")
 	if err := os.WriteFile(file, []byte(cluster), 0o600); err != nil {

@@ -2,8 +2,8 @@
 // the disruption controller, and any number of schedulers. Nodes are objects without machines, and a small kubelet starts
 // the pods that are bound to them.
 //
-// Nothing leaves the loopback interface, and no container runs. Authorization allows everything: the credentials are those
-// of the process itself.
+// Nothing leaves the loopback interface, and no container runs. The credentials of the process itself allow everything, and
+// those of a service account what its roles allow.
 package controlplane
 
 import (
@@ -36,7 +36,7 @@ func init() {
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
-	// Config is that of clients, without limits on their rate. Client is such a client.
+	// Config is that of clients that may do everything, without limits on their rate. Client is such a client.
 	Config *rest.Config
 	Client kubernetes.Interface
 

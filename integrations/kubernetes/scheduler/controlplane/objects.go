@@ -9,28 +9,59 @@ import (
 	"io"
 	"os"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 )
 
-// Validate checks whether the API server accepts the objects of a file, as `kubectl apply --server-side --dry-run=server` does.
-// It returns the number of accepted objects, and an error that joins those of the others.
+// Apply applies the objects of a file in their order, as `kubectl apply --server-side --validate=strict` does: an unknown field
+// is an error. It returns the number of applied objects, and an error that joins those of the others.
+func (c *ControlPlane) Apply(ctx context.Context, path string) (int, error) {
+	return c.apply(ctx, path, nil)
+}
+
+// Validate does the same as Apply, and changes nothing, as with `--dry-run=server`.
 func (c *ControlPlane) Validate(ctx context.Context, path string) (int, error) {
-	text, err := os.ReadFile(path)
+	return c.apply(ctx, path, []string{metav1.DryRunAll})
+}
+
+func (c *ControlPlane) apply(ctx context.Context, path string, dryRun []string) (int, error) {
+	options := metav1.PatchOptions{
+		FieldManager: "controlplane", FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun,
+	}
+	return c.each(path, func(kind dynamic.ResourceInterface, name string, text []byte) error {
+		// The API server gets the text itself, in which it also sees a field that is there twice.
+		_, err := kind.Patch(ctx, name, types.ApplyPatchType, text, options)
+		return err
+	})
+}
+
+// Remove deletes the objects of a file. Those that do not exist are no error.
+func (c *ControlPlane) Remove(ctx context.Context, path string) error {
+	_, err := c.each(path, func(kind dynamic.ResourceInterface, name string, _ []byte) error {
+		err := kind.Delete(ctx, name, metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	return err
+}
+
+// each calls a function for the objects of a file in their order, with the part of the API that has their kind. It returns the
+// number of calls without an error, and an error that joins the others.
+func (c *ControlPlane) each(path string, call func(kind dynamic.ResourceInterface, name string, text []byte) error) (int, error) {
+	file, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
-	finder, err := discovery.NewDiscoveryClientForConfig(c.Config)
-	if err != nil {
-		return 0, err
-	}
-	resources, err := restmapper.GetAPIGroupResources(finder)
+	resources, err := restmapper.GetAPIGroupResources(c.Client.Discovery())
 	if err != nil {
 		return 0, err
 	}
@@ -40,9 +71,9 @@ func (c *ControlPlane) Validate(ctx context.Context, path string) (int, error) {
 		return 0, err
 	}
 	var problems []error
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file)))
 	for count := 0; ; {
-		document, err := reader.Read()
+		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return count, errors.Join(problems...)
 		}
@@ -50,7 +81,7 @@ func (c *ControlPlane) Validate(ctx context.Context, path string) (int, error) {
 			return count, fmt.Errorf("%s: %w", path, err)
 		}
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &object.Object); err != nil {
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
 			return count, fmt.Errorf("%s: %w", path, err)
 		}
 		if object.Object == nil {
@@ -64,8 +95,7 @@ func (c *ControlPlane) Validate(ctx context.Context, path string) (int, error) {
 			if namespace == "" && mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 				namespace = metav1.NamespaceDefault
 			}
-			_, err = client.Resource(mapping.Resource).Namespace(namespace).Apply(ctx, object.GetName(), object,
-				metav1.ApplyOptions{FieldManager: "controlplane", DryRun: []string{metav1.DryRunAll}})
+			err = call(client.Resource(mapping.Resource).Namespace(namespace), object.GetName(), text)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %s %s: %w", path, kind.Kind, object.GetName(), err))

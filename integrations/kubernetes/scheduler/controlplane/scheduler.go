@@ -8,9 +8,6 @@ import (
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
@@ -87,7 +84,7 @@ func (c *ControlPlane) StartScheduler(ctx context.Context, scheduler Scheduler) 
 // writeConfiguration writes the configuration of a scheduler, with a file for its credentials beside it.
 func (c *ControlPlane) writeConfiguration(path string, scheduler Scheduler) error {
 	credentials := filepath.Join(filepath.Dir(path), "kubeconfig")
-	if err := writeCredentials(credentials, c.Config); err != nil {
+	if err := WriteCredentials(credentials, c.Config); err != nil {
 		return err
 	}
 	profile := map[string]any{
@@ -121,16 +118,4 @@ func (c *ControlPlane) writeConfiguration(path string, scheduler Scheduler) erro
 		return err
 	}
 	return os.WriteFile(path, text, 0o600)
-}
-
-func writeCredentials(path string, config *rest.Config) error {
-	const name = "controlplane"
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {
-			Server: config.Host, CertificateAuthorityData: config.CAData, TLSServerName: config.ServerName,
-		}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: config.BearerToken}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-		CurrentContext: name,
-	}, path)
 }

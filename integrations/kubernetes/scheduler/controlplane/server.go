@@ -87,7 +87,7 @@ func (c *ControlPlane) serverOptions(ctx context.Context) (options.CompletedOpti
 		"--service-account-issuer=https://controlplane.invalid",
 		"--service-account-key-file=" + key,
 		"--service-account-signing-key-file=" + key,
-		"--authorization-mode=AlwaysAllow",
+		"--authorization-mode=RBAC",
 		// No controller makes service accounts here, and none removes the taint of new nodes.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		// A loopback address is no endpoint of a service.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/evictor"
+	"leeward.dev/kubernetes/internal/fake"
 	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/snapshot"
 )
@@ -33,24 +35,27 @@ const (
 	configMap      = "leeward-evictor"
 )
 
-// fleet are the pods of a workload whose controller is this test: it replaces each pod that ends, by the scheduler.
+// fleet are the pods of some workloads whose controller is this test: it replaces each pod that ends, by the scheduler.
 type fleet struct {
 	t     *testing.T
 	name  string
 	mutex sync.Mutex
 	next  int
-	// running are the pods that run, and ended counts those that do not any more.
-	running map[string]bool
+	// running has the node of each pod that runs, and ended counts those that do not any more.
+	running map[string]string
 	ended   int
 	// least is the smallest number of running pods since all were running.
 	least    int
 	complete int
 }
 
-// newFleet starts pods of 2 Gb/s on nodes of rack r0, with a budget that leaves at least some available.
-func newFleet(t *testing.T, name string, count, available int) *fleet {
+// newFleet starts pods of 2 Gb/s on nodes of some racks, r0 by default, with a budget that leaves at least some available.
+func newFleet(t *testing.T, name string, count, available int, in ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, name: name, running: map[string]bool{}, least: count, complete: count}
+	if len(in) == 0 {
+		in = []string{"r0"}
+	}
+	f := &fleet{t: t, name: name, running: map[string]string{}, least: count, complete: count}
 	least := intstr.FromInt32(int32(available))
 	_, err := plane.Client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceDefault).Create(t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -69,7 +74,7 @@ func newFleet(t *testing.T, name string, count, available int) *fleet {
 	})
 	f.watch()
 	for i := range count {
-		f.add(fmt.Sprintf("r0h%d", i%rackSize))
+		f.add(fmt.Sprintf("%s-seat-%d", name, i), fmt.Sprintf("%sh%d", in[i%len(in)], i/len(in)%rackSize))
 	}
 	eventually(t, "not all pods run", func() bool { return f.runningCount() == count })
 	eventually(t, "the budget does not know its pods", func() bool {
@@ -79,9 +84,9 @@ func newFleet(t *testing.T, name string, count, available int) *fleet {
 	return f
 }
 
-// add adds a pod, on a node or by the scheduler if the node is empty. Each pod is a workload of its own for the evictor's
-// cooldown, and one of the budget's pods.
-func (f *fleet) add(node string) {
+// add adds the pod of a seat, on a node or by the scheduler if the node is empty. Each seat is a workload of its own for the
+// evictor's cooldown: the pods that take it one after another.
+func (f *fleet) add(seat, node string) {
 	f.mutex.Lock()
 	number := f.next
 	f.next++
@@ -92,12 +97,13 @@ func (f *fleet) add(node string) {
 			Name: name, Labels: map[string]string{"app": f.name},
 			Annotations: map[string]string{demand.PeakEgress: "2G", demand.Migratable: "true"},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "test.leeward.dev/v1", Kind: "Fleet", Name: name, UID: types.UID(name), Controller: &yes,
+				APIVersion: "test.leeward.dev/v1", Kind: "Fleet", Name: seat, UID: types.UID(seat), Controller: &yes,
 			}},
 		},
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "work", Image: "none.invalid/none"}}},
 	}
-	if _, err := plane.Client.CoreV1().Pods(metav1.NamespaceDefault).Create(f.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+	_, err := plane.Client.CoreV1().Pods(metav1.NamespaceDefault).Create(f.t.Context(), pod, metav1.CreateOptions{})
+	if err != nil && f.t.Context().Err() == nil {
 		f.t.Error(err)
 	}
 }
@@ -113,7 +119,7 @@ func (f *fleet) watch() {
 		f.mutex.Lock()
 		defer f.mutex.Unlock()
 		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
-			f.running[pod.Name] = true
+			f.running[pod.Name] = pod.Spec.NodeName
 		} else {
 			delete(f.running, pod.Name)
 		}
@@ -131,7 +137,7 @@ func (f *fleet) watch() {
 			f.ended++
 			f.count()
 			f.mutex.Unlock()
-			f.add("")
+			f.add(pod.OwnerReferences[0].Name, "")
 		},
 	})
 	if err != nil {
@@ -156,6 +162,17 @@ func (f *fleet) runningCount() int {
 	return len(f.running)
 }
 
+// inRacks returns the number of running pods in each rack.
+func (f *fleet) inRacks(rackOf map[string]string) map[string]int {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	count := map[string]int{}
+	for _, node := range f.running {
+		count[rackOf[node]]++
+	}
+	return count
+}
+
 // counts returns the smallest number of running pods, and the number of those that ended.
 func (f *fleet) counts() (least, ended int) {
 	f.mutex.Lock()
@@ -163,8 +180,22 @@ func (f *fleet) counts() (least, ended int) {
 	return f.least, f.ended
 }
 
+// evicting is a running evictor.
+type evicting struct {
+	t        *testing.T
+	registry metrics.KubeRegistry
+	// stop ends it, and waits for its last round.
+	stop func()
+}
+
+// metric returns the value of a metric of the evictor whose label has a value.
+func (e *evicting) metric(name, label string) float64 {
+	e.t.Helper()
+	return metricIn(e.t, e.registry, name, label)
+}
+
 // evict starts an evictor on the scene's service.
-func (s *scene) evict(mode evictor.Mode, change func(*evictor.Settings)) {
+func (s *scene) evict(mode evictor.Mode, change func(*evictor.Settings)) *evicting {
 	s.t.Helper()
 	settings := evictor.DefaultSettings()
 	settings.Window, settings.HotWindows, settings.RackCooldown, settings.Lasts = evictionWindow, 3, 1, 20*time.Second
@@ -174,7 +205,7 @@ func (s *scene) evict(mode evictor.Mode, change func(*evictor.Settings)) {
 		s.t.Fatal(err)
 	}
 	client, err := snapshot.NewClient(snapshot.Settings{
-		Controllers: s.args.Controllers, Interval: interval, Deadline: 5 * time.Second, MaxAge: 20 * time.Second,
+		Controllers: s.args.Controllers, Interval: interval, Deadline: time.Second, MaxAge: 20 * time.Second,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -191,9 +222,10 @@ func (s *scene) evict(mode evictor.Mode, change func(*evictor.Settings)) {
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		s.t.Fatal(err)
 	}
+	registry := metrics.NewKubeRegistry()
 	runner, err := evictor.NewRunner(evictor.Options{
 		Mode: mode, Settings: settings, Estimator: estimator, MaxAge: 20 * time.Second, Client: plane.Client,
-		Namespace: metav1.NamespaceDefault, Name: configMap, Metrics: evictor.NewMetrics(metrics.NewKubeRegistry()),
+		Namespace: metav1.NamespaceDefault, Name: configMap, Metrics: evictor.NewMetrics(registry),
 		Cluster: func() *evictor.Cluster {
 			var cluster evictor.Cluster
 			cluster.Pods, _ = core.Pods().Lister().List(labels.Everything())
@@ -211,14 +243,18 @@ func (s *scene) evict(mode evictor.Mode, change func(*evictor.Settings)) {
 	follower := snapshot.NewFollower(client, feed, runner.OnSnapshot, func() float64 { return 0 }, slog.New(slog.DiscardHandler))
 	running.Go(func() { follower.Run(ctx) })
 	running.Go(func() { runner.Run(ctx) })
-	s.t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
+	})
+	s.t.Cleanup(func() {
+		stop()
 		err := plane.Client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Delete(context.Background(), configMap, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			s.t.Error(err)
 		}
 	})
+	return &evicting{t: s.t, registry: registry, stop: stop}
 }
 
 // startKubelet starts the kubelet until the test ends.
@@ -266,6 +302,7 @@ func TestPodsLeaveAHotRackForColdOnesAndTheirBudgetHolds(t *testing.T) {
 }
 
 func TestABudgetWithoutRoomKeepsAllPods(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, hot(1))
 	startKubelet(t)
 	s.start(s.args)
@@ -293,6 +330,7 @@ func TestADryRunLeavesAllPodsAndHasAnEvent(t *testing.T) {
 }
 
 func TestTheAnnotationStopsARunningEvictor(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, hot(1))
 	startKubelet(t)
 	s.start(s.args)
@@ -329,5 +367,50 @@ func TestTheApiServerChecksTheUID(t *testing.T) {
 	})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// The pods leave as soon as the service is back, so the evictor was ready to evict them.
+func TestAnEvictorWithoutASoundServiceEvictsNothing(t *testing.T) {
+	beyondShort(t)
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter, *http.Request) bool
+		// network is the one of another cluster, and outcome that of the rounds, empty if there are none.
+		network *fake.Network
+		outcome string
+	}{
+		"gone":    {answer: breaks},
+		"slow":    {answer: hangs},
+		"garbage": {answer: says(http.StatusOK, `{"links": "all"}`)},
+		// Its racks r0 to r2 have the names of some nodes.
+		"other-cluster": {network: fake.Tree(0, 3, 4), outcome: "other_cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, interval, hot(1))
+			startKubelet(t)
+			s.start(s.args)
+			f := newFleet(t, name, 4, 0)
+			s.service.Intercept(c.answer)
+			if c.network != nil {
+				hot(1)(c.network)
+				s.service.Replace(c.network)
+			}
+			e := s.evict(evictor.Evict, func(*evictor.Settings) {})
+			time.Sleep(10 * evictionWindow)
+			if least, ended := f.counts(); least != 4 || ended != 0 {
+				t.Errorf("at least %d pods ran, %d ended", least, ended)
+			}
+			if decided := e.metric("leeward_evictor_rounds_total", "decided"); decided != 0 {
+				t.Errorf("%v rounds were decided", decided)
+			}
+			if c.outcome != "" && e.metric("leeward_evictor_rounds_total", c.outcome) == 0 {
+				t.Errorf("no round ended with %s", c.outcome)
+			}
+			sound := fake.Tree(0, racks, rackSize)
+			hot(1)(sound)
+			s.service.Replace(sound)
+			s.service.Intercept(nil)
+			eventually(t, "no pod leaves after the service is back", func() bool { _, ended := f.counts(); return ended > 0 })
+		})
 	}
 }

@@ -1,10 +1,15 @@
-// Package integration tests the plugins on a real control plane with 1,000 nodes in 25 racks.
+// Package integration tests the programs of this folder and the Helm chart on a real control plane: 1,000 nodes in 25 racks, and 200
+// nodes with the option -short, which also leaves out the longest tests.
 package integration
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +17,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"leeward.dev/kubernetes/demand"
@@ -21,16 +27,25 @@ import (
 )
 
 const (
-	racks    = 25
-	rackSize = 40
+	racks = 25
 	// podsOfNode is the number of pods that a node takes.
 	podsOfNode = 110
 )
 
+// rackSize is the number of nodes in a rack.
+var rackSize = 40
+
 // plane is the control plane of all tests. Each test has its own service, scheduler and pods.
 var plane *controlplane.ControlPlane
 
+// workspace is a folder of all tests: the audit log of the API server, and built programs.
+var workspace string
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		rackSize = 8
+	}
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -42,17 +57,22 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	folder, err := os.MkdirTemp("", "leeward-controlplane-")
-	if err != nil {
+	var err error
+	if workspace, err = os.MkdirTemp("", "leeward-controlplane-"); err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(workspace)
 	// Groups of pods are an alpha feature; pods without a group are scheduled as without it.
 	gates := map[string]bool{"GenericWorkload": true, "GangScheduling": true}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return 1, err
 	}
-	if plane, err = controlplane.Start(ctx, folder, "--runtime-config=scheduling.k8s.io/v1alpha2=true"); err != nil {
+	policy := filepath.Join(workspace, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return 1, err
+	}
+	if plane, err = controlplane.Start(ctx, workspace, "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+		"--audit-policy-file="+policy, "--audit-log-path="+auditLog()); err != nil {
 		return 1, err
 	}
 	defer plane.Stop()
@@ -150,9 +170,14 @@ func (s *scene) inRacks() map[string]int {
 // events returns the texts of the events with a reason about objects whose names begin with a prefix.
 func (s *scene) events(reason, prefix string) []string {
 	s.t.Helper()
-	list, err := plane.Client.EventsV1().Events(metav1.NamespaceDefault).List(s.t.Context(), metav1.ListOptions{})
+	return eventsOf(s.t, reason, prefix)
+}
+
+func eventsOf(t *testing.T, reason, prefix string) []string {
+	t.Helper()
+	list, err := plane.Client.EventsV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	var notes []string
 	for i := range list.Items {
@@ -163,10 +188,15 @@ func (s *scene) events(reason, prefix string) []string {
 	return notes
 }
 
-// metric returns the value of a metric of this process whose labels have a value, or the only one if it is empty.
+// metric returns the value of a metric of the scheduler in this process whose label has a value, or the only one if it is empty.
 func metric(t *testing.T, name, label string) float64 {
 	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
+	return metricIn(t, legacyregistry.DefaultGatherer, name, label)
+}
+
+func metricIn(t *testing.T, registry metrics.Gatherer, name, label string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,13 +213,46 @@ func metric(t *testing.T, name, label string) float64 {
 	return 0
 }
 
+// says returns an answer of a service: a status and a text.
+func says(status int, text string) func(http.ResponseWriter, *http.Request) bool {
+	return func(writer http.ResponseWriter, _ *http.Request) bool {
+		writer.WriteHeader(status)
+		_, _ = io.WriteString(writer, text)
+		return true
+	}
+}
+
+// hangs is the answer of a service that never comes.
+func hangs(_ http.ResponseWriter, request *http.Request) bool {
+	<-request.Context().Done()
+	return true
+}
+
+// breaks ends the connection, as a service that goes away.
+func breaks(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
+
+// many returns a number of pods, fewer with the option -short.
+func many(count int) int {
+	if testing.Short() {
+		return count / 4
+	}
+	return count
+}
+
+// beyondShort leaves a test out with the option -short.
+func beyondShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out by -short")
+	}
+}
+
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for range 600 {
+	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(50 * time.Millisecond) {
 		if holds() {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("after 30 s: %s", what)
 }

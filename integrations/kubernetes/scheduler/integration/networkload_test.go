@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -48,27 +47,28 @@ func TestHotRacksAreAvoidedAndNoColdOneIsHerdedTo(t *testing.T) {
 	// of that part alone, which may be all cold.
 	s.nodesToScore = 100
 	stop := s.start(nil)
-	s.place("stock", 500, "100M")
+	s.place("stock", many(500), "100M")
 	stop()
 	inHot := 0
 	for rack := range 5 {
 		inHot += s.inRacks()[fmt.Sprintf("r%d", rack)]
 	}
-	if inHot < 50 {
-		t.Fatalf("the scheduler as it is puts %d of 500 pods into hot racks: the test shows nothing", inHot)
+	if inHot < many(50) {
+		t.Fatalf("the scheduler as it is puts %d of %d pods into hot racks: the test shows nothing", inHot, many(500))
 	}
 	if err := plane.DeletePods(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ours := newScene(t, interval, hot(5))
 	ours.start(ours.args)
-	ours.place("ours", 1000, "100M")
+	ours.place("ours", many(1000), "100M")
 	ours.expectCold(5)
-	eventually(t, "the service does not have all placements", func() bool { return len(ours.service.Present()) == 1000 })
+	eventually(t, "the service does not have all placements", func() bool { return len(ours.service.Present()) == many(1000) })
 }
 
 // All pods come between two snapshots, so only their own placements can keep them from the one rack that looks best.
 func TestTheColdestRackGetsNoMoreThanItsShare(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, func(network *fake.Network) {
 		for rack := range racks - 1 {
 			network.Link(fmt.Sprintf("r%d:uplink", rack)).Measured = 12e9
@@ -85,26 +85,16 @@ func TestTheColdestRackGetsNoMoreThanItsShare(t *testing.T) {
 }
 
 func TestSchedulingContinuesWithoutTheService(t *testing.T) {
-	hang := func(_ http.ResponseWriter, request *http.Request) bool {
-		<-request.Context().Done()
-		return true
-	}
-	say := func(status int, text string) func(http.ResponseWriter, *http.Request) bool {
-		return func(writer http.ResponseWriter, _ *http.Request) bool {
-			writer.WriteHeader(status)
-			_, _ = io.WriteString(writer, text)
-			return true
-		}
-	}
+	beyondShort(t)
 	for _, c := range []struct {
 		name   string
 		answer func(http.ResponseWriter, *http.Request) bool
 	}{
-		{"slow", hang},
-		{"unavailable", say(http.StatusServiceUnavailable, `{"type": "unavailable"}`)},
-		{"lying", say(http.StatusOK, `{"id": "x", "links": {"link": ["r0:uplink"], "capacity_bps": [-5]}}`)},
-		{"endless", say(http.StatusOK, strings.Repeat("[", 1<<20))},
-		{"results", say(http.StatusOK, `{"results": [], "items": [{"id": 7}]}`)},
+		{"slow", hangs},
+		{"unavailable", says(http.StatusServiceUnavailable, `{"type": "unavailable"}`)},
+		{"lying", says(http.StatusOK, `{"id": "x", "links": {"link": ["r0:uplink"], "capacity_bps": [-5]}}`)},
+		{"endless", says(http.StatusOK, strings.Repeat("[", 1<<20))},
+		{"results", says(http.StatusOK, `{"results": [], "items": [{"id": 7}]}`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScene(t, interval, hot(0))
@@ -130,6 +120,7 @@ func TestSchedulingContinuesWithoutTheService(t *testing.T) {
 }
 
 func TestAServiceThatGoesAwayStopsCountingAndNothingElse(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, hot(5))
 	s.args.Deadline, s.args.MaxAge = metav1.Duration{Duration: 200 * time.Millisecond}, metav1.Duration{Duration: 3 * time.Second}
 	s.start(s.args)
@@ -149,16 +140,8 @@ func TestAServiceThatGoesAwayStopsCountingAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestAnInvalidAnnotationHasAnEventAndThePodIsPlaced(t *testing.T) {
-	s := newScene(t, interval, hot(0))
-	s.start(s.args)
-	s.place("invalid", 5, "fast")
-	eventually(t, "not every pod has one event", func() bool {
-		return len(s.events("InvalidNetworkAnnotation", "invalid-")) == 5
-	})
-}
-
 func TestAfterARestartTheSchedulerCountsItsPods(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, func(network *fake.Network) {
 		for rack := range racks - 1 {
 			network.Link(fmt.Sprintf("r%d:uplink", rack)).Measured = 12e9
@@ -184,6 +167,7 @@ func TestAfterARestartTheSchedulerCountsItsPods(t *testing.T) {
 }
 
 func TestPodsThatEndWhileNoSchedulerRunsAreReleased(t *testing.T) {
+	beyondShort(t)
 	s := newScene(t, interval, hot(0))
 	stop := s.start(s.args)
 	s.place("gone", 40, "100M")

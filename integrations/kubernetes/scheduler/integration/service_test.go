@@ -14,8 +14,14 @@ import (
 // reportHot reports that the uplinks of the first racks are 90 % full, and all other links of racks idle.
 func reportHot(t *testing.T, client *snapshot.Client, hotRacks int) {
 	t.Helper()
+	reportRacks(t, client, racks, hotRacks)
+}
+
+// reportRacks does the same in a cluster with a number of racks.
+func reportRacks(t *testing.T, client *snapshot.Client, count, hotRacks int) {
+	t.Helper()
 	var links []map[string]any
-	for rack := range racks {
+	for rack := range count {
 		load := int64(0)
 		if rack < hotRacks {
 			load = 36e9
@@ -62,9 +68,9 @@ func TestTheRealServiceKeepsPodsFromHotRacksAndHasTheirPlacements(t *testing.T) 
 	s := newSceneAt(t, address)
 	reportHot(t, client, 5)
 	s.start(s.args)
-	s.place("real", 400, "100M")
+	s.place("real", many(400), "100M")
 	s.expectCold(5)
-	eventually(t, "the service does not have all placements", func() bool { return committed(t, client) == 400 })
+	eventually(t, "the service does not have all placements", func() bool { return committed(t, client) == many(400) })
 	eventually(t, "placements count beside those of the service", func() bool { return metric(t, "leeward_placements", "") == 0 })
 	if err := plane.DeletePods(t.Context()); err != nil {
 		t.Fatal(err)

@@ -29,8 +29,9 @@ import (
 // chooser answers the requests about apps: the hosts of the list, in the order of the tasks.
 type chooser struct {
 	hosts []string
-	// silent is true for a controller that does not answer.
+	// silent is true for a controller that does not answer, and body is the text of all answers of one that lies.
 	silent bool
+	body   string
 	mutex  sync.Mutex
 	calls  []string
 }
@@ -48,6 +49,10 @@ func (c *chooser) answer(writer http.ResponseWriter, request *http.Request) bool
 		return true
 	}
 	writer.Header().Set("content-type", "application/json")
+	if c.body != "" {
+		_, _ = io.WriteString(writer, c.body)
+		return true
+	}
 	_ = json.NewEncoder(writer).Encode(map[string]any{"results": []any{
 		map[string]any{"status": 201, "decision": map[string]any{"id": "d1", "hosts": c.hosts}},
 	}})
@@ -78,18 +83,12 @@ type matrices struct {
 // its own choice.
 func newMatrices(t *testing.T, wait time.Duration, nodesToScore int32, chooser *chooser) *matrices {
 	t.Helper()
-	if err := plane.AddKind(t.Context(), "../../../../packaging/helm/leeward/crds/trafficmatrices.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(plane.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newScene(t, interval, func(*fake.Network) {})
-	s.service.Intercept(chooser.answer)
+	m := &matrices{scene: newScene(t, interval, func(*fake.Network) {}), chooser: chooser}
+	m.connect()
+	m.service.Intercept(chooser.answer)
 	stop, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{
 		TrafficMatrix: &trafficmatrix.Args{
-			Controllers: s.args.Controllers, Deadline: s.args.Deadline, MaxAge: s.args.MaxAge, Wait: &metav1.Duration{Duration: wait},
+			Controllers: m.args.Controllers, Deadline: m.args.Deadline, MaxAge: m.args.MaxAge, Wait: &metav1.Duration{Duration: wait},
 		},
 		Weight: 10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
 	})
@@ -97,21 +96,46 @@ func newMatrices(t *testing.T, wait time.Duration, nodesToScore int32, chooser *
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
-	return &matrices{scene: s, chooser: chooser, objects: client.Resource(v1alpha1.Resource).Namespace(metav1.NamespaceDefault)}
+	return m
+}
+
+// connect adds the kind to the API server, and connects to its objects.
+func (m *matrices) connect() {
+	m.t.Helper()
+	if err := plane.AddKind(m.t.Context(), matrixKind); err != nil {
+		m.t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(plane.Config)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.objects = client.Resource(v1alpha1.Resource).Namespace(metav1.NamespaceDefault)
 }
 
 // ring creates a matrix in which a number of pods send in a ring.
 func (m *matrices) ring(name string, count int32) {
 	m.t.Helper()
+	m.create(name, v1alpha1.TrafficMatrixSpec{
+		Groups: []v1alpha1.Group{{
+			Name: "worker", Count: count, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		}},
+		Collectives: []v1alpha1.Collective{{Pattern: v1alpha1.Ring, Groups: []string{"worker"}, Bytes: resource.MustParse("1Gi")}},
+	})
+}
+
+// create creates a matrix, and waits until the plugin knows it.
+func (m *matrices) create(name string, spec v1alpha1.TrafficMatrixSpec) {
+	m.t.Helper()
+	m.createAny(name, spec)
+	eventually(m.t, "the plugin does not know the matrix", func() bool { return m.reason(name, v1alpha1.ConditionValid) == "Valid" })
+}
+
+// createAny creates a matrix, which may be no app.
+func (m *matrices) createAny(name string, spec v1alpha1.TrafficMatrixSpec) {
+	m.t.Helper()
 	matrix := &v1alpha1.TrafficMatrix{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1alpha1.TrafficMatrixSpec{
-			Groups: []v1alpha1.Group{{
-				Name: "worker", Count: count, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
-			}},
-			Collectives: []v1alpha1.Collective{{Pattern: v1alpha1.Ring, Groups: []string{"worker"}, Bytes: resource.MustParse("1Gi")}},
-		},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(matrix)
 	if err != nil {
@@ -127,7 +151,6 @@ func (m *matrices) ring(name string, count int32) {
 			m.t.Error(err)
 		}
 	})
-	eventually(m.t, "the plugin does not know the matrix", func() bool { return m.reason(name, v1alpha1.ConditionValid) == "Valid" })
 }
 
 // reason returns the reason of a condition of a matrix.
@@ -184,11 +207,11 @@ func (m *matrices) awaitBound(app string) []string {
 	return nodes
 }
 
-func TestAnAppIsPlacedOnTheHostsOfTheControllerAmongAThousandNodes(t *testing.T) {
+func TestAnAppIsPlacedOnTheHostsOfTheController(t *testing.T) {
 	chooser := &chooser{}
 	for index := range 16 {
 		// Hosts of two racks, which the scheduler would not choose together by itself.
-		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r%dh%d", 7+10*(index/8), 3*(index%8)))
+		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r%dh%d", 7+10*(index/8), index%8))
 	}
 	m := newMatrices(t, 30*time.Second, 0, chooser)
 	m.ring("ring", 16)
@@ -216,11 +239,12 @@ func TestAnAppIsPlacedOnTheHostsOfTheControllerAmongAThousandNodes(t *testing.T)
 }
 
 func TestAPodThatCannotHaveItsHostGoesNearItsPeers(t *testing.T) {
-	chooser := &chooser{hosts: []string{"r3h0", "r3h1", "r3h2", "r9h9"}}
+	beyondShort(t)
+	chooser := &chooser{hosts: []string{"r3h0", "r3h1", "r3h2", "r9h7"}}
 	m := newMatrices(t, 30*time.Second, 100, chooser)
 	// The plugin leaves out this host, and the controller chooses it all the same.
-	cordon(t, "r9h9", true)
-	t.Cleanup(func() { cordon(t, "r9h9", false) })
+	cordon(t, "r9h7", true)
+	t.Cleanup(func() { cordon(t, "r9h7", false) })
 	// The links of the peers' rack have little room, so a node outside is slower.
 	m.service.Change(func(network *fake.Network) {
 		for _, direction := range []string{"uplink", "downlink"} {
@@ -234,7 +258,7 @@ func TestAPodThatCannotHaveItsHostGoesNearItsPeers(t *testing.T) {
 	if !slices.Equal(nodes[:3], chooser.hosts[:3]) || m.rackOf[nodes[3]] != "r3" {
 		t.Errorf("%v", nodes)
 	}
-	if asked := chooser.called("/v1/place/batch"); len(asked) != 1 || !strings.Contains(asked[0], `"exclude":["r9h9"]`) {
+	if asked := chooser.called("/v1/place/batch"); len(asked) != 1 || !strings.Contains(asked[0], `"exclude":["r9h7"]`) {
 		t.Errorf("asked: %v", asked)
 	}
 	eventually(t, "the nodes are not committed", func() bool { return len(chooser.called("/v1/commitments/batch")) == 1 })
@@ -243,7 +267,7 @@ func TestAPodThatCannotHaveItsHostGoesNearItsPeers(t *testing.T) {
 func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
 	chooser := &chooser{}
 	for index := range 8 {
-		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r12h%d", 5*index))
+		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r12h%d", index))
 	}
 	m := newMatrices(t, 30*time.Second, 0, chooser)
 	group := &schedulingv1alpha2.PodGroup{
@@ -267,7 +291,7 @@ func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
 	}
 	m.add("gang", 0, 8, join)
 	if nodes := m.awaitBound("gang"); !slices.Equal(nodes, chooser.hosts) {
-		t.Errorf("%v: expected %v", nodes, chooser.hosts)
+		t.Errorf("%v: expected %v; cycles without a node: %q", nodes, chooser.hosts, m.events("FailedScheduling", "gang-"))
 	}
 	if asked := chooser.called("/v1/place/batch"); len(asked) != 1 {
 		t.Errorf("asked: %v", asked)
@@ -293,7 +317,35 @@ func TestASilentControllerDelaysAnAppByTheWaitAndNoOtherPod(t *testing.T) {
 	}
 }
 
+// Hosts of another cluster, too few hosts and garbage are no answer, so the pods go where the scheduler finds room.
+func TestAControllerThatLiesDelaysAnAppByTheWaitAtMost(t *testing.T) {
+	beyondShort(t)
+	for name, chooser := range map[string]*chooser{
+		"other-cluster": {hosts: []string{"x0h0", "x0h1", "x0h2", "x0h3"}},
+		"few-hosts":     {hosts: []string{"r3h0"}},
+		"garbage":       {body: `{"results": [{"status": 201, "decision": {"id": 7, "hosts": "r3h0"}}, [`},
+		"endless":       {body: strings.Repeat("[", 1<<20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMatrices(t, 3*time.Second, 0, chooser)
+			m.ring(name, 4)
+			start := time.Now()
+			m.add(name, 0, 4)
+			m.awaitBound(name)
+			if waited := time.Since(start); waited > 10*time.Second {
+				t.Errorf("the app waits for %v", waited)
+			}
+			if name != "other-cluster" {
+				eventually(t, "the status does not say that there are no hosts", func() bool {
+					return slices.Contains([]string{"Rejected", "Refused", "Unavailable", "Late"}, m.reason(name, v1alpha1.ConditionPlaced))
+				})
+			}
+		})
+	}
+}
+
 func TestMissingPodsAreOneEventOnTheMatrix(t *testing.T) {
+	beyondShort(t)
 	m := newMatrices(t, time.Second, 0, &chooser{})
 	m.ring("short", 4)
 	m.add("short", 0, 3)
