@@ -26,6 +26,7 @@ Examples:
   leeward reproduce sinbad --real                    files of a real HDFS beside the simulator, as root
   leeward reproduce hotspots --real --figure 14      chunks of HDFS on uneven uplinks, before and after CCP
   leeward reproduce etalon --real                    TestDFSIO of Hadoop over circuits, as root
+  leeward reproduce hotspots --kubernetes            kube-scheduler with UTP and without it; needs Go
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
@@ -108,6 +109,14 @@ def reproduce(
             " etalon.",
         ),
     ] = False,
+    kubernetes: Annotated[
+        bool,
+        typer.Option(
+            "--kubernetes",
+            help="Run figures under kube-scheduler on a control plane of this machine, beside the simulator."
+            " Tables 2 and 3 of hotspots. Needs Go and the sources.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -128,13 +137,14 @@ def reproduce(
     from leeward_reproduce import perform, results_folder, table
 
     figures = split_list(figure)
-    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", "lab", "real")}
-    folder = out or Path(f"reproduce-{paper}{'-real' if real else '-lab' if lab else ''}")
-    seeds = seeds or perform.default_seeds(paper, lab, real)
+    places = {"lab": lab, "real": real, "kubernetes": kubernetes}
+    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", *places)}
+    folder = out or Path("-".join(["reproduce", paper, *(name for name, holds in places.items() if holds)]))
+    seeds = seeds or perform.default_seeds(paper, **places)
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
-        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, lab, real)
+        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, **places)
         print_note(inputs.summary)
-        count = max(perform.runs(paper, figures, seeds, lab, real), 1)
+        count = max(perform.runs(paper, figures, seeds, **places), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
             report = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
@@ -144,8 +154,7 @@ def reproduce(
                 jobs=jobs,
                 out=folder,
                 horizon=horizon,
-                lab=lab,
-                real=real,
+                **places,
                 progress=lambda share: report(0, share),
             )
     records = [asdict(row) for row in rows]

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"leeward.dev/kubernetes/scheduler/controlplane"
+)
+
+// settle is the time after a report in which the plugin and the evictor get a snapshot with it.
+const settle = 2 * snapshotInterval
+
+// driver advances simulated time. A step of the cell is a tick of the machine's clock; if scheduling takes longer, simulated
+// time stands still until it is done.
+type driver struct {
+	plane   *controlplane.ControlPlane
+	cell    *cell
+	pods    *pods
+	reports *reports
+	tick    time.Duration
+	output  *json.Encoder
+	// delayed is true if pods have waited for their start since the last step.
+	delayed bool
+}
+
+// headLine is the first line of the output: the racks in the order of all loads, the capacities of their links by direction,
+// and the length of a step.
+type headLine struct {
+	Racks    []string   `json:"racks"`
+	Capacity [2][]int64 `json:"capacity_bps"`
+	Interval float64    `json:"interval_s"`
+}
+
+// stepLine is a step in the output. Placements and evictions are pairs of a task and a node, at the start of the step.
+type stepLine struct {
+	Step    int        `json:"step"`
+	Load    [2][]int64 `json:"load_bps"`
+	Placed  [][2]any   `json:"placed"`
+	Evicted [][2]any   `json:"evicted"`
+	Running int        `json:"running"`
+	Waiting int        `json:"waiting"`
+}
+
+// endLine is the last line of the output: scheduling cycles in which the network ranked the nodes, and placements.
+type endLine struct {
+	Ranked int `json:"ranked"`
+	Placed int `json:"placements"`
+}
+
+func newDriver(plane *controlplane.ControlPlane, of *cell, pods *pods, reports *reports, output io.Writer) *driver {
+	return &driver{plane: plane, cell: of, pods: pods, reports: reports, tick: reports.tick, output: json.NewEncoder(output)}
+}
+
+// run runs a number of steps.
+func (d *driver) run(ctx context.Context, steps int) error {
+	head := headLine{Racks: d.cell.fabric.racks, Interval: d.cell.interval}
+	for side := range d.cell.fabric.links {
+		for rack := range d.cell.fabric.links[side] {
+			head.Capacity[side] = append(head.Capacity[side], int64(d.cell.fabric.links[side][rack].capacity))
+		}
+	}
+	if err := d.output.Encode(head); err != nil {
+		return err
+	}
+	placements := 0
+	for step := range steps {
+		written, err := d.step(ctx, step)
+		if err != nil {
+			return fmt.Errorf("step %d: %w", step, err)
+		}
+		placements += len(written.Placed)
+		if err := d.output.Encode(written); err != nil {
+			return err
+		}
+	}
+	return d.output.Encode(endLine{Ranked: int(controlplane.RankedPods()), Placed: placements})
+}
+
+// step runs one step, in the order of the simulator: finished tasks leave, evicted ones stop, reports have arrived, tasks
+// are placed and start, and the links carry their traffic until it is reported.
+func (d *driver) step(ctx context.Context, step int) (stepLine, error) {
+	var finished []int
+	if step > 0 {
+		finished = d.cell.advance()
+	}
+	if err := d.pods.end(ctx, finished); err != nil {
+		return stepLine{}, err
+	}
+	pause(ctx, settle)
+	// A pod that is evicted while it ends is no eviction, so those are taken after the ends.
+	evicted := d.pods.takeEvicted()
+	requested := make([]int, 0, len(evicted))
+	for _, of := range evicted {
+		d.cell.move(of.task, step)
+		requested = append(requested, of.task)
+	}
+	if err := d.pods.add(ctx, append(requested, d.cell.arrivals(step)...)); err != nil {
+		return stepLine{}, err
+	}
+	if err := d.pods.await(ctx); err != nil {
+		return stepLine{}, err
+	}
+	if err := d.start(ctx, step); err != nil {
+		return stepLine{}, err
+	}
+	d.cell.settle(step)
+	written := stepLine{
+		Step: step, Load: d.cell.fabric.loads(), Placed: pairs(d.pods.takePlaced()), Evicted: pairs(evicted),
+		Running: len(d.cell.sending), Waiting: d.pods.waiting(),
+	}
+	return written, d.reports.carry(ctx, written.Load)
+}
+
+// start starts pods with a node. The API stores their start in whole seconds, and the service counts the traffic that
+// telemetry cannot show yet from it. So they start only in ticks that begin with a second, at the latest in the next step.
+func (d *driver) start(ctx context.Context, step int) error {
+	now := time.Now().Truncate(d.tick)
+	if second := now.Truncate(time.Second); !now.Equal(second) {
+		if !d.delayed {
+			d.delayed = true
+			return nil
+		}
+		now = second.Add(time.Second)
+		pause(ctx, time.Until(now))
+	}
+	d.delayed = false
+	bound := d.pods.takeBound(func(task int) bool { return d.cell.mayStart(task, step) })
+	list := make([]*corev1.Pod, 0, len(bound))
+	for number, pod := range bound {
+		d.cell.start(number, d.cell.fabric.rackOf[pod.Spec.NodeName])
+		list = append(list, pod)
+	}
+	return d.plane.StartPods(ctx, list, now)
+}
+
+// pairs returns placements as pairs for the output.
+func pairs(placements []placement) [][2]any {
+	list := make([][2]any, 0, len(placements))
+	for _, of := range placements {
+		list = append(list, [2]any{of.task, of.node})
+	}
+	return list
+}
