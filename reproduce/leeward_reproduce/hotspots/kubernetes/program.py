@@ -4,9 +4,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-
-from leeward.cli.notes import print_note
 
 MODULE = Path(__file__).parents[4] / "integrations" / "kubernetes" / "scheduler"
 """Go module of the control plane, in the sources of Leeward."""
@@ -44,8 +44,11 @@ def go_version() -> tuple[int, ...] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def build() -> Path:
+def build(note: Callable[[str], object] = lambda _: None) -> Path:
     """Builds the command, and returns its path. The first build takes ten minutes of processor time.
+
+    Args:
+        note: Called with the next step.
 
     Raises:
         OSError: A part is missing, or the build failed.
@@ -53,8 +56,7 @@ def build() -> Path:
     lacks, command = missing(), _go()
     if lacks is not None or command is None:
         raise OSError(lacks)
-    if not BINARY.is_file():
-        print_note("building the control plane with Go; the first build takes ten minutes of processor time")
+    note("building the control plane with Go, which takes ten minutes of processor time the first time")
     BINARY.parent.mkdir(exist_ok=True)
     built = subprocess.run(
         (command, "build", "-trimpath", "-o", str(BINARY), "./experiment"),
@@ -72,3 +74,8 @@ def build() -> Path:
 
 def _go() -> str | None:
     return shutil.which("go") or (str(_GO) if _GO.is_file() else None)
+
+
+if __name__ == "__main__":
+    # `make kubernetes-demo` looks for missing parts before it builds Leeward.
+    sys.exit(missing())

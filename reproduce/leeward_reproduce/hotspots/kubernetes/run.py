@@ -12,8 +12,7 @@ from typing import Any
 import numpy
 
 from leeward._arrays import Floats
-from leeward_reproduce.hdfs.machine import listen
-from leeward_reproduce.hdfs.processes import Process
+from leeward_reproduce.hdfs.processes import Process, ended_by_signals
 from leeward_reproduce.hotspots.kubernetes import service
 from leeward_reproduce.hotspots.kubernetes.scenario import INTERVAL_S, NETWORK_SHARE, RESTART_S, Size
 
@@ -101,10 +100,9 @@ def run(
     Raises:
         OSError: A process failed, or the network did not rank the nodes of enough pods.
     """
-    with tempfile.TemporaryDirectory(prefix="leeward-kubernetes-") as folder, listen(0) as reserved:
-        port = reserved.getsockname()[1]
-        reserved.close()
-        with service.up(Path(folder), scenario.parent / "cluster.yaml", tick_s, port) as (_, url):
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="leeward-kubernetes-") as folder:
+        cluster = scenario.parent / "cluster.yaml"
+        with service.up(Path(folder), cluster, tick_s, service.free_port()) as url:
             return drive(program, scenario, arm, seed, size, url, Path(folder), on_step, tick_s)
 
 

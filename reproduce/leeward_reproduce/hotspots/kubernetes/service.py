@@ -16,6 +16,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 
 from leeward import _native
+from leeward_reproduce.hdfs.machine import listen
 from leeward_reproduce.hdfs.processes import Process
 
 _READY_S = 30.0
@@ -23,9 +24,16 @@ _END_S = 15.0
 _MODULE = "leeward_reproduce.hotspots.kubernetes.service"
 
 
+def free_port(port: int = 0) -> int:
+    """A free port of the loopback interface: the given one, or another."""
+    with listen(port) as reserved:
+        number: int = reserved.getsockname()[1]
+        return number
+
+
 @contextmanager
-def up(folder: Path, cluster: Path, interval_s: float, port: int) -> Iterator[tuple[Process, str]]:
-    """Starts a service, and ends it at the end of the block. Yields its process and its address.
+def up(folder: Path, cluster: Path, interval_s: float, port: int) -> Iterator[str]:
+    """Starts a service, and ends it at the end of the block. Yields its address.
 
     Args:
         folder: Folder for its log.
@@ -48,7 +56,7 @@ def up(folder: Path, cluster: Path, interval_s: float, port: int) -> Iterator[tu
     process = Process("service", child, log)
     try:
         process.wait_until("listen", _READY_S, lambda: _is_ready(url))
-        yield process, url
+        yield url
     finally:
         end(child, _END_S)
 
