@@ -15,6 +15,9 @@ import (
 // settle is the time after a report in which the plugin and the evictor get a snapshot with it.
 const settle = 2 * snapshotInterval
 
+// atOnce is the largest number of pods that are added before others: about those that are placed in a second.
+const atOnce = 200
+
 // driver advances simulated time. A step of the cell is a tick of the machine's clock; if scheduling takes longer, simulated
 // time stands still until it is done.
 type driver struct {
@@ -99,21 +102,37 @@ func (d *driver) step(ctx context.Context, step int) (stepLine, error) {
 		d.cell.move(of.task, step)
 		requested = append(requested, of.task)
 	}
-	if err := d.pods.add(ctx, append(requested, d.cell.arrivals(step)...)); err != nil {
+	if err := d.place(ctx, step, append(requested, d.cell.arrivals(step)...)); err != nil {
 		return stepLine{}, err
 	}
-	if err := d.pods.await(ctx); err != nil {
-		return stepLine{}, err
-	}
-	if err := d.start(ctx, step); err != nil {
-		return stepLine{}, err
-	}
-	d.cell.settle(step)
 	written := stepLine{
 		Step: step, Load: d.cell.fabric.loads(), Placed: pairs(d.pods.takePlaced()), Evicted: pairs(evicted),
 		Running: len(d.cell.sending), Waiting: d.pods.waiting(),
 	}
 	return written, d.reports.carry(ctx, written.Load)
+}
+
+// place places tasks, and lets those with a node send. Thousands of tasks take many ticks, and those that are placed show in
+// telemetry meanwhile: the service would otherwise take it that they send nothing.
+func (d *driver) place(ctx context.Context, step int, tasks []int) error {
+	for {
+		now := tasks[:min(len(tasks), atOnce)]
+		tasks = tasks[len(now):]
+		if err := d.pods.add(ctx, now); err != nil {
+			return err
+		}
+		if err := d.pods.await(ctx); err != nil {
+			return err
+		}
+		if err := d.start(ctx, step); err != nil {
+			return err
+		}
+		d.cell.settle(step)
+		if len(tasks) == 0 {
+			return nil
+		}
+		d.reports.set(d.cell.fabric.loads())
+	}
 }
 
 // start starts pods with a node. The API stores their start in whole seconds, and the service counts the traffic that

@@ -58,6 +58,13 @@ func (r *reports) run(ctx context.Context) error {
 	}
 }
 
+// set sets the loads of the links.
+func (r *reports) set(loads [2][]int64) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.loads = loads
+}
+
 // carry sets the loads of the links, and waits until the service has a report of them.
 func (r *reports) carry(ctx context.Context, loads [2][]int64) error {
 	reported := make(chan struct{})
