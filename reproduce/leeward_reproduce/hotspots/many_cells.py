@@ -8,9 +8,11 @@ they have the change of the mean, in which a cold cell counts little.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy
 
+from leeward.sweep import interval
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import paper
 from leeward_reproduce.hotspots.sweeps import PILOT_MANY
@@ -19,6 +21,8 @@ from leeward_reproduce.hotspots.windows import change_of
 from leeward_reproduce.rows import Row, computed_row, measured_row, missing_row
 
 SWEEPS = (PILOT_MANY,)
+Pairs = Sequence[tuple[float, float]]
+"""For each cell the values before and after."""
 _FIGURE = "windows"
 _NARROW = 20.0
 """Half of a narrow interval, in percent: less than half of most changes that the paper reports."""
@@ -41,43 +45,43 @@ def rows(results: Results) -> list[Row]:
         ]
         label = f"{METRIC_WORDS[metric]}: {{}}, {before} to {after}"
         each = [value for pair in pairs for value in change_of(*pair)]
-        result.append(
-            measured_row(
-                _FIGURE,
-                label.format("mean of the cells' changes"),
-                "%",
-                each,
-                reported,
-                "as in tables 2 and 3",
-            )
-        )
-        note = f"of the medians of windows, over {len(pairs)} cells; interval by the jackknife"
-        row = measured_row(
-            _FIGURE, label.format("change of the cells' mean"), "%", pseudo_values(pairs), reported, note
-        )
+        quantity = label.format("mean of the cells' changes")
+        result.append(measured_row(_FIGURE, quantity, "%", each, reported, "as in tables 2 and 3"))
+        row = _of_mean(label.format("change of the cells' mean"), pairs, reported)
         result.append(row)
         result.append(_needed(label.format(f"cells for an interval of ± {_NARROW:g} %"), row, len(pairs)))
     return result
 
 
-def pseudo_values(pairs: Sequence[tuple[float, float]]) -> list[float]:
-    """Values whose mean is the change of a mean in percent, and whose interval is that of the jackknife.
+def change_of_mean(pairs: Pairs) -> tuple[float, list[float]] | None:
+    """The change of a mean in percent, and the pseudo-values of the jackknife, which have its interval.
 
-    The list is empty if nothing, or nothing but one pair, has a value before.
-
-    Args:
-        pairs: For each cell the values before and after.
+    None if the mean before is zero, or would be without one of the pairs.
     """
     before, after = numpy.array(pairs, dtype=float).reshape(-1, 2).T
-    others = before.sum() - before
-    if before.sum() <= 0 or (len(before) > 1 and (others <= 0).any()):
-        return []
-    whole = 100 * (after.sum() / before.sum() - 1)
-    if len(before) == 1:
-        return [float(whole)]
-    without = 100 * ((after.sum() - after) / others - 1)
     count = len(before)
-    return [float(value) for value in count * whole - (count - 1) * without]
+    others = before.sum() - before
+    if before.sum() <= 0 or (count > 1 and (others <= 0).any()):
+        return None
+    change = 100 * float(after.sum() / before.sum() - 1)
+    if count == 1:
+        return change, []
+    without = 100 * ((after.sum() - after) / others - 1)
+    return change, [float(value) for value in count * change - (count - 1) * without]
+
+
+def _of_mean(quantity: str, pairs: Pairs, reported: float) -> Row:
+    found = change_of_mean(pairs)
+    if found is None:
+        return missing_row(_FIGURE, quantity, "%", reported, "nothing of this kind before")
+    change, pseudo_values = found
+    note = f"of the medians of windows, over {len(pairs)} cells; interval by the jackknife"
+    row = measured_row(_FIGURE, quantity, "%", [change], reported, note)
+    low, high = interval(pseudo_values) or (None, None)
+    if low is None or high is None:
+        return row
+    half = (high - low) / 2
+    return replace(row, ci_low=change - half, ci_high=change + half)
 
 
 def _median(samples: numpy.ndarray) -> float:
