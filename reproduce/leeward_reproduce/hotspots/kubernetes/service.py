@@ -16,6 +16,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 
 from leeward import _native
+from leeward.cli.trial import SERVICE_OPTIONS
 from leeward_reproduce.hdfs.machine import listen
 from leeward_reproduce.hdfs.processes import Process
 
@@ -88,7 +89,8 @@ def _serve(cluster: str, interval: str, port: str) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    options = {"cluster": cluster, "interval": interval, "listen": f"127.0.0.1:{port}", "store": "memory"}
+    given = {"cluster": cluster, "interval": interval, "listen": f"127.0.0.1:{port}", "store": "memory"}
+    options: dict[str, str | int | None] = {**dict.fromkeys(SERVICE_OPTIONS), **given}
     _native.serve(options, lambda url, _: print(f"listening on {url}", file=sys.stderr), demo=True)
 
 
