@@ -179,6 +179,11 @@ def _select(
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
         raise InputError.about("paper", message)
+    if kubernetes and (lab or real):
+        raise InputError.about("kubernetes", "runs in Kubernetes are in no lab: leave out `lab` and `real`")
+    if kubernetes and paper not in KUBERNETES:
+        message = f"`{paper}` has no figures in Kubernetes; these papers have: {', '.join(KUBERNETES)}"
+        raise InputError.about("kubernetes", message)
     if real and lab:
         raise InputError.about("real", "runs on real bytes are in a lab already: leave out `lab`")
     if lab and paper not in LABS:
@@ -187,11 +192,6 @@ def _select(
     if real and paper not in REALS:
         message = f"`{paper}` has no figures on real bytes; these papers have: {', '.join(REALS)}"
         raise InputError.about("real", message)
-    if kubernetes and (lab or real):
-        raise InputError.about("kubernetes", "runs in Kubernetes are in no lab: leave out `lab` and `real`")
-    if kubernetes and paper not in KUBERNETES:
-        message = f"`{paper}` has no figures in Kubernetes; these papers have: {', '.join(KUBERNETES)}"
-        raise InputError.about("kubernetes", message)
     module = _module(paper, lab, real, kubernetes)
     by_name: Mapping[str, HasTitle] = module.FIGURES
     needed = None if figures is None else names(figures)

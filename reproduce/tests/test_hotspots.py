@@ -145,10 +145,16 @@ def test_horizons_without_two_windows_are_rejected(horizon: str) -> None:
 
 
 def test_the_change_of_a_mean_has_the_interval_of_the_jackknife() -> None:
-    # Each cell has the same change, so nothing is uncertain.
-    assert change_of_mean([(2.0, 1.0), (20.0, 10.0), (4.0, 2.0)]) == (-50.0, pytest.approx([-50.0] * 3))
-    # With equal values before, the jackknife is the interval of the mean.
-    assert change_of_mean([(2.0, 1.0), (2.0, 2.0), (2.0, 3.0)]) == (0.0, pytest.approx([-50.0, 0.0, 50.0]))
+    for pairs, expected, values in (
+        # Each cell has the same change, so nothing is uncertain.
+        ([(2.0, 1.0), (20.0, 10.0), (4.0, 2.0)], -50.0, [-50.0] * 3),
+        # With equal values before, the jackknife is the interval of the mean.
+        ([(2.0, 1.0), (2.0, 2.0), (2.0, 3.0)], 0.0, [-50.0, 0.0, 50.0]),
+    ):
+        found = change_of_mean(pairs)
+        assert found is not None
+        assert found[0] == pytest.approx(expected)
+        assert found[1] == pytest.approx(values)
     # A cold cell hardly counts: the mean of the changes would be 425 %.
     found = change_of_mean([(10.0, 5.0), (1.0, 10.0)])
     assert found is not None

@@ -29,6 +29,8 @@ SMALL = Size(
     warmup_s=300.0,
 )
 """Forty nodes in ten racks, for twenty minutes."""
+BUSY = Size(replace(SMALL.cell, batch_s=600.0, network=0.9), horizon_s=3600.0, warmup_s=300.0)
+"""An hour in which tasks come often, and find hot racks."""
 
 
 def test_the_racks_are_those_of_the_pilot_cell(tmp_path: Path) -> None:
@@ -92,16 +94,16 @@ def steps_of(file: Path, policy: str, seed: int) -> tuple[Links, list[Step]]:
 
 @pytest.mark.parametrize("policy", ["borg", "utp-proactive"])
 def test_a_run_of_the_simulator_measures_as_its_own_table_says(tmp_path: Path, policy: str) -> None:
-    file = scenario.write(tmp_path, 4, SMALL)
+    file = scenario.write(tmp_path, 4, BUSY)
     links, steps = steps_of(file, policy, 4)
     outcome = Outcome(links, steps, 0, 0)
-    ours = measures.measure(outcome, file, SMALL.warmup_s)
+    ours = measures.measure(outcome, file, BUSY.warmup_s)
     (arm,) = (arm for arm, name in POLICIES.items() if name == policy)
     theirs = simulate(file, 4)[arm]
     assert ours.cell.keys() == theirs.cell.keys() == set(COLUMNS)
     for name, values in theirs.cell.items():
         assert ours.cell[name] == pytest.approx(values, rel=1e-9), name
-    assert sum(theirs.cell["intensive"]) > 0
+    assert sum(theirs.cell["intensive"]) > sum(theirs.cell["intensive_on_hot"]) > 0
     assert ours.window.mean("p98") > 0
 
 
@@ -198,10 +200,12 @@ def test_rows_have_changes_and_levels_of_arms() -> None:
     rows = {row.quantity: row for figure in FIGURES.values() for row in figure.rows(of_seeds)}
     both = "NetworkLoad and the evictor"
     hot = rows[f"ToRs hot outbound: change, kube-scheduler as it is to {both}"]
-    assert (hot.paper, hot.ours) == (-44.6, pytest.approx(-50.0, abs=0.2))
+    assert hot.paper == -44.6
+    assert hot.ours == pytest.approx(-50.0, abs=0.2)
     assert rows["ToRs hot outbound, NetworkLoad"].ours == pytest.approx(30.0)
     moves = rows[f"tasks moved: change, the evictor alone to {both}"]
-    assert (moves.paper, moves.ours) == (-41.0, pytest.approx(-90.0))
+    assert moves.paper == -41.0
+    assert moves.ours == pytest.approx(-90.0)
     assert rows["tasks moved, the evictor alone"].ours == pytest.approx(20 * 24 * 12)
     assert "tasks moved, NetworkLoad" not in rows
     assert rows["network-intensive tasks put on hot ToRs, NetworkLoad"].ours == pytest.approx(20.0)
@@ -307,7 +311,7 @@ def test_lines_of_the_demo_have_the_state_of_the_run() -> None:
 def test_the_table_of_the_demo_has_a_column_for_each_run() -> None:
     pair = example_pair(1)
     rows = demo.table({"default": pair.real["default"], "leeward": pair.real["both"]})
-    assert ("racks hot outbound", "40.1 %", "20.1 %") in rows
+    assert ("racks hot outbound", "40.1 %", "20.0 %") in rows
     assert ("pods evicted", "0", "4") in rows
     assert ("network-intensive pods put on hot racks", "80.0 %", "10.0 %") in rows
 

@@ -17,6 +17,7 @@ import numpy
 
 from leeward import Client
 from leeward.cli.output import print_table
+from leeward.client import ProblemError
 from leeward_reproduce.hdfs.processes import ended_by_signals
 from leeward_reproduce.hotspots.kubernetes import program, scenario, service
 from leeward_reproduce.hotspots.kubernetes.figures import NAMES
@@ -196,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted: the control plane and the service are removed", file=sys.stderr)
         return 130
-    except OSError as error:
+    except (OSError, ProblemError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     speed = INTERVAL_S / TICK_S

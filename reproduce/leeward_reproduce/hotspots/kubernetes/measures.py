@@ -104,7 +104,7 @@ def table(
     size = round(SAMPLE_S / links.interval_s)
     number = {rack: at for at, rack in enumerate(links.racks)}
     utilization = numpy.array([step.loads_bps for step in steps]) / links.capacity_bps
-    is_hot = (utilization > HOT).any(axis=1)
+    is_hot: Mask = numpy.any(utilization > HOT, axis=1)
     rows: list[tuple[float, ...]] = []
     for first in range(round(warmup_s / links.interval_s), len(steps) - size + 1, size):
         mean: Floats = utilization[first : first + size].mean(axis=0)
