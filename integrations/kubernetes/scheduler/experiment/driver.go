@@ -49,10 +49,12 @@ type stepLine struct {
 	Waiting int        `json:"waiting"`
 }
 
-// endLine is the last line of the output: scheduling cycles in which the network ranked the nodes, and placements.
+// endLine is the last line of the output: scheduling cycles in which the network ranked the nodes, placements, and the ticks
+// that a step after the first one took on average.
 type endLine struct {
-	Ranked int `json:"ranked"`
-	Placed int `json:"placements"`
+	Ranked int     `json:"ranked"`
+	Placed int     `json:"placements"`
+	Ticks  float64 `json:"ticks_per_step"`
 }
 
 func newDriver(plane *controlplane.ControlPlane, of *cell, pods *pods, reports *reports, output io.Writer) *driver {
@@ -70,18 +72,22 @@ func (d *driver) run(ctx context.Context, steps int) error {
 	if err := d.output.Encode(head); err != nil {
 		return err
 	}
-	placements := 0
+	placements, began := 0, 0
 	for step := range steps {
 		written, err := d.step(ctx, step)
 		if err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
+		}
+		if step == 0 {
+			began = d.reports.count()
 		}
 		placements += len(written.Placed)
 		if err := d.output.Encode(written); err != nil {
 			return err
 		}
 	}
-	return d.output.Encode(endLine{Ranked: int(controlplane.RankedPods()), Placed: placements})
+	ticks := float64(d.reports.count()-began) / float64(max(steps-1, 1))
+	return d.output.Encode(endLine{Ranked: int(controlplane.RankedPods()), Placed: placements, Ticks: ticks})
 }
 
 // step runs one step, in the order of the simulator: finished tasks leave, evicted ones stop, reports have arrived, tasks

@@ -21,6 +21,8 @@ type reports struct {
 	// mutex guards the fields below.
 	mutex sync.Mutex
 	loads [2][]int64
+	// ticks is the number of reports.
+	ticks int
 	// reported is closed once the present loads were reported; nil after it.
 	reported chan struct{}
 }
@@ -52,10 +54,20 @@ func (r *reports) run(ctx context.Context) error {
 		if _, err := r.client.Call(ctx, http.MethodPost, "/v1/reports", r.body(last, next, loads)); err != nil {
 			return fmt.Errorf("report of the links: %w", err)
 		}
+		r.mutex.Lock()
+		r.ticks++
+		r.mutex.Unlock()
 		if reported != nil {
 			close(reported)
 		}
 	}
+}
+
+// count returns the number of ticks that were reported.
+func (r *reports) count() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.ticks
 }
 
 // set sets the loads of the links.

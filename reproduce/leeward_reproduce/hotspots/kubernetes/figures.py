@@ -52,6 +52,10 @@ def placement(pairs: Pairs) -> list[Row]:
     rows += [_difference("table-2", metric, "default", "both", pairs) for metric in ("hot", "p98")]
     for metric in ("hot", "p98"):
         rows += [_level("table-2", metric, arm, pairs) for arm in POLICIES]
+    note = "above 1, simulated time stood still while pods were placed"
+    for arm in POLICIES:
+        quantity = f"ticks of the clock for a step, {NAMES[arm]}"
+        rows.append(row("table-2", quantity, "", values(_ticks(arm), pairs), note=note))
     return rows
 
 
@@ -98,6 +102,14 @@ def changes(_: Pairs, rows: Sequence[Row]) -> "Figure":
 
 def _mean(metric: str, arm: str) -> Callable[[Runs], float]:
     return lambda runs: runs[arm].window.mean(metric)
+
+
+def _ticks(arm: str) -> Callable[[Runs], float]:
+    def ticks(runs: Runs) -> float:
+        found = runs[arm].ticks_per_step
+        return math.nan if found is None else found
+
+    return ticks
 
 
 def _level(figure: str, metric: str, arm: str, pairs: Pairs) -> Row:

@@ -44,11 +44,13 @@ class Measures:
         cell: Columns of the table `cell` after the warm-up.
         ranked: Number of scheduling cycles in which the network ranked the nodes; 0 in the simulator.
         placements: Number of placements by kube-scheduler; 0 in the simulator.
+        ticks_per_step: Ticks of the clock that a step took on average; None in the simulator.
     """
 
     cell: dict[str, list[float]]
     ranked: int = 0
     placements: int = 0
+    ticks_per_step: float | None = None
 
     @property
     def window(self) -> Window:
@@ -66,7 +68,7 @@ def measure(outcome: Outcome, scenario: Path, warmup_s: float) -> Measures:
     """
     nodes = {row["node"]: row["rack"] for row in read_csv(scenario.parent / "nodes.csv")}
     cell = table(outcome.links, outcome.steps, nodes, intensive(scenario.parent / "tasks.csv"), warmup_s)
-    return Measures(cell, outcome.ranked, outcome.placements)
+    return Measures(cell, outcome.ranked, outcome.placements, outcome.ticks_per_step)
 
 
 def simulate(scenario: Path, seed: int) -> dict[str, Measures]:

@@ -66,12 +66,14 @@ class Outcome:
         steps: All steps.
         ranked: Number of scheduling cycles in which the network ranked the nodes.
         placements: Number of placements.
+        ticks_per_step: Ticks of the clock that a step took on average; above 1, simulated time stood still.
     """
 
     links: Links
     steps: list[Step]
     ranked: int
     placements: int
+    ticks_per_step: float = 1.0
 
 
 OnStep = Callable[[Links, Step], object]
@@ -145,8 +147,8 @@ def drive(
         with child.stdout as output:
             outcome = read(output, on_step)
         if outcome is None:
-            child.wait(_END_S)
-            raise process.error(f"ended with status {child.returncode} before its last step")
+            process.finish(_END_S)
+            raise process.error("ended before its last step")
     finally:
         service.end(child, _END_S)
     check(arm, outcome)
@@ -178,7 +180,7 @@ def read(lines: Any, on_step: OnStep) -> Outcome | None:
             steps.append(step)
             on_step(links, step)
         else:
-            return Outcome(links, steps, fields["ranked"], fields["placements"])
+            return Outcome(links, steps, fields["ranked"], fields["placements"], fields["ticks_per_step"])
     return None
 
 
