@@ -1,4 +1,4 @@
-"""The paper's comparison of two windows, with so many cells that its intervals say something.
+"""The paper's comparison of two windows, with enough cells for narrow intervals.
 
 A cell carries more in one window than in the next, because few jobs carry most of its traffic. So the change
 in one cell says little, and neither does the mean of the changes in ten: a cell that happened to be cold

@@ -2,7 +2,7 @@
 // with the evictor, or with both.
 //
 // The control plane, the scheduler and the evictor are real, and so is the service of Leeward, which this command expects at
-// an address. The tasks of a list arrive as pods. The links of racks carry what the pods send from the nodes where the
+// an address. The tasks of a list arrive as pods. The links of racks carry the traffic of the pods from the nodes where the
 // scheduler puts them, and report it to the service over HTTP (Hotspots, section 5.1, tables 2 and 3).
 //
 // Simulated time passes in steps of the interval of reports. A step takes a tick of the machine's clock, such as half a second for
