@@ -15,8 +15,8 @@ import (
 // settle is the time after a report in which the plugin and the evictor get a snapshot with it.
 const settle = 2 * snapshotInterval
 
-// atOnce is the largest number of pods that are added before others: about those that are placed in a second.
-const atOnce = 200
+// atOnce is the largest number of pods that are added before others: about those that are placed in a second on an idle machine.
+const atOnce = 500
 
 // driver advances simulated time. A step of the cell is a tick of the machine's clock; if scheduling takes longer, simulated
 // time stands still until it is done.
