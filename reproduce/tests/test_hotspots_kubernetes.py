@@ -328,7 +328,7 @@ def test_a_small_demo_runs_both_arms_on_a_control_plane_and_leaves_nothing(
 ) -> None:
     lacks = program.missing()
     if lacks is None and not program.BINARY.is_file():
-        lacks = "the control plane is not built: make test-kubernetes builds it and runs this test"
+        lacks = "the control plane is not built: make kubernetes-demo builds it"
     if lacks is not None:
         pytest.skip(lacks)
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -29,20 +29,24 @@ type Node struct {
 	MilliCPUs, Memory, Pods int64
 }
 
-// EqualNodes returns nodes in racks by their names, each with 64 processors and 256 GiB.
-func EqualNodes(racks map[string]string, pods int64) []Node {
-	nodes := make([]Node, 0, len(racks))
-	for _, name := range slices.Sorted(maps.Keys(racks)) {
-		nodes = append(nodes, Node{Name: name, Rack: racks[name], MilliCPUs: 64_000, Memory: 256 << 30, Pods: pods})
-	}
-	return nodes
+// AddNode adds a ready node in a rack, with 64 processors, 256 GiB, and room for a number of pods.
+func (c *ControlPlane) AddNode(ctx context.Context, name, rack string, pods int) error {
+	return c.AddNodes(ctx, map[string]string{name: rack}, pods)
 }
 
-// AddNodes adds ready nodes, several at a time.
-func (c *ControlPlane) AddNodes(ctx context.Context, nodes []Node) error {
+// AddNodes adds nodes by their names, with the rack of each; see [ControlPlane.AddNode].
+func (c *ControlPlane) AddNodes(ctx context.Context, racks map[string]string, pods int) error {
+	nodes := make([]Node, 0, len(racks))
+	for _, name := range slices.Sorted(maps.Keys(racks)) {
+		nodes = append(nodes, Node{Name: name, Rack: racks[name], MilliCPUs: 64_000, Memory: 256 << 30, Pods: int64(pods)})
+	}
+	return c.CreateNodes(ctx, nodes)
+}
+
+// CreateNodes adds ready nodes, several at a time.
+func (c *ControlPlane) CreateNodes(ctx context.Context, nodes []Node) error {
 	return inParallel(ctx, len(nodes), func(ctx context.Context, i int) error {
-		node := nodes[i].object()
-		_, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		_, err := c.Client.CoreV1().Nodes().Create(ctx, nodes[i].object(), metav1.CreateOptions{})
 		return err
 	})
 }

@@ -11,12 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
 	"leeward.dev/kubernetes/networkload"
-	"leeward.dev/kubernetes/score"
 	"leeward.dev/kubernetes/trafficmatrix"
 )
 
@@ -135,23 +133,4 @@ func writeCredentials(path string, config *rest.Config) error {
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
 	}, path)
-}
-
-// RankedPods returns the number of scheduling cycles of this process in which the network ranked the nodes.
-func RankedPods() float64 {
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		return 0
-	}
-	for _, family := range families {
-		if family.GetName() != "leeward_pods_total" {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			if metric.GetLabel()[0].GetValue() == string(score.Ranked) {
-				return metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return 0
 }

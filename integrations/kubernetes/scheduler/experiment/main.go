@@ -125,7 +125,7 @@ func (o *options) run(ctx context.Context, output io.Writer) error {
 		return err
 	}
 	defer plane.Stop()
-	if err := plane.AddNodes(ctx, nodes); err != nil {
+	if err := plane.CreateNodes(ctx, nodes); err != nil {
 		return err
 	}
 	return o.drive(ctx, plane, cell, newReports(client, fabric, o.tick), of, output)

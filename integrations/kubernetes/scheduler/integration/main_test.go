@@ -56,7 +56,7 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer plane.Stop()
-	if err := plane.AddNodes(ctx, controlplane.EqualNodes(fake.Tree(0, racks, rackSize).RackOf(), podsOfNode)); err != nil {
+	if err := plane.AddNodes(ctx, fake.Tree(0, racks, rackSize).RackOf(), podsOfNode); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

@@ -21,7 +21,6 @@ import (
 	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/internal/service"
 	"leeward.dev/kubernetes/kubectl"
-	"leeward.dev/kubernetes/scheduler/controlplane"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -118,7 +117,7 @@ func TestTheRealServiceGetsAThousandNodesAndTheCheckIsSatisfied(t *testing.T) {
 	if code, text := ask(t, address, "top", "--nodes", "--limit", "3"); code != 0 || !strings.Contains(text, "997 more") {
 		t.Errorf("exit %d: %s", code, text)
 	}
-	if err := plane.AddNodes(t.Context(), controlplane.EqualNodes(map[string]string{"unlabeled": ""}, podsOfNode)); err != nil {
+	if err := plane.AddNode(t.Context(), "unlabeled", "", podsOfNode); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -63,7 +63,7 @@ func run(ctx context.Context, nodes, pods, rounds int) error {
 	}
 	defer plane.Stop()
 	network := fake.Tree(0, nodes/rackSize, rackSize)
-	if err := plane.AddNodes(ctx, controlplane.EqualNodes(network.RackOf(), 110)); err != nil {
+	if err := plane.AddNodes(ctx, network.RackOf(), 110); err != nil {
 		return err
 	}
 	service, err := fake.NewController(network).Serve(ctx, time.Second)
