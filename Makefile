@@ -120,6 +120,15 @@ hdfs-demo: hdfs-parts build ## Write blocks to a real HDFS in a lab, placed by i
 hdfs-parts:
 	@$(PYTHON) reproduce/leeward_reproduce/hdfs/class_path.py
 
+.PHONY: kubernetes-demo
+kubernetes-demo: kubernetes-parts build ## Show hot racks under a real kube-scheduler, with Leeward's plugin and without it; needs Go 1.26
+	@$(BIN)/python -m leeward_reproduce.hotspots.kubernetes.demo
+
+# As above, also for the ten minutes of a first build of Kubernetes.
+.PHONY: kubernetes-parts
+kubernetes-parts:
+	@$(PYTHON) reproduce/leeward_reproduce/hotspots/kubernetes/program.py
+
 .PHONY: test
 test: lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log

@@ -26,6 +26,7 @@ Examples:
   leeward reproduce sinbad --real                    files of a real HDFS beside the simulator, as root
   leeward reproduce hotspots --real --figure 14      chunks of HDFS on uneven uplinks, before and after CCP
   leeward reproduce etalon --real                    TestDFSIO of Hadoop over circuits, as root
+  leeward reproduce hotspots --kubernetes            kube-scheduler with UTP and without it; needs Go
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
@@ -36,8 +37,8 @@ FIGURES = {
     "sinbad": "4 5 5-links 6 6.3 7 7.2 7.2-load 7.2-sources 7.4 7.6 7.6-machines 8 9 10 11 12 equations"
     " limits load reports large traces leeward",
     "choreo": "2 4 6 7 8 4.3 10a 10b exact accuracy predictor",
-    "hotspots": "3 4 5 6 7 8 9 11 table-1 12b 13 14 15 table-2 table-3 19 20 21 22 23 objectives incidents"
-    " leeward",
+    "hotspots": "3 4 5 6 7 8 9 11 table-1 12b 13 14 15 table-2 table-3 windows 19 20 21 22 23 objectives"
+    " incidents leeward",
     "slo": "2.3 3.1 3.2 3.3 3.5 3.6 3.7 3.8 3.9 4.2 4.7 4.8 4.9 4.10 4.11 4.12 4.13 4.14 4.15 4.16 4.17 4.19"
     " 5.4 5.5 5.6 5.7 5.8 5.9 5.10 5.11 5.12 3.4 4.4 4.18 5.1",
     "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21 22"
@@ -108,6 +109,14 @@ def reproduce(
             " etalon.",
         ),
     ] = False,
+    kubernetes: Annotated[
+        bool,
+        typer.Option(
+            "--kubernetes",
+            help="Run figures under kube-scheduler on a control plane of this machine, beside the simulator."
+            " Tables 2 and 3 of hotspots. Needs Go and the sources.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -128,13 +137,14 @@ def reproduce(
     from leeward_reproduce import perform, results_folder, table
 
     figures = split_list(figure)
-    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", "lab", "real")}
-    folder = out or Path(f"reproduce-{paper}{'-real' if real else '-lab' if lab else ''}")
-    seeds = seeds or perform.default_seeds(paper, lab, real)
+    places = {"lab": lab, "real": real, "kubernetes": kubernetes}
+    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out", *places)}
+    folder = out or Path("-".join(["reproduce", paper, *(name for name, holds in places.items() if holds)]))
+    seeds = seeds or perform.default_seeds(paper, **places)
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
-        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, lab, real)
+        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon, **places)
         print_note(inputs.summary)
-        count = max(perform.runs(paper, figures, seeds, lab, real), 1)
+        count = max(perform.runs(paper, figures, seeds, **places), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
             report = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
@@ -144,8 +154,7 @@ def reproduce(
                 jobs=jobs,
                 out=folder,
                 horizon=horizon,
-                lab=lab,
-                real=real,
+                **places,
                 progress=lambda share: report(0, share),
             )
     records = [asdict(row) for row in rows]

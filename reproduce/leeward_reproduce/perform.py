@@ -20,6 +20,7 @@ from leeward_reproduce.etalon import perform as etalon
 from leeward_reproduce.etalon.kernels import perform as etalon_lab
 from leeward_reproduce.etalon.real import perform as etalon_real
 from leeward_reproduce.hotspots import perform as hotspots
+from leeward_reproduce.hotspots.kubernetes import perform as hotspots_kubernetes
 from leeward_reproduce.hotspots.real import perform as hotspots_real
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad import perform as sinbad
@@ -47,6 +48,8 @@ LABS: dict[str, Any] = {"choreo": choreo_lab, "etalon": etalon_lab}
 """Papers with figures that run in a lab on this machine."""
 REALS: dict[str, Any] = {"sinbad": sinbad_real, "hotspots": hotspots_real, "etalon": etalon_real}
 """Papers with figures that run on real bytes of HDFS."""
+KUBERNETES: dict[str, Any] = {"hotspots": hotspots_kubernetes}
+"""Papers with figures that run in Kubernetes."""
 
 
 def reproduce(
@@ -59,6 +62,7 @@ def reproduce(
     horizon: str | None = None,
     lab: bool = False,
     real: bool = False,
+    kubernetes: bool = False,
     progress: Callable[[float], object] | None = None,
 ) -> list[Row]:
     """Measures figures that a paper reports.
@@ -77,16 +81,18 @@ def reproduce(
             The papers in `LABS` have such figures.
         real: True to run figures on real bytes of HDFS in a lab on this machine, as root. The papers in
             `REALS` have such figures.
+        kubernetes: True to run figures under kube-scheduler, on a control plane of this machine. The papers
+            in `KUBERNETES` have such figures.
         progress: Called with the completed share of all runs, from several threads.
 
     Raises:
         InputError: The paper, a figure or an argument is invalid; another reproduction writes to `out`; or
             `out` holds other files, or figures with other inputs. Nothing has run in these cases.
-        OSError: The lab cannot run on this machine.
+        OSError: The lab or the control plane cannot run on this machine.
     """
-    inputs = check(paper, figures, seeds, jobs, out, horizon, lab, real)
-    module = _module(paper, lab, real)
-    selection = _select(paper, figures, lab, real)
+    inputs = check(paper, figures, seeds, jobs, out, horizon, lab, real, kubernetes)
+    module = _module(paper, lab, real, kubernetes)
+    selection = _select(paper, figures, lab, real, kubernetes)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         place = Path(folder)
         rows: list[Row] = module.make(selection, inputs, jobs, place, out is not None, progress)
@@ -106,66 +112,78 @@ def check(
     horizon: str | None,
     lab: bool = False,
     real: bool = False,
+    kubernetes: bool = False,
 ) -> results_folder.Inputs:
     """Checks the arguments of `reproduce`, and returns the inputs of its rows.
 
     Raises:
         InputError: An argument is invalid.
     """
-    _select(paper, figures, lab, real)
+    _select(paper, figures, lab, real, kubernetes)
     whole_number("seeds", seeds, 1)
     runs_at_once(jobs)
     if horizon is not None:
-        _module(paper, lab, real).check_horizon(horizon)
-    full_seeds = default_seeds(paper, lab, real)
-    inputs = results_folder.current_inputs(paper, seeds, horizon, lab, full_seeds, real)
+        _module(paper, lab, real, kubernetes).check_horizon(horizon)
+    full_seeds = default_seeds(paper, lab, real, kubernetes)
+    inputs = results_folder.current_inputs(paper, seeds, horizon, lab, full_seeds, real, kubernetes)
     if out is not None:
         results_folder.read_rows(Path(out), inputs)
     return inputs
 
 
 def runs(
-    paper: str, figures: Sequence[str] | str | None, seeds: int, lab: bool = False, real: bool = False
+    paper: str,
+    figures: Sequence[str] | str | None,
+    seeds: int,
+    lab: bool = False,
+    real: bool = False,
+    kubernetes: bool = False,
 ) -> int:
     """Number of runs of the figures.
 
     Raises:
         InputError: The paper or a figure is unknown.
     """
-    selection = _select(paper, figures, lab, real)
-    return int(_module(paper, lab, real).runs(selection, seeds))
+    selection = _select(paper, figures, lab, real, kubernetes)
+    return int(_module(paper, lab, real, kubernetes).runs(selection, seeds))
 
 
-def default_seeds(paper: str, lab: bool = False, real: bool = False) -> int:
+def default_seeds(paper: str, lab: bool = False, real: bool = False, kubernetes: bool = False) -> int:
     """Number of seeds of a full reproduction."""
-    module = _modules(lab, real).get(paper)
+    module = _modules(lab, real, kubernetes).get(paper)
     return int(getattr(module, "SEEDS", results_folder.SEEDS))
 
 
-def figure_names(paper: str, lab: bool = False, real: bool = False) -> list[str]:
-    """All names of figures of a paper, or of those that run in a lab or on real bytes."""
-    return [*_module(paper, lab, real).FIGURES, *_aliases(paper, lab, real)]
+def figure_names(paper: str, lab: bool = False, real: bool = False, kubernetes: bool = False) -> list[str]:
+    """All names of figures of a paper, or of those that run in a lab, on real bytes or in Kubernetes."""
+    module = _module(paper, lab, real, kubernetes)
+    return [*module.FIGURES, *_aliases(module)]
 
 
-def _modules(lab: bool, real: bool) -> dict[str, Any]:
-    return REALS if real else LABS if lab else PAPERS
+def _modules(lab: bool, real: bool, kubernetes: bool) -> dict[str, Any]:
+    return KUBERNETES if kubernetes else REALS if real else LABS if lab else PAPERS
 
 
-def _module(paper: str, lab: bool, real: bool) -> Any:
-    return _modules(lab, real)[paper]
+def _module(paper: str, lab: bool, real: bool, kubernetes: bool) -> Any:
+    return _modules(lab, real, kubernetes)[paper]
 
 
-def _aliases(paper: str, lab: bool, real: bool) -> Mapping[str, Sequence[str]]:
+def _aliases(module: Any) -> Mapping[str, Sequence[str]]:
     """Figures without runs of their own, each with the figures that show it."""
-    return getattr(_module(paper, lab, real), "ALIASES", {})
+    return getattr(module, "ALIASES", {})
 
 
 def _select(
-    paper: str, figures: Sequence[str] | str | None, lab: bool = False, real: bool = False
+    paper: str, figures: Sequence[str] | str | None, lab: bool, real: bool, kubernetes: bool
 ) -> Mapping[str, HasTitle]:
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
         raise InputError.about("paper", message)
+    if kubernetes and (lab or real):
+        raise InputError.about("kubernetes", "runs in Kubernetes are in no lab: leave out `lab` and `real`")
+    if kubernetes and paper not in KUBERNETES:
+        message = f"`{paper}` has no figures in Kubernetes; these papers have: {', '.join(KUBERNETES)}"
+        raise InputError.about("kubernetes", message)
     if real and lab:
         raise InputError.about("real", "runs on real bytes are in a lab already: leave out `lab`")
     if lab and paper not in LABS:
@@ -174,15 +192,17 @@ def _select(
     if real and paper not in REALS:
         message = f"`{paper}` has no figures on real bytes; these papers have: {', '.join(REALS)}"
         raise InputError.about("real", message)
-    by_name: Mapping[str, HasTitle] = _module(paper, lab, real).FIGURES
+    module = _module(paper, lab, real, kubernetes)
+    by_name: Mapping[str, HasTitle] = module.FIGURES
     needed = None if figures is None else names(figures)
     if needed == []:
         raise InputError.about("figures", "expected at least one")
-    aliases = _aliases(paper, lab, real)
+    aliases = _aliases(module)
     if needed is not None:
         for name in needed:
             if name not in by_name and name not in aliases:
-                message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper, lab, real))}"
+                known = ", ".join([*by_name, *aliases])
+                message = f"unknown figure `{name}`; there are: {known}"
                 raise InputError.about("figures", message)
         needed = [figure for name in needed for figure in aliases.get(name, (name,))]
     return {name: by_name[name] for name in by_name if needed is None or name in needed}

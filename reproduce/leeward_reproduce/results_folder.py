@@ -44,22 +44,25 @@ class Inputs:
     """Number of seeds of a full reproduction; fewer are a first look."""
     real: bool = False
     """True for runs on real bytes in a lab on this machine."""
+    kubernetes: bool = False
+    """True for runs under kube-scheduler on this machine."""
 
     @property
     def summary(self) -> str:
         """The inputs in a line."""
         seeds = "seed 1" if self.seeds == 1 else f"seeds 1 to {self.seeds}"
-        is_short = self.lab or self.real
+        is_short = self.lab or self.real or self.kubernetes
         length = "shorter runs than the paper's" if is_short else "runs as long as the paper's"
         runs = length if self.horizon is None else f"runs of {self.horizon}"
         look = " (a first look, and not the reproduction)" if self.look else ""
-        place = " in a lab" if self.lab else " on real bytes" if self.real else ""
+        places = (" in a lab", self.lab), (" on real bytes", self.real), (" in Kubernetes", self.kubernetes)
+        place = next((words for words, holds in places if holds), "")
         return f"{self.paper}{place} by Leeward {self.leeward}, {seeds}, {runs}{look}"
 
     @property
     def measured(self) -> str:
         """Name of the column of what was measured beside the simulator."""
-        return "real" if self.real else "lab"
+        return "real" if self.real else "kubernetes" if self.kubernetes else "lab"
 
     @property
     def look(self) -> str:
@@ -76,10 +79,11 @@ def current_inputs(
     lab: bool = False,
     full_seeds: int = SEEDS,
     real: bool = False,
+    kubernetes: bool = False,
 ) -> Inputs:
     """Inputs with this version."""
     length = None if horizon is None else horizon.strip()
-    return Inputs(paper, __version__, seeds, length, lab, full_seeds, real)
+    return Inputs(paper, __version__, seeds, length, lab, full_seeds, real, kubernetes)
 
 
 def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:

@@ -41,6 +41,8 @@ class Sweep:
     """True if the runs' tables are needed."""
     max_seeds: int | None = None
     """Maximum number of seeds, for long runs."""
+    seeds_factor: int = 1
+    """Seeds for each one of the reproduction, for quantities that differ much between seeds."""
     traces: bool = False
     """True if the scenario needs public traces."""
     ignores_horizon: bool = False
@@ -60,7 +62,8 @@ class Sweep:
         return result
 
     def seeds(self, count: int) -> range:
-        """Seeds from 1 to `count`, or to `max_seeds` if that is less."""
+        """Seeds from 1 to `count` times the factor, or to `max_seeds` if that is less."""
+        count *= self.seeds_factor
         return range(1, 1 + min(count, self.max_seeds or count))
 
     def cells(self, count: int) -> int:

@@ -11,10 +11,13 @@ from hypothesis import strategies as some
 from leeward.errors import InputError
 from leeward.simulation import read_scenario
 from leeward_reproduce.hotspots import FIGURES, paper
+from leeward_reproduce.hotspots.many_cells import change_of_mean
 from leeward_reproduce.hotspots.sweeps import (
     CELL,
     INCIDENTS,
     LEAST_S,
+    PILOT,
+    PILOT_MANY,
     UPLINKS_FILE,
     UPLINKS_TOLD,
     check_horizon,
@@ -139,6 +142,35 @@ def test_announced_and_unannounced_uplink_failures_are_the_same_events() -> None
 def test_horizons_without_two_windows_are_rejected(horizon: str) -> None:
     with pytest.raises(InputError, match="horizon"):
         check_horizon(horizon)
+
+
+def test_the_change_of_a_mean_has_the_interval_of_the_jackknife() -> None:
+    for pairs, expected, values in (
+        # Each cell has the same change, so nothing is uncertain.
+        ([(2.0, 1.0), (20.0, 10.0), (4.0, 2.0)], -50.0, [-50.0] * 3),
+        # With equal values before, the jackknife is the interval of the mean.
+        ([(2.0, 1.0), (2.0, 2.0), (2.0, 3.0)], 0.0, [-50.0, 0.0, 50.0]),
+    ):
+        found = change_of_mean(pairs)
+        assert found is not None
+        assert found[0] == pytest.approx(expected)
+        assert found[1] == pytest.approx(values)
+    # A cold cell hardly counts: the mean of the changes would be 425 %.
+    found = change_of_mean([(10.0, 5.0), (1.0, 10.0)])
+    assert found is not None
+    assert found[0] == pytest.approx(100 * (15 / 11 - 1))
+    assert change_of_mean([(4.0, 3.0)]) == (-25.0, [])
+    assert (
+        change_of_mean([]) is change_of_mean([(0.0, 1.0)]) is change_of_mean([(0.0, 1.0), (1.0, 1.0)]) is None
+    )
+
+
+def test_ten_times_the_cells_contain_those_of_the_pilot() -> None:
+    assert (PILOT_MANY.name, PILOT_MANY.scenario) == (PILOT.name, PILOT.scenario)
+    assert PILOT_MANY.settings("3d") == PILOT.settings("3d")
+    assert list(PILOT_MANY.seeds(10)) == list(range(1, 101))
+    assert set(PILOT.seeds(10)) <= set(PILOT_MANY.seeds(10))
+    assert PILOT_MANY.cells(10) == 300
 
 
 def test_the_measured_incidents_are_the_examples() -> None:

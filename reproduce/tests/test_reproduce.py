@@ -299,6 +299,7 @@ def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tup
         "lab": False,
         "full_seeds": results_folder.SEEDS,
         "real": False,
+        "kubernetes": False,
     }
     assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
 
@@ -314,6 +315,9 @@ def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
     real = results_folder.current_inputs("sinbad", results_folder.SEEDS, None, real=True)
     assert real.summary.startswith("sinbad on real bytes by Leeward")
     assert real.summary.endswith(", shorter runs than the paper's")
+    kubernetes = results_folder.current_inputs("hotspots", results_folder.SEEDS, None, kubernetes=True)
+    assert kubernetes.summary.startswith("hotspots in Kubernetes by Leeward")
+    assert (kubernetes.measured, real.measured, lab.measured) == ("kubernetes", "real", "lab")
 
 
 def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) -> None:

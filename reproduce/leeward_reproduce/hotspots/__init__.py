@@ -14,6 +14,7 @@ from leeward_reproduce.hotspots import (
     gains,
     incidents,
     latency,
+    many_cells,
     pictures,
     prevalence,
     racks,
@@ -85,6 +86,7 @@ FIGURES = {
         tasks.moves_rows,
         pictures.moves,
     ),
+    "windows": Figure("tables 2 and 3 with ten times the cells", many_cells.SWEEPS, many_cells.rows),
     "19": Figure(
         "queries before and after UTP",
         gains.QUERY_SWEEPS,

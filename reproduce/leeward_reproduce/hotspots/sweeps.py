@@ -28,6 +28,8 @@ FLEET_LOADS = ("0.2", "0.35", "0.5")
 
 PILOT = Sweep("pilot", CELL, ("borg", "utp-reactive", "utp"), tables=True)
 """The cell of tables 2 and 3."""
+PILOT_MANY = Sweep("pilot", CELL, ("borg", "utp-reactive", "utp"), tables=True, seeds_factor=10)
+"""The pilot cell under ten times the seeds; stored with the runs of the pilot."""
 PILOT_LEEWARD = Sweep("pilot", CELL, ("leeward",), tables=True, max_seeds=3)
 """The pilot cell under `leeward`, which decides as `utp` does; stored with the runs of the pilot."""
 PILOT_PAIR = Sweep("pilot", CELL, ("borg", "utp"), tables=True)

@@ -31,13 +31,14 @@ MOVES_SWEEPS = (PILOT,)
 OBJECTIVES_SWEEPS = (PILOT, PILOT_STRICT)
 LEEWARD_SWEEPS = (PILOT, PILOT_LEEWARD)
 
-_WORDS = {
+METRIC_WORDS = {
     "hot": "ToRs hot outbound",
     "p98": "p98 of ToRs' outbound utilization",
     "utilization": "utilization of all uplinks",
     "moves": "tasks moved",
     "violations": "network-intensive tasks put on hot ToRs",
 }
+"""Names of metrics in rows."""
 _TWO_WINDOWS = "medians over days of two windows, with other tasks in each"
 _ONE_WINDOW = "medians over days of one window, with the same tasks under both; ours"
 _TABLE_2 = {"hot": paper.HOT_TORS, "p98": paper.P98, "utilization": paper.UTILIZATION}
@@ -110,7 +111,7 @@ def pilot_rows(results: Results) -> list[Row]:
         values = [float(pair[at].mean("p98")) for pair in pairs]
         note = f"the paper: below {paper.THRESHOLD:g} %" if policy == "utp" else ""
         result.append(
-            measured_row("table-2", f"{_WORDS['p98']} under {policy}, mean", "%", values, None, note)
+            measured_row("table-2", f"{METRIC_WORDS['p98']} under {policy}, mean", "%", values, None, note)
         )
     return result
 
@@ -128,7 +129,7 @@ def moves_rows(results: Results) -> list[Row]:
         values = [
             before.mean(metric) / after.mean(metric) for before, after in pairs if after.mean(metric) > 0
         ]
-        label = f"{_WORDS[metric]}: mean under utp-reactive / utp"
+        label = f"{METRIC_WORDS[metric]}: mean under utp-reactive / utp"
         note = "the paper in words, of averages; its medians are those above"
         result.append(measured_row("table-3", label, "x", values, reported, note))
     return result
@@ -151,7 +152,7 @@ def objectives_rows(results: Results) -> list[Row]:
     for metric in ("hot", "violations"):
         for policy, cells in (("utp", pilot), (STRICT, strict)):
             values = _means(cells, policy, metric)
-            result.append(measured_row("objectives", f"{_WORDS[metric]}: {named[policy]}", "%", values))
+            result.append(measured_row("objectives", f"{METRIC_WORDS[metric]}: {named[policy]}", "%", values))
     return result
 
 
@@ -165,7 +166,7 @@ def leeward_rows(results: Results) -> list[Row]:
         values = [one - other for one, other in zip(ours, theirs, strict=False)]
         note = "three seeds: single tasks are decided alike" if metric == "hot" else ""
         result.append(
-            measured_row("leeward", f"{_WORDS[metric]}: leeward less utp", unit, values, None, note)
+            measured_row("leeward", f"{METRIC_WORDS[metric]}: leeward less utp", unit, values, None, note)
         )
     return result
 
@@ -176,7 +177,7 @@ def _changes(figure: str, words: str, pairs: Pairs, reported: Mapping[str, float
     for metric, paper_value in reported.items():
         values = _flat([change(before.samples(metric), after.samples(metric)) for before, after in pairs])
         result.append(
-            measured_row(figure, f"{_WORDS[metric]}: change, {words}", "%", values, paper_value, note)
+            measured_row(figure, f"{METRIC_WORDS[metric]}: change, {words}", "%", values, paper_value, note)
         )
     return result
 
@@ -189,14 +190,16 @@ def _significance(
     for metric in metrics:
         results = [student_p_value(before.samples(metric), after.samples(metric)) for before, after in pairs]
         share = 100 * sum(p < 0.05 for p in results) / len(results)
-        label = f"{_WORDS[metric]}: seeds with p < 0.05 by Student's t, two windows"
+        label = f"{METRIC_WORDS[metric]}: seeds with p < 0.05 by Student's t, two windows"
         note = "the paper's test, on five days and five; it reports a significant change"
         result.append(computed_row(figure, label, "%", share, None, note))
         if len(cells.seeds) > 1:
             p = paired_p_value(*(_means(cells, policy, metric) for policy in policies))
             note = "the same tasks under both policies, means of whole runs; ours, and stronger"
             result.append(
-                computed_row(figure, f"{_WORDS[metric]}: p of a paired test over seeds", "", p, None, note)
+                computed_row(
+                    figure, f"{METRIC_WORDS[metric]}: p of a paired test over seeds", "", p, None, note
+                )
             )
     return result
 

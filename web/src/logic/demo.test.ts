@@ -34,3 +34,10 @@ test('the verdict covers wins, ties, losses and missing data', () => {
   expect(sentence([0], [0])).toBe('No rack was hot under either policy yet.')
   expect(sentence([], [])).toBe('No rack was hot under either policy yet.')
 })
+
+test('with one policy there is no verdict', () => {
+  const arm = { name: 'default', policy: 'kube-scheduler', hot_racks: 3, hot_share: 0.3, racks: [] }
+  expect(verdict({ ...demoOf([], [0.3]), arms: [arm] })).toBe(
+    'One policy has run so far. The other one follows with the same arrivals.',
+  )
+})

@@ -24,6 +24,8 @@ export function means(demo: Demo): { leeward: number; other: number; seconds: nu
 
 /** Summarizes the comparison in one sentence, for either outcome. */
 export function verdict(demo: Demo): string {
+  if (demo.arms.length === 1)
+    return 'One policy has run so far. The other one follows with the same arrivals.'
   const mean = means(demo)
   if (!mean || (mean.leeward === 0 && mean.other === 0)) return 'No rack was hot under either policy yet.'
   const over = `over the last ${duration(mean.seconds)}`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,21 +20,53 @@ import (
 // RackLabel is the label of nodes with the name of their rack.
 const RackLabel = "leeward.dev/rack"
 
-// AddNode adds a ready node in a rack, with room for a number of pods.
+// Node is a node for pods.
+type Node struct {
+	Name string
+	// Rack is the value of [RackLabel], empty for a node without the label.
+	Rack string
+	// MilliCPUs are thousandths of processors, Memory is in bytes, and Pods is the largest number of pods.
+	MilliCPUs, Memory, Pods int64
+}
+
+// AddNode adds a ready node in a rack, with 64 processors, 256 GiB, and room for a number of pods.
 func (c *ControlPlane) AddNode(ctx context.Context, name, rack string, pods int) error {
-	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
-		corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI),
+	return c.AddNodes(ctx, map[string]string{name: rack}, pods)
+}
+
+// AddNodes adds nodes by their names, with the rack of each; see [ControlPlane.AddNode].
+func (c *ControlPlane) AddNodes(ctx context.Context, racks map[string]string, pods int) error {
+	nodes := make([]Node, 0, len(racks))
+	for _, name := range slices.Sorted(maps.Keys(racks)) {
+		nodes = append(nodes, Node{Name: name, Rack: racks[name], MilliCPUs: 64_000, Memory: 256 << 30, Pods: int64(pods)})
 	}
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{RackLabel: rack, corev1.LabelHostname: name}},
+	return c.CreateNodes(ctx, nodes)
+}
+
+// CreateNodes adds ready nodes, several at a time.
+func (c *ControlPlane) CreateNodes(ctx context.Context, nodes []Node) error {
+	return inParallel(ctx, len(nodes), func(ctx context.Context, i int) error {
+		_, err := c.Client.CoreV1().Nodes().Create(ctx, nodes[i].object(), metav1.CreateOptions{})
+		return err
+	})
+}
+
+// object returns the node as an object of the API.
+func (n *Node) object() *corev1.Node {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(n.MilliCPUs, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(n.Memory, resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(n.Pods, resource.DecimalSI),
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.Name, Labels: map[string]string{RackLabel: n.Rack, corev1.LabelHostname: n.Name},
+		},
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room,
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
-	_, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-	return err
 }
 
 // StartKubelet starts the pods that are bound to nodes and ends those that are deleted, as the kubelets of all nodes
@@ -118,11 +151,18 @@ func running(pod *corev1.Pod, since metav1.Time) *corev1.Pod {
 	return pod
 }
 
-// AddNodes adds nodes by their names, with the rack of each, several at a time.
-func (c *ControlPlane) AddNodes(ctx context.Context, racks map[string]string, pods int) error {
-	names := slices.Sorted(maps.Keys(racks))
-	return inParallel(ctx, len(names), func(ctx context.Context, i int) error {
-		return c.AddNode(ctx, names[i], racks[names[i]], pods)
+// StartPods starts bound pods, as the kubelets of their nodes would. Their containers run since a time. Pods that have
+// left meanwhile are no error.
+func (c *ControlPlane) StartPods(ctx context.Context, pods []*corev1.Pod, since time.Time) error {
+	return inParallel(ctx, len(pods), func(ctx context.Context, i int) error {
+		pod := running(pods[i], metav1.NewTime(since))
+		// The status is the one of the kubelet, whatever else has changed. The UID still has to be the same.
+		pod.ResourceVersion = ""
+		_, err := c.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		return err
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -16,8 +17,9 @@ import (
 
 // AddPods adds pods named NAME-0, NAME-1 and so on to the namespace default, all with the same annotations.
 func (c *ControlPlane) AddPods(ctx context.Context, name string, count int, annotations map[string]string) error {
-	return inParallel(ctx, count, func(ctx context.Context, i int) error {
-		pod := &corev1.Pod{
+	pods := make([]*corev1.Pod, count)
+	for i := range pods {
+		pods[i] = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", name, i), Annotations: annotations},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
 				Name: "work", Image: "none.invalid/none",
@@ -26,7 +28,25 @@ func (c *ControlPlane) AddPods(ctx context.Context, name string, count int, anno
 				}},
 			}}},
 		}
-		_, err := c.Client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{})
+	}
+	return c.CreatePods(ctx, pods)
+}
+
+// CreatePods adds pods to the namespace default, several at a time.
+func (c *ControlPlane) CreatePods(ctx context.Context, pods []*corev1.Pod) error {
+	return inParallel(ctx, len(pods), func(ctx context.Context, i int) error {
+		_, err := c.Client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pods[i], metav1.CreateOptions{})
+		return err
+	})
+}
+
+// EndPods deletes pods of the namespace default by their names, at once. Pods that have left are no error.
+func (c *ControlPlane) EndPods(ctx context.Context, names []string) error {
+	return inParallel(ctx, len(names), func(ctx context.Context, i int) error {
+		err := c.Client.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, names[i], *metav1.NewDeleteOptions(0))
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		return err
 	})
 }

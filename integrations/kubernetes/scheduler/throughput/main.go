@@ -17,7 +17,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/internal/fake"
@@ -122,7 +121,7 @@ func measure(ctx context.Context, plane *controlplane.ControlPlane, mode, servic
 	if err != nil {
 		return figure{}, err
 	}
-	ranked := rankedPods()
+	ranked := controlplane.RankedPods()
 	stop, err := plane.StartScheduler(ctx, scheduler)
 	if err != nil {
 		return figure{}, err
@@ -135,7 +134,7 @@ func measure(ctx context.Context, plane *controlplane.ControlPlane, mode, servic
 		podsPerSecond: bindings.Rate(), processor: (processorTime() - before).Seconds() * 1000 / float64(pods),
 	}
 	// A measurement of a plugin that did nothing would say nothing.
-	if share := (rankedPods() - ranked) / float64(pods); (mode == modes[1]) != (share > 0.95) {
+	if share := (controlplane.RankedPods() - ranked) / float64(pods); (mode == modes[1]) != (share > 0.95) {
 		return figure{}, fmt.Errorf("the network ranked the nodes of %.0f %% of the pods", 100*share)
 	}
 	return of, plane.DeletePods(ctx)
@@ -148,25 +147,6 @@ func processorTime() time.Duration {
 		return 0
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// rankedPods returns the number of pods up to now whose nodes were ranked by the network.
-func rankedPods() float64 {
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		return 0
-	}
-	for _, family := range families {
-		if family.GetName() != "leeward_pods_total" {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			if metric.GetLabel()[0].GetValue() == "ranked" {
-				return metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return 0
 }
 
 // report prints the means of all modes, with the lowest and the highest value of each.
