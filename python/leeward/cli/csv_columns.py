@@ -53,6 +53,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("place", "link", "hot", "rate", "since_ms", "until_ms", "open", "lasts", "cause", "evidence"),
         *("remedy", "lost", "lost_why"),
     ),
+    "kubernetes trial": (
+        *("rack", "link_bps", "nodes", "known_h", "before.hot_h", "before.p98", "after.hot_h", "after.p98"),
+    ),
     "lab check": (
         "part",
         "quantity",

@@ -1,0 +1,181 @@
+"""Series of Prometheus for a trial: pods that have ended, traffic of pods, traffic of nodes.
+
+| part | source |
+| --- | --- |
+| node, owner, begin and end of pods | kube-state-metrics |
+| traffic of pods | cAdvisor, in the kubelet |
+| traffic of nodes | node_exporter |
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from leeward.errors import InputError
+from leeward.kubernetes.recording import Rates
+from leeward.telemetry.answers import label_values, results, seconds
+from leeward.telemetry.http import Server, TooMuchError
+
+DAY_MS = 86_400_000
+PIECE_MS = 21_600_000
+"""Time of a query for rates; a rejected query is split."""
+POD_INFO = 'kube_pod_info{node!="",uid!=""}'
+CREATED = 'kube_pod_created{uid!=""}'
+COMPLETED = 'kube_pod_completion_time{uid!=""}'
+REQUESTS = 'kube_pod_container_resource_requests{resource=~"cpu|memory",uid!=""}'
+POD_TRAFFIC = ("container_network_transmit_bytes_total", "container_network_receive_bytes_total")
+NODE_TRAFFIC = ("node_network_transmit_bytes_total", "node_network_receive_bytes_total")
+DEVICES = (
+    r"lo|veth.*|cali.*|cni.*|cilium.*|lxc.*|flannel.*|docker.*|br-.*|virbr.*|tunl.*|vxlan.*|geneve.*|genev_.*"
+    r"|kube-.*|nodelocaldns|dummy.*|ovs.*|wg.*|bond.*|team.*|.*\\..*"
+)
+"""Interfaces that carry the traffic of others: of containers, tunnels, bonds of ports, and VLANs."""
+SOURCES: Mapping[str, str] = {
+    POD_INFO: "kube-state-metrics",
+    CREATED: "kube-state-metrics",
+    f'{POD_TRAFFIC[0]}{{pod!=""}}': "cAdvisor, in the kubelet",
+    NODE_TRAFFIC[0]: "node_exporter",
+}
+"""Metrics that a trial needs, and their exporters."""
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Period:
+    """Intervals to query.
+
+    Attributes:
+        begin_ms: Beginning of the first interval, in milliseconds since 1970.
+        interval_ms: Length of an interval.
+        count: Number of intervals.
+    """
+
+    begin_ms: int
+    interval_ms: int
+    count: int
+
+    @property
+    def end_ms(self) -> int:
+        """End of the last interval."""
+        return self.begin_ms + self.count * self.interval_ms
+
+
+def check_metrics(server: Server, period: Period) -> None:
+    """Checks that a server has all metrics that a trial needs.
+
+    Raises:
+        InputError: A metric is missing.
+    """
+    for query, exporter in SOURCES.items():
+        if not any(label_values(server, "__name__", period.begin_ms, period.end_ms, query)):
+            error = InputError.about(server.url, f"`{query}`: it has no such metric in these times")
+            error.add_note(
+                f"the metric comes from {exporter}: let Prometheus scrape it, or choose other times"
+            )
+            raise error
+
+
+def days(period: Period) -> Iterator[tuple[int, int]]:
+    """Parts of a period of at most a day."""
+    for start in range(period.begin_ms, period.end_ms, DAY_MS):
+        yield start, min(start + DAY_MS, period.end_ms)
+
+
+def pieces(period: Period) -> Iterator[tuple[int, int]]:
+    """First and last interval of each query for rates."""
+    size = max(1, PIECE_MS // period.interval_ms)
+    for first in range(0, period.count, size):
+        yield first, min(first + size, period.count) - 1
+
+
+def largest(
+    server: Server, by: str, within: Callable[[str], str], period: Period, advance: Callable[[int], None]
+) -> Iterator[tuple[Labels, float]]:
+    """Largest values within each day, by labels; a label set may occur on several days.
+
+    Args:
+        server: The server.
+        by: Labels of the result, with commas.
+        within: Returns the expression for a length of time, such as `86400000ms`.
+        period: Time to query.
+        advance: Called after each day.
+    """
+    for start, end in days(period):
+        query = f"max by ({by}) ({within(f'{end - start}ms')})"
+        answer = server.ask("query", query=query, time=seconds(end))
+        for result in results(server, answer.data, "vector"):
+            labels, value = _labels(server, result), _number(server, result.get("value"))
+            if numpy.isfinite(value):
+                yield labels, value
+        advance(1)
+
+
+def rates(
+    server: Server, by: str, selector: str, period: Period, advance: Callable[[int], None]
+) -> list[tuple[Labels, Rates]]:
+    """Mean rates of counters of bytes in each interval, in bits per second; NaN where unknown.
+
+    Args:
+        server: The server.
+        by: Labels to sum by, with commas.
+        selector: Selector of the counters.
+        period: Intervals.
+        advance: Called after each piece.
+    """
+    query = f"8 * sum by ({by}) (rate({selector}[{period.interval_ms}ms]))"
+    found: dict[tuple[tuple[str, str], ...], Rates] = {}
+    for first, last in pieces(period):
+        for labels, at, value in _points(server, query, period, first, last):
+            key = tuple(sorted(labels.items()))
+            if key not in found:
+                found[key] = numpy.full(period.count, numpy.nan)
+            found[key][at] = value
+        advance(1)
+    return [(dict(key), values) for key, values in sorted(found.items())]
+
+
+def _points(
+    server: Server, query: str, period: Period, first: int, last: int
+) -> Iterator[tuple[Labels, int, float]]:
+    """Labels, interval and value of each point, split until no answer is too large."""
+
+    def end_of(interval: int) -> str:
+        return seconds(period.begin_ms + (interval + 1) * period.interval_ms)
+
+    try:
+        step = f"{period.interval_ms / 1000:.3f}"
+        answer = server.ask("query_range", query=query, start=end_of(first), end=end_of(last), step=step)
+    except TooMuchError:
+        if first == last:
+            raise
+        middle = (first + last) // 2
+        yield from _points(server, query, period, first, middle)
+        yield from _points(server, query, period, middle + 1, last)
+        return
+    for result in results(server, answer.data, "matrix"):
+        labels, values = _labels(server, result), result.get("values")
+        if not isinstance(values, list):
+            raise server.unknown_form(str(result)[:80])
+        for point in values:
+            value = _number(server, point)
+            at = round((float(point[0]) * 1000 - period.begin_ms) / period.interval_ms) - 1
+            if 0 <= at < period.count and numpy.isfinite(value) and value >= 0:
+                yield labels, at, value
+
+
+def _labels(server: Server, result: Mapping[str, Any]) -> Labels:
+    labels = result.get("metric")
+    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
+        raise server.unknown_form(str(result)[:80])
+    return labels
+
+
+def _number(server: Server, point: Any) -> float:
+    try:
+        float(point[0])
+        return float(point[1])
+    except (IndexError, TypeError, ValueError, KeyError):
+        raise server.unknown_form(str(point)[:80]) from None
