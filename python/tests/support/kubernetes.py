@@ -14,7 +14,7 @@ G = 10**9
 RACKS = ("r1", "r2", "r3", "r4")
 NODES_PER_RACK = 4
 ROOM = {"cpu": 16_000, "memory": 64 * 2**30, "pods": 110}
-LARGE = ROOM | {"cpu": 32_000, "memory": 128 * 2**30}
+LARGE = ROOM | {"cpu": 20_000, "memory": 128 * 2**30}
 """Room of the nodes of the first rack: a new one, to which a scheduler without the network prefers to go."""
 TEMPLATES = (
     Template({"cpu": 4000, "memory": 8 * 2**30}, peak_bps=(2 * G, G)),
@@ -26,7 +26,7 @@ TEMPLATES = (
 WORKLOADS = ("StatefulSet/shuffle", "Deployment/web", "DaemonSet/logs", "StatefulSet/store", "Job/old")
 KINDS = (0, 0, 0, 1, 1, 1, 1, 2, 3, 4)
 """Templates to draw from."""
-MEANS = (1.6, 0.15, 0.01, 0.4, 0.3)
+MEANS = (1.4, 0.15, 0.01, 0.4, 0.3)
 """Mean rate of a pod of each template, in Gb/s."""
 
 
@@ -45,7 +45,7 @@ def nodes() -> tuple[Node, ...]:
 
 
 def week(seed: int = 1, hours: int = 168, pods: int = 240) -> Recording:
-    """A drawn week in intervals of an hour: pods on the node with most free processors, blind to the network."""
+    """A drawn week in intervals of an hour; pods go to the node with most free processors."""
     draw = random.Random(seed)
     all_nodes = nodes()
     loads = {rack: numpy.zeros((2, hours)) for rack in RACKS}

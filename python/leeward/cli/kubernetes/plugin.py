@@ -17,11 +17,11 @@ PROGRAM = "kubectl-leeward"
 CONTROLLER_VARIABLE = "LEEWARD_CONTROLLER"
 SUMMARIES = {
     "top": "Racks or nodes by the load of their links, the fullest first.",
-    "explain": "Why a pod or a node is as it is: demand, links, best nodes, reasons to move or stay.",
-    "hotspots": "Hot links, and the pods with the largest demand there.",
+    "explain": "The demand of a pod, the links of its node, and why it may move or stays.",
+    "hotspots": "Hot links, and the pods that send or receive most there.",
     "check": "Problems of the cluster, its nodes and pods, and the service.",
 }
-"""Commands of the program, each with its purpose."""
+"""Commands of the program, each with its purpose, as the program lists them."""
 ARGUMENTS = {"top": "--nodes --limit 50", "explain": "pod/web-0 -n shop", "hotspots": "-o json", "check": ""}
 """Arguments of an example of each command."""
 ArgumentsArgument = Annotated[
