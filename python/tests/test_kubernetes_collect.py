@@ -86,12 +86,14 @@ def world() -> dict[str, list[dict[str, Any]]]:
         "labels": {"pod-template-hash": "abc"},
         "annotations": {"leeward.dev/peak-egress": "1G"},
     }
+    logs = a_pod("logs", "b1", 3 * 3600, ("DaemonSet", "logs"))
+    logs["metadata"]["annotations"] = {}
     owner = {"metadata": {"name": "web-abc", "namespace": "prod"}, "spec": {"template": template}}
     return {
         "/api/v1/nodes": [node(name, rack) for name, rack in NODES.items()],
         "/api/v1/pods": [
             a_pod("loud", "a1", 3 * 3600, ("StatefulSet", "loud")),
-            a_pod("logs", "b1", 3 * 3600, ("DaemonSet", "logs")),
+            logs,
             a_pod("lost", "x1", 3 * 3600),
             a_pod("waits", "", 3 * 3600),
         ],

@@ -108,7 +108,7 @@ class Engine:
         points = {
             self._rack_of[reason["candidate"]]: points_of(reason["objectives"]["balance"])
             for reason in (one["reason"] for one in answer["why"])
-            if reason["objectives"] is not None
+            if reason.get("objectives") is not None
         }
         return Choice(answer["tasks"][0]["host"], points)
 

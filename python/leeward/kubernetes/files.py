@@ -100,6 +100,8 @@ def read_recording(folder: str | PathLike[str]) -> Recording:
         notes = tuple(str(note) for note in about["notes"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError.about(name, f"not a recording of this version: {error}") from None
+    if not (1 <= count <= MOST_INTERVALS and length >= 1):
+        raise InputError.about(name, f"expected 1 to {MOST_INTERVALS:,} intervals of a positive length")
     racks = _rates(place / RACKS, "rack", rack_bps.__contains__, count)
     traffic = _rates(place / PODS, "pod", range(len(pods)).__contains__, count)
     missing = numpy.full(count, numpy.nan)
@@ -170,13 +172,14 @@ def _rates(
     Raises:
         InputError: The file is unreadable, or has a rate of no interval, rack or pod.
     """
+    if not path.is_file():
+        raise InputError.about(path, "no such file")
     try:
         table = parquet.read_table(path, columns=[key, "interval", "out_bps", "into_bps"])
         columns = [table[name].to_numpy(zero_copy_only=False) for name in ("interval", "out_bps", "into_bps")]
         keys = table[key].to_pylist()
-    except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
-        why = getattr(error, "strerror", None) or "not a table of rates"
-        raise InputError.about(path, str(why)) from None
+    except (OSError, ValueError, KeyError, pyarrow.ArrowException):
+        raise InputError.about(path, f"not a table of {key}, interval, out_bps and into_bps") from None
     rates: dict[Any, tuple[Rates, Rates]] = {}
     for row, (of, at, out, into) in enumerate(zip(keys, *columns, strict=True)):
         if not is_known(of) or not 0 <= at < count:
@@ -201,8 +204,6 @@ def _known(out: Rates, into: Rates) -> Traffic | None:
 
 def _check(name: str, recording: Recording) -> None:
     """Checks numbers and references."""
-    if not (1 <= recording.intervals <= MOST_INTERVALS and recording.interval_ms >= 1):
-        raise InputError.about(name, f"expected 1 to {MOST_INTERVALS:,} intervals of a positive length")
     _check_racks(name, recording)
     for pod in recording.pods:
         where = f"pod {pod.namespace}/{pod.name}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from leeward.errors import InputError
 
@@ -46,7 +46,7 @@ class Kubectl:
         """
         after = ""
         while True:
-            page = self._get(f"{path}?limit={PAGE}" + (f"&continue={quote(after, safe='')}" if after else ""))
+            page = self._get(path, urlencode({"limit": PAGE} | ({"continue": after} if after else {})))
             found, metadata = page.get("items"), page.get("metadata")
             # An empty list may be null.
             found = [] if found is None else found
@@ -57,7 +57,7 @@ class Kubectl:
             if not after or not isinstance(after, str):
                 return
 
-    def _get(self, path: str) -> dict[str, Any]:
+    def _get(self, path: str, query: str) -> dict[str, Any]:
         program = shutil.which("kubectl")
         if program is None:
             error = InputError.about("kubectl", "no such program on the path")
@@ -68,7 +68,7 @@ class Kubectl:
         command += [] if self.context is None else [f"--context={self.context}"]
         try:
             done = subprocess.run(
-                [*command, "get", "--raw", path],
+                [*command, "get", "--raw", f"{path}?{query}"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=TIMEOUT_S + _SPARE_S,
