@@ -6,7 +6,7 @@ pods.parquet     rates of pods: pod (its position), interval, out_bps, into_bps
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy
 import pyarrow
+from numpy.typing import NDArray
 from pyarrow import parquet
 
 from leeward._files import atomic_folder
@@ -102,16 +103,11 @@ def read_recording(folder: str | PathLike[str]) -> Recording:
         raise InputError.about(name, f"not a recording of this version: {error}") from None
     if not (1 <= count <= MOST_INTERVALS and length >= 1):
         raise InputError.about(name, f"expected 1 to {MOST_INTERVALS:,} intervals of a positive length")
-    racks = _rates(place / RACKS, "rack", rack_bps.__contains__, count)
-    traffic = _rates(place / PODS, "pod", range(len(pods)).__contains__, count)
-    missing = numpy.full(count, numpy.nan)
-    recording = Recording(
-        *(begin, length, count, rack_bps, nodes, templates, pods),
-        {rack: racks[rack][0] if rack in racks else missing for rack in rack_bps},
-        {rack: racks[rack][1] if rack in racks else missing for rack in rack_bps},
-        {at: traffic_of for at in sorted(traffic) if (traffic_of := _known(*traffic[at])) is not None},
-        notes,
-    )
+    out, into = ({rack: numpy.full(count, numpy.nan) for rack in rack_bps} for _ in range(2))
+    for rack, at, *ways in _rates(place / RACKS, _OF_RACKS, rack_bps.__contains__, count):
+        out[rack], into[rack] = (_series(count, 0, at, way) for way in ways)
+    traffic = _traffic(place / PODS, len(pods), count)
+    recording = Recording(begin, length, count, rack_bps, nodes, templates, pods, out, into, traffic, notes)
     _check(name, recording)
     return recording
 
@@ -165,9 +161,9 @@ def _whole(value: Any) -> int:
 
 
 def _rates(
-    path: Path, key: str, is_known: Callable[[Any], bool], count: int
-) -> dict[Any, tuple[Rates, Rates]]:
-    """Rates by key, NaN where unknown.
+    path: Path, schema: pyarrow.Schema, is_known: Callable[[Any], bool], count: int
+) -> Iterator[tuple[Any, NDArray[numpy.int32], Rates, Rates]]:
+    """Intervals of each rack or pod, with the rates out of it and into it; a null rate is NaN.
 
     Raises:
         InputError: The file is unreadable, or has a rate of no interval, rack or pod.
@@ -175,31 +171,45 @@ def _rates(
     if not path.is_file():
         raise InputError.about(path, "no such file")
     try:
-        table = parquet.read_table(path, columns=[key, "interval", "out_bps", "into_bps"])
-        columns = [table[name].to_numpy(zero_copy_only=False) for name in ("interval", "out_bps", "into_bps")]
-        keys = table[key].to_pylist()
+        table = parquet.read_table(path, columns=schema.names).cast(schema)
     except (OSError, ValueError, KeyError, pyarrow.ArrowException):
-        raise InputError.about(path, f"not a table of {key}, interval, out_bps and into_bps") from None
-    rates: dict[Any, tuple[Rates, Rates]] = {}
-    for row, (of, at, out, into) in enumerate(zip(keys, *columns, strict=True)):
-        if not is_known(of) or not 0 <= at < count:
-            message = f"row {row}: {key} {of}, interval {at}: not in {ABOUT}"
-            raise InputError.about(path, message)
-        if out < 0 or into < 0 or numpy.isinf(out) or numpy.isinf(into):
-            raise InputError.about(path, f"row {row}: expected rates of at least 0")
-        if of not in rates:
-            rates[of] = numpy.full(count, numpy.nan), numpy.full(count, numpy.nan)
-        rates[of][0][int(at)], rates[of][1][int(at)] = out, into
-    return rates
+        raise InputError.about(path, f"not a table of {', '.join(schema.names)}") from None
+    key = schema.names[0]
+    if table[key].null_count or table["interval"].null_count:
+        raise InputError.about(path, f"{key} or interval is null in a row")
+    keys, at, out, into = (table[name].to_numpy() for name in schema.names)
+    names, codes = numpy.unique(keys, return_inverse=True)
+    known = numpy.array([is_known(name) for name in names.tolist()], dtype=numpy.bool_)
+    foreign = numpy.flatnonzero((at < 0) | (at >= count) | ~known[codes])
+    if len(foreign):
+        row = foreign[0]
+        raise InputError.about(path, f"row {row}: {key} {keys[row]}, interval {at[row]}: not in {ABOUT}")
+    wrong = numpy.flatnonzero((out < 0) | (into < 0) | numpy.isinf(out) | numpy.isinf(into))
+    if len(wrong):
+        raise InputError.about(path, f"row {wrong[0]}: expected rates of at least 0")
+    order = numpy.lexsort((at, codes))
+    rows = numpy.split(order, numpy.flatnonzero(numpy.diff(codes[order])) + 1) if len(order) else []
+    for name, part in zip(names.tolist(), rows, strict=True):
+        yield name, at[part], out[part], into[part]
 
 
-def _known(out: Rates, into: Rates) -> Traffic | None:
-    """Traffic from the first known interval to the last one."""
-    known = numpy.flatnonzero(~numpy.isnan(out + into))
-    if not len(known):
-        return None
-    part = slice(int(known[0]), int(known[-1]) + 1)
-    return Traffic(int(known[0]), out[part], into[part])
+def _series(count: int, first: int, at: NDArray[numpy.int32], values: Rates) -> Rates:
+    """Rates in each interval from the first one on, NaN in the others."""
+    series = numpy.full(count, numpy.nan)
+    series[at - first] = values
+    return series
+
+
+def _traffic(path: Path, pods: int, count: int) -> dict[int, Traffic]:
+    """Traffic of pods from the first known interval to the last one."""
+    traffic = {}
+    for pod, at, out, into in _rates(path, _OF_PODS, range(pods).__contains__, count):
+        known = ~numpy.isnan(out + into)
+        if known.any():
+            first, length = int(at[known][0]), int(at[known][-1] - at[known][0]) + 1
+            ways = (_series(length, first, at[known], way[known]) for way in (out, into))
+            traffic[pod] = Traffic(first, *ways)
+    return traffic
 
 
 def _check(name: str, recording: Recording) -> None:
