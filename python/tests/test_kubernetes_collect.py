@@ -296,6 +296,15 @@ def test_a_missing_metric_is_an_error_that_names_its_exporter(
 
 
 @pytest.mark.usefixtures("kubectl")
+def test_labels_of_the_exporter_itself_are_an_error(fake: Callable[..., str], tmp_path: Path) -> None:
+    url = fake(lambda _number, _request: good(["anything"]))
+    with api_server(world(), tmp_path) as (config, _), pytest.raises(InputError) as error:
+        record(config, url)
+    assert "its label `pod` is the pod of kube-state-metrics" in str(error.value)
+    assert "honor_labels" in error.value.__notes__[0]
+
+
+@pytest.mark.usefixtures("kubectl")
 def test_counters_of_other_nodes_are_an_error(backfill: Any, tmp_path: Path) -> None:
     lines = (line.replace(":9100", "-other:9100") for line in openmetrics())
     (tmp_path / "prometheus").mkdir()

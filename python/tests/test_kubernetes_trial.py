@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from leeward import InputError
 from leeward.kubernetes import Outcome, Recording, read_recording, replay, write_recording
@@ -397,6 +399,30 @@ def test_rates_that_are_no_table_are_an_error(tmp_path: Path, name: str) -> None
     (tmp_path / "week" / name).unlink()
     with pytest.raises(InputError, match="no such file"):
         read_recording(tmp_path / "week")
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (("r1", 168, 1.0, 1.0), "interval 168: not in"),
+        (("r1", -1, 1.0, 1.0), "interval -1: not in"),
+        (("r9", 1, 1.0, 1.0), "rack r9, interval 1: not in"),
+        (("r1", 1, -1.0, 1.0), "expected rates of at least 0"),
+        (("r1", 1, 1.0, float("inf")), "expected rates of at least 0"),
+        ((None, 1, 1.0, 1.0), "rack or interval is null"),
+        (("r1", None, 1.0, 1.0), "rack or interval is null"),
+    ],
+    ids=str,
+)
+def test_a_row_of_rates_that_cannot_be_true_is_an_error(tmp_path: Path, row: Any, problem: str) -> None:
+    shutil.copytree(EXAMPLE, tmp_path / "week")
+    file = tmp_path / "week/racks.parquet"
+    table = parquet.read_table(file)
+    more = pyarrow.Table.from_pylist([dict(zip(table.column_names, row, strict=True))], schema=table.schema)
+    parquet.write_table(pyarrow.concat_tables([table, more]), file)
+    with pytest.raises(InputError, match=r"racks\.parquet") as error:
+        read_recording(tmp_path / "week")
+    assert problem in str(error.value)
 
 
 def test_a_written_recording_replaces_only_a_recording(run: Run, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def check_metrics(server: Server, period: Period) -> None:
     """Checks that a server has all metrics that a trial needs.
 
     Raises:
-        InputError: A metric is missing.
+        InputError: A metric is missing, or its labels are those of the exporter's own pod.
     """
     for query, exporter in SOURCES.items():
         if not any(label_values(server, "__name__", period.begin_ms, period.end_ms, query)):
@@ -76,6 +76,12 @@ def check_metrics(server: Server, period: Period) -> None:
                 f"the metric comes from {exporter}: let Prometheus scrape it, or choose other times"
             )
             raise error
+    if any(label_values(server, "exported_pod", period.begin_ms, period.end_ms, POD_INFO)):
+        error = InputError.about(
+            server.url, f"`{POD_INFO}`: its label `pod` is the pod of kube-state-metrics"
+        )
+        error.add_note("set `honor_labels: true` where Prometheus scrapes kube-state-metrics")
+        raise error
 
 
 def days(period: Period) -> Iterator[tuple[int, int]]:
