@@ -129,7 +129,7 @@ def _notes(nodes: Sequence[Node]) -> tuple[str, ...]:
     without = [node.name for node in nodes if node.rack is None]
     if not without:
         return ()
-    return (f"{len(without):,} nodes have no label of a rack, and take no part: {some(sorted(without))}",)
+    return (f"nodes without the label of a rack take no part: {some(sorted(without))}",)
 
 
 def _owner(item: Mapping[str, Any], kind: str) -> Owner:

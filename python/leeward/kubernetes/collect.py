@@ -20,16 +20,7 @@ from leeward.kubernetes.kubectl import Kubectl
 from leeward.kubernetes.objects import controller_of, template_of, workload_of
 from leeward.kubernetes.quantities import time_ms
 from leeward.kubernetes.recording import Pod, Rates, Recording, Template, Traffic, as_json
-from leeward.kubernetes.series import (
-    DEVICES,
-    NODE_TRAFFIC,
-    POD_TRAFFIC,
-    Period,
-    check_metrics,
-    days,
-    pieces,
-    rates,
-)
+from leeward.kubernetes.series import DEVICES, NODE_TRAFFIC, POD_TRAFFIC, Period, Queries, days, pieces
 from leeward.telemetry.http import Server
 
 Advance = Callable[[int], None]
@@ -62,10 +53,16 @@ def collect(
         InputError: A server does not answer, a metric or a rack is missing, or the rate of a rack is unknown.
     """
     cluster = read_cluster(kubectl, rack_label, rack_bps, advance)
-    check_metrics(server, period)
-    past = past_pods(server, period, advance)
-    out, into, notes = _racks(server, cluster, period, advance)
+    queries = Queries(server, period, advance)
+    queries.check()
+    past = past_pods(queries)
+    out, into, notes = _racks(queries, cluster)
     pods, templates = _pods(cluster, past, period)
+    traffic = _traffic(queries, pods)
+    notes += [
+        f"{count:,} answers of {server.url} may lack series: {warning}"
+        for warning, count in sorted(queries.warnings.items())
+    ]
     return Recording(
         period.begin_ms,
         period.interval_ms,
@@ -76,36 +73,36 @@ def collect(
         pods,
         out,
         into,
-        _traffic(server, pods, period, advance),
+        traffic,
         (*cluster.notes, *notes),
     )
 
 
-def _racks(
-    server: Server, cluster: Cluster, period: Period, advance: Advance
-) -> tuple[dict[str, Rates], dict[str, Rates], list[str]]:
+def _racks(queries: Queries, cluster: Cluster) -> tuple[dict[str, Rates], dict[str, Rates], list[str]]:
     """Rates out of racks and into them, and notes."""
     directions = []
     silent: set[str] = set()
     for metric in NODE_TRAFFIC:
         selector = f'{metric}{{device!~"{DEVICES}"}}'
         of_nodes: dict[str, Rates] = {}
-        for labels, values in rates(server, "instance,node", selector, period, advance):
+        for labels, values in queries.rates("instance,node", selector):
             name = _node_of(cluster, labels)
             if name is not None:
                 # A node that is scraped twice has two series of the same counters.
                 of_nodes[name] = numpy.fmax(of_nodes[name], values) if name in of_nodes else values
         silent |= {node.name for node in cluster.nodes if node.rack and node.name not in of_nodes}
-        directions.append(_sums(cluster, of_nodes, period))
+        directions.append(_sums(cluster, of_nodes, queries.period))
     if all(numpy.isnan(values).all() for direction in directions for values in direction.values()):
-        error = InputError.about(server.url, f"`{NODE_TRAFFIC[0]}`: no series is of a node of the cluster")
+        error = InputError.about(
+            queries.server.url, f"`{NODE_TRAFFIC[0]}`: no series is of a node of the cluster"
+        )
         error.add_note(
             "its label `node`, or the host in `instance`, must be the name or the address of a node"
         )
         raise error
     notes = ["the load of a rack is the sum of its nodes' interfaces, with the traffic within the rack"]
     if silent:
-        notes.append(f"{len(silent):,} nodes have no counters, and count as idle: {some(sorted(silent))}")
+        notes.append(f"nodes without counters count as idle: {some(sorted(silent))}")
     return directions[0], directions[1], notes
 
 
@@ -212,12 +209,13 @@ def _finished_ms(item: Mapping[str, Any]) -> int | None:
     return max((end for end in ends if end is not None), default=None)
 
 
-def _traffic(server: Server, pods: tuple[Pod, ...], period: Period, advance: Advance) -> dict[int, Traffic]:
+def _traffic(queries: Queries, pods: tuple[Pod, ...]) -> dict[int, Traffic]:
     """Traffic of pods by their positions, within their lives."""
+    period = queries.period
     ways = []
     for metric in POD_TRAFFIC:
         selector = f'{metric}{{pod!="",interface!="lo"}}'
-        series = rates(server, "namespace,pod", selector, period, advance)
+        series = queries.rates("namespace,pod", selector)
         ways.append({(labels.get("namespace"), labels.get("pod")): values for labels, values in series})
     traffic = {}
     for at, pod in enumerate(pods):

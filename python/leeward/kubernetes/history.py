@@ -1,10 +1,9 @@
 """Pods of a time by kube-state-metrics, also those that have ended and that the API server has forgotten."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from leeward.kubernetes.series import COMPLETED, CREATED, POD_INFO, REQUESTS, Labels, Period, largest
-from leeward.telemetry.http import Server
+from leeward.kubernetes.quantities import CPU, MOST
+from leeward.kubernetes.series import COMPLETED, CREATED, POD_INFO, REQUESTS, Labels, Period, Queries
 
 ID = "namespace,pod,uid"
 STEPS = 4
@@ -52,7 +51,7 @@ class PastPod:
         return after if after < period.end_ms - period.interval_ms else None
 
 
-def past_pods(server: Server, period: Period, advance: Callable[[int], None]) -> dict[str, PastPod]:
+def past_pods(queries: Queries) -> dict[str, PastPod]:
     """Pods that ran on a node in a period, by identity.
 
     Raises:
@@ -60,32 +59,27 @@ def past_pods(server: Server, period: Period, advance: Callable[[int], None]) ->
     """
     pods: dict[str, PastPod] = {}
     by = f"{ID},node,created_by_kind,created_by_name,host_network"
-
-    def seen(length: str) -> str:
-        return f"max_over_time(timestamp({POD_INFO})[{length}:{period.interval_ms}ms])"
-
-    for labels, value in largest(server, by, seen, period, advance):
-        before = pods.get(labels.get("uid", ""))
-        if before is None or value * 1000 > before.seen_ms:
-            pods[labels.get("uid", "")] = _pod(labels, round(value * 1000))
-    for labels, value in largest(
-        server, ID, lambda length: f"max_over_time({CREATED}[{length}])", period, advance
+    step = f"{queries.period.interval_ms}ms"
+    for labels, value in queries.largest(
+        by, lambda length: f"max_over_time(timestamp({POD_INFO})[{length}:{step}])"
     ):
+        uid, seen_ms = labels.get("uid", ""), round(value * 1000)
+        if uid not in pods or seen_ms > pods[uid].seen_ms:
+            pods[uid] = _pod(labels, seen_ms)
+    for labels, value in queries.largest(ID, lambda length: f"max_over_time({CREATED}[{length}])"):
         if pod := pods.get(labels.get("uid", "")):
             pod.created_ms = round(value * 1000)
-    for labels, value in largest(
-        server, ID, lambda length: f"max_over_time({COMPLETED}[{length}])", period, advance
-    ):
+    for labels, value in queries.largest(ID, lambda length: f"max_over_time({COMPLETED}[{length}])"):
         if pod := pods.get(labels.get("uid", "")):
             pod.completed_ms = round(value * 1000)
-
-    def requested(length: str) -> str:
-        return f"sum by ({ID},resource,instance) (max_over_time({REQUESTS}[{length}]))"
-
-    for labels, value in largest(server, f"{ID},resource", requested, period, advance):
+    # Several instances of kube-state-metrics have the same series.
+    for labels, value in queries.largest(
+        f"{ID},resource",
+        lambda length: f"sum by ({ID},resource,instance) (max_over_time({REQUESTS}[{length}]))",
+    ):
         if pod := pods.get(labels.get("uid", "")):
             resource = labels.get("resource", "")
-            pod.requests[resource] = round(value * (1000 if resource == "cpu" else 1))
+            pod.requests[resource] = min(round(value * (1000 if resource == CPU else 1)), MOST)
     return pods
 
 

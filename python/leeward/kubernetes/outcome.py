@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy
 
+from leeward._quantities import some
 from leeward.kubernetes.recording import Rates, Recording
 from leeward.telemetry.times import moment_text
+from leeward.telemetry.units import UNIT_PPM
 
 HOUR_MS = 3_600_000
 PERCENTILE = 98
@@ -99,6 +101,13 @@ class Outcome:
     peaks: Mapping[str, int]
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about parts that are missing, estimated or doubtful."""
+        over = [one.rack for one in self.racks if (one.before.p98 or 0) > UNIT_PPM / 1e6]
+        doubt = f"racks carry more than the rate of their links, which is probably too low: {some(over)}"
+        return (*self.recording.notes, *([doubt] if over else []))
+
+    @property
     def hot_racks(self) -> tuple[int, int]:
         """Number of racks that were hot at least once, before and after."""
         return sum(one.before.hot_h > 0 for one in self.racks), sum(one.after.hot_h > 0 for one in self.racks)
@@ -122,7 +131,7 @@ class Outcome:
                 "peaks": dict(self.peaks),
             },
             "moves": [move.record() for move in self.moves],
-            "notes": list(self.recording.notes),
+            "notes": list(self.notes),
         }
 
 

@@ -7,8 +7,9 @@
 | traffic of nodes | node_exporter |
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
@@ -63,25 +64,106 @@ class Period:
         return self.begin_ms + self.count * self.interval_ms
 
 
-def check_metrics(server: Server, period: Period) -> None:
-    """Checks that a server has all metrics that a trial needs.
+@dataclass(frozen=True)
+class Queries:
+    """Queries to a Prometheus server about a period.
 
-    Raises:
-        InputError: A metric is missing, or its labels are those of the exporter's own pod.
+    Attributes:
+        server: The server.
+        period: The period.
+        advance: Called after each query.
+        warnings: Warnings of answers, each with their number; such an answer may lack series.
     """
-    for query, exporter in SOURCES.items():
-        if not any(label_values(server, "__name__", period.begin_ms, period.end_ms, query)):
-            error = InputError.about(server.url, f"`{query}`: it has no such metric in these times")
-            error.add_note(
-                f"the metric comes from {exporter}: let Prometheus scrape it, or choose other times"
+
+    server: Server
+    period: Period
+    advance: Callable[[int], None]
+    warnings: Counter[str] = field(default_factory=Counter)
+
+    def check(self) -> None:
+        """Checks that the server has all metrics that a trial needs.
+
+        Raises:
+            InputError: A metric is missing, or its labels are those of the exporter's own pod.
+        """
+        server, times = self.server, (self.period.begin_ms, self.period.end_ms)
+        for query, exporter in SOURCES.items():
+            if not any(label_values(server, "__name__", *times, query)):
+                error = InputError.about(server.url, f"`{query}`: it has no such metric in these times")
+                error.add_note(
+                    f"the metric comes from {exporter}: let Prometheus scrape it, or choose other times"
+                )
+                raise error
+        if any(label_values(server, "exported_pod", *times, POD_INFO)):
+            error = InputError.about(
+                server.url, f"`{POD_INFO}`: its label `pod` is the pod of kube-state-metrics"
             )
+            error.add_note("set `honor_labels: true` where Prometheus scrapes kube-state-metrics")
             raise error
-    if any(label_values(server, "exported_pod", period.begin_ms, period.end_ms, POD_INFO)):
-        error = InputError.about(
-            server.url, f"`{POD_INFO}`: its label `pod` is the pod of kube-state-metrics"
-        )
-        error.add_note("set `honor_labels: true` where Prometheus scrapes kube-state-metrics")
-        raise error
+
+    def largest(self, by: str, within: Callable[[str], str]) -> Iterator[tuple[Labels, float]]:
+        """Largest values within each day, by labels; a label set may occur on several days.
+
+        Args:
+            by: Labels of the result, with commas.
+            within: Returns the expression for a length of time, such as `86400000ms`.
+        """
+        for start, end in days(self.period):
+            query = f"max by ({by}) ({within(f'{end - start}ms')})"
+            for result in self._ask("vector", "query", query=query, time=seconds(end)):
+                labels, value = _labels(self.server, result), _number(self.server, result.get("value"))
+                if numpy.isfinite(value):
+                    yield labels, value
+            self.advance(1)
+
+    def rates(self, by: str, selector: str) -> list[tuple[Labels, Rates]]:
+        """Mean rates of counters of bytes in each interval, in bits per second; NaN where unknown.
+
+        Args:
+            by: Labels to sum by, with commas.
+            selector: Selector of the counters.
+        """
+        query = f"8 * sum by ({by}) (rate({selector}[{self.period.interval_ms}ms]))"
+        rates: dict[tuple[tuple[str, str], ...], Rates] = {}
+        for first, last in pieces(self.period):
+            for labels, at, value in self._points(query, first, last):
+                key = tuple(sorted(labels.items()))
+                if key not in rates:
+                    rates[key] = numpy.full(self.period.count, numpy.nan)
+                rates[key][at] = value
+            self.advance(1)
+        return [(dict(key), values) for key, values in sorted(rates.items(), key=lambda item: item[0])]
+
+    def _points(self, query: str, first: int, last: int) -> Iterator[tuple[Labels, int, float]]:
+        """Labels, interval and value of each point, split until no answer is too large."""
+        begin_ms, length = self.period.begin_ms, self.period.interval_ms
+        start, end = (seconds(begin_ms + (interval + 1) * length) for interval in (first, last))
+        try:
+            series = self._ask(
+                "matrix", "query_range", query=query, start=start, end=end, step=f"{length / 1000:.3f}"
+            )
+        except TooMuchError:
+            if first == last:
+                raise
+            middle = (first + last) // 2
+            yield from self._points(query, first, middle)
+            yield from self._points(query, middle + 1, last)
+            return
+        for result in series:
+            labels, values = _labels(self.server, result), result.get("values")
+            if not isinstance(values, list):
+                raise self.server.unknown_form(str(result)[:80])
+            for point in values:
+                value = _number(self.server, point)
+                at = round((float(point[0]) * 1000 - begin_ms) / length) - 1
+                if 0 <= at < self.period.count and numpy.isfinite(value) and value >= 0:
+                    yield labels, at, value
+
+    def _ask(self, kind: str, path: str, **parameters: str) -> list[dict[str, Any]]:
+        """Series of an answer; its warnings are counted."""
+        answer = self.server.ask(path, **parameters)
+        self.warnings.update(set(answer.warnings))
+        return results(self.server, answer.data, kind)
 
 
 def days(period: Period) -> Iterator[tuple[int, int]]:
@@ -95,81 +177,6 @@ def pieces(period: Period) -> Iterator[tuple[int, int]]:
     size = max(1, PIECE_MS // period.interval_ms)
     for first in range(0, period.count, size):
         yield first, min(first + size, period.count) - 1
-
-
-def largest(
-    server: Server, by: str, within: Callable[[str], str], period: Period, advance: Callable[[int], None]
-) -> Iterator[tuple[Labels, float]]:
-    """Largest values within each day, by labels; a label set may occur on several days.
-
-    Args:
-        server: The server.
-        by: Labels of the result, with commas.
-        within: Returns the expression for a length of time, such as `86400000ms`.
-        period: Time to query.
-        advance: Called after each day.
-    """
-    for start, end in days(period):
-        query = f"max by ({by}) ({within(f'{end - start}ms')})"
-        answer = server.ask("query", query=query, time=seconds(end))
-        for result in results(server, answer.data, "vector"):
-            labels, value = _labels(server, result), _number(server, result.get("value"))
-            if numpy.isfinite(value):
-                yield labels, value
-        advance(1)
-
-
-def rates(
-    server: Server, by: str, selector: str, period: Period, advance: Callable[[int], None]
-) -> list[tuple[Labels, Rates]]:
-    """Mean rates of counters of bytes in each interval, in bits per second; NaN where unknown.
-
-    Args:
-        server: The server.
-        by: Labels to sum by, with commas.
-        selector: Selector of the counters.
-        period: Intervals.
-        advance: Called after each piece.
-    """
-    query = f"8 * sum by ({by}) (rate({selector}[{period.interval_ms}ms]))"
-    found: dict[tuple[tuple[str, str], ...], Rates] = {}
-    for first, last in pieces(period):
-        for labels, at, value in _points(server, query, period, first, last):
-            key = tuple(sorted(labels.items()))
-            if key not in found:
-                found[key] = numpy.full(period.count, numpy.nan)
-            found[key][at] = value
-        advance(1)
-    return [(dict(key), values) for key, values in sorted(found.items())]
-
-
-def _points(
-    server: Server, query: str, period: Period, first: int, last: int
-) -> Iterator[tuple[Labels, int, float]]:
-    """Labels, interval and value of each point, split until no answer is too large."""
-
-    def end_of(interval: int) -> str:
-        return seconds(period.begin_ms + (interval + 1) * period.interval_ms)
-
-    try:
-        step = f"{period.interval_ms / 1000:.3f}"
-        answer = server.ask("query_range", query=query, start=end_of(first), end=end_of(last), step=step)
-    except TooMuchError:
-        if first == last:
-            raise
-        middle = (first + last) // 2
-        yield from _points(server, query, period, first, middle)
-        yield from _points(server, query, period, middle + 1, last)
-        return
-    for result in results(server, answer.data, "matrix"):
-        labels, values = _labels(server, result), result.get("values")
-        if not isinstance(values, list):
-            raise server.unknown_form(str(result)[:80])
-        for point in values:
-            value = _number(server, point)
-            at = round((float(point[0]) * 1000 - period.begin_ms) / period.interval_ms) - 1
-            if 0 <= at < period.count and numpy.isfinite(value) and value >= 0:
-                yield labels, at, value
 
 
 def _labels(server: Server, result: Mapping[str, Any]) -> Labels:

@@ -259,7 +259,7 @@ def _print(outcome: "Outcome", top: int) -> None:
             "<><",
             [(name, f"{count:,}", IN_WORDS[name]) for name, count in outcome.not_judged.items()],
         )
-    for note in recording.notes:
+    for note in outcome.notes:
         print_note(note, doubt=True)
 
 
