@@ -19,7 +19,7 @@ from leeward.kubernetes.collect import steps
 from leeward.kubernetes.kubectl import Kubectl
 from leeward.kubernetes.objects import RACK_LABELS, node_of, template_of, workload_of
 from leeward.kubernetes.quantities import amount, rate, time_ms
-from leeward.kubernetes.recording import UNFIT, Expression
+from leeward.kubernetes.recording import REASONS, Expression
 from leeward.kubernetes.series import SOURCES, Period
 from leeward.telemetry.http import server
 from support.parts import require
@@ -482,7 +482,7 @@ def test_a_constraint_that_the_trial_does_not_know_is_a_reason(
     kind: str, spec: dict[str, Any], reason: str | None
 ) -> None:
     assert template(kind, **spec).unfit == reason
-    assert reason is None or reason in UNFIT
+    assert reason is None or reason in REASONS
 
 
 def needs(**amounts: str) -> dict[str, Any]:

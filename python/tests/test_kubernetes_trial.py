@@ -22,7 +22,7 @@ from leeward.kubernetes import Outcome, Recording, read_recording, replay, write
 from leeward.kubernetes.demand import peaks_of
 from leeward.kubernetes.engine import points_of
 from leeward.kubernetes.filters import Room, accepts
-from leeward.kubernetes.recording import UNFIT, Expression, Node, Taint, Template, Toleration
+from leeward.kubernetes.recording import REASONS, Expression, Node, Taint, Template, Toleration
 from support.kubernetes import G, nodes, pod, recording, traffic, week
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -41,7 +41,7 @@ def test_a_trial_counts_every_pod_once_and_moves_traffic_without_loss(seed: int,
     data = week(seed, hours=30, pods=pods)
     result = replay(data, seed=seed)
     assert result.ran_before + result.stayed + len(result.moves) + sum(result.not_judged.values()) == pods
-    assert set(result.not_judged) <= UNFIT
+    assert set(result.not_judged) <= REASONS.keys()
     assert sum(result.peaks.values()) == result.stayed + len(result.moves)
     # A rack loses at most its own load, and the others gain it.
     for rack in result.racks:
@@ -137,7 +137,7 @@ def test_a_decision_needs_a_whole_interval_before_it(hour: float, result: str) -
     assert judged(data) == result
 
 
-@pytest.mark.parametrize("reason", sorted(UNFIT - {"filters_changed"}))
+@pytest.mark.parametrize("reason", sorted(REASONS.keys() - {"filters_changed"}))
 def test_a_pod_that_cannot_be_judged_stays_and_says_why(reason: str) -> None:
     loads = {"r1": HOT, "r2": COLD}
     template = Template({"cpu": 1000}, peak_bps=(2 * G, G), unfit=reason)

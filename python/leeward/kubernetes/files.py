@@ -20,7 +20,7 @@ from pyarrow import parquet
 from leeward._files import atomic_folder
 from leeward.errors import InputError
 from leeward.kubernetes.recording import (
-    UNFIT,
+    REASONS,
     Expression,
     Node,
     Pod,
@@ -223,7 +223,7 @@ def _check(name: str, recording: Recording) -> None:
         if not all(isinstance(time, int) and abs(time) < 2**53 for time in times):
             raise InputError.about(name, f"{where}: expected times in milliseconds since 1970")
     for number, template in enumerate(recording.templates):
-        if template.unfit is not None and template.unfit not in UNFIT:
+        if template.unfit is not None and template.unfit not in REASONS:
             raise InputError.about(name, f"template {number}: no such reason: {template.unfit}")
         _check_amounts(f"{name}: template {number}", template.requests)
 

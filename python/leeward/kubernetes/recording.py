@@ -5,7 +5,7 @@ unknown mean is NaN. Processors count in thousandths, memory and storage in byte
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 Rates = NDArray[numpy.float64]
 
-IN_WORDS = {
-    "ran_before": "the pod ran already when the trial began",
+REASONS = {
     "bound_to_node": "a DaemonSet's pod or a static pod runs on one node",
     "host_network": "the pod shares the network of its node, so its traffic is unknown",
     "owner_gone": "neither the pod nor its owner exists, so its constraints are unknown",
@@ -32,8 +31,6 @@ IN_WORDS = {
     "no_room": "no node had room for the pod",
 }
 """Reasons for which a pod stays without a judgment, and their meanings."""
-UNFIT = frozenset(IN_WORDS) - {"ran_before"}
-"""Reasons of pods that came during the trial."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class Template:
         tolerations: Tolerations.
         peak_bps: Annotated peak rate out of the pod and into it.
         limit_bps: Rate to which Kubernetes shapes its traffic, out of the pod and into it.
-        unfit: Reason in `UNFIT` for which the trial cannot judge the pod.
+        unfit: Reason in `REASONS` for which the trial cannot judge the pod.
     """
 
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -191,8 +188,6 @@ class Recording:
 
 def as_json(value: Any) -> Any:
     """A node, template or pod as JSON; default values are left out."""
-    from dataclasses import MISSING, fields, is_dataclass
-
     if is_dataclass(value) and not isinstance(value, type):
         content = {}
         for one in fields(value):

@@ -226,7 +226,7 @@ def _collect(
 
 def _print(outcome: "Outcome", top: int) -> None:
     """Prints the answer in sentences, then the racks, then the pods that the trial cannot judge."""
-    from leeward.kubernetes.recording import IN_WORDS
+    from leeward.kubernetes.recording import REASONS
     from leeward.telemetry.times import moment_text
 
     recording = outcome.recording
@@ -257,7 +257,7 @@ def _print(outcome: "Outcome", top: int) -> None:
         print_table(
             ("STAYS", "PODS", "REASON"),
             "<><",
-            [(name, f"{count:,}", IN_WORDS[name]) for name, count in outcome.not_judged.items()],
+            [(name, f"{count:,}", REASONS[name]) for name, count in outcome.not_judged.items()],
         )
     for note in outcome.notes:
         print_note(note, doubt=True)
