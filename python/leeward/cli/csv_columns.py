@@ -6,6 +6,7 @@ whose columns depend on their options or on the scenario (impact, simulate) buil
 """
 
 _LATENCIES = ("count", "mean", "p50", "p95", "p99", "max")
+_LOAD = ("hot_h", "p98", "out_bps", "into_bps")
 _OUTCOME = ("hot", "intervals", "percentile", "most")
 _PATH = (
     *("from", "to", "rate_bps", "train_bps", "bound_bps", "sent_bps", "sender_limited", "overran", "loss"),
@@ -54,7 +55,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("remedy", "lost", "lost_why"),
     ),
     "kubernetes trial": (
-        *("rack", "link_bps", "nodes", "known_h", "before.hot_h", "before.p98", "after.hot_h", "after.p98"),
+        *("rack", "link_bps", "nodes", "known_h"),
+        *(f"{when}.{name}" for when in ("before", "after") for name in _LOAD),
     ),
     "lab check": (
         "part",

@@ -24,10 +24,14 @@ class Load:
         hot_h: Hours in which a direction of the link was above the threshold; for all racks, their sum.
         p98: 98th percentile of the utilization of the fuller direction, over all known intervals; None if
             none is known.
+        out_bps: Mean rate out of a rack; None if none is known.
+        into_bps: Mean rate into a rack.
     """
 
     hot_h: float
     p98: float | None
+    out_bps: float | None
+    into_bps: float | None
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,6 @@ def racks_of(
         after: The same with the trial's placements.
     """
     capacity = numpy.array([recording.rack_bps[name] for name in names], dtype=numpy.float64)[:, None]
-    fullest = [numpy.maximum(out, into) / capacity for out, into in (before, after)]
     hours = recording.interval_ms / HOUR_MS
     nodes = {name: sum(node.rack == name for node in recording.nodes) for name in names}
     racks = [
@@ -156,19 +159,23 @@ def racks_of(
             name,
             recording.rack_bps[name],
             nodes[name],
-            float((~numpy.isnan(fullest[0][at])).sum() * hours),
-            *(_load(one[at], hot, hours) for one in fullest),
+            float((~numpy.isnan(before[0][at] + before[1][at])).sum() * hours),
+            *(_load(out[at], into[at], capacity[at], hot, hours) for out, into in (before, after)),
         )
         for at, name in enumerate(names)
     ]
     racks.sort(key=lambda one: (-one.before.hot_h, -one.after.hot_h, -(one.before.p98 or 0), one.rack))
-    return tuple(racks), _load(fullest[0], hot, hours), _load(fullest[1], hot, hours)
+    all_before, all_after = (_load(out, into, capacity, hot, hours) for out, into in (before, after))
+    return tuple(racks), all_before, all_after
 
 
-def _load(utilization: Rates, hot: float, hours: float) -> Load:
-    known = utilization[~numpy.isnan(utilization)]
-    if not len(known):
-        return Load(0.0, None)
+def _load(out: Rates, into: Rates, capacity: Rates, hot: float, hours: float) -> Load:
+    """Load over the intervals in which both directions are known."""
+    known = ~numpy.isnan(out + into)
+    if not known.any():
+        return Load(0.0, None, None, None)
+    utilization = (numpy.maximum(out, into) / capacity)[known]
     # The nearest rank, as in the analysis of hotspots.
-    p98 = float(numpy.percentile(known, PERCENTILE, method="inverted_cdf"))
-    return Load(float((known > hot).sum() * hours), p98)
+    p98 = float(numpy.percentile(utilization, PERCENTILE, method="inverted_cdf"))
+    hot_h = float((utilization > hot).sum() * hours)
+    return Load(hot_h, p98, float(out[known].mean()), float(into[known].mean()))
