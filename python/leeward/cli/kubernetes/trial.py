@@ -273,5 +273,12 @@ def _answer(outcome: "Outcome") -> str:
         f"With the plugin, {after:,} racks are hot instead of {before:,}, for {hours} in total.\n"
         f"The 98th percentile of their utilization is {p98}.\n"
         f"Of {came:,} pods that came, {len(outcome.moves):,} go to another node, {outcome.stayed:,} stay, and"
-        f" {stay:,} cannot be judged."
+        f" {stay:,} cannot be judged.{_sources(outcome)}"
     )
+
+
+def _sources(outcome: "Outcome") -> str:
+    """Sources of the peaks of judged pods in a sentence."""
+    names = {"annotation": "an annotation", "measured": "earlier traffic", "limit": "a limit"}
+    parts = [f"{names[source]} for {count:,}" for source, count in outcome.peaks.items()]
+    return f"\nThe peak of a judged pod is from {' and from '.join(parts)}." if parts else ""
