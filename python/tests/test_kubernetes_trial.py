@@ -198,6 +198,13 @@ def test_a_measured_peak_is_of_earlier_intervals_only() -> None:
     assert [(move.pod, move.egress_bps) for move in result.moves] == [("shuffle-2", G)]
 
 
+def test_a_scheduler_without_measured_peaks_leaves_pods_without_annotation_where_they_were(run: Run) -> None:
+    document = json.loads(run("kubernetes", "trial", str(EXAMPLE), "--no-measured", "-o", "json").stdout)
+    assert document["pods"]["peaks"] == {"annotation": 57}
+    assert document["pods"]["not_judged"]["no_demand"] == 108
+    assert 0 < document["after"]["hot_h"] < document["before"]["hot_h"]
+
+
 @pytest.mark.parametrize(
     ("annotation", "measured", "limit", "peak"),
     [

@@ -23,7 +23,11 @@ from leeward.kubernetes.recording import Pod, Recording
 
 
 def replay(
-    recording: Recording, hot: float = 0.75, seed: int = 1, advance: Callable[[int], None] = lambda _: None
+    recording: Recording,
+    hot: float = 0.75,
+    seed: int = 1,
+    advance: Callable[[int], None] = lambda _: None,
+    measured: bool = True,
 ) -> Outcome:
     """Places the pods of a recording again.
 
@@ -32,9 +36,10 @@ def replay(
         hot: Utilization above which a rack is hot.
         seed: Seed of ties.
         advance: Called after each pod.
+        measured: False to leave measured peaks out, as a scheduler does that has none.
     """
     with Engine(recording.nodes, recording.rack_bps) as engine:
-        trial = _Trial(recording, engine, seed)
+        trial = _Trial(recording, engine, seed, measured)
         for time_ms, comes, at in _events(recording):
             if comes:
                 trial.come(at, time_ms)
@@ -81,12 +86,12 @@ class _Trial:
         peaks: Number of judged pods by the source of their peak.
     """
 
-    def __init__(self, recording: Recording, engine: Engine, seed: int) -> None:
+    def __init__(self, recording: Recording, engine: Engine, seed: int, measured: bool) -> None:
         self._recording, self._engine, self._seed = recording, engine, seed
         self._room = Room(recording.nodes, recording.templates)
         self._number = {node.name: at for at, node in enumerate(recording.nodes)}
         self._with_rack = numpy.array([node.rack is not None for node in recording.nodes], dtype=numpy.bool_)
-        self._measured = Peaks(recording)
+        self._measured = Peaks(recording) if measured else None
         self._node_of: dict[int, int] = {}
         self._pending: deque[tuple[int, int, tuple[int, int]]] = deque()
         self.racks = sorted(recording.rack_bps)
@@ -108,7 +113,8 @@ class _Trial:
         if interval < 1:
             self.ran_before += 1
         else:
-            peaks = peaks_of(self._recording.templates[pod.template], self._measured.before(pod, interval))
+            measured = None if self._measured is None else self._measured.before(pod, interval)
+            peaks = peaks_of(self._recording.templates[pod.template], measured)
             peak_bps = (0 if peaks[0] is None else peaks[0][0], 0 if peaks[1] is None else peaks[1][0])
             reason = self._reason(at, own, peaks != (None, None), interval)
             if reason is None and own is not None:

@@ -126,6 +126,10 @@ def trial(
             metavar="N", parser=whole_number(1, 1_000_000), help="Greatest number of racks in the table."
         ),
     ] = 20,
+    no_measured: Annotated[
+        bool,
+        typer.Option("--no-measured", help="Leave measured peaks out, as a scheduler that has none."),
+    ] = False,
     seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
     output: FormatOption = Format.table,
 ) -> None:
@@ -168,7 +172,7 @@ def trial(
             write_recording(data, record)
             print_note(f"wrote {record}")
     with progress("placing pods again", max(1, len(data.pods))) as advance:
-        outcome = replay(data, threshold, seed, advance)
+        outcome = replay(data, threshold, seed, advance, not no_measured)
     if not print_data(output, outcome.record(), "racks", COLUMNS["kubernetes trial"]):
         _print(outcome, top)
 
