@@ -536,7 +536,8 @@ def test_a_workload_is_that_of_the_scheduler(kind: str, name: str, labels: Any, 
 def test_quantities_and_times_of_objects() -> None:
     assert [amount("cpu", one) for one in ("1", "250m", 2, None, "0.0001")] == [1000, 250, 2000, 0, 1]
     assert [amount("memory", one) for one in ("1Gi", "1500m", "2k")] == [2**30, 2, 2000]
-    rates = [rate(one) for one in ("2G", " 500M ", "fast", "-1", "1E", None, 7, [])]
+    annotations: list[Any] = ["2G", " 500M ", "fast", "-1", "1E", None, 7, []]
+    rates = [rate(one) for one in annotations]
     assert rates == [2 * G, 500 * 10**6, None, None, None, None, 7, None]
     assert [time_ms(one) for one in ("1970-01-01T00:00:01Z", "now", None, 7)] == [1000, None, None, None]
 

@@ -27,9 +27,9 @@ from support.kubernetes import G, nodes, pod, recording, traffic, week
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLE = Path(__file__).parents[2] / "examples/kubernetes/week"
-HOT = ([8 * G, 8 * G, 8 * G, 8 * G], [G, G, G, G])
+HOT: tuple[list[float], list[float]] = ([8 * G, 8 * G, 8 * G, 8 * G], [G, G, G, G])
 """Rates of a rack that is hot without the pod."""
-COLD = ([G, G, G, G], [G, G, G, G])
+COLD: tuple[list[float], list[float]] = ([G, G, G, G], [G, G, G, G])
 
 
 # Properties.
@@ -140,7 +140,7 @@ def test_a_decision_needs_a_whole_interval_before_it(hour: float, result: str) -
 
 @pytest.mark.parametrize("reason", sorted(REASONS.keys() - {"filters_changed"}))
 def test_a_pod_that_cannot_be_judged_stays_and_says_why(reason: str) -> None:
-    loads = {"r1": HOT, "r2": COLD}
+    loads: dict[str, tuple[list[float], list[float]]] = {"r1": HOT, "r2": COLD}
     template = Template({"cpu": 1000}, peak_bps=(2 * G, G), unfit=reason)
     one, rates, some_nodes = pod("r1-n1", 1.5), {0: traffic(1, G, G, G)}, nodes()
     if reason == "node_unknown":

@@ -102,7 +102,9 @@ def _nodes(
     items: Sequence[Mapping[str, Any]], rack_label: str | None, rack_bps: int | None
 ) -> tuple[tuple[Node, ...], dict[str, str], dict[str, int]]:
     labels = RACK_LABELS if rack_label is None else (rack_label,)
-    nodes, known_as, rates = [], {}, dict[str, int]()
+    nodes: list[Node] = []
+    known_as: dict[str, str] = {}
+    rates: dict[str, int] = {}
     for item in items:
         node = node_of(item, labels)
         nodes.append(node)

@@ -140,7 +140,7 @@ def _template(content: Any) -> Template:
         for term in given.get("terms", ())
     )
     tolerations = tuple(Toleration(**one) for one in given.get("tolerations", ()))
-    pairs = {name: _pair(given[name]) for name in ("peak_bps", "limit_bps") if name in given}
+    pairs: dict[str, Any] = {name: _pair(given[name]) for name in ("peak_bps", "limit_bps") if name in given}
     return Template(**given | pairs | {"terms": terms, "tolerations": tolerations})
 
 

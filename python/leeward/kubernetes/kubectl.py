@@ -44,7 +44,7 @@ class Kubectl:
         Raises:
             InputError: kubectl is missing, or the API server does not answer with a list.
         """
-        after = ""
+        after: Any = ""
         while True:
             page = self._get(path, urlencode({"limit": PAGE} | ({"continue": after} if after else {})))
             found, metadata = page.get("items"), page.get("metadata")

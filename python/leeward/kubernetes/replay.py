@@ -207,7 +207,15 @@ class _Trial:
             way[self._row[target]][part] += moved
         self.moves.append(
             Move(
-                *(pod.namespace, pod.name, pod.workload, pod.created_ms),
-                *(nodes[own].name, source, nodes[node].name, target, *peak_bps),
+                namespace=pod.namespace,
+                pod=pod.name,
+                workload=pod.workload,
+                created_ms=pod.created_ms,
+                source=nodes[own].name,
+                source_rack=source,
+                target=nodes[node].name,
+                target_rack=target,
+                egress_bps=peak_bps[0],
+                ingress_bps=peak_bps[1],
             )
         )

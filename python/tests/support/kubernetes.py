@@ -1,6 +1,7 @@
 """Recordings of small clusters for tests: a drawn week, and parts to write one by hand."""
 
 import random
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -100,7 +101,7 @@ def week(seed: int = 1, hours: int = 168, pods: int = 240) -> Recording:
 
 def recording(
     pods: list[Pod],
-    loads: dict[str, tuple[list[float], list[float]]],
+    loads: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     traffic: dict[int, Traffic],
     templates: tuple[Template, ...] = TEMPLATES,
     **changes: Any,
