@@ -140,10 +140,10 @@ def _pods(
         key = json.dumps(as_json(template), sort_keys=True)
         return templates.setdefault(key, (len(templates), template))[0]
 
-    found = [*_living(cluster, past, period, number), *_ended(cluster, past, period, number)]
+    pods = [*_living(cluster, past, period, number), *_ended(cluster, past, period, number)]
     during = [
         pod
-        for pod in found
+        for pod in pods
         if pod.created_ms < period.end_ms and (pod.ended_ms is None or pod.ended_ms > period.begin_ms)
     ]
     during.sort(key=lambda pod: (pod.created_ms, pod.namespace, pod.name, pod.uid))

@@ -129,19 +129,21 @@ def _about(folder: Path) -> dict[str, Any]:
 
 
 def _node(content: Any) -> Node:
-    given = _fields(Node, content)
-    return Node(**given | {"taints": tuple(Taint(**one) for one in given.get("taints", ()))})
+    values = _fields(Node, content)
+    return Node(**values | {"taints": tuple(Taint(**one) for one in values.get("taints", ()))})
 
 
 def _template(content: Any) -> Template:
-    given = _fields(Template, content)
+    values = _fields(Template, content)
     terms = tuple(
         tuple(Expression(**one | {"values": tuple(one.get("values", ()))}) for one in term)
-        for term in given.get("terms", ())
+        for term in values.get("terms", ())
     )
-    tolerations = tuple(Toleration(**one) for one in given.get("tolerations", ()))
-    pairs: dict[str, Any] = {name: _pair(given[name]) for name in ("peak_bps", "limit_bps") if name in given}
-    return Template(**given | pairs | {"terms": terms, "tolerations": tolerations})
+    tolerations = tuple(Toleration(**one) for one in values.get("tolerations", ()))
+    pairs: dict[str, Any] = {
+        name: _pair(values[name]) for name in ("peak_bps", "limit_bps") if name in values
+    }
+    return Template(**values | pairs | {"terms": terms, "tolerations": tolerations})
 
 
 def _pair(value: Any) -> tuple[int | None, int | None]:

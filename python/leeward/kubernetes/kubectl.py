@@ -47,12 +47,12 @@ class Kubectl:
         after: Any = ""
         while True:
             page = self._get(path, urlencode({"limit": PAGE} | ({"continue": after} if after else {})))
-            found, metadata = page.get("items"), page.get("metadata")
+            items, metadata = page.get("items"), page.get("metadata")
             # An empty list may be null.
-            found = [] if found is None else found
-            if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            items = [] if items is None else items
+            if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
                 raise self._error(f"{path}: expected a list of objects")
-            yield from found
+            yield from items
             after = metadata.get("continue") if isinstance(metadata, dict) else None
             if not after or not isinstance(after, str):
                 return

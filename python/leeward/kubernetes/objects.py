@@ -147,8 +147,8 @@ def _requests(spec: Mapping[str, Any]) -> dict[str, int]:
 
 def _amounts(resources: Any) -> dict[str, int]:
     """Requests of a container; a limit without a request is a request."""
-    given = _object(resources)
-    amounts = {**_object(given.get("limits")), **_object(given.get("requests"))}
+    parts = _object(resources)
+    amounts = {**_object(parts.get("limits")), **_object(parts.get("requests"))}
     return {str(name): amount(str(name), value) for name, value in amounts.items()}
 
 

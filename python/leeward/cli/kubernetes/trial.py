@@ -146,7 +146,7 @@ def trial(
         threshold = read_share("hot", hot, 0.01, 1)
     if record is not None:
         check_replaced(record, "--record", "an earlier recording", find_foreign)
-    given = dict(
+    choices = dict(
         zip(
             LIVE,
             (kubeconfig, context, prometheus, since, until, http, interval, rack_label, rack_link),
@@ -154,7 +154,7 @@ def trial(
         )
     )
     if recording is not None:
-        without_effect = [name for name, value in given.items() if value is not None]
+        without_effect = [name for name, value in choices.items() if value is not None]
         if without_effect or record is not None:
             name = (without_effect or ["record"])[0].replace("_", "-")
             raise InputError.about(f"--{name}", "without effect on a recording, which has its own data")
