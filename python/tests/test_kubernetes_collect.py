@@ -1,6 +1,7 @@
 """Recordings of clusters: kubectl, a fake API server that accepts reads only, and a real Prometheus."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from leeward.kubernetes.kubectl import Kubectl
 from leeward.kubernetes.objects import RACK_LABELS, node_of, template_of, workload_of
 from leeward.kubernetes.quantities import amount, rate, time_ms
 from leeward.kubernetes.recording import REASONS, Expression
-from leeward.kubernetes.series import SOURCES, Period
+from leeward.kubernetes.series import SOURCES, Period, Queries
 from leeward.telemetry.http import server
 from support.parts import require
 from support.prometheus import END as UNTIL
@@ -293,6 +294,47 @@ def test_a_missing_metric_is_an_error_that_names_its_exporter(
         record(config, fake(answer))
     (note,) = error.value.__notes__
     assert next(exporter for query, exporter in SOURCES.items() if query.startswith(metric)) in note
+
+
+def test_a_query_with_too_much_data_is_split(fake: Callable[..., str]) -> None:
+    def answer(_: int, request: str) -> Any:
+        fields = {name: values[0] for name, values in parse_qs(request.split()[1]).items()}
+        if "query_range" in request:
+            first, last = float(fields["start"]), float(fields["end"])
+            if last - first > INTERVAL:
+                return 422, {}, b'{"status": "error", "error": "too many points", "errorType": "execution"}'
+            points = [[at, "5"] for at in (first, last)]
+            return good({"resultType": "matrix", "result": [{"metric": {"pod": "a"}, "values": points}]})
+        reach = re.search(r"\[(\d+)ms\]", fields["query"])
+        assert reach is not None
+        if int(reach[1]) > 3_600_000:
+            return 422, {}, b'{"status": "error", "error": "too many samples", "errorType": "execution"}'
+        return good(
+            {"resultType": "vector", "result": [{"metric": {"pod": "a"}, "value": [0, fields["time"]]}]}
+        )
+
+    done: list[int] = []
+    queries = Queries(server(fake(answer)), PERIOD, done.append)
+    values = [value for _, value in queries.largest("pod", lambda length: f"max_over_time(x[{length}])")]
+    assert values == [BEGIN + hours * 3600 * HOURS / 8 for hours in range(1, 9)]
+    ((labels, rates),) = queries.rates("pod", "y")
+    assert (labels, rates.tolist()) == ({"pod": "a"}, [5.0] * PERIOD.count)
+    assert sum(done) == 2
+
+
+def test_answers_that_may_lack_series_are_counted(fake: Callable[..., str]) -> None:
+    def answer(_number: int, _request: str) -> Any:
+        status, headers, _ = good(None)
+        data = {"resultType": "vector", "result": []}
+        return (
+            status,
+            headers,
+            json.dumps({"status": "success", "data": data, "warnings": ["no store"]}).encode(),
+        )
+
+    queries = Queries(server(fake(answer)), PERIOD, lambda _: None)
+    assert not list(queries.largest("pod", lambda length: f"max_over_time(x[{length}])"))
+    assert queries.warnings == {"no store": 1}
 
 
 @pytest.mark.usefixtures("kubectl")

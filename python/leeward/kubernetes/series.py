@@ -109,12 +109,27 @@ class Queries:
             within: Returns the expression for a length of time, such as `86400000ms`.
         """
         for start, end in days(self.period):
-            query = f"max by ({by}) ({within(f'{end - start}ms')})"
-            for result in self._ask("vector", "query", query=query, time=seconds(end)):
+            for result in self._values(by, within, start, end):
                 labels, value = _labels(self.server, result), _number(self.server, result.get("value"))
                 if numpy.isfinite(value):
                     yield labels, value
             self.advance(1)
+
+    def _values(
+        self, by: str, within: Callable[[str], str], start: int, end: int
+    ) -> Iterator[dict[str, Any]]:
+        """Results between two times, split until no answer is too large."""
+        query = f"max by ({by}) ({within(f'{end - start}ms')})"
+        try:
+            series = self._ask("vector", "query", query=query, time=seconds(end))
+        except TooMuchError:
+            if end - start <= 2 * self.period.interval_ms:
+                raise
+            middle = (start + end) // 2
+            yield from self._values(by, within, start, middle)
+            yield from self._values(by, within, middle, end)
+            return
+        yield from series
 
     def rates(self, by: str, selector: str) -> list[tuple[Labels, Rates]]:
         """Mean rates of counters of bytes in each interval, in bits per second; NaN where unknown.
