@@ -165,7 +165,11 @@ def test_a_pod_stays_if_its_node_has_other_labels_today() -> None:
 
 
 def test_pods_that_come_together_do_not_herd_to_the_coldest_rack() -> None:
-    loads = {"r1": HOT, "r2": ([G] * 4, [G] * 4), "r3": ([1.5 * G] * 4, [G] * 4)}
+    loads: dict[str, tuple[list[float], list[float]]] = {
+        "r1": HOT,
+        "r2": COLD,
+        "r3": ([1.5 * G] * 4, COLD[1]),
+    }
     pods = [pod("r1-n1", 1.5 + at / 1000, name=f"shuffle-{at}") for at in range(4)]
     data = recording(pods, loads, {at: traffic(1, G, G, G) for at in range(4)})
     targets = Counter(move.target_rack for move in replay(data).moves)
