@@ -79,8 +79,13 @@ def test_no_line_of_help_is_truncated(run: Run, group: tuple[str, ...]) -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SLOW_OR_NOT_ENDING = (
     "leeward demo",
-    # These query a controller, a NameNode or Prometheus, and have tests of their own.
+    # These query a controller, a NameNode, a cluster or Prometheus, and have tests of their own.
     "leeward hdfs check",
+    "leeward kubernetes top",
+    "leeward kubernetes explain",
+    "leeward kubernetes hotspots",
+    "leeward kubernetes check",
+    "leeward kubernetes trial --prometheus",
     "leeward explain --block",
     "leeward explain 42",
     "leeward explain decision.json",

@@ -68,6 +68,8 @@ ONE_MEANING = {
     "--picture": "file of a picture",
     "--policy": "policies",
     "--prometheus": "Prometheus server",
+    "--rack-label": "label of nodes that names their rack",
+    "--rack-link": "total rate of a rack's uplinks",
     "--report": "HTML page",
     "--secret": "file of the secret of measurements",
     "--seed": "seed of random numbers",
@@ -105,6 +107,9 @@ WITHOUT_FORMAT = {
     "telemetry map": "prints a map file",
     "telemetry cache clear": "deletes files",
     "lab exec": "becomes another program",
+    **dict.fromkeys(
+        (f"kubernetes {name}" for name in ("top", "explain", "hotspots", "check")), "becomes another program"
+    ),
     "tenant worker": "prints events, each a JSON object on a line",
     "token new": "prints a token",
     "data get": "fetches files",
@@ -258,6 +263,7 @@ WITH_ROWS: list[tuple[tuple[str, ...], Callable[[Any], list[Any]]]] = [
     (("cluster", "show", FABRIC[1]), lambda document: document["links"]),
     (("policies",), lambda document: document),
     (("data", "list"), lambda document: document),
+    (("kubernetes", "trial", str(EXAMPLES / "kubernetes/week")), lambda document: document["racks"]),
     (("slo", "bound", *WORKLOADS), lambda document: document["workloads"]),
     (("slo", "prioritize", *WORKLOADS), lambda document: document["workloads"]),
     (("circuits", "schedule", str(EXAMPLES / "circuits/demand.csv")), lambda document: document),

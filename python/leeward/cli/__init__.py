@@ -26,6 +26,7 @@ from leeward.cli import (
     hdfs,
     hotspots,
     impact,
+    kubernetes,
     lab,
     matrix,
     migrate,
@@ -58,7 +59,10 @@ SECTIONS = (
     ("Measure it", (probe, agent, matrix, device)),
     (
         "Place work",
-        (place, reevaluate, migrate, tenant, serve, hdfs, mode, report, decisions, explain, token),
+        (
+            *(place, reevaluate, migrate, tenant, serve, hdfs, kubernetes, mode, report, decisions, explain),
+            token,
+        ),
     ),
     ("Keep promises", (slo, circuits)),
     ("Try a change first", (demo, simulate, trial, lab)),

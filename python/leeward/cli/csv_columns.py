@@ -6,6 +6,7 @@ whose columns depend on their options or on the scenario (impact, simulate) buil
 """
 
 _LATENCIES = ("count", "mean", "p50", "p95", "p99", "max")
+_LOAD = ("hot_h", "p98", "out_bps", "into_bps")
 _OUTCOME = ("hot", "intervals", "percentile", "most")
 _PATH = (
     *("from", "to", "rate_bps", "train_bps", "bound_bps", "sent_bps", "sender_limited", "overran", "loss"),
@@ -52,6 +53,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "hotspots": (
         *("place", "link", "hot", "rate", "since_ms", "until_ms", "open", "lasts", "cause", "evidence"),
         *("remedy", "lost", "lost_why"),
+    ),
+    "kubernetes trial": (
+        *("rack", "link_bps", "nodes", "known_h"),
+        *(f"{when}.{name}" for when in ("before", "after") for name in _LOAD),
     ),
     "lab check": (
         "part",

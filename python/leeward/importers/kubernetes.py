@@ -159,8 +159,8 @@ def _add(
     topology.left_out.count("label-not-used", len(unused_keys), *unused_keys[:3])
     status = _object(file, f"{field}.status", node.get("status") or {})
     capacity = _object(file, f"{field}.status.capacity", status.get("capacity") or {})
-    cpus = _quantity(file, f"{field}.status.capacity.cpu", capacity.get("cpu"))
-    memory = _quantity(file, f"{field}.status.capacity.memory", capacity.get("memory"))
+    cpus = quantity(file, f"{field}.status.capacity.cpu", capacity.get("cpu"))
+    memory = quantity(file, f"{field}.status.capacity.memory", capacity.get("memory"))
     where = f"{field}.metadata.labels"
     host = Host(
         topology.name(name, file, None, f"{field}.metadata.name"),
@@ -178,8 +178,12 @@ def _object(file: str, field: str, value: Any) -> dict[Any, Any]:
     return value
 
 
-def _quantity(file: str, field: str, value: Any) -> Decimal | None:
-    """A quantity of Kubernetes; None if it is absent."""
+def quantity(file: str, field: str, value: Any) -> Decimal | None:
+    """A quantity of Kubernetes; None if it is absent.
+
+    Raises:
+        InputError: The value is no quantity from 0 to 10^18.
+    """
     if value is None:
         return None
     match = _QUANTITY.fullmatch(str(value)) if len(str(value)) < 40 else None
