@@ -60,8 +60,8 @@ class CandidatesTest {
 
     @Test
     void aHostNeedsTheTypeOfStorageAndMustBeInServiceAndNotExcluded() {
-        Set<Node> excluded = Set.of(nodes.node("d1-r1-b"));
-        Candidates all = new Candidates(topology, "", excluded, StorageType.DISK, 0, new int[0], 9);
+        Set<Node> without = Set.of(nodes.node("d1-r1-b"));
+        Candidates all = new Candidates(topology, "", without, StorageType.DISK, 0, new int[0], 9);
         int excluded = topology.host(nodes.node("d1-r1-b"));
         int leaving = topology.host(nodes.node("d2-r1-a"));
         assertTrue(all.includes(topology.host(nodes.node("d1-r1-a"))));
