@@ -341,8 +341,8 @@ impl Cell {
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
-        // Tasks of an app share their constraints, and are often neighbors.
-        let mut known = BTreeMap::new();
+        // Tasks of an app share their constraints, and apps often have equal ones. A policy searches hosts once for each.
+        let (mut known, mut equal) = (BTreeMap::new(), BTreeMap::<_, Vec<u32>>::new());
         let tasks = racks.iter().flat_map(|rack| &self.racks[rack.index()]);
         for placed in tasks.filter(|placed| placed.bound.is_none() && placed.is_settled(cooldown, now)) {
             let job = self.jobs.get_mut(&placed.job).expect("every task's job is known");
@@ -355,8 +355,15 @@ impl Cell {
             let Some(position) = job.position else { continue };
             let constraints = placed.constraints.as_ref().map(|constraints| {
                 *known.entry(Arc::as_ptr(constraints)).or_insert_with(|| {
-                    request.constraints.push(constraints.clone());
-                    request.constraints.len() as u32 - 1
+                    let Constraints { excluded_hosts, excluded_domains, tags, labels, .. } = &**constraints;
+                    let alike = equal.entry((excluded_hosts, excluded_domains, tags, labels)).or_default();
+                    let is_equal = |&&at: &&u32| *request.constraints[at as usize] == **constraints;
+                    alike.iter().find(is_equal).copied().unwrap_or_else(|| {
+                        let at = request.constraints.len() as u32;
+                        request.constraints.push(constraints.clone());
+                        alike.push(at);
+                        at
+                    })
                 })
             });
             request.running.push(Running { constraints, ..placed.running(position) });

@@ -111,8 +111,8 @@ impl Constraints {
         sort(&mut self.occupied_racks);
     }
 
-    /// The constraints without the hosts to try first; `None` if nothing but tags is left.
-    pub fn beside_tags(&self) -> Option<Constraints> {
+    /// The constraints without the hosts to try first; `None` if there are none other than tags.
+    pub fn other_than_tags(&self) -> Option<Constraints> {
         let rest = Constraints { preferred: Vec::new(), ..self.clone() };
         (rest != Constraints { tags: self.tags, ..Constraints::default() }).then_some(rest)
     }

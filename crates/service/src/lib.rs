@@ -27,7 +27,7 @@ pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, ChooseDelete, ChooseRead, Commitment,
     Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,
     DecisionQuery, DeviceState, HeavyWork, HostReport, HostState, HotLinkCause, InvalidReport,
-    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, Limits, LinkState, MigrationAnswer,
+    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, Limits, LinkState,
     MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo, Placed,
     Placement, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reevaluate,
     ReleaseError, Report, ReportPart, ReportSummary, Reservation, ReservationState, Score, ScoreError,

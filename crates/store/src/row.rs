@@ -166,8 +166,8 @@ fn caller(row: &dyn ResultRow, at: usize) -> Result<Option<Caller>, StoreError> 
 }
 
 /// Row of `migrations`.
-pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
-    let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
+pub fn migration(migration: &Migration) -> [Cell<'_>; 12] {
+    let Migration { id, at, decision, index, task, job, from, to, link, state, executor, reason } = migration;
     [
         Cell::number(*id),
         Cell::number(at.0),
@@ -179,6 +179,7 @@ pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
         Cell::text(to),
         Cell::text(link),
         Cell::Plain(state.word().into()),
+        Cell::Text(executor.as_deref().map(Cow::from)),
         Cell::Text(reason.as_deref().map(Cow::from)),
     ]
 }
@@ -199,7 +200,8 @@ pub fn read_migration(row: &dyn ResultRow) -> Result<Migration, StoreError> {
         to: text_or_empty(row, 7)?,
         link: text_or_empty(row, 8)?,
         state: row.plain(9)?.and_then(|word| MigrationState::of(&word)).unwrap_or_default(),
-        reason: row.text(10)?,
+        executor: row.text(10)?,
+        reason: row.text(11)?,
     })
 }
 

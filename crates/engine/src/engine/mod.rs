@@ -162,7 +162,7 @@ impl Engine {
     /// Replaces the policies. Decisions and running tasks stay. Blocks that wait for a joint decision are decided by the
     /// new policy, at the time for which they waited. Observed rates stay unless the window of the history changes.
     pub fn set_policies(&mut self, mut policies: Policies) {
-        self.history = History::under(self.history.take(), policies.history);
+        self.history = History::reconfigured(self.history.take(), policies.history);
         self.tasks = TaskPolicies::take(&mut policies);
         self.policies = policies;
         if !self.learns_capacity() {
@@ -232,7 +232,15 @@ impl Engine {
                     .iter()
                     .for_each(|&(resource, flows)| self.ledger.set_cross_traffic(resource, flows, now));
             }
-            Input::Ended(app) => self.end_app(app),
+            Input::Ended(app) => {
+                let job = self.cell.get(TaskId { app, index: 0 }).map(|task| task.job);
+                self.end_app(app);
+                // No later request belongs to a job without a name.
+                let unnamed = job.filter(|job| job.is_unnamed());
+                if let Some((history, job)) = self.history.as_mut().zip(unnamed) {
+                    history.forget(job);
+                }
+            }
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.record_rates(rates),
             Input::TaskRestarted(task) => {

@@ -113,7 +113,7 @@ impl Engine {
         AppEntries { transfers, tasks }: AppEntries,
     ) {
         self.default_hosts.place(request, hosts);
-        let constraints = request.constraints.beside_tags().map(Arc::new);
+        let constraints = request.constraints.other_than_tags().map(Arc::new);
         let mut moves = false;
         for (index, ((task, &host), own)) in (0..).zip(request.tasks.iter().zip(hosts).zip(tasks)) {
             self.pool.occupy(host, request.job, task.cpus, task.memory);

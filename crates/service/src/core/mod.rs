@@ -69,7 +69,6 @@ pub use self::hot_links::{HeavyWork, HotLinkCause};
 pub use self::job::{Job, JobResult, Queue};
 use self::job_names::JobNames;
 use self::job_queue::{JobQueue, Jobs};
-pub use self::migrations::MigrationAnswer;
 use self::migrations::Migrations;
 pub use self::modes::{ModeChange, ModesView};
 use self::other_choices::OtherChoices;
