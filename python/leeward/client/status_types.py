@@ -63,6 +63,7 @@ class MoveSettings(TypedDict):
     cooldown: int
     timeout: str
     hook: dict[str, str | None] | None
+    """`name`, `url` (scheme and host alone), `http` (null) and `timeout` of a hook."""
 
 
 class Status(TypedDict):
