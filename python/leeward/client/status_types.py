@@ -56,14 +56,13 @@ class HistorySettings(TypedDict):
 
 
 class MoveSettings(TypedDict):
-    """Settings of moves of tasks."""
+    """Settings of moves of tasks; of a hook, `url` has scheme and host alone, and `http` is None."""
 
     load: str
     windows: int
     cooldown: int
     timeout: str
     hook: dict[str, str | None] | None
-    """`name`, `url` (scheme and host alone), `http` (null) and `timeout` of a hook."""
 
 
 class Status(TypedDict):

@@ -3,6 +3,7 @@
 mod core;
 mod faulty;
 mod history;
+mod lost_capacity;
 mod moves;
 mod persistence;
 mod pieces;
