@@ -183,10 +183,11 @@ mod tests {
         });
         let settings = HookSettings { url, name: "scheduler".to_owned(), ..HookSettings::default() };
         let hook = Hook::new(&settings, LIMIT).expect("a valid address");
-        let outcome = hook.post(&migration(), &Clock::system()).map(|MigrationAnswer { outcome, executor }| {
-            assert_eq!(executor.as_deref(), Some("scheduler"), "the name, and not the address");
-            outcome
-        });
+        let outcome =
+            hook.post(&migration(), &Clock::system()).map(|MigrationAnswer { outcome, executor }| {
+                assert_eq!(executor.as_deref(), Some("scheduler"), "the name, and not the address");
+                outcome
+            });
         (outcome, server.join().expect("the server answers"))
     }
 
@@ -221,7 +222,11 @@ mod tests {
             Hook::new(&HookSettings { url, http, ..HookSettings::default() }, LIMIT).err().expect("an error")
         };
         assert_eq!(hook("scheduler", None), ("url", EXPECTED.to_owned()));
-        assert_eq!(hook("scheduler", Some("missing.yaml")), ("url", EXPECTED.to_owned()), "the address first");
+        assert_eq!(
+            hook("scheduler", Some("missing.yaml")),
+            ("url", EXPECTED.to_owned()),
+            "the address first"
+        );
         let (field, message) = hook("http://scheduler", Some("missing.yaml"));
         assert_eq!(field, "http");
         assert!(message.starts_with("missing.yaml: "), "{message}");

@@ -47,11 +47,7 @@ pub async fn carry_out(
 }
 
 /// Posts a move. Returns its id and the hook's answer, or the reason for which the hook did not accept the move.
-async fn post(
-    hook: Arc<Hook>,
-    migration: Migration,
-    clock: Clock,
-) -> (u64, Result<MigrationAnswer, String>) {
+async fn post(hook: Arc<Hook>, migration: Migration, clock: Clock) -> (u64, Result<MigrationAnswer, String>) {
     let id = migration.id;
     let response = tokio::task::spawn_blocking(move || hook.post(&migration, &clock)).await;
     (id, response.unwrap_or_else(|error| Err(error.to_string())))

@@ -114,11 +114,15 @@ impl MoveOptions {
         }
         let Some(HookSettings { name, timeout, .. }) = &self.hook else { return Ok(()) };
         if name.is_empty() || name.chars().count() > LONGEST_NAME {
-            return Err(("hook.name", format!("`{}`: expected 1 to {LONGEST_NAME} characters", excerpt(name))));
+            return Err((
+                "hook.name",
+                format!("`{}`: expected 1 to {LONGEST_NAME} characters", excerpt(name)),
+            ));
         }
         if *timeout == Nanos(0) || *timeout >= self.timeout {
             let most = self.timeout;
-            let message = format!("{timeout}: expected a positive time below `moves.timeout`, which is {most}");
+            let message =
+                format!("{timeout}: expected a positive time below `moves.timeout`, which is {most}");
             return Err(("hook.timeout", message));
         }
         Ok(())

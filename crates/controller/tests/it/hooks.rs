@@ -59,7 +59,8 @@ fn scheduler() -> (String, Receiver<Posted>) {
                     let (name, value) = line.split_once(':').unwrap_or((&line, ""));
                     headers.insert(name.to_lowercase(), value.trim().to_owned());
                 }
-                let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+                let length =
+                    headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).expect("a body");
                 let body = serde_json::from_slice(&body).expect("JSON");
@@ -69,7 +70,8 @@ fn scheduler() -> (String, Receiver<Posted>) {
                 let _ = posted.send(Posted { key, body, respond });
                 let Ok((status, body)) = response.recv() else { return };
                 let length = body.len();
-                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+                let head =
+                    format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
                 let _ = stream.write_all(format!("{head}{body}").as_bytes());
             });
         }

@@ -10,7 +10,11 @@ use serde_json::{Value, json};
 
 /// Reports the loads of all links for some seconds, so that loads and hot periods are as reported: 0 for links that are
 /// not named.
-pub fn carry((server, clock, seconds): &(Server, Clock, Arc<AtomicU64>), loads: &[(&str, f64)], tasks: &[Value]) {
+pub fn carry(
+    (server, clock, seconds): &(Server, Clock, Arc<AtomicU64>),
+    loads: &[(&str, f64)],
+    tasks: &[Value],
+) {
     let (_, _, links) = server.get("/v1/links?limit=1000");
     let names: Vec<&str> =
         links["items"].as_array().expect("a list").iter().filter_map(|link| link["link"].as_str()).collect();
@@ -172,7 +176,11 @@ fn one_executor_takes_a_move_and_reports_its_end() {
     }
     assert_eq!(hot(server, "r0:uplink")["no_move"], Value::Null, "a taken move is under way");
     let (status, _, problem) = server.post(&path, &json!({ "answer": "taken", "executor": "evictor-2" }));
-    assert_eq!((status, &problem["detail"]), (409, &json!("the executor `evictor-1` took the move")), "{problem}");
+    assert_eq!(
+        (status, &problem["detail"]),
+        (409, &json!("the executor `evictor-1` took the move")),
+        "{problem}"
+    );
     // Only the executor that took the move, or a client without the name of one, ends it.
     let other = json!({ "answer": "failed", "executor": "evictor-2" });
     assert_eq!(server.post(&path, &other).0, 409);
@@ -191,7 +199,11 @@ fn one_executor_takes_a_move_and_reports_its_end() {
             (status, &answered["state"], &answered["reason"]),
             (200, &json!("failed"), &json!("no room"))
         );
-        assert_eq!((&answered["executor"], &answered["expires"]), (&json!("evictor-1"), &Value::Null), "{answered}");
+        assert_eq!(
+            (&answered["executor"], &answered["expires"]),
+            (&json!("evictor-1"), &Value::Null),
+            "{answered}"
+        );
     }
     assert_eq!(server.post(&path, &json!({ "answer": "done" })).0, 409);
 }

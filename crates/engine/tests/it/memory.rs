@@ -65,7 +65,8 @@ impl Policy<MoveRequest> for Recorded {
         request: &MoveRequest,
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Moves>, Refusal> {
-        *self.1.lock().expect("no test panics meanwhile") = (request.running.len(), request.constraints.len());
+        *self.1.lock().expect("no test panics meanwhile") =
+            (request.running.len(), request.constraints.len());
         self.0.place_one(request, context)
     }
 }
@@ -86,9 +87,8 @@ fn apps_with_equal_constraints_share_them_in_a_request_for_moves() {
     let window = (Nanos(SECOND), Nanos(2 * SECOND));
     let load = |link: ResourceId| Load(if link == uplink { 950_000_000 } else { 0 });
     let links = (0..fabric.link_count() as u32).map(ResourceId);
-    let samples: Vec<Sample> = links
-        .map(|resource| Sample { resource, window, load: load(resource), guaranteed: None })
-        .collect();
+    let samples: Vec<Sample> =
+        links.map(|resource| Sample { resource, window, load: load(resource), guaranteed: None }).collect();
     engine.report(Nanos(2 * SECOND), &samples, &mut Vec::new());
     assert_eq!(*last.lock().expect("no policy panicked"), (30, 2));
 }

@@ -56,8 +56,11 @@ fn tasks_move_by_the_last_window_earlier_than_by_the_estimate_and_later_after_mo
 #[test]
 fn a_section_of_moves_without_tasks_or_with_bad_values_is_rejected() {
     let folder = folder("cell", "bad-moves");
-    std::fs::write(folder.join("cluster.yaml"), "racks: 2\nhosts_per_rack: 2\nnic: 10Gbps\noversubscription: 2\n")
-        .expect("the folder of the test can be written to");
+    std::fs::write(
+        folder.join("cluster.yaml"),
+        "racks: 2\nhosts_per_rack: 2\nnic: 10Gbps\noversubscription: 2\n",
+    )
+    .expect("the folder of the test can be written to");
     for (text, expected) in [
         ("workloads: [{facebook: {}}]\nmoves: {}\n", "moves: applies to the tasks of a cell"),
         ("workloads: [{cell: {}}]\nmoves: {windows: 0}\n", "windows"),

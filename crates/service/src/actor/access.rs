@@ -8,8 +8,8 @@ use leeward_ledger::LedgerSettings;
 use leeward_placement::tasks::{AppRequest, Class, Task, Traffic, Worth};
 use leeward_placement::{Explain, replicas, tasks};
 use leeward_records::{
-    Caller, Change, Classes, DecisionId, Migration, MigrationAnswer, MigrationState, Mode, Modes, MoveOutcome, PlacementSpec, ReplicasSpec,
-    TaskSpec, TasksSpec, WorkloadSpec,
+    Caller, Change, Classes, DecisionId, Migration, MigrationAnswer, MigrationState, Mode, Modes,
+    MoveOutcome, PlacementSpec, ReplicasSpec, TaskSpec, TasksSpec, WorkloadSpec,
 };
 use leeward_testing::clusters::{cluster, ledger};
 use serde_json::json;
@@ -23,8 +23,8 @@ use super::operations::{
 };
 use crate::core::{
     AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery, Job,
-    Limits, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Reevaluate,
-    Report, Reservation, Score,
+    Limits, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Reevaluate, Report,
+    Reservation, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \

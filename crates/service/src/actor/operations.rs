@@ -11,10 +11,10 @@ use leeward_records::{DecisionId, DecisionRecord, Migration, MigrationAnswer, Mo
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
     AnswerError, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError, Coordinator,
-    DecisionError, DecisionQuery, HotLinkCause, InvalidReport, MigrationQuery, ModeChange,
-    ModesView, NoWorkload, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry,
-    Reevaluate, ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece,
-    TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
+    DecisionError, DecisionQuery, HotLinkCause, InvalidReport, MigrationQuery, ModeChange, ModesView,
+    NoWorkload, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry, Reevaluate,
+    ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs,
+    WhatIfError, WhatIfResult, WorkloadState,
 };
 
 impl Operation for Report {

@@ -143,7 +143,8 @@ fn new_coordinator(history: bool) -> Coordinator<Numbers> {
         replicas: replicas::REGISTRY.make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
         tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
         moves: moves::REGISTRY.make("utp", "").ok(),
-        history: history.then_some(HistorySettings { window: Nanos(3_600 * Nanos::SECOND.0), percentile: 0.98 }),
+        history: history
+            .then_some(HistorySettings { window: Nanos(3_600 * Nanos::SECOND.0), percentile: 0.98 }),
         hot_test: HotTest { load: HotLoad::Window, windows: 1 },
         ..Policies::default()
     };

@@ -43,7 +43,10 @@ impl Learner {
     /// can.
     fn lose_half(&mut self) {
         for at in 0..60 {
-            self.report(1_000 * HALF - (at * 7_919) % 4_000, Reading { queue: Some(0.0), ..Reading::default() });
+            self.report(
+                1_000 * HALF - (at * 7_919) % 4_000,
+                Reading { queue: Some(0.0), ..Reading::default() },
+            );
         }
         assert_eq!(self.capacities(), (FULL, None), "a varying load is no sign of a full link");
         for _ in 0..8 {

@@ -158,7 +158,10 @@ fn check_executors(cluster: &Cluster, mut store: Box<dyn Store>, now: Nanos, adv
     resume(&mut taken, &mut *store);
     for _ in 0..2 {
         let one = answer(&mut taken, MoveOutcome::Taken, Some("a")).expect("the move is open");
-        assert_eq!((one.state, one.executor.as_deref(), one.reason), (MigrationState::Taken, Some("a"), None));
+        assert_eq!(
+            (one.state, one.executor.as_deref(), one.reason),
+            (MigrationState::Taken, Some("a"), None)
+        );
     }
     let changes: Vec<Change> = taken.changes().collect();
     let taken_once = |change: &&Change| matches!(change, Change::Migration(one) if one.id == advised.id);
@@ -202,10 +205,8 @@ fn the_end_of_a_move_that_nobody_took_keeps_the_name_of_its_executor() {
     let cluster = cluster(CLUSTER);
     let mut coordinator = coordinator(&cluster, Limits::default());
     let (now, advised) = wait_for_advised_moves(&cluster, &mut coordinator, &mut *store);
-    let done = |executor: &str| MigrationAnswer {
-        outcome: MoveOutcome::Done,
-        executor: Some(executor.to_owned()),
-    };
+    let done =
+        |executor: &str| MigrationAnswer { outcome: MoveOutcome::Done, executor: Some(executor.to_owned()) };
     let ended = coordinator.answer(now, advised[0].id, done("hook")).expect("the move is open");
     assert_eq!((ended.state, ended.executor.as_deref()), (MigrationState::Done, Some("hook")));
     let other = coordinator.answer(now, advised[0].id, done("b"));
@@ -227,8 +228,7 @@ fn moves_that_are_turned_off_are_undone_at_once_unless_an_executor_has_taken_the
             let (now, advised) = wait_for_advised_moves(&cluster, &mut coordinator, &mut *store);
             let first = &advised[0];
             if take {
-                let answer =
-                    MigrationAnswer { outcome: MoveOutcome::Taken, executor: Some("a".to_owned()) };
+                let answer = MigrationAnswer { outcome: MoveOutcome::Taken, executor: Some("a".to_owned()) };
                 coordinator.answer(now, first.id, answer).expect("the move is open");
             }
             turn_off(&mut coordinator, now);

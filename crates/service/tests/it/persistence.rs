@@ -12,11 +12,12 @@ use leeward_ledger::Epoch;
 use leeward_placement::Explain;
 use leeward_placement::tasks::App;
 use leeward_records::{
-    Caller, Change, DecisionDetails, DecisionId, DecisionRecord, PlacementSpec,
-    ReplicasSpec, TasksSpec, WorkloadSpec,
+    Caller, Change, DecisionDetails, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec,
+    WorkloadSpec,
 };
 use leeward_service::{
-    Coordinator, DecisionError, DecisionLookup, Limits, NetworkSnapshot, PlaceError, Placed, Placement, Report, ReportSummary,
+    Coordinator, DecisionError, DecisionLookup, Limits, NetworkSnapshot, PlaceError, Placed, Placement,
+    Report, ReportSummary,
 };
 use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 use proptest::prelude::*;
@@ -148,7 +149,11 @@ fn run_jobs(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
     }
 }
 
-pub fn in_memory_record(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<DecisionRecord> {
+pub fn in_memory_record(
+    coordinator: &mut Coordinator<Numbers>,
+    now: Nanos,
+    id: u64,
+) -> Option<DecisionRecord> {
     match coordinator.decision(now, DecisionId(id)) {
         Ok(DecisionLookup::InMemory(record)) => {
             Some(DecisionRecord { entries: Vec::new(), ..(*record).clone() })
