@@ -2,13 +2,12 @@
 //! from history).
 //!
 //! Time is divided into eighths of the window. For each job and direction, each eighth has a histogram of rates, with
-//! steps of a sixteenth of the rate. So the memory of a job is bounded for all inputs; data leave the window with their
-//! eighth. A job without a name leaves with its app, and beyond a number of jobs the one that was observed the longest
-//! ago. An estimate is a percentile over the eighths of the last window, the current one included. The value is the upper end
+//! steps of a sixteenth of the rate. So memory is bounded for all inputs; data leave the window with their eighth. An
+//! estimate is a percentile over the eighths of the last window, the current one included. The value is the upper end
 //! of a step, so it is never below the observed rate. A task counts once in five minutes, even if it reports more
 //! often. Otherwise tasks of hot racks would weigh more, because they report more often.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use leeward_fabric::Nanos;
 use leeward_placement::JobId;
@@ -28,9 +27,6 @@ pub struct HistorySettings {
 /// Minimum time between two counted observations of a task.
 const COUNT_INTERVAL: Nanos = Nanos(300 * Nanos::SECOND.0);
 
-/// Largest number of jobs.
-const MAX_JOBS: usize = 200_000;
-
 /// Number of parts of a window.
 const PARTS: u64 = 8;
 
@@ -41,10 +37,8 @@ const BITS: u32 = 4;
 pub(crate) struct History {
     settings: HistorySettings,
     jobs: BTreeMap<JobId, VecDeque<Part>>,
-    /// Jobs by the part of the window of their last observation.
-    by_part: BTreeSet<(u64, JobId)>,
-    /// Largest number of jobs.
-    most: usize,
+    /// Part of the window in which jobs without recent observations were last removed.
+    swept: u64,
 }
 
 /// Observations of a job in a part of the window.
@@ -64,7 +58,7 @@ struct Histogram {
 
 impl History {
     pub fn new(settings: HistorySettings) -> History {
-        History { settings, jobs: BTreeMap::new(), by_part: BTreeSet::new(), most: MAX_JOBS }
+        History { settings, jobs: BTreeMap::new(), swept: 0 }
     }
 
     /// A history with new settings. The observations of the one before stay unless the window changes, because its parts
@@ -90,39 +84,20 @@ impl History {
     /// Adds an observation of a job's task.
     pub fn note(&mut self, job: JobId, rates: Rates, now: Nanos) {
         let number = self.part(now);
-        while let Some(&(last, old)) = self.by_part.first()
-            && last + PARTS <= number
-        {
-            self.forget(old);
+        if number > self.swept {
+            self.swept = number;
+            self.jobs.retain(|_, parts| parts.back().is_some_and(|part| part.number + PARTS > number));
         }
         let parts = self.jobs.entry(job).or_default();
         while parts.front().is_some_and(|part| part.number + PARTS <= number) {
             parts.pop_front();
         }
-        let last = parts.back().map(|part| part.number);
-        if last.is_none_or(|last| last < number) {
-            if let Some(last) = last {
-                self.by_part.remove(&(last, job));
-            }
-            self.by_part.insert((number, job));
+        if parts.back().is_none_or(|part| part.number < number) {
             parts.push_back(Part { number, egress: Histogram::default(), ingress: Histogram::default() });
         }
         if let Some(part) = parts.back_mut() {
             part.egress.note(rates.egress_bps);
             part.ingress.note(rates.ingress_bps);
-        }
-        while self.jobs.len() > self.most
-            && let Some(&(_, oldest)) = self.by_part.first()
-        {
-            self.forget(oldest);
-        }
-    }
-
-    /// Drops the observations of a job.
-    pub fn forget(&mut self, job: JobId) {
-        let parts = self.jobs.remove(&job);
-        if let Some(last) = parts.and_then(|parts| parts.back().map(|part| part.number)) {
-            self.by_part.remove(&(last, job));
         }
     }
 
@@ -238,29 +213,6 @@ mod tests {
                 prop_assert!(egress.peak_bps <= (exact + exact / 16).max(mean));
                 prop_assert!(ingress.peak_bps >= 2 * exact);
             }
-        }
-
-        #[test]
-        fn the_history_has_a_bounded_number_of_jobs_and_those_observed_last_stay(
-            observations in prop::collection::vec((0_u64..3_000, 0_u64..20), 1..200), most in 1_usize..8,
-        ) {
-            let settings = HistorySettings { window: Nanos(WINDOW), percentile: 1.0 };
-            let mut history = History { most, ..History::new(settings) };
-            let (mut now, mut last) = (0, BTreeMap::new());
-            for (after, job) in observations {
-                now += after;
-                history.note(JobId(job), Rates { egress_bps: 1, ingress_bps: 1 }, Nanos(now));
-                last.insert(job, now / 1000);
-                let known: BTreeSet<u64> = history.jobs.keys().map(|job| job.0).collect();
-                prop_assert!(known.len() <= most && history.by_part.len() == known.len());
-                // No forgotten job was observed in a later part of the window than a known one.
-                let oldest = known.iter().map(|job| last[job]).min().expect("the job is known");
-                prop_assert!(last.iter().all(|(job, part)| known.contains(job) || *part <= oldest));
-            }
-            for job in 0..20 {
-                history.forget(JobId(job));
-            }
-            prop_assert!(history.jobs.is_empty() && history.by_part.is_empty());
         }
 
         #[test]

@@ -9,13 +9,6 @@ pub struct JobId(pub u64);
 impl JobId {
     /// Number that no job has.
     pub const NONE: JobId = JobId(u64::MAX);
-    /// Bit of the numbers of jobs without a name: no later app belongs to them.
-    pub const UNNAMED: u64 = 1 << 63;
-
-    /// True for a job without a name.
-    pub fn is_unnamed(self) -> bool {
-        self.0 & JobId::UNNAMED != 0
-    }
 }
 
 impl fmt::Display for JobId {

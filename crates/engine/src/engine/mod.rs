@@ -232,15 +232,7 @@ impl Engine {
                     .iter()
                     .for_each(|&(resource, flows)| self.ledger.set_cross_traffic(resource, flows, now));
             }
-            Input::Ended(app) => {
-                let job = self.cell.get(TaskId { app, index: 0 }).map(|task| task.job);
-                self.end_app(app);
-                // No later request belongs to a job without a name.
-                let unnamed = job.filter(|job| job.is_unnamed());
-                if let Some((history, job)) = self.history.as_mut().zip(unnamed) {
-                    history.forget(job);
-                }
-            }
+            Input::Ended(app) => self.end_app(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.record_rates(rates),
             Input::TaskRestarted(task) => {

@@ -1,9 +1,9 @@
 //! Tests of the engine: messages, tasks, re-evaluation and snapshots of its state.
 
 mod engine;
-mod memory;
 mod moving;
 mod reevaluate;
+mod requests;
 mod ruling;
 mod snapshot;
 mod tasks;

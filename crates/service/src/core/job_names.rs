@@ -15,6 +15,8 @@ use super::{Addresses, Coordinator};
 const MAX_BOUNDED: usize = 100_000;
 /// Largest number of jobs without tasks whose observed traffic counts.
 const MAX_REMEMBERED: usize = 100_000;
+/// Numbers of unnamed jobs have this bit; numbers of named jobs do not.
+const UNNAMED: u64 = 1 << 63;
 
 /// The known names.
 #[derive(Debug, Default)]
@@ -42,7 +44,7 @@ struct NamedJob {
 impl JobNames {
     /// Number of the job of a request that is decided under `id`, if known.
     pub fn number(&self, name: Option<&String>, id: DecisionId) -> Option<JobId> {
-        if name.is_none() { Some(JobId(JobId::UNNAMED | id.0)) } else { self.named(name) }
+        if name.is_none() { Some(JobId(UNNAMED | id.0)) } else { self.named(name) }
     }
 
     /// Number of the job of a name, if known.
@@ -107,7 +109,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Number of the job of a request that is decided under `id`. The name stays known until
     /// [`Coordinator::release_job`] was called the same number of times.
     pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: DecisionId) -> JobId {
-        let Some(name) = job_of(spec) else { return JobId(JobId::UNNAMED | id.0) };
+        let Some(name) = job_of(spec) else { return JobId(UNNAMED | id.0) };
         let job = self.job_names.get_or_insert(name);
         job.uses += 1;
         job.number

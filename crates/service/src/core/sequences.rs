@@ -5,11 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leeward_engine::{Availability, Engine, HistorySettings, Policies, Rates};
+use leeward_engine::{Availability, Engine, Policies, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Sample};
-use leeward_placement::moves::{HotLoad, HotTest};
 use leeward_placement::tasks::{App, AppRequest, Peer, TaskId};
 use leeward_placement::{Explain, moves, replicas, tasks};
 use leeward_records::{
@@ -125,8 +124,6 @@ fn addresses(coordinator: &mut Coordinator<Numbers>) -> Vec<u64> {
 
 /// A coordinator with its store and its waiting callers.
 struct Harness {
-    /// True if the observed traffic of jobs counts.
-    history: bool,
     coordinator: Coordinator<Numbers>,
     store: Sqlite,
     now: Nanos,
@@ -137,15 +134,12 @@ struct Harness {
     bounded: BTreeSet<String>,
 }
 
-fn new_coordinator(history: bool) -> Coordinator<Numbers> {
+fn new_coordinator() -> Coordinator<Numbers> {
     let ledger = ledger(&cluster(CLUSTER));
     let policies = Policies {
         replicas: replicas::REGISTRY.make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
         tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
         moves: moves::REGISTRY.make("utp", "").ok(),
-        history: history
-            .then_some(HistorySettings { window: Nanos(3_600 * Nanos::SECOND.0), percentile: 0.98 }),
-        hot_test: HotTest { load: HotLoad::Window, windows: 1 },
         ..Policies::default()
     };
     let label = |name: &str| Arc::<str>::from(name);
@@ -170,11 +164,10 @@ fn caller(number: u8) -> Option<Caller> {
 }
 
 impl Harness {
-    fn new(history: bool) -> Harness {
+    fn new() -> Harness {
         let store = Sqlite::in_memory().expect("an in-memory store opens");
         let mut harness = Harness {
-            history,
-            coordinator: new_coordinator(history),
+            coordinator: new_coordinator(),
             store,
             now: Nanos(20 * Nanos::SECOND.0),
             calls: 0,
@@ -431,10 +424,7 @@ impl Harness {
         let specs = specs.chain(coordinator.waiting.values().map(|waiting| &waiting.placement.spec));
         let named = specs.filter_map(job_names::job_of).chain(&self.bounded);
         let named: BTreeSet<&String> = named.collect();
-        let known = coordinator.job_names.names();
-        // With a history, jobs whose traffic counts are known too.
-        prop_assert!(named.iter().all(|name| known.contains(name)), "{named:?} {known:?}");
-        prop_assert!(self.history || known.len() == named.len(), "{named:?} {known:?}");
+        prop_assert_eq!(coordinator.job_names.names(), named.into_iter().collect::<Vec<_>>());
         Ok(())
     }
 
@@ -447,7 +437,7 @@ impl Harness {
         prop_assert!(self.waiting.is_empty(), "{:?} get no reply", self.waiting);
         let state = self.store.load(1_000, 1_000).expect("the store is readable");
         let callers = state.callers.clone();
-        let mut coordinator = new_coordinator(self.history);
+        let mut coordinator = new_coordinator();
         coordinator.resume(state, Nanos(u64::MAX)).expect("the state fits the cluster");
         prop_assert_eq!(coordinator.changes().count(), 0, "a resume changes no stored state");
         let records = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
@@ -463,8 +453,7 @@ impl Harness {
             coordinator.next <= self.coordinator.next
                 && coordinator.records.last(None).all(|record| record.id < coordinator.next)
         );
-        let (names, before) = (coordinator.job_names.names(), self.coordinator.job_names.names());
-        prop_assert!(self.history || names == before, "{names:?} {before:?}");
+        prop_assert_eq!(coordinator.job_names.names(), self.coordinator.job_names.names());
         prop_assert_eq!(&coordinator.promises.active, &self.coordinator.promises.active);
         let moves =
             |coordinator: &Coordinator<Numbers>| coordinator.migrations.last().cloned().collect::<Vec<_>>();
@@ -492,8 +481,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_sequence_leaves_ledger_and_store_consistent(steps in steps(), history in any::<bool>()) {
-        let mut harness = Harness::new(history);
+    fn any_sequence_leaves_ledger_and_store_consistent(steps in steps()) {
+        let mut harness = Harness::new();
         for step in steps {
             harness.run(step)?;
         }

@@ -1,8 +1,8 @@
-//! What the engine remembers of jobs, and what a policy for moves is given.
+//! Requests to policies for moves.
 
 use std::sync::{Arc, Mutex};
 
-use leeward_engine::{Engine, HistorySettings, Input, Policies, Rates, Ruling};
+use leeward_engine::{Engine, Input, Policies, Rates, Ruling};
 use leeward_fabric::{Cpus, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::moves::{self, HotLoad, HotTest, MoveRequest, Moves};
@@ -13,11 +13,10 @@ use leeward_testing::clusters::{cluster, ledger};
 const SECOND: u64 = Nanos::SECOND.0;
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 4, nic: 1Gbps, rack_link: 1Gbps, cpus: 64}";
 
-fn engine(moves: Option<Box<dyn Policy<MoveRequest>>>) -> Engine {
+fn engine(moves: Box<dyn Policy<MoveRequest>>) -> Engine {
     let policies = Policies {
         tasks: tasks::REGISTRY.make("borg", "").ok(),
-        moves,
-        history: Some(HistorySettings { window: Nanos(3_600 * SECOND), percentile: 0.98 }),
+        moves: Some(moves),
         hot_test: HotTest { load: HotLoad::Window, windows: 1 },
         ..Policies::default()
     };
@@ -34,19 +33,6 @@ fn run(engine: &mut Engine, id: u64, job: JobId, excluded_hosts: Vec<HostId>) {
     let rates = Rates { egress_bps: 100_000_000, ingress_bps: 0 };
     let task = TaskId { app: id, index: 0 };
     engine.handle(Nanos(SECOND), Input::Rates(&[(task, rates)]), &mut Vec::new());
-}
-
-#[test]
-fn the_history_of_a_job_ends_with_its_app_only_if_the_job_has_no_name() {
-    let mut engine = engine(None);
-    let (named, unnamed) = (JobId(1), JobId(JobId::UNNAMED | 2));
-    for (id, job) in [(1, named), (2, unnamed)] {
-        run(&mut engine, id, job, Vec::new());
-        assert!(engine.history_of(job).is_some(), "{job:?} runs");
-        engine.handle(Nanos(2 * SECOND), Input::Ended(id), &mut Vec::new());
-    }
-    assert!(engine.history_of(named).is_some(), "the job may come back");
-    assert!(engine.history_of(unnamed).is_none(), "no later request belongs to it");
 }
 
 /// Numbers of tasks and of constraints in the last request.
@@ -75,7 +61,7 @@ impl Policy<MoveRequest> for Recorded {
 fn apps_with_equal_constraints_share_them_in_a_request_for_moves() {
     let last = Last::default();
     let moves = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
-    let mut engine = engine(Some(Box::new(Recorded(moves, last.clone()))));
+    let mut engine = engine(Box::new(Recorded(moves, last.clone())));
     // All tasks are in the first rack; each third has one more host excluded.
     let others: Vec<HostId> = (4..8).map(HostId).collect();
     for id in 0..30 {
