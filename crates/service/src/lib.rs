@@ -28,7 +28,7 @@ pub use self::core::{
     Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,
     DecisionQuery, DeviceState, HeavyWork, HostReport, HostState, HotLinkCause, InvalidReport,
     InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, Limits, LinkState, MigrationAnswer,
-    MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo, Placed,
+    MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, ObservedJob, PlaceError, PlaceTo, Placed,
     Placement, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reevaluate,
     ReleaseError, Report, ReportPart, ReportSummary, Reservation, ReservationState, Score, ScoreError,
     ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState, TooManyJobs, UNKNOWN, Unavailable,
