@@ -155,7 +155,11 @@ impl LostCapacity {
         (now, interval): (Nanos, Nanos),
     ) -> Option<Load> {
         let KnownCapacity { until, usual, changes, most_bps: most, learned } = known;
-        if !(0.0..=1.0).contains(&usual) || !most.is_finite() || most < 0.0 || self.links.contains_key(&resource) {
+        if !(0.0..=1.0).contains(&usual)
+            || !most.is_finite()
+            || most < 0.0
+            || self.links.contains_key(&resource)
+        {
             return None;
         }
         let mut link = Link { until, usual, changes, most, ..Link::new(capacity) };
@@ -245,7 +249,8 @@ mod tests {
 
     /// Loads of consecutive seconds, each at most `capacity`. Returns the capacity that counts after each.
     fn run(lost: &mut LostCapacity, from: u64, loads: &[i64], capacity: i64) -> Vec<i64> {
-        let mut counted = lost.links.get(&LINK).and_then(|link| link.learned).map_or(FULL.0, |(level, _)| level);
+        let mut counted =
+            lost.links.get(&LINK).and_then(|link| link.learned).map_or(FULL.0, |(level, _)| level);
         let seconds = (from..).zip(loads);
         let step = |(second, &load): (u64, &i64)| {
             let at = |second: u64| Nanos(second * Nanos::SECOND.0);

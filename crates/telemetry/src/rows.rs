@@ -5,7 +5,9 @@ use leeward_fabric::{Bytes, Load, Nanos};
 use leeward_ledger::EstimateValues;
 use serde::{Deserialize, Serialize};
 
-use leeward_service::{KnownCapacity, KnownHost, KnownReading, Reading, ReportedDiskName, Requests, TelemetryState};
+use leeward_service::{
+    KnownCapacity, KnownHost, KnownReading, Reading, ReportedDiskName, Requests, TelemetryState,
+};
 
 /// Version of the format.
 const FORMAT: u32 = 1;

@@ -37,7 +37,8 @@ impl Engine {
         if !self.learns_capacity() {
             return Vec::new();
         }
-        let is_new = |sample: &&Sample| self.is_of_rack(sample.resource) && self.ledger.is_news(sample, self.now);
+        let is_new =
+            |sample: &&Sample| self.is_of_rack(sample.resource) && self.ledger.is_news(sample, self.now);
         let mut windows: Vec<Sample> = samples.iter().filter(is_new).copied().collect();
         windows.sort_by_key(|sample| sample.window.1);
         windows

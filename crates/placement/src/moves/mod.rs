@@ -143,17 +143,8 @@ pub enum Stays {
 
 impl Stays {
     /// Words of all reasons.
-    pub const WORDS: [&'static str; 9] = [
-        "sensitive",
-        "apart",
-        "latency",
-        "forgotten",
-        "moving",
-        "cooling",
-        "budget",
-        "no-host",
-        "unseen",
-    ];
+    pub const WORDS: [&'static str; 9] =
+        ["sensitive", "apart", "latency", "forgotten", "moving", "cooling", "budget", "no-host", "unseen"];
 
     /// Reason for which a task with these constraints never moves; `None` if a move can keep to them.
     pub fn bound(constraints: &Constraints) -> Option<Stays> {

@@ -55,8 +55,12 @@ impl<A: Addresses> Coordinator<A> {
             (MigrationState::Considered, _) => return,
             (MigrationState::Advised | MigrationState::Taken, Some(from)) => PastMove::Open(from),
             // The cluster lost the old host, so the task runs at its destination or not at all.
-            (MigrationState::Advised | MigrationState::Taken, None) | (MigrationState::Done, _) => PastMove::Done,
-            (MigrationState::Refused | MigrationState::Failed | MigrationState::Expired, _) => PastMove::Undone,
+            (MigrationState::Advised | MigrationState::Taken, None) | (MigrationState::Done, _) => {
+                PastMove::Done
+            }
+            (MigrationState::Refused | MigrationState::Failed | MigrationState::Expired, _) => {
+                PastMove::Undone
+            }
         };
         let task = TaskId { app: migration.decision.0, index: migration.index };
         self.engine.resume_move(task, self.decided_at(migration.at), past);
@@ -108,7 +112,12 @@ impl<A: Addresses> Coordinator<A> {
         record.entries = match &record.details.spec {
             PlacementSpec::Replicas(spec) => {
                 hosts.iter().for_each(|&host| self.hosts.add_copy(host, at, spec.piece()));
-                self.engine.resume_chain(at, hosts, spec.piece(), entries.map(|(_, entry)| entry).collect())?
+                self.engine.resume_chain(
+                    at,
+                    hosts,
+                    spec.piece(),
+                    entries.map(|(_, entry)| entry).collect(),
+                )?
             }
             spec @ PlacementSpec::Tasks(tasks) => {
                 let job = self.hold_job(spec, id);

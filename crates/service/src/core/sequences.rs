@@ -428,7 +428,8 @@ impl Harness {
         prop_assert!(coordinator.job_names.all().map(|(name, _)| name).eq(named));
         // Observed traffic is that of a known name, or of a running app without one.
         let unnamed = open().map(|record| JobNames::unnamed(record.id));
-        let known: BTreeSet<_> = coordinator.job_names.all().map(|(_, number)| number).chain(unnamed).collect();
+        let known: BTreeSet<_> =
+            coordinator.job_names.all().map(|(_, number)| number).chain(unnamed).collect();
         prop_assert!(coordinator.engine.observed_jobs().all(|number| known.contains(&number)));
         Ok(())
     }

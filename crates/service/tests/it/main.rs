@@ -2,7 +2,9 @@
 
 mod core;
 mod faulty;
+mod handover;
 mod history;
+mod moving;
 mod persistence;
 mod pieces;
 mod restart;
