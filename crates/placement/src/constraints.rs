@@ -45,6 +45,8 @@ pub struct Constraints {
     pub occupied_racks: Vec<DomainId>,
     /// True if the request stays apart from the tasks of other jobs, whether any of them runs or not.
     pub avoids_jobs: bool,
+    /// True if the request has further constraints, which are no longer known.
+    pub incomplete: bool,
 }
 
 /// Accepted values of labels, by key.

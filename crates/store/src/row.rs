@@ -187,10 +187,14 @@ pub fn migration(migration: &Migration) -> [Cell<'_>; 12] {
 /// Move from a row of `migrations`.
 ///
 /// # Errors
-/// [`StoreError`] if the row is invalid.
+/// [`StoreError`] if the row is invalid, or has a state that this version does not know.
 pub fn read_migration(row: &dyn ResultRow) -> Result<Migration, StoreError> {
+    let (id, word) = (number_or_zero(row, 0)?, row.plain(9)?.unwrap_or_default());
+    let problem = || format!("the state `{word}` is unknown: a later version wrote it");
+    let state = MigrationState::of(&word);
+    let state = state.ok_or_else(|| StoreError::Row { table: "migrations", id, problem: problem() })?;
     Ok(Migration {
-        id: number_or_zero(row, 0)?,
+        id,
         at: Nanos(number_or_zero(row, 1)?),
         decision: DecisionId(number_or_zero(row, 2)?),
         index: small_number(row, 3)?.unwrap_or_default(),
@@ -199,7 +203,7 @@ pub fn read_migration(row: &dyn ResultRow) -> Result<Migration, StoreError> {
         from: text_or_empty(row, 6)?,
         to: text_or_empty(row, 7)?,
         link: text_or_empty(row, 8)?,
-        state: row.plain(9)?.and_then(|word| MigrationState::of(&word)).unwrap_or_default(),
+        state,
         executor: row.text(10)?,
         reason: row.text(11)?,
     })

@@ -143,7 +143,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Sets a task's host and the new entries of its app.
     fn set_task_host(&mut self, task: TaskId, host: &str) {
         let entries = self.engine.entries_of(task.app);
-        let stored = self.stored_entries(&entries);
+        let stored = self.stored_entries(DecisionId(task.app), &entries);
         let fabric = self.engine.ledger().fabric().clone();
         let changed = self.records.change(DecisionId(task.app), |record: &mut DecisionRecord| {
             record.entries = entries;
