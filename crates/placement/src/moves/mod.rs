@@ -142,9 +142,18 @@ pub enum Stays {
 }
 
 impl Stays {
-    /// Words of all reasons.
-    pub const WORDS: [&'static str; 9] =
-        ["sensitive", "apart", "latency", "forgotten", "moving", "cooling", "budget", "no-host", "unseen"];
+    /// All reasons.
+    pub const ALL: [Stays; 9] = [
+        Stays::Sensitive,
+        Stays::Apart,
+        Stays::Latency,
+        Stays::Forgotten,
+        Stays::Moving,
+        Stays::Cooling,
+        Stays::Budget,
+        Stays::NoHost,
+        Stays::Unseen,
+    ];
 
     /// Reason for which a task with these constraints never moves; `None` if a move can keep to them.
     pub fn bound(constraints: &Constraints) -> Option<Stays> {
@@ -162,7 +171,17 @@ impl Stays {
 
     /// Reason as a word.
     pub fn word(self) -> &'static str {
-        Stays::WORDS[self as usize]
+        match self {
+            Stays::Sensitive => "sensitive",
+            Stays::Apart => "apart",
+            Stays::Latency => "latency",
+            Stays::Forgotten => "forgotten",
+            Stays::Moving => "moving",
+            Stays::Cooling => "cooling",
+            Stays::Budget => "budget",
+            Stays::NoHost => "no-host",
+            Stays::Unseen => "unseen",
+        }
     }
 
     /// Reason as text.
