@@ -7,6 +7,7 @@ import yaml
 
 from leeward import Cluster
 from leeward.errors import InputError
+from leeward_reproduce import drawing
 from leeward_reproduce.hdfs import missing
 from leeward_reproduce.hdfs.namenode import Replica
 from leeward_reproduce.hdfs.outcome import Outcome
@@ -160,7 +161,7 @@ def test_a_figure_has_rows_of_its_name_with_values_of_simulator_and_cluster(name
             assert row.simulator_low is not None
         elif row.quantity.startswith("Cv of copies"):
             assert (row.simulator or 0.0) > 1.5 * (row.ours or 0.0)
-    assert FIGURES[name].draw(of_seeds, rows).axes
+    assert drawing.render(FIGURES[name].draw(of_seeds, rows))["svg"]
 
 
 def test_rows_have_the_requests_at_hot_racks_before_and_after() -> None:
