@@ -10,7 +10,7 @@ use crate::support::runs::runs;
 
 const POLICIES: [&str; 3] = ["borg", "utp", "utp:host_balance=true"];
 /// Largest factor by which `utp` may become worse with the balance of hosts: seeds differ more.
-const ABOUT_AS_GOOD: f64 = 1.1;
+const ABOUT_AS_GOOD: f64 = 1.05;
 const HOUR: f64 = 3600.0;
 const HORIZON: f64 = 12.0 * HOUR;
 
