@@ -219,7 +219,7 @@ proptest! {
         };
         // Directions in which each task has an entry: those with stated or observed traffic.
         let expected = stated.iter().map(|task| {
-            [(task.0 > 0 || seen.0 > 0), (task.1 > 0 || seen.1 > 0)]
+            [task.0 > 0 || seen.0 > 0, task.1 > 0 || seen.1 > 0]
         });
         let expected: Vec<[bool; 2]> = expected.collect();
         let egress = cluster.fabric.egress(HostId(0)).expect("a tree");
