@@ -22,7 +22,7 @@ pub async fn carry_out(
     clock: Clock,
 ) -> Infallible {
     let mut posts = Posts::default();
-    let mut requests = JoinSet::new();
+    let mut requests: JoinSet<(u64, Result<MigrationAnswer, String>)> = JoinSet::new();
     loop {
         tokio::select! {
             () = tokio::time::sleep(EVERY) => {}
