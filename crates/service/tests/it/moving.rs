@@ -132,7 +132,7 @@ fn a_task_with_a_constraint_that_is_no_longer_known_stays_and_is_still_tolerant(
             "{{racks: [{{{labels}}}, {racks}], hosts_per_rack: 4, nic: 1Gbps, oversubscription: 1, cpus: 16}}"
         )
     };
-    let racks = vec!["{}"; 12].join(", ");
+    let racks = ["{}"; 12].join(", ");
     let with = cluster(&text("labels: {zone: a}, tags: [fast]", &racks));
     let without = cluster(&text("", &racks));
     let zone = |values: &[&str]| {
