@@ -82,6 +82,7 @@ export class Work {
         job: this.job(rack, at),
         host: `r${rack}h${at}`,
         tolerant: tolerates({ at, n }),
+        stays: tolerates({ at, n }) ? null : 'sensitive',
         egress_bps: up?.get(task) ?? 0,
         ingress_bps: down?.get(task) ?? 0,
       }
@@ -98,6 +99,7 @@ export class Work {
         task: nameOf(rack, { at, n }),
         host: `r${rack}h${at}`,
         rate_bps: Math.round(measured_bps * share),
+        stays: tolerates({ at, n }) ? null : 'sensitive',
         size: null,
       }))
   }

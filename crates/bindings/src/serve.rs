@@ -100,7 +100,7 @@ pub fn serve(
     };
     // Other Python threads continue; this thread attaches to Python again to report the listening address.
     let result = py.detach(|| {
-        let ready = Ready::to_run(given.into())?.demo(demo);
+        let ready = Ready::to_run(Flags { demo, ..given.into() })?;
         let ready = match &clock {
             Some(clock) => ready.clock(clock.get().clock()),
             None => ready,

@@ -8,11 +8,12 @@ use leeward_settings::Settings;
 /// Permissions of users that are neither the owner nor in the group of a file.
 const OTHERS: u32 = 0o006;
 
-/// Files with secrets: the store's file, tokens, and keys.
+/// Files with secrets: the store's file, tokens, keys, and credentials.
 pub fn secrets(settings: &Settings, store: Option<&Path>) -> Vec<PathBuf> {
     let key = settings.tls.as_ref().map(|tls| &tls.key);
     let http = settings.telemetry.prometheus.as_ref().and_then(|prometheus| prometheus.http.as_ref());
-    let files = [settings.tokens.as_ref(), key, settings.probes.secret.as_ref(), http];
+    let hook = settings.moves.hook.as_ref().and_then(|hook| hook.http.as_ref());
+    let files = [settings.tokens.as_ref(), key, settings.probes.secret.as_ref(), http, hook];
     store.map(PathBuf::from).into_iter().chain(files.into_iter().flatten().map(PathBuf::from)).collect()
 }
 

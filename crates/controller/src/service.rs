@@ -15,7 +15,6 @@ use leeward_fabric::{Cluster, Nanos};
 use leeward_frames::Snapshots;
 use leeward_hooks::carry_out;
 use leeward_ledger::{LedgerSettings, SettingsError};
-use leeward_placement::moves::HotLoad;
 use leeward_prometheus::{Telemetry, poll};
 use leeward_records::{Clock, Modes};
 use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
@@ -35,7 +34,7 @@ use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
 use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, Bodies, DEFAULT_CONNECTIONS, MAIN};
 use leeward_observability::{Events, Metrics, ObservedStore, Reporters, ServiceNotifier, watch, watch_clock};
-use leeward_settings::{MoveOptions, ProbeSettings};
+use leeward_settings::{HistoryOptions, MoveOptions, ProbeSettings};
 use leeward_surveys::Probes;
 use leeward_telemetry::TelemetryKeeper;
 
@@ -134,8 +133,8 @@ impl Service {
             admission: AdmissionPolicies::default(),
             ledger: settings,
             modes: Modes::default(),
-            history: None,
-            moves: MoveOptions { load: HotLoad::Estimate, cooldown: 0, ..MoveOptions::default() },
+            history: Some(HistoryOptions::default()),
+            moves: MoveOptions::default(),
             hook: None,
         };
         Ok(Service::with(cluster, configured, seed, store))

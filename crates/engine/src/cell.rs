@@ -250,12 +250,21 @@ impl Cell {
     }
 
     fn reason(&self, placed: &RunningTask, cooldown: Nanos, now: Nanos) -> Option<Stays> {
+        let job = self.jobs.get(&placed.job);
+        let moves = job.is_some_and(|job| job.down.contains(&placed.id));
         let cools = !placed.is_settled(cooldown, now);
-        let budget = || self.jobs.get(&placed.job).is_none_or(|job| job.remaining(now) > 0);
+        let is_spent = || job.is_some_and(|job| job.remaining(now) == 0);
         placed
             .bound
+            .or_else(|| moves.then_some(Stays::Moving))
             .or_else(|| cools.then_some(Stays::Cooling))
-            .or_else(|| (!budget()).then_some(Stays::Budget))
+            .or_else(|| is_spent().then_some(Stays::Budget))
+    }
+
+    /// Ledger entries of the tasks of an app, with the indices of the tasks.
+    pub fn task_entries(&self, app: u64) -> impl Iterator<Item = (EntryId, u32)> {
+        let tasks = self.of_app(app).into_iter();
+        tasks.flat_map(|task| self.entries(task).iter().map(move |&entry| (entry, task.index)))
     }
 
     /// Returns the tasks of an app.
@@ -336,16 +345,33 @@ impl Cell {
         former
     }
 
+    /// Restores the last move of a task, which was decided at the time `at`: it counts as an eviction unless it was undone.
+    /// An open move has the task's ledger entries on its former host.
+    pub fn resume_move(&mut self, id: TaskId, at: Nanos, is_undone: bool, open: Option<Vec<Entry>>) {
+        let Some(&Place { rack, at: position }) = self.places.get(&id) else { return };
+        let placed = &mut self.racks[rack.index()][position as usize];
+        placed.moved = Some(at);
+        let Some(job) = self.jobs.get_mut(&placed.job).filter(|_| !is_undone) else { return };
+        job.evictions.push_back(at);
+        if let Some(before) = open {
+            placed.before = before;
+            job.down.insert(id);
+        }
+    }
+
     /// Builds the request for a move policy, with the tasks in these racks that may be moved now. Filtering matters:
     /// racks that stay hot have thousands of immovable tasks.
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
-        // Tasks of an app share their constraints, and are often neighbors.
-        let mut known = BTreeMap::new();
+        // Tasks of an app share their constraints, and apps often have equal ones. A policy searches hosts once for each.
+        let (mut known, mut equal) = (BTreeMap::new(), BTreeMap::<_, Vec<u32>>::new());
         let tasks = racks.iter().flat_map(|rack| &self.racks[rack.index()]);
         for placed in tasks.filter(|placed| placed.bound.is_none() && placed.is_settled(cooldown, now)) {
             let job = self.jobs.get_mut(&placed.job).expect("every task's job is known");
+            if job.down.contains(&placed.id) {
+                continue;
+            }
             if job.round < self.rounds {
                 job.round = self.rounds;
                 let moves = job.moves_left(now);
@@ -355,8 +381,15 @@ impl Cell {
             let Some(position) = job.position else { continue };
             let constraints = placed.constraints.as_ref().map(|constraints| {
                 *known.entry(Arc::as_ptr(constraints)).or_insert_with(|| {
-                    request.constraints.push(constraints.clone());
-                    request.constraints.len() as u32 - 1
+                    let Constraints { excluded_hosts, excluded_domains, tags, labels, .. } = &**constraints;
+                    let alike = equal.entry((excluded_hosts, excluded_domains, tags, labels)).or_default();
+                    let is_equal = |&&at: &&u32| *request.constraints[at as usize] == **constraints;
+                    alike.iter().find(is_equal).copied().unwrap_or_else(|| {
+                        let at = request.constraints.len() as u32;
+                        request.constraints.push(constraints.clone());
+                        alike.push(at);
+                        at
+                    })
                 })
             });
             request.running.push(Running { constraints, ..placed.running(position) });

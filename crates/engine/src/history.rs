@@ -33,7 +33,16 @@ const PARTS: u64 = 8;
 /// Bits of a rate, after the first, that determine its step.
 const BITS: u32 = 4;
 
-/// Jobs with tasks that were observed within the window.
+/// Observed rates of a job's tasks, for another engine.
+#[derive(Debug)]
+pub struct JobHistory {
+    /// The window whose eighths are the parts.
+    window: Nanos,
+    parts: VecDeque<Part>,
+}
+
+/// Jobs with tasks that were observed within the window. A job is known until it is forgotten ([`History::take`]), or has
+/// no observation within the window.
 pub(crate) struct History {
     settings: HistorySettings,
     jobs: BTreeMap<JobId, VecDeque<Part>>,
@@ -42,6 +51,7 @@ pub(crate) struct History {
 }
 
 /// Observations of a job in a part of the window.
+#[derive(Debug)]
 struct Part {
     number: u64,
     egress: Histogram,
@@ -49,7 +59,7 @@ struct Part {
 }
 
 /// Observed rates of one direction.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Histogram {
     sum: u128,
     /// Number of observations per step.
@@ -61,9 +71,9 @@ impl History {
         History { settings, jobs: BTreeMap::new(), swept: 0 }
     }
 
-    /// The history under new settings. Observations stay unless the window changes, because its parts then have other
-    /// lengths.
-    pub fn under(before: Option<History>, settings: Option<HistorySettings>) -> Option<History> {
+    /// A history with new settings. The observations of the one before stay unless the window changes, because its parts
+    /// then have other lengths.
+    pub fn reconfigured(before: Option<History>, settings: Option<HistorySettings>) -> Option<History> {
         let settings = settings?;
         match before.filter(|before| before.settings.window == settings.window) {
             Some(before) => Some(History { settings, ..before }),
@@ -74,6 +84,24 @@ impl History {
     /// The window, if it has observations of a job.
     pub fn window_of(&self, job: JobId) -> Option<Nanos> {
         self.jobs.contains_key(&job).then_some(self.settings.window)
+    }
+
+    /// Jobs with observations.
+    pub fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.keys().copied()
+    }
+
+    /// Forgets a job. Returns its observations.
+    pub fn take(&mut self, job: JobId) -> Option<JobHistory> {
+        let parts = self.jobs.remove(&job)?;
+        Some(JobHistory { window: self.settings.window, parts })
+    }
+
+    /// Continues with the observations of a job from another engine, unless its window has another length.
+    pub fn restore(&mut self, job: JobId, JobHistory { window, parts }: JobHistory) {
+        if window == self.settings.window {
+            self.jobs.entry(job).or_insert(parts);
+        }
     }
 
     /// Returns true if an observation of a task counts; `before` is the time of its last counted observation.
@@ -229,5 +257,22 @@ mod tests {
             prop_assert_eq!(raised.mean_bps, seen.max(stated / 2));
             prop_assert_eq!(raised.peak_bps, upper_end(step(seen)).max(stated));
         }
+    }
+
+    #[test]
+    fn observations_of_a_job_move_to_another_history_with_the_same_window() {
+        let settings = HistorySettings { window: Nanos(WINDOW), percentile: 1.0 };
+        let mut before = History::new(settings);
+        before.note(JobId(5), Rates { egress_bps: 600, ingress_bps: 7 }, Nanos(10));
+        let estimate = before.estimate(JobId(5), Nanos(20));
+        let observed = before.take(JobId(5)).expect("the job was observed");
+        assert!(before.jobs.is_empty() && before.take(JobId(5)).is_none());
+        let mut after = History::new(HistorySettings { percentile: 0.9, ..settings });
+        after.restore(JobId(2), observed);
+        assert_eq!(after.estimate(JobId(2), Nanos(20)), estimate);
+        let observed = after.take(JobId(2)).expect("the job was observed");
+        let mut other = History::new(HistorySettings { window: Nanos(2 * WINDOW), ..settings });
+        other.restore(JobId(2), observed);
+        assert!(other.jobs.is_empty(), "its parts have another length");
     }
 }

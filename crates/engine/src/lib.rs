@@ -19,9 +19,10 @@ mod open_moves;
 mod snapshot;
 
 pub use engine::{Engine, Given, GivenTerms, Policies};
-pub use history::HistorySettings;
+pub use history::{HistorySettings, JobHistory};
+pub use lost_capacity::KnownCapacity;
 pub use message::{
-    Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, NoMove, Output, Rates,
-    Reevaluation, ReplicasAnswer, Ruling, is_in_share,
+    Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, NoMove, Output, PastMove,
+    Rates, Reevaluation, ReplicasAnswer, Ruling, is_in_share,
 };
 pub use snapshot::{EngineSnapshot, SnapshotScope};

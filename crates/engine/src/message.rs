@@ -35,6 +35,8 @@ pub enum Input<'a> {
     Job(JobId, Availability),
     /// Current rates of tasks; without them, the mean of the stated demand counts.
     Rates(&'a [(TaskId, Rates)]),
+    /// Queues of links, in bytes, at the end of the windows whose loads are reported next.
+    Queues(&'a [(ResourceId, f64)]),
     /// A moved task runs again.
     TaskRestarted(TaskId),
     /// The move of a task was cancelled: it still runs on this host.
@@ -174,6 +176,17 @@ pub struct Advice {
     pub to: HostId,
     /// The hot link that the task leaves.
     pub link: ResourceId,
+}
+
+/// State of a move from before a restart ([`Engine::resume_move`](crate::Engine::resume_move)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PastMove {
+    /// The move from this host is not carried out yet.
+    Open(HostId),
+    /// The task runs on its new host.
+    Done,
+    /// The task stayed.
+    Undone,
 }
 
 /// A decision committed to the ledger.

@@ -2,10 +2,10 @@
 
 use std::io::Read as _;
 
-use leeward_fabric::input::{InputError, excerpt};
+use leeward_fabric::Nanos;
+use leeward_fabric::input::excerpt;
 use leeward_prometheus::{Access, parse_address};
-use leeward_records::{Clock, Migration};
-use leeward_service::MigrationAnswer;
+use leeward_records::{Clock, Migration, MigrationAnswer, MoveOutcome};
 use leeward_settings::HookSettings;
 use serde::Deserialize;
 use serde_json::json;
@@ -19,8 +19,12 @@ const LONGEST_REASON: usize = 1_000;
 pub struct Hook {
     agent: ureq::Agent,
     access: Access,
-    /// Name of the executor: the address.
-    executor: String,
+    /// Name of the executor of moves that the hook takes.
+    name: String,
+    /// Time limit of a request.
+    timeout: Nanos,
+    /// Time limit for the first answer to a move.
+    limit: Nanos,
 }
 
 /// Body of a response.
@@ -42,14 +46,20 @@ enum Word {
 }
 
 impl Hook {
-    /// Creates a hook; sends nothing yet.
+    /// Creates a hook for moves with the time limit `limit` for the first answer; sends nothing yet.
     ///
     /// # Errors
-    /// [`InputError`]: without a field for the address, or with the field of the credentials file.
-    pub fn new(settings: &HookSettings) -> Result<Hook, InputError> {
-        let url = parse_address(&settings.url).map_err(|_| InputError::new("hook", EXPECTED))?;
-        let access = Access::read(&url, settings.http.as_deref())?;
-        Ok(Hook { agent: access.agent(settings.timeout), access, executor: url })
+    /// Returns the field and a message.
+    pub fn new(settings: &HookSettings, limit: Nanos) -> Result<Hook, (&'static str, String)> {
+        let HookSettings { name, url, http, timeout } = settings;
+        let url = parse_address(url).map_err(|_| ("url", EXPECTED.to_owned()))?;
+        let access = Access::read(&url, http.as_deref()).map_err(|error| ("http", error.to_string()))?;
+        Ok(Hook { agent: access.agent(*timeout), access, name: name.clone(), timeout: *timeout, limit })
+    }
+
+    /// True if the answer to a request that begins now comes before the move expires.
+    pub(super) fn has_time(&self, migration: &Migration, now: Nanos) -> bool {
+        now.plus(self.timeout) <= migration.at.plus(self.limit)
     }
 
     /// Posts a move. Blocks until the response, or until the time limit.
@@ -87,12 +97,13 @@ impl Hook {
             serde_json::from_str(text).map_err(|error| format!("`{}`: {error}", excerpt(text)))?
         };
         let reason = response.reason.map(|reason| reason.chars().take(LONGEST_REASON).collect());
-        Ok(match response.answer {
-            Word::Taken => MigrationAnswer::Taken(self.executor.chars().take(200).collect()),
-            Word::Done => MigrationAnswer::Done,
-            Word::Refused => MigrationAnswer::Refused(reason),
-            Word::Failed => MigrationAnswer::Failed(reason),
-        })
+        let outcome = match response.answer {
+            Word::Taken => MoveOutcome::Taken,
+            Word::Done => MoveOutcome::Done,
+            Word::Refused => MoveOutcome::Refused(reason),
+            Word::Failed => MoveOutcome::Failed(reason),
+        };
+        Ok(MigrationAnswer { outcome, executor: Some(self.name.clone()) })
     }
 }
 
@@ -137,12 +148,15 @@ mod tests {
             to: "r1h1".to_owned(),
             link: "r0:uplink".to_owned(),
             state: MigrationState::Advised,
+            executor: None,
             reason: None,
         }
     }
 
-    /// Answers one request with this status and body. Returns the hook's answer, and the head and body of the request.
-    fn post(status: &str, body: &str) -> (Result<MigrationAnswer, String>, String) {
+    const LIMIT: Nanos = Nanos(300 * Nanos::SECOND.0);
+
+    /// Answers one request with this status and body. Returns the outcome, and the head and body of the request.
+    fn post(status: &str, body: &str) -> (Result<MoveOutcome, String>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}/moves", listener.local_addr().expect("an address"));
         let response =
@@ -167,29 +181,27 @@ mod tests {
             stream.write_all(response.as_bytes()).expect("the client reads");
             request + &String::from_utf8_lossy(&content)
         });
-        let settings = HookSettings { url: url.clone(), ..HookSettings::default() };
-        let answer = Hook::new(&settings).expect("a valid address").post(&migration(), &Clock::system());
-        let answer = answer.map(|answer| match answer {
-            MigrationAnswer::Taken(executor) => {
-                assert_eq!(executor, url);
-                MigrationAnswer::Taken("hook".to_owned())
-            }
-            other => other,
-        });
-        (answer, server.join().expect("the server answers"))
+        let settings = HookSettings { url, name: "scheduler".to_owned(), ..HookSettings::default() };
+        let hook = Hook::new(&settings, LIMIT).expect("a valid address");
+        let outcome =
+            hook.post(&migration(), &Clock::system()).map(|MigrationAnswer { outcome, executor }| {
+                assert_eq!(executor.as_deref(), Some("scheduler"), "the name, and not the address");
+                outcome
+            });
+        (outcome, server.join().expect("the server answers"))
     }
 
     #[test]
     fn an_accepted_move_is_taken_and_the_response_may_say_more() {
         let (answer, request) = post("204 No Content", "");
-        assert_eq!(answer, Ok(MigrationAnswer::Taken("hook".to_owned())));
+        assert_eq!(answer, Ok(MoveOutcome::Taken));
         assert!(request.to_lowercase().contains("idempotency-key: move-7-5"), "{request}");
         assert!(request.contains(r#""to":"r1h1""#) && request.contains(r#""id":"7""#), "{request}");
         for (body, expected) in [
-            (r#"{"answer": "done"}"#, MigrationAnswer::Done),
-            (r#"{"answer": "refused", "reason": "busy"}"#, MigrationAnswer::Refused(Some("busy".to_owned()))),
-            (r#"{"answer": "failed"}"#, MigrationAnswer::Failed(None)),
-            (r#"{"accepted": true}"#, MigrationAnswer::Taken("hook".to_owned())),
+            (r#"{"answer": "done"}"#, MoveOutcome::Done),
+            (r#"{"answer": "refused", "reason": "busy"}"#, MoveOutcome::Refused(Some("busy".to_owned()))),
+            (r#"{"answer": "failed"}"#, MoveOutcome::Failed(None)),
+            (r#"{"accepted": true}"#, MoveOutcome::Taken),
         ] {
             assert_eq!(post("200 OK", body).0, Ok(expected), "{body}");
         }
@@ -201,8 +213,22 @@ mod tests {
         assert_eq!(reason("503 Service Unavailable", "later"), "status 503: later");
         assert!(reason("200 OK", "no json").contains("no json"));
         assert!(reason("302 Found", "").starts_with("status 302"));
-        let settings = HookSettings { url: "scheduler".to_owned(), ..HookSettings::default() };
-        let error = Hook::new(&settings).err().expect("no address");
-        assert_eq!((error.field, error.message.as_str()), (None, EXPECTED));
+    }
+
+    #[test]
+    fn an_invalid_setting_of_a_hook_is_named_with_its_file() {
+        let hook = |url: &str, http: Option<&str>| {
+            let (url, http) = (url.to_owned(), http.map(str::to_owned));
+            Hook::new(&HookSettings { url, http, ..HookSettings::default() }, LIMIT).err().expect("an error")
+        };
+        assert_eq!(hook("scheduler", None), ("url", EXPECTED.to_owned()));
+        assert_eq!(
+            hook("scheduler", Some("missing.yaml")),
+            ("url", EXPECTED.to_owned()),
+            "the address first"
+        );
+        let (field, message) = hook("http://scheduler", Some("missing.yaml"));
+        assert_eq!(field, "http");
+        assert!(message.starts_with("missing.yaml: "), "{message}");
     }
 }

@@ -67,11 +67,15 @@ impl Pending {
         }
     }
 
-    /// Part of the starts and ends that a window does not show: rate times the part of the window before the start.
-    pub fn unseen(&self, window: (Nanos, Nanos)) -> f64 {
-        let unseen = |&(at, x): &(Nanos, i64)| i128::from(x) * i128::from(at.min(window.1).since(window.0).0);
-        let length = window.1.since(window.0).0;
-        if length == 0 { 0.0 } else { self.young.iter().map(unseen).sum::<i128>() as f64 / length as f64 }
+    /// Part of the starts and ends that a window does not show: rate times the part of the window before the start. An
+    /// empty window, before the first report, shows nothing that starts at its time or later.
+    pub fn unseen(&self, (from, until): (Nanos, Nanos)) -> f64 {
+        // An empty window counts as the shortest one before its time.
+        let from = from.min(Nanos(until.0.saturating_sub(1)));
+        let length = until.since(from).0.max(1);
+        let before = |at: Nanos| if at >= until { length } else { at.since(from).0 };
+        let unseen = |&(at, x): &(Nanos, i64)| i128::from(x) * i128::from(before(at));
+        self.young.iter().map(unseen).sum::<i128>() as f64 / length as f64
     }
 
     /// Applies a report of `weight` over `window`.

@@ -45,6 +45,8 @@ pub struct Constraints {
     pub occupied_racks: Vec<DomainId>,
     /// True if the request stays apart from the tasks of other jobs, whether any of them runs or not.
     pub avoids_jobs: bool,
+    /// True if the request has further constraints, which are no longer known.
+    pub incomplete: bool,
 }
 
 /// Accepted values of labels, by key.
@@ -111,8 +113,8 @@ impl Constraints {
         sort(&mut self.occupied_racks);
     }
 
-    /// The constraints without the hosts to try first; `None` if nothing but tags is left.
-    pub fn beside_tags(&self) -> Option<Constraints> {
+    /// The constraints without the hosts to try first; `None` if there are none other than tags.
+    pub fn other_than_tags(&self) -> Option<Constraints> {
         let rest = Constraints { preferred: Vec::new(), ..self.clone() };
         (rest != Constraints { tags: self.tags, ..Constraints::default() }).then_some(rest)
     }

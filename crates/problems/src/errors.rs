@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use leeward_fabric::input::excerpt;
 use leeward_placement::Refusal;
 use leeward_placement::tasks::{self, TaskPolicy};
 use leeward_records::Clock;
@@ -214,6 +215,9 @@ impl IntoProblem for AnswerError {
             AnswerError::Answered(state) => {
                 let detail = format!("the move is already {}", state.word());
                 Problem::new(ANSWERED, detail)
+            }
+            AnswerError::OtherExecutor(executor) => {
+                Problem::new(ANSWERED, format!("the executor `{}` took the move", excerpt(&executor)))
             }
         }
     }

@@ -98,6 +98,9 @@ pub struct State {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StoredEntry {
     owner: (Kind, u64),
+    /// Index of the task whose own traffic it is; `None` for other work, and in rows of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<u32>,
     /// Names of resources, with the work per payload byte at each.
     hops: Vec<(String, f64)>,
     demand: Work,
@@ -134,8 +137,8 @@ enum Fading {
 }
 
 impl StoredEntry {
-    /// Converts a ledger entry to names.
-    pub fn of(fabric: &Fabric, entry: &Entry) -> StoredEntry {
+    /// Converts a ledger entry to names. `task` is the index of the task whose own traffic it is, if any.
+    pub fn of(fabric: &Fabric, entry: &Entry, task: Option<u32>) -> StoredEntry {
         let kind = match entry.owner.kind {
             OwnerKind::File => Kind::File,
             OwnerKind::App => Kind::App,
@@ -154,6 +157,7 @@ impl StoredEntry {
         };
         StoredEntry {
             owner: (kind, entry.owner.id),
+            task,
             hops: entry.hops.iter().map(|hop| (fabric.resource_name(hop.resource), hop.work)).collect(),
             demand,
             relieves: entry.sign == Sign::Relieves,
@@ -165,6 +169,11 @@ impl StoredEntry {
             },
             starts: entry.starts.map(|at| at.0),
         }
+    }
+
+    /// Index of the task whose own traffic it is; `None` for other work.
+    pub fn task(&self) -> Option<u32> {
+        self.task
     }
 
     /// Converts to a ledger entry. The conversion omits resources that the fabric does not have, and invalid token

@@ -9,6 +9,7 @@ mod digest;
 pub mod distinct;
 mod idempotency;
 mod ids;
+mod job_names;
 pub mod labels;
 mod migration;
 mod modes;
@@ -24,7 +25,8 @@ pub use self::decision::{Beside, DecisionDetails, DecisionRecord, Effect, Gain, 
 pub use self::digest::text_digest;
 pub use self::idempotency::{IdempotencyCache, Lookup, RequestState};
 pub use self::ids::{ClusterVersion, DecisionId};
-pub use self::migration::{Migration, MigrationState};
+pub use self::job_names::JobNames;
+pub use self::migration::{Migration, MigrationAnswer, MigrationState, MoveOutcome};
 pub use self::modes::{Canary, CanaryBy, Mode, Modes, ModesState};
 pub use self::period::{Counts, DecisionCounts, HotTimes, LinkMean, MoveCounts, Period, PeriodLength};
 pub use self::remaining::RemainingTransfer;

@@ -26,7 +26,9 @@ pub struct Migration {
     pub link: String,
     /// State of the move.
     pub state: MigrationState,
-    /// Reason of a rejection or a failure, in the client's words; for a taken move, the name of its executor.
+    /// Name of the executor that took the move or reported its end, if it gave one.
+    pub executor: Option<String>,
+    /// Reason for which the task stays, if any: in the client's words after a rejection or a failure.
     pub reason: Option<String>,
 }
 
@@ -44,7 +46,8 @@ pub enum MigrationState {
     Refused,
     /// The executor could not carry the move out, and the task stays.
     Failed,
-    /// No answer came in time, or the task ended first. The move of a task that still runs is undone.
+    /// No answer came in time, the task ended first, or moves were turned off. The move of a task that still runs is
+    /// undone.
     Expired,
     /// The policy chose the move while moves were in shadow mode. Nobody was advised, and the task stayed.
     Considered,
@@ -83,5 +86,46 @@ impl MigrationState {
     /// Parses a state's word.
     pub fn of(word: &str) -> Option<MigrationState> {
         MigrationState::ALL.into_iter().find(|state| state.word() == word)
+    }
+}
+
+/// Answer to an advised move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MigrationAnswer {
+    /// The outcome.
+    pub outcome: MoveOutcome,
+    /// Name of the executor that answers; an operator has none.
+    pub executor: Option<String>,
+}
+
+/// Outcome of an advised move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MoveOutcome {
+    /// The executor carries the move out.
+    Taken,
+    /// The task runs at the destination.
+    Done,
+    /// The task stays, for this reason.
+    Refused(Option<String>),
+    /// The executor could not move the task, for this reason.
+    Failed(Option<String>),
+}
+
+impl MigrationAnswer {
+    /// An answer without the name of an executor.
+    pub fn anonymous(outcome: MoveOutcome) -> MigrationAnswer {
+        MigrationAnswer { outcome, executor: None }
+    }
+}
+
+impl MoveOutcome {
+    /// State of the answered move, and its reason.
+    pub fn state(self) -> (MigrationState, Option<String>) {
+        match self {
+            MoveOutcome::Taken => (MigrationState::Taken, None),
+            MoveOutcome::Done => (MigrationState::Done, None),
+            MoveOutcome::Refused(reason) => (MigrationState::Refused, reason),
+            MoveOutcome::Failed(reason) => (MigrationState::Failed, reason),
+        }
     }
 }

@@ -333,8 +333,8 @@ impl TasksSpec {
         constraints.require_labels(fabric, &self.labels)
     }
 
-    /// The request for the policy, with this id and job. The method ignores names and tags that the cluster no longer
-    /// has, because the tasks of a stored request may still run.
+    /// The request for the policy, with this id and job. The method ignores names that the cluster no longer has, because
+    /// the tasks of a stored request may still run. Constraints without a tag or a label of the request are incomplete.
     pub fn request(&self, fabric: &Fabric, id: DecisionId, job: JobId) -> AppRequest {
         let task = |spec: &TaskSpec| Task {
             cpus: spec.cpus,
@@ -343,7 +343,8 @@ impl TasksSpec {
             ingress: spec.ingress.into(),
             tolerant: spec.tolerant,
         };
-        let tags = self.tags.iter().filter_map(|tag| fabric.tag_mask(tag)).fold(0, |all, tag| all | tag);
+        let masks: Vec<Option<u64>> = self.tags.iter().map(|tag| fabric.tag_mask(tag)).collect();
+        let tags = masks.iter().flatten().fold(0, |all, tag| all | tag);
         let excluded_hosts = self.exclude.iter().filter_map(|name| fabric.host(name)).collect();
         let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());
         let excluded_domains = domains.filter_map(|name| fabric.domain(name)).collect();
@@ -356,12 +357,12 @@ impl TasksSpec {
             apart_groups: self.apart_groups.clone(),
             latency: self.latency.clone(),
             avoids_jobs,
+            incomplete: self.truncated || masks.contains(&None),
             ..Constraints::default()
         };
         for (key, values) in &self.labels {
-            // Of the labels of a stored request, those that the cluster no longer has are ignored.
             let one = LabelValues::from([(key.clone(), values.clone())]);
-            let _ = constraints.require_labels(fabric, &one);
+            constraints.incomplete |= constraints.require_labels(fabric, &one).is_err();
         }
         constraints.sort();
         AppRequest {

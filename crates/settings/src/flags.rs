@@ -1,6 +1,7 @@
 //! Command-line flags of a service, which override its settings file.
 
 use leeward_fabric::input::{InputError, excerpt, read_text};
+use leeward_placement::moves::HotLoad;
 use leeward_records::{Mode, Modes};
 use leeward_store::Durability;
 
@@ -43,6 +44,9 @@ pub struct Flags {
     pub map: Option<String>,
     /// `--http`.
     pub http: Option<String>,
+    /// `--demo`: a client may publish a comparison, which the pages show. Jobs of a demo state their peaks as a history
+    /// would show them, and tasks move by the estimates, as in the demo's simulation.
+    pub demo: bool,
 }
 
 impl Flags {
@@ -93,6 +97,9 @@ impl Flags {
                     return Err(InputError::new("--durable", message));
                 }
             };
+        }
+        if self.demo {
+            (settings.history, settings.moves.load) = (None, HotLoad::Estimate);
         }
         self.check(&settings)?;
         Ok(settings)
@@ -150,5 +157,13 @@ mod tests {
         assert_eq!(flags.settings().expect_err("an error").file, "--durable");
         let flags = Flags { interval: Some("soon".to_owned()), ..Flags::default() };
         assert_eq!(flags.settings().expect_err("an error").file, "--interval");
+    }
+
+    #[test]
+    fn a_demo_has_neither_a_history_nor_moves_by_windows() {
+        let of = |demo: bool| Flags { demo, ..Flags::default() }.settings().expect("valid flags");
+        let (demo, other) = (of(true), of(false));
+        assert_eq!((demo.history, demo.moves.load), (None, HotLoad::Estimate));
+        assert!(other.history.is_some() && other.moves.load == HotLoad::Window);
     }
 }

@@ -2,6 +2,7 @@
 
 use leeward_engine::HistorySettings;
 use leeward_fabric::Nanos;
+use leeward_fabric::input::excerpt;
 use leeward_placement::moves::{HotLoad, HotTest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 const SHORTEST_WINDOW: Nanos = Nanos(300 * Nanos::SECOND.0);
 const LONGEST_WINDOW: Nanos = Nanos(31 * 86_400 * Nanos::SECOND.0);
 const LONGEST_TIMEOUT: Nanos = Nanos(86_400 * Nanos::SECOND.0);
+/// Largest number of characters of the name of an executor.
+const LONGEST_NAME: usize = 200;
 
 /// Demand from history: a percentile of the traffic that the tasks of a job had, if it exceeds the stated demand (Hotspots
 /// section 5.1). The paper gives neither default.
@@ -33,7 +36,7 @@ impl HistoryOptions {
     ///
     /// # Errors
     /// Returns the field and a message.
-    pub fn check(&self) -> Result<HistorySettings, (&'static str, String)> {
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
         let HistoryOptions { window, percentile } = *self;
         if window < SHORTEST_WINDOW || window > LONGEST_WINDOW {
             return Err(("window", format!("{window}: expected {SHORTEST_WINDOW} to {LONGEST_WINDOW}")));
@@ -41,7 +44,12 @@ impl HistoryOptions {
         if !(percentile > 0.0 && percentile <= 1.0) {
             return Err(("percentile", format!("{percentile}: expected a share above 0, at most 1")));
         }
-        Ok(HistorySettings { window, percentile })
+        Ok(())
+    }
+
+    /// Settings of the engine's history.
+    pub fn settings(&self) -> HistorySettings {
+        HistorySettings { window: self.window, percentile: self.percentile }
     }
 }
 
@@ -66,18 +74,21 @@ pub struct MoveOptions {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HookSettings {
+    /// Name of the executor of moves that the hook takes.
+    pub name: String,
     /// Address that receives a POST request for each advised move, such as `http://scheduler:8080/moves`.
     pub url: String,
     /// HTTP client configuration: credentials and trusted authorities, in the format of promtool's
     /// `--http.config.file`.
     pub http: Option<String>,
-    /// Time limit of a request.
+    /// Time limit of a request; below the time limit for the first answer to a move.
     pub timeout: Nanos,
 }
 
 impl Default for HookSettings {
     fn default() -> Self {
-        HookSettings { url: String::new(), http: None, timeout: Nanos(10 * Nanos::SECOND.0) }
+        let (name, url, timeout) = ("hook".to_owned(), String::new(), Nanos(10 * Nanos::SECOND.0));
+        HookSettings { name, url, http: None, timeout }
     }
 }
 
@@ -101,12 +112,30 @@ impl MoveOptions {
             let message = format!("{}: expected a positive time, at most {LONGEST_TIMEOUT}", self.timeout);
             return Err(("timeout", message));
         }
-        match &self.hook {
-            Some(HookSettings { timeout: Nanos(0), .. }) => {
-                Err(("hook.timeout", "0s: expected a positive time".to_owned()))
-            }
-            _ => Ok(()),
+        let Some(HookSettings { name, timeout, .. }) = &self.hook else { return Ok(()) };
+        if name.is_empty() || name.chars().count() > LONGEST_NAME {
+            return Err((
+                "hook.name",
+                format!("`{}`: expected 1 to {LONGEST_NAME} characters", excerpt(name)),
+            ));
         }
+        if *timeout == Nanos(0) || *timeout >= self.timeout {
+            let most = self.timeout;
+            let message =
+                format!("{timeout}: expected a positive time below `moves.timeout`, which is {most}");
+            return Err(("hook.timeout", message));
+        }
+        Ok(())
+    }
+
+    /// The options as all clients may see them: the hook's address without its path, which may contain a secret, and
+    /// without the file of its credentials.
+    pub fn public(&self) -> MoveOptions {
+        let hook = self.hook.as_ref().map(|hook| {
+            let url = hook.url.trim().splitn(4, '/').take(3).collect::<Vec<&str>>().join("/");
+            HookSettings { url, http: None, ..hook.clone() }
+        });
+        MoveOptions { hook, ..self.clone() }
     }
 
     /// Test for the links from which tasks move.
@@ -136,5 +165,35 @@ mod tests {
         assert_eq!(moves(1, 1), None);
         assert_eq!(moves(0, 1), Some("windows"));
         assert_eq!(moves(1, 0), Some("timeout"));
+    }
+
+    #[test]
+    fn a_request_of_a_hook_is_shorter_than_the_time_limit_of_a_move() {
+        let wrong = |timeout: u64, name: &str| {
+            let timeout = Nanos(timeout * Nanos::SECOND.0);
+            let hook = HookSettings { timeout, name: name.to_owned(), ..HookSettings::default() };
+            let moves = MoveOptions { hook: Some(hook), ..MoveOptions::default() };
+            moves.check().err().map(|(field, _)| field)
+        };
+        assert_eq!(wrong(299, "hook"), None);
+        assert_eq!(wrong(300, "hook"), Some("hook.timeout"));
+        assert_eq!(wrong(0, "hook"), Some("hook.timeout"));
+        assert_eq!(wrong(10, ""), Some("hook.name"));
+        assert_eq!(wrong(10, &"é".repeat(201)), Some("hook.name"));
+    }
+
+    #[test]
+    fn clients_see_neither_the_path_of_a_hook_nor_its_credentials() {
+        for (url, shown) in [
+            ("https://chat.example/services/SECRET/x", "https://chat.example"),
+            ("http://scheduler:8080", "http://scheduler:8080"),
+            (" http://scheduler:8080/", "http://scheduler:8080"),
+        ] {
+            let http = Some("credentials.yaml".to_owned());
+            let hook = HookSettings { url: url.to_owned(), http, ..HookSettings::default() };
+            let moves = MoveOptions { hook: Some(hook), ..MoveOptions::default() };
+            let hook = moves.public().hook.expect("a hook");
+            assert_eq!((hook.url.as_str(), hook.http), (shown, None));
+        }
     }
 }

@@ -166,8 +166,8 @@ fn caller(row: &dyn ResultRow, at: usize) -> Result<Option<Caller>, StoreError> 
 }
 
 /// Row of `migrations`.
-pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
-    let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
+pub fn migration(migration: &Migration) -> [Cell<'_>; 12] {
+    let Migration { id, at, decision, index, task, job, from, to, link, state, executor, reason } = migration;
     [
         Cell::number(*id),
         Cell::number(at.0),
@@ -179,6 +179,7 @@ pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
         Cell::text(to),
         Cell::text(link),
         Cell::Plain(state.word().into()),
+        Cell::Text(executor.as_deref().map(Cow::from)),
         Cell::Text(reason.as_deref().map(Cow::from)),
     ]
 }
@@ -186,10 +187,14 @@ pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
 /// Move from a row of `migrations`.
 ///
 /// # Errors
-/// [`StoreError`] if the row is invalid.
+/// [`StoreError`] if the row is invalid, or has a state that this version does not know.
 pub fn read_migration(row: &dyn ResultRow) -> Result<Migration, StoreError> {
+    let (id, word) = (number_or_zero(row, 0)?, row.plain(9)?.unwrap_or_default());
+    let problem = || format!("the state `{word}` is unknown: a later version wrote it");
+    let state = MigrationState::of(&word);
+    let state = state.ok_or_else(|| StoreError::Row { table: "migrations", id, problem: problem() })?;
     Ok(Migration {
-        id: number_or_zero(row, 0)?,
+        id,
         at: Nanos(number_or_zero(row, 1)?),
         decision: DecisionId(number_or_zero(row, 2)?),
         index: small_number(row, 3)?.unwrap_or_default(),
@@ -198,8 +203,9 @@ pub fn read_migration(row: &dyn ResultRow) -> Result<Migration, StoreError> {
         from: text_or_empty(row, 6)?,
         to: text_or_empty(row, 7)?,
         link: text_or_empty(row, 8)?,
-        state: row.plain(9)?.and_then(|word| MigrationState::of(&word)).unwrap_or_default(),
-        reason: row.text(10)?,
+        state,
+        executor: row.text(10)?,
+        reason: row.text(11)?,
     })
 }
 

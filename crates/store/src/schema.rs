@@ -103,6 +103,9 @@ CREATE TABLE link_names (
     names TEXT NOT NULL
 );
 ",
+    "
+ALTER TABLE migrations ADD COLUMN executor TEXT;
+",
 ];
 
 /// First version of the schema with [`INSERT_SEARCH`].
@@ -147,7 +150,7 @@ INSERT INTO service (name, value) VALUES ('modes', $1) ON CONFLICT (name) DO UPD
 
 /// Open moves, and the most recent answered ones.
 pub const MIGRATIONS: &str = "
-SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
+SELECT id, at, decision, position, task, job, host_from, host_to, link, state, executor, reason FROM migrations
 WHERE state IN ('advised', 'taken') OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id";
 
 /// Last version of the cluster.
@@ -223,9 +226,9 @@ pub const UPDATE_COMMITMENT: &str = "UPDATE commitments SET held = $1 WHERE deci
 
 /// Inserts a move, or updates its state.
 pub const UPSERT_MIGRATION: &str = "
-INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_to, link, state, reason)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason";
+INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_to, link, state, executor, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+ON CONFLICT (id) DO UPDATE SET state = excluded.state, executor = excluded.executor, reason = excluded.reason";
 
 /// Inserts or updates the budget of a job.
 pub const UPSERT_JOB: &str = "

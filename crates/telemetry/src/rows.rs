@@ -5,7 +5,9 @@ use leeward_fabric::{Bytes, Load, Nanos};
 use leeward_ledger::EstimateValues;
 use serde::{Deserialize, Serialize};
 
-use leeward_service::{KnownHost, KnownReading, Reading, ReportedDiskName, Requests, TelemetryState};
+use leeward_service::{
+    KnownCapacity, KnownHost, KnownReading, Reading, ReportedDiskName, Requests, TelemetryState,
+};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
@@ -20,6 +22,8 @@ pub(super) struct Rows {
     readings: Vec<ReadingRow>,
     disks: Vec<DiskRow>,
     hosts: Vec<HostRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    capacities: Vec<CapacityRow>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -88,6 +92,19 @@ struct HostRow {
     windows: [u64; 3],
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CapacityRow {
+    name: String,
+    until: u64,
+    usual: f64,
+    changes: u32,
+    most_bps: f64,
+    /// Learned capacity, and the time until which it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    learned: Option<(i64, u64)>,
+}
+
 impl Rows {
     pub fn of(state: TelemetryState) -> Rows {
         let load = |(name, values): (String, EstimateValues)| LoadRow {
@@ -125,6 +142,11 @@ impl Rows {
             storage: known.storage.map(|storage| storage.0),
             windows: known.windows.map(|until| until.0),
         };
+        let capacity = |(name, known): (String, KnownCapacity)| {
+            let KnownCapacity { until, usual, changes, most_bps, learned } = known;
+            let learned = learned.map(|(level, expires)| (level.0, expires.0));
+            CapacityRow { name, until: until.0, usual, changes, most_bps, learned }
+        };
         Rows {
             format: FORMAT,
             at: state.at.0,
@@ -132,6 +154,7 @@ impl Rows {
             readings: state.readings.into_iter().map(reading).collect(),
             disks: state.disks.into_iter().map(disk).collect(),
             hosts: state.hosts.into_iter().map(host).collect(),
+            capacities: state.capacities.into_iter().map(capacity).collect(),
         }
     }
 
@@ -169,12 +192,17 @@ impl Rows {
             let (storage, windows) = (storage.map(Bytes), windows.map(Nanos));
             (name, KnownHost { up, draining, stored: Bytes(stored), storage, windows })
         };
+        let capacity = |CapacityRow { name, until, usual, changes, most_bps, learned }| {
+            let learned = learned.map(|(level, expires)| (Load(level), Nanos(expires)));
+            (name, KnownCapacity { until: Nanos(until), usual, changes, most_bps, learned })
+        };
         Ok(TelemetryState {
             at: Nanos(self.at),
             estimates: self.loads.into_iter().map(load).collect(),
             readings: self.readings.into_iter().map(reading).collect(),
             disks: self.disks.into_iter().map(disk).collect(),
             hosts: self.hosts.into_iter().map(host).collect(),
+            capacities: self.capacities.into_iter().map(capacity).collect(),
         })
     }
 }

@@ -255,8 +255,8 @@ class Client(PlacementMethods, ProbeMethods):
         Args:
             migration: Id of the move.
             answer: `taken` before the move; afterwards `done`, `refused` or `failed`.
-            reason: Reason for which the task stays.
-            executor: Name of the executor; required with `taken`.
+            reason: Reason for which the task stays; only with `refused` and `failed`.
+            executor: Name of the executor; required with `taken`. Afterwards the one that took the move.
         """
         given = {"reason": reason, "executor": executor}
         body = {"answer": answer} | {field: value for field, value in given.items() if value is not None}

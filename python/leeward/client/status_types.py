@@ -56,7 +56,7 @@ class HistorySettings(TypedDict):
 
 
 class MoveSettings(TypedDict):
-    """Settings of moves of tasks."""
+    """Settings of moves of tasks; of a hook, `url` has scheme and host alone, and `http` is None."""
 
     load: str
     windows: int

@@ -29,7 +29,7 @@ export interface Responses {
 
 /** Request body of each operation that has one. */
 export interface RequestBodies {
-  'POST /v1/migrations/{id}': { answer: 'done' | 'refused'; reason?: string }
+  'POST /v1/migrations/{id}': { answer: 'done' | 'refused' | 'failed'; reason?: string }
   'POST /v1/decisions/{id}/what-if': { policy: string }
   'PATCH /v1/modes': { [kind in 'all' | ModeKind]?: string } & { reason?: string }
 }
@@ -365,7 +365,7 @@ export interface Migration {
   link: string
   /** `advised`, `taken`, `done`, `refused`, `failed`, `expired`, or `considered` in shadow mode. */
   state: string
-  /** Executor of a taken move. */
+  /** Executor that took the move or reported its end. */
   executor?: string | null
   reason: string | null
 }

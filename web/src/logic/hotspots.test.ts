@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
 import type { HeavyWork, Hotspot, Migration } from '../api/types'
 import type { LiveLink, LiveRack } from './frames'
-import { foreignShare, headerCount, movesByLink, groupHotspots, what, why, workName } from './hotspots'
+import {
+  foreignShare,
+  headerCount,
+  movable,
+  movesByLink,
+  groupHotspots,
+  what,
+  why,
+  workName,
+} from './hotspots'
 
 const hot = (link: string, since = '2026-03-02T09:00:00Z'): Hotspot => ({
   link,
@@ -53,6 +62,14 @@ const work = (extra: Partial<HeavyWork> = {}): HeavyWork => ({
   rate_bps: 3e9,
   size: null,
   ...extra,
+})
+
+test('a task that may not be moved says why', () => {
+  expect(movable({ tolerant: true, stays: null })).toBe('yes')
+  expect(movable({ tolerant: true, stays: 'cooling' })).toBe('no: moved recently')
+  expect(movable({ tolerant: false, stays: 'sensitive' })).toBe('no: sensitive')
+  expect(movable({ tolerant: true, stays: 'newer' })).toBe('no: newer')
+  expect(movable({ tolerant: false })).toBe('no')
 })
 
 test('work has the name of its job and task, or the size of its block', () => {

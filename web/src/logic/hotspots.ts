@@ -1,4 +1,4 @@
-import type { HeavyWork, Migration } from '../api/types'
+import type { HeavyWork, Migration, Task } from '../api/types'
 import type { LiveHotspot } from './board'
 import { duration, moment, quantity, rate, share } from './format'
 import type { LiveRack } from './frames'
@@ -83,6 +83,23 @@ export const NO_MOVES: Record<string, { words: string; because: string }> = {
       'Each task with traffic over the link must stay: it is sensitive to latency or bound to other tasks, was moved a short time ago, or the budget of its job is spent.',
   },
   'no-target': { words: 'no cool target', because: 'No rack that would stay cool has room for a task.' },
+}
+
+/** Reasons for which a task may not be moved now: in a few words, and as an explanation. */
+export const STAYS: Record<string, { words: string; because: string }> = {
+  sensitive: { words: 'sensitive', because: 'The task is sensitive to latency: it is not tolerant.' },
+  apart: { words: 'stays apart', because: 'The task stays apart from other tasks.' },
+  latency: { words: 'latency bound', because: 'A bound on round-trip times ties the task to other tasks.' },
+  forgotten: { words: 'constraint unknown', because: 'A constraint of its request is no longer known.' },
+  moving: { words: 'being moved', because: 'The last move of the task is not carried out yet.' },
+  cooling: { words: 'moved recently', because: 'The task was moved a short time ago.' },
+  budget: { words: 'budget spent', because: 'The budget of its job is spent.' },
+}
+
+/** Whether a task may be moved now: `yes`, or why not. */
+export function movable({ tolerant, stays }: Pick<Task, 'tolerant' | 'stays'>): string {
+  if (stays) return `no: ${STAYS[stays]?.words ?? stays}`
+  return tolerant ? 'yes' : 'no'
 }
 
 /** Share of the load that is not from tasks that Leeward placed; null if it is not known. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { History, Migration } from '../api/types'
-import { effectOf, effectSentence, movesSentence, ofLastHour } from './moves'
+import { effectOf, effectSentence, isOpen, movesSentence, ofLastHour, openFirst } from './moves'
 
 const T = Date.UTC(2026, 2, 2, 9)
 const move = (state: string, minutes = 0, link = 'r1:uplink'): Migration => ({
@@ -29,6 +29,21 @@ test('the load before is that of the last minute, and the load after leaves out 
   expect(effectOf(move('refused'), HISTORY)).toEqual({ before: 0.9, after: null })
   expect(effectOf(move('done', 20), HISTORY)).toEqual({ before: null, after: null })
   expect(effectOf(move('done'), undefined)).toEqual({ before: null, after: null })
+})
+
+test('open moves come first: those without an executor, then taken ones', () => {
+  const states = ['done', 'taken', 'expired', 'advised', 'failed', 'taken', 'considered']
+  const sorted = openFirst(states.map((state, at) => move(state, at)))
+  expect(sorted.map(({ id }) => id.slice(0, -10))).toEqual([
+    'advised-3',
+    'taken-1',
+    'taken-5',
+    'done-0',
+    'expired-2',
+    'failed-4',
+    'considered-6',
+  ])
+  expect(sorted.filter(isOpen)).toHaveLength(3)
 })
 
 test('one sentence sums up the hour', () => {

@@ -31,6 +31,17 @@ function meanOver({ from, step_s, series }: History, begin: number, end: number)
   return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null
 }
 
+/** True while the move may still be carried out: it is advised, or an executor took it. */
+export function isOpen({ state }: Migration): boolean {
+  return state === 'advised' || state === 'taken'
+}
+
+/** Moves in their order, open ones first: those without an executor, then taken ones. */
+export function openFirst(moves: Migration[]): Migration[] {
+  const rank = (move: Migration) => (isOpen(move) ? Number(move.state === 'taken') : 2)
+  return [...moves].sort((a, b) => rank(a) - rank(b))
+}
+
 /** Moves of the last hour. */
 export function ofLastHour(moves: Migration[], now: number): Migration[] {
   return moves.filter(({ time }) => (moment(time) ?? 0) > now - HOUR)

@@ -154,6 +154,7 @@ fn serve(options: Options) -> ExitCode {
         prometheus: options.prometheus,
         map: options.map,
         http: options.http,
+        demo: false,
     };
     if options.check_config {
         if let Err(error) = Ready::new(flags) {

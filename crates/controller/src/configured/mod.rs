@@ -66,7 +66,7 @@ impl Configured {
     fn policies(&self) -> Policies {
         let interval = self.ledger.interval.0;
         Policies {
-            history: self.history.and_then(|history| history.check().ok()),
+            history: self.history.as_ref().map(HistoryOptions::settings),
             hot_test: self.moves.test(),
             cooldown: Nanos(interval.saturating_mul(u64::from(self.moves.cooldown))),
             ..(self.policies)()

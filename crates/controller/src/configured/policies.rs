@@ -87,10 +87,8 @@ impl ChosenPolicies {
             history.check().map_err(|error| wrong("history", error))?;
         }
         settings.moves.check().map_err(|error| wrong("moves", error))?;
-        let hook = settings.moves.hook.as_ref().map(|hook| {
-            let field = |error: InputError| flags.wrong("moves.hook.url", error.message);
-            Hook::new(hook).map_err(|error| if error.field.is_none() { field(error) } else { error })
-        });
+        let hook = settings.moves.hook.as_ref().map(|hook| Hook::new(hook, settings.moves.timeout));
+        let hook = hook.transpose().map_err(|error| wrong("moves.hook", error))?;
         Ok(Configured {
             policies: Box::new(self.factory()),
             labels,
@@ -99,7 +97,7 @@ impl ChosenPolicies {
             modes: settings.modes,
             history: settings.history,
             moves: settings.moves.clone(),
-            hook: hook.transpose()?.map(Arc::new),
+            hook: hook.map(Arc::new),
         })
     }
 

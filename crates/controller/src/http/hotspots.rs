@@ -48,7 +48,7 @@ pub struct HotLink {
     measured_bps: Option<u64>,
     /// Measured load beyond the rates of all tasks that the service knows, in bit/s; null if the link is not seen.
     unexplained_bps: Option<u64>,
-    /// Reason for which no task moves off the link; null if an advised move waits for its answer.
+    /// Reason for which no task moves off the link; null if an advised or taken move is under way.
     #[schemars(extend("enum" = NO_MOVES))]
     no_move: Option<&'static str>,
 }

@@ -7,9 +7,9 @@ use axum::response::IntoResponse;
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
-use leeward_records::MigrationState;
 use leeward_records::schema::{Id, Name, Time};
-use leeward_service::{AnswerDryRun, AnswerMigration, MigrationAnswer, MigrationQuery, SetJob};
+use leeward_records::{MigrationAnswer, MigrationState, MoveOutcome};
+use leeward_service::{AnswerDryRun, AnswerMigration, MigrationQuery, SetJob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,12 +48,12 @@ pub struct Migration {
     to: String,
     /// Hot link that the task leaves.
     link: String,
-    /// State of the move; `expired` if it was not answered in time.
+    /// State of the move; `expired` if it was not answered in time, or if moves were turned off.
     #[schemars(extend("enum" = STATES))]
     state: &'static str,
-    /// Executor of a move in the state `taken`; null in other states.
+    /// Executor that took the move or reported its end; null without one.
     executor: Option<String>,
-    /// Reason of a refusal or a failure; null without one.
+    /// Reason for which the task stays; null without one.
     reason: Option<String>,
     /// Time of the next answer, after which the move expires; null if the move is not open.
     #[schemars(with = "Option<Time>")]
@@ -64,7 +64,6 @@ impl Migration {
     fn of(app: &AppState, migration: leeward_records::Migration) -> Migration {
         let timeout = app.configured.load().moves.timeout;
         let taken = migration.state == MigrationState::Taken;
-        let (executor, reason) = if taken { (migration.reason, None) } else { (None, migration.reason) };
         let expires = migration.at.plus(Nanos(timeout.0.saturating_mul(if taken { 2 } else { 1 })));
         Migration {
             id: migration.id.to_string(),
@@ -76,8 +75,8 @@ impl Migration {
             to: migration.to,
             link: migration.link,
             state: migration.state.word(),
-            executor,
-            reason,
+            executor: migration.executor,
+            reason: migration.reason,
             expires: migration.state.is_open().then(|| app.clock.text(expires)),
         }
     }
@@ -130,10 +129,10 @@ pub struct AnswerBody {
     /// `taken` if an executor carries the move out, `done` if the task runs on its destination, `refused` if it stays, and
     /// `failed` if the executor could not move it.
     answer: Word,
-    /// Name of the executor; required with `taken`.
+    /// Name of the executor; required with `taken`. The end of a taken move may repeat it.
     #[schemars(length(min = 1, max = LONGEST_NAME))]
     executor: Option<String>,
-    /// Reason for which the task stays.
+    /// Reason for which the task stays, of a move that was refused or failed.
     #[schemars(length(max = LONGEST_REASON))]
     reason: Option<String>,
 }
@@ -152,26 +151,30 @@ impl AnswerBody {
     /// Returns the operation for the move with this id.
     ///
     /// # Errors
-    /// The id or the reason is invalid.
+    /// The id is invalid, or a field is invalid or does not belong to the answer.
     pub fn operation(&self, id: &str) -> Result<AnswerMigration, Problem> {
         let number = Id::read(id).ok_or_else(|| Problem::not_stored("move", id))?;
         if self.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
             return Err(Problem::field("reason", format!("expected at most {LONGEST_REASON} characters")));
         }
-        let executor = self.executor.as_deref();
-        if executor.is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME) {
+        let (executor, reason) = (self.executor.clone(), self.reason.clone());
+        if executor.as_ref().is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME) {
             return Err(Problem::field("executor", format!("expected 1 to {LONGEST_NAME} characters")));
         }
-        let answer = match (self.answer, executor) {
-            (Word::Taken, Some(name)) => MigrationAnswer::Taken(name.to_owned()),
-            (Word::Taken, None) => {
+        let outcome = match self.answer {
+            Word::Taken if executor.is_none() => {
                 return Err(Problem::field("executor", "missing; expected the name of the executor"));
             }
-            (Word::Done, _) => MigrationAnswer::Done,
-            (Word::Refused, _) => MigrationAnswer::Refused(self.reason.clone()),
-            (Word::Failed, _) => MigrationAnswer::Failed(self.reason.clone()),
+            Word::Taken | Word::Done if reason.is_some() => {
+                let message = "expected no reason: only a move that was refused or failed has one";
+                return Err(Problem::field("reason", message));
+            }
+            Word::Taken => MoveOutcome::Taken,
+            Word::Done => MoveOutcome::Done,
+            Word::Refused => MoveOutcome::Refused(reason),
+            Word::Failed => MoveOutcome::Failed(reason),
         };
-        Ok(AnswerMigration(number, answer))
+        Ok(AnswerMigration(number, MigrationAnswer { outcome, executor }))
     }
 }
 

@@ -264,7 +264,7 @@ impl Rack {
 
 /// Values of the reason for which a task stays, and null.
 pub fn stays_values() -> Vec<Option<&'static str>> {
-    Stays::WORDS.into_iter().map(Some).chain([None]).collect()
+    Stays::ALL.into_iter().map(|stays| Some(stays.word())).chain([None]).collect()
 }
 
 /// A running task.

@@ -79,7 +79,7 @@ pub struct Status {
     ledger: LedgerSettings,
     /// Demand of tasks from the traffic that their job had; null if only the stated demand counts.
     history: Option<HistoryOptions>,
-    /// Moves of tasks: settings in force.
+    /// Moves of tasks: settings in force. Of a hook's address, only scheme and host.
     moves: MoveOptions,
     /// Epoch of the ledger.
     epoch: Epoch,
@@ -264,7 +264,7 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         hot_above: snapshot.hot_above,
         ledger: configured.ledger.clone(),
         history: configured.history,
-        moves: configured.moves.clone(),
+        moves: configured.moves.public(),
         epoch: snapshot.epoch,
         decisions: counts.decisions,
         decided: counts.decided,

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
-use leeward_placement::moves::HotLoad;
 use leeward_prometheus::{Plan, Telemetry};
 use leeward_records::Clock;
 use leeward_service::NewCluster;
@@ -36,7 +35,6 @@ pub struct Ready {
     tls_and_tokens: TlsAndTokens,
     store: StoreLocation,
     telemetry: Option<Plan>,
-    demo: bool,
     clock: Clock,
 }
 
@@ -88,18 +86,8 @@ impl Ready {
             .map_err(|message| flags.wrong("store", message))?;
         check_advertise(&flags, &settings, &tls_and_tokens, &store)?;
         let telemetry = settings.plan(&flags, settings.interval)?;
-        let (demo, clock) = (false, Clock::system());
-        Ok(Ready { flags, settings, cluster, configured, tls_and_tokens, store, telemetry, demo, clock })
-    }
-
-    /// Sets demo mode: a client may publish a comparison, which the pages show. Jobs of a demo state their peaks as a history
-    /// would show them, and tasks move by the estimates, as in the demo's simulation.
-    pub fn demo(mut self, demo: bool) -> Ready {
-        if demo {
-            self.configured.history = None;
-            self.configured.moves.load = HotLoad::Estimate;
-        }
-        Ready { demo, ..self }
+        let clock = Clock::system();
+        Ok(Ready { flags, settings, cluster, configured, tls_and_tokens, store, telemetry, clock })
     }
 
     /// Sets the clock of the service, which is otherwise the machine's.
@@ -125,7 +113,7 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, cluster, configured, tls_and_tokens, telemetry, demo, clock, .. } = self;
+        let Ready { flags, settings, cluster, configured, tls_and_tokens, telemetry, clock, .. } = self;
         let location = self.store;
         let store = location.open(&settings).map_err(|message| flags.wrong("store", message))?;
         let (hosts, files) = (cluster.cluster.fabric.all_hosts().count(), raise_file_limit());
@@ -153,7 +141,7 @@ impl Ready {
         service.telemetry = Arc::new(Telemetry::new(telemetry));
         (service.access, service.tls) = (tls_and_tokens.access.clone(), tls_and_tokens.tls.clone());
         service.reload = Some(Arc::new(Reload::new(flags.clone(), settings.clone(), service.reloadable())));
-        service.demo = demo;
+        service.demo = flags.demo;
         service.advertise.clone_from(&settings.advertise);
         let admin = admin_listener.as_ref().and_then(|listener| listener.local_addr().ok());
         service.admin_listener = admin_listener;

@@ -10,7 +10,11 @@ use serde_json::{Value, json};
 
 /// Reports the loads of all links for some seconds, so that loads and hot periods are as reported: 0 for links that are
 /// not named.
-fn carry((server, clock, seconds): &(Server, Clock, Arc<AtomicU64>), loads: &[(&str, f64)], tasks: &[Value]) {
+pub fn carry(
+    (server, clock, seconds): &(Server, Clock, Arc<AtomicU64>),
+    loads: &[(&str, f64)],
+    tasks: &[Value],
+) {
     let (_, _, links) = server.get("/v1/links?limit=1000");
     let names: Vec<&str> =
         links["items"].as_array().expect("a list").iter().filter_map(|link| link["link"].as_str()).collect();
@@ -30,26 +34,26 @@ fn hot(server: &Server, link: &str) -> Value {
     items.iter().find(|one| one["link"] == link).unwrap_or_else(|| panic!("{link} in {page}")).clone()
 }
 
-fn place(server: &Server, task: &Value) -> Value {
+pub fn place(server: &Server, task: &Value) -> Value {
     let app = json!({ "job": "crawl", "app": { "tasks": [task] } });
     let (status, _, decision) = server.post("/v1/place/tasks", &app);
     assert_eq!(status, 201, "{decision}");
     decision
 }
 
-fn moves(server: &Server, mode: &str) {
+pub fn moves(server: &Server, mode: &str) {
     let (status, body) = server.patch("/v1/modes", &json!({ "moves": mode }), "");
     assert_eq!(status, 200, "{body}");
 }
 
 /// Reports of the tasks in rack r0, with rising rates.
-fn rates(tasks: &[Value]) -> Vec<Value> {
+pub fn rates(tasks: &[Value]) -> Vec<Value> {
     let in_rack = |task: &&Value| task["hosts"][0].as_str().is_some_and(|host| host.starts_with("r0"));
     let rate = |(at, task): (usize, &Value)| json!({ "decision": task["id"], "egress_bps": 100_000_000 * (at + 1), "ingress_bps": 0 });
     tasks.iter().filter(in_rack).enumerate().map(rate).collect()
 }
 
-const HOT: [(&str, f64); 1] = [("r0:uplink", 2.9e9)];
+pub const HOT: [(&str, f64); 1] = [("r0:uplink", 2.9e9)];
 
 #[test]
 fn a_hot_link_has_its_heaviest_tasks_and_the_load_that_is_not_theirs() {
@@ -172,15 +176,34 @@ fn one_executor_takes_a_move_and_reports_its_end() {
     }
     assert_eq!(hot(server, "r0:uplink")["no_move"], Value::Null, "a taken move is under way");
     let (status, _, problem) = server.post(&path, &json!({ "answer": "taken", "executor": "evictor-2" }));
-    assert_eq!((status, &problem["detail"]), (409, &json!("the move is already taken")), "{problem}");
-    let failed = json!({ "answer": "failed", "reason": "no room" });
+    assert_eq!(
+        (status, &problem["detail"]),
+        (409, &json!("the executor `evictor-1` took the move")),
+        "{problem}"
+    );
+    // Only the executor that took the move, or a client without the name of one, ends it.
+    let other = json!({ "answer": "failed", "executor": "evictor-2" });
+    assert_eq!(server.post(&path, &other).0, 409);
+    // Fields that do not belong to an answer are errors.
+    for body in [
+        json!({ "answer": "taken", "executor": "evictor-1", "reason": "hot" }),
+        json!({ "answer": "done", "reason": "moved" }),
+    ] {
+        let (status, _, problem) = server.post(&path, &body);
+        assert_eq!((status, &problem["field"]), (422, &json!("reason")), "{problem}");
+    }
+    let failed = json!({ "answer": "failed", "executor": "evictor-1", "reason": "no room" });
     for _ in 0..2 {
         let (status, _, answered) = server.post(&path, &failed);
         assert_eq!(
             (status, &answered["state"], &answered["reason"]),
             (200, &json!("failed"), &json!("no room"))
         );
-        assert_eq!((&answered["executor"], &answered["expires"]), (&Value::Null, &Value::Null), "{answered}");
+        assert_eq!(
+            (&answered["executor"], &answered["expires"]),
+            (&json!("evictor-1"), &Value::Null),
+            "{answered}"
+        );
     }
     assert_eq!(server.post(&path, &json!({ "answer": "done" })).0, 409);
 }

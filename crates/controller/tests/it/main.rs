@@ -17,6 +17,7 @@ mod frames;
 mod hangs;
 mod herding;
 mod history;
+mod hooks;
 mod hotspots;
 mod idempotency;
 mod labs;

@@ -72,6 +72,24 @@ fn start_errors_name_the_flag_or_file_at_fault() {
 }
 
 #[test]
+fn an_invalid_hook_is_named_with_its_field_and_its_file() {
+    let (folder, flags) = flags("127.0.0.1:0");
+    let config = folder.path().join("leeward.yaml").display().to_string();
+    for (hook, field, part) in [
+        ("{url: scheduler}", "moves.hook.url", "expected the address of a hook"),
+        ("{url: scheduler, http: missing.yaml}", "moves.hook.url", "expected the address of a hook"),
+        ("{url: 'http://scheduler', http: missing.yaml}", "moves.hook.http", "missing.yaml: "),
+        ("{url: 'http://scheduler', timeout: 5min}", "moves.hook.timeout", "below `moves.timeout`"),
+        ("{url: 'http://scheduler', name: ''}", "moves.hook.name", "expected 1 to 200 characters"),
+    ] {
+        std::fs::write(&config, format!("moves: {{hook: {hook}}}\n")).expect("a file");
+        let error = error_of(Flags { config: Some(config.clone()), ..flags.clone() });
+        assert_eq!((&error.file, error.field.as_deref()), (&config, Some(field)), "{error}");
+        assert!(error.message.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn a_service_with_a_shared_store_needs_an_advertised_address() {
     let (folder, mut flags) = flags("0.0.0.0:0");
     let file = |name: &str, text: &str| {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Drops everything that later schema steps added, so that the store is in the state after the first step.
 const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits; DROP TABLE service; \
-    DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names;";
+    DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names; ALTER TABLE migrations DROP COLUMN executor;";
 
 /// Rows of a store that an earlier build wrote: decisions of all kinds, of which one has ended, with keys and numbered
 /// requests; two advised moves, one done and one refused, the limit of a job, and a cluster that a client changed. One
@@ -84,8 +84,11 @@ fn without_modes(answer: &mut Value) {
 /// `step` sets the version of the schema to that build's.
 fn check_earlier_rows(folder: &Path, store: &str, execute: impl Fn(&str), step: &str) {
     end(Process::start(folder, store));
+    execute(&format!(
+        "DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names; \
+         ALTER TABLE migrations DROP COLUMN executor; {step}"
+    ));
     execute(&format!("DELETE FROM commits; DELETE FROM leadership; DELETE FROM clusters; {EARLIER_ROWS}"));
-    execute(&format!("DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names; {step}"));
     let command = command(folder, store);
     std::fs::write(folder.join("c.yaml"), EARLIER_CLUSTER).expect("a file");
     let process = Process::run(command);

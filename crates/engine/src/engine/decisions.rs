@@ -73,18 +73,19 @@ impl Engine {
     }
 
     /// Commits a placement of an app that was decided on a snapshot ([`crate::EngineSnapshot::place`]), as work that
-    /// starts now. `None`, without a change, if a host can no longer take its task. `request` has the stated demands; the
-    /// decision may have used more ([`Engine::with_history`]). Its comparison, if any, stays with it. Appends the outputs
-    /// of batches that are due.
+    /// starts now. `None`, without a change, if a host can no longer take its task. `request` has the stated demands of the
+    /// tasks, and `decided` those of the decision ([`Engine::with_history`]). Its comparison, if any, stays with it. Appends
+    /// the outputs of batches that are due.
     pub fn commit_decision(
         &mut self,
         now: Nanos,
         request: &AppRequest,
+        decided: &[Task],
         (decision, comparison): (Decision<Assignment>, Option<Comparison<Assignment>>),
         out: &mut Vec<Output>,
     ) -> Option<CommittedDecision<Assignment>> {
         self.advance(now);
-        let placed = self.commit_if_fits(request, decision);
+        let placed = self.commit_if_fits(request, decided, decision);
         let placed = placed.map(|placed| CommittedDecision { comparison, ..placed });
         self.finish(out);
         placed
@@ -127,25 +128,22 @@ impl Engine {
 
     fn place_tasks(
         &mut self,
-        mut request: AppRequest,
+        request: AppRequest,
         Ruling { by, compare }: Ruling,
     ) -> Result<CommittedDecision<Assignment>, Refusal> {
         let Some(policy) = self.tasks.get(by) else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
         // Observed rates of the job may change before a task is moved, so the cell keeps the stated demand.
-        let stated = self.history.as_ref().map(|history| {
-            let estimate = history.estimate(request.job, self.now);
-            let demands = request.tasks.iter().map(|task| task.with_measured(estimate)).collect();
-            std::mem::replace(&mut request.tasks, demands)
-        });
+        let decided = self.history.is_some().then(|| self.with_history(request.clone()));
+        let decided = decided.as_ref().unwrap_or(&request);
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        let decision = policy.place_one(&request, &mut context)?;
+        let decision = policy.place_one(decided, &mut context)?;
         let chosen = compare.then_some(&decision.choice);
-        let comparison = chosen.and_then(|chosen| self.compare_tasks(by, &request, chosen));
-        let placed = self.commit_placement(&request, stated.as_deref(), decision);
+        let comparison = chosen.and_then(|chosen| self.compare_tasks(by, decided, chosen));
+        let placed = self.commit_placement(&request, &decided.tasks, decision);
         if let (Decider::Own, Some(Comparison { other: Ok((hosts, _)), .. })) = (by, &comparison) {
             self.default_hosts.place(&request, hosts);
         }
@@ -155,31 +153,28 @@ impl Engine {
     fn commit_if_fits(
         &mut self,
         request: &AppRequest,
+        decided: &[Task],
         mut decision: Decision<Assignment>,
     ) -> Option<CommittedDecision<Assignment>> {
         let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
         starts.for_each(|starts| *starts = starts.map(|_| self.now));
         let fits = tasks::still_fits(&self.pool, request, &decision.choice);
-        fits.then(|| self.commit_placement(request, None, decision))
+        fits.then(|| self.commit_placement(request, decided, decision))
     }
 
     /// Commits the placement of an app; its tasks are on their hosts from now on. A running app of the same number ends
-    /// first. `stated` has the stated demands of its tasks, if other demands determined the placement.
+    /// first. `request` has the stated demands of the tasks, and `decided` those of the decision.
     pub(super) fn commit_placement(
         &mut self,
         request: &AppRequest,
-        stated: Option<&[Task]>,
+        decided: &[Task],
         mut decision: Decision<Assignment>,
     ) -> CommittedDecision<Assignment> {
         self.end_app(request.id);
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
-        // Under a history, a decision on a snapshot may have used more than the stated demands.
-        let owned = match (&self.history, stated) {
-            (Some(_), None) => self.entries_by_task(&decision.choice, &entries),
-            _ => AppEntries::of_decision(request, &entries),
-        };
-        self.assign(request, stated, &decision.choice, owned);
+        let owned = AppEntries::of_decision(decided, &entries);
+        self.assign(request, &decision.choice, owned);
         CommittedDecision { decision, entries, comparison: None }
     }
 }

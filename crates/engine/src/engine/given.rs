@@ -83,6 +83,6 @@ impl Engine {
 
     /// Commits the tasks of an app on the hosts that a caller chose. Returns their entries.
     pub fn commit_given_app(&mut self, request: &AppRequest, decision: Decision<Assignment>) -> Vec<EntryId> {
-        self.commit_placement(request, None, decision).entries
+        self.commit_placement(request, &request.tasks, decision).entries
     }
 }

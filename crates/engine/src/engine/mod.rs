@@ -6,6 +6,7 @@ mod copies;
 mod decisions;
 mod default_hosts;
 mod given;
+mod learned_capacity;
 mod moves;
 mod reevaluate;
 mod relief;
@@ -15,7 +16,7 @@ mod resume;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
+use leeward_fabric::{Bytes, DomainId, HostId, Nanos};
 use leeward_ledger::{DiscardedSamples, EntryId, Ledger, LedgerSettings, Sample, Scratch, SettingsError};
 use leeward_placement::moves::{HotTest, MoveRequest, Running, Stays};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
@@ -26,7 +27,7 @@ pub(crate) use self::compare::catch;
 use self::default_hosts::DefaultHosts;
 pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
-use crate::history::{History, HistorySettings};
+use crate::history::{History, HistorySettings, JobHistory};
 use crate::lost_capacity::LostCapacity;
 use crate::message::{
     CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates, ReplicasAnswer,
@@ -162,7 +163,7 @@ impl Engine {
     /// Replaces the policies. Decisions and running tasks stay. Blocks that wait for a joint decision are decided by the
     /// new policy, at the time for which they waited. Observed rates stay unless the window of the history changes.
     pub fn set_policies(&mut self, mut policies: Policies) {
-        self.history = History::under(self.history.take(), policies.history);
+        self.history = History::reconfigured(self.history.take(), policies.history);
         self.tasks = TaskPolicies::take(&mut policies);
         self.policies = policies;
         if !self.learns_capacity() {
@@ -235,6 +236,7 @@ impl Engine {
             Input::Ended(app) => self.end_app(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.record_rates(rates),
+            Input::Queues(queues) => self.record_queues(queues),
             Input::TaskRestarted(task) => {
                 self.cell.mark_up(task);
                 self.open_moves.finish(task, now);
@@ -262,47 +264,6 @@ impl Engine {
             Input::Wake => {}
         }
         self.finish(out);
-    }
-
-    /// True if the policy for tasks learns the capacity that links lost.
-    fn learns_capacity(&self) -> bool {
-        self.tasks.own.as_ref().is_some_and(|policy| policy.learns_capacity())
-    }
-
-    /// New windows of racks' links in a report, the earliest first, if the policy for tasks learns lost capacity.
-    fn windows_to_learn_from(&self, samples: &[Sample]) -> Vec<Sample> {
-        if !self.learns_capacity() {
-            return Vec::new();
-        }
-        let kind = |sample: &Sample| self.ledger.fabric().kind(sample.resource);
-        let is_of_rack = |sample: &Sample| {
-            let known = sample.resource.index() < self.ledger.fabric().link_count();
-            known && matches!(kind(sample), ResourceKind::RackUplink | ResourceKind::RackDownlink)
-        };
-        let new =
-            samples.iter().filter(|&sample| is_of_rack(sample) && self.ledger.is_news(sample, self.now));
-        let mut windows: Vec<Sample> = new.copied().collect();
-        windows.sort_by_key(|sample| sample.window.1);
-        windows
-    }
-
-    /// Learns the capacity of a link from a window.
-    fn learn_capacity(&mut self, sample: &Sample) {
-        let capacity = self.capacity(sample.resource);
-        let interval = self.ledger.settings().interval;
-        if let Some(capacity) = self.lost_capacity.observe(sample, capacity, interval) {
-            self.ledger.set_capacity(sample.resource, capacity, self.now);
-        }
-    }
-
-    /// Capacity of a resource that decisions use.
-    pub fn capacity(&mut self, resource: ResourceId) -> Load {
-        self.ledger.view(self.now, &mut self.scratch).capacity(resource)
-    }
-
-    /// Believed capacity of a link, if decisions use a lower one that was learned from its loads.
-    pub fn capacity_before_loss(&self, resource: ResourceId) -> Option<Load> {
-        self.lost_capacity.full(resource)
     }
 
     /// Advances the clock and the ledger. Returns the time, which never goes back.
@@ -387,6 +348,7 @@ impl Engine {
     /// Records the current rates of tasks.
     fn record_rates(&mut self, rates: &[(TaskId, Rates)]) {
         for &(task, rates) in rates {
+            self.open_moves.set_rates(task, rates);
             let counts = self.cell.set_rates(task, rates, self.now);
             if let Some((history, job)) = self.history.as_mut().zip(counts) {
                 history.note(job, rates, self.now);
@@ -409,6 +371,23 @@ impl Engine {
         self.history.as_ref()?.window_of(job)
     }
 
+    /// Forgets the observed traffic of a job. Returns it for another engine ([`Engine::restore_history`]).
+    pub fn take_history(&mut self, job: JobId) -> Option<JobHistory> {
+        self.history.as_mut()?.take(job)
+    }
+
+    /// Jobs with observed traffic.
+    pub fn observed_jobs(&self) -> impl Iterator<Item = JobId> {
+        self.history.iter().flat_map(History::jobs)
+    }
+
+    /// Continues with the observed traffic of a job from another engine, if the history has the same window.
+    pub fn restore_history(&mut self, job: JobId, observed: JobHistory) {
+        if let Some(history) = &mut self.history {
+            history.restore(job, observed);
+        }
+    }
+
     /// Estimated number of host and link lookups that a policy for tasks needs to decide a request.
     pub fn cost_estimate(&self, by: Decider, request: &AppRequest) -> u64 {
         self.tasks.get(by).map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
@@ -429,6 +408,11 @@ impl Engine {
     /// Ledger entries of an app: of its transfers, and of each task.
     pub fn entries_of(&self, app: u64) -> Vec<EntryId> {
         self.cell.app_entries(app)
+    }
+
+    /// Entries of an app that belong to one of its tasks, with the index of the task.
+    pub fn task_entries(&self, app: u64) -> BTreeMap<EntryId, u32> {
+        self.cell.task_entries(app).collect()
     }
 
     /// Reason for which a task may not be moved now; `None` for a task that may, or does not run.

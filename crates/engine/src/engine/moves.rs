@@ -1,13 +1,14 @@
 //! Moves of tasks out of hot racks.
 
 use leeward_fabric::{DomainId, HostId};
-use leeward_ledger::EntryId;
+use leeward_ledger::{Entry, EntryId};
 use leeward_placement::Context;
 use leeward_placement::moves::{HotLoad, MoveRequest};
 use leeward_placement::tasks::Traffic;
 
 use super::{BEST_EFFORT, Engine};
-use crate::message::{Advice, MoveRule, Output, is_in_share};
+use crate::message::{Advice, MoveRule, Output, Rates, is_in_share};
+use crate::open_moves::OpenMove;
 
 impl Engine {
     /// Moves tasks out of hot racks, if there is a policy for moves and the rule allows it.
@@ -84,13 +85,25 @@ impl Engine {
         let job = request.budgets[running.job as usize].job;
         let new = take(running.assumed_demand().entry_count());
         let current = self.cell.entries(running.task).iter();
-        let before = current.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
+        let before: Vec<Entry> = current.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
         let fabric = self.pool.fabric().clone();
+        // A held peak is beside the measured load, so only the mean leaves the windows with its entry.
+        let released = Rates::of_entries(&fabric, from, &before, !self.ledger.settings().hold_peak);
         let former = self.cell.move_to(&fabric, running.task, to, (new, before), self.now);
         self.ledger.release(&former, self.now);
         self.reroute(running.task, from);
         if self.policies.hot_test.load == HotLoad::Window {
-            self.open_moves.add(*running, to, self.now);
+            let [egress, ingress] = running.assumed_traffic();
+            let open = OpenMove {
+                from,
+                to,
+                at: self.now,
+                measured: Rates { egress_bps: running.egress_bps, ingress_bps: running.ingress_bps },
+                released,
+                assumed: Rates { egress_bps: egress.peak_bps, ingress_bps: ingress.peak_bps },
+                done: None,
+            };
+            self.open_moves.add(running.task, open);
         }
         self.pool.vacate(from, job, demand.cpus, demand.memory);
         self.pool.occupy(to, job, demand.cpus, demand.memory);

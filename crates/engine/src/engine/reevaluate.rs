@@ -65,7 +65,7 @@ impl Engine {
         }
         let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
         starts.for_each(|starts| *starts = starts.map(|_| now));
-        let placed = fits.then(|| self.commit_placement(remaining, None, decision));
+        let placed = fits.then(|| self.commit_placement(remaining, &remaining.tasks, decision));
         self.finish(out);
         placed
     }
@@ -81,7 +81,8 @@ impl Engine {
         };
         let is_worth = alternative.is_worth(worth.margin);
         let (stays, moves, cost) = (alternative.stays, alternative.moves, alternative.cost);
-        let placed = is_worth.then(|| self.commit_placement(remaining, None, alternative.decision));
+        let placed =
+            is_worth.then(|| self.commit_placement(remaining, &remaining.tasks, alternative.decision));
         Ok(Reevaluation { placed, stays, moves, cost })
     }
 }

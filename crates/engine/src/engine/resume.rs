@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
-use leeward_ledger::{CommitError, Demand, Entry, EntryId, Estimate, Transaction};
-use leeward_placement::tasks::{AppRequest, Task};
+use leeward_ledger::{CommitError, Entry, EntryId, Estimate, Sign, Transaction};
+use leeward_placement::moves::{HotLoad, traffic};
+use leeward_placement::tasks::{AppRequest, Task, TaskId};
 
 use super::Engine;
 use crate::cell::{self, AppTransfers};
+use crate::message::{PastMove, Rates};
+use crate::open_moves::OpenMove;
 
 impl Engine {
     /// Restores the copies of a block placed at time `at`, which must not be before the last restored one.
@@ -27,8 +30,9 @@ impl Engine {
         Ok(ids)
     }
 
-    /// Restores a running app placed at time `at`, which must not be before the last restored one. Its
-    /// entries are in the order of their commit.
+    /// Restores a running app placed at time `at`, which must not be before the last restored one. Each entry has the
+    /// index of its task; entries of transfers have none. An earlier version stored no indices: without any, the entries
+    /// are those of the stated demands, in the order of their commit.
     ///
     /// # Errors
     /// Returns an error if the ledger rejects an entry: a resource that is not in its fabric.
@@ -37,49 +41,40 @@ impl Engine {
         at: Nanos,
         request: &AppRequest,
         hosts: &[HostId],
-        entries: Vec<Entry>,
+        entries: Vec<(Option<u32>, Entry)>,
     ) -> Result<Vec<EntryId>, CommitError> {
+        let (tasks, entries): (Vec<Option<u32>>, Vec<Entry>) = entries.into_iter().unzip();
         let ids = self.recommit(at, entries)?;
-        let owned = self.entries_by_task(hosts, &ids);
-        self.assign(request, None, hosts, owned);
+        let owned = if tasks.iter().all(Option::is_none) {
+            AppEntries::of_decision(&request.tasks, &ids)
+        } else {
+            AppEntries::of_tasks(request.tasks.len(), tasks.into_iter().zip(ids.iter().copied()))
+        };
+        self.assign(request, hosts, owned);
         Ok(ids)
     }
 
-    /// Entries of an app by task, from the links that they load: in the order of the tasks, egress before ingress. A
-    /// history or a move may have given a task more entries than its stated demand has.
-    pub(super) fn entries_by_task(&self, hosts: &[HostId], entries: &[EntryId]) -> AppEntries {
-        let fabric = self.ledger.fabric();
-        let mut owned = AppEntries { transfers: Vec::new(), tasks: vec![Vec::new(); hosts.len()] };
-        // The task whose entries come next, and true once its ingress came, which is last.
-        let (mut next, mut is_complete) = (0, false);
-        for &id in entries {
-            let entry = self.ledger.entry(id);
-            let is_stream = entry.is_some_and(|entry| matches!(entry.demand, Demand::Stream { .. }));
-            if !is_stream {
-                owned.transfers.push(id);
-                continue;
+    /// Restores the last move of a task that runs, which was decided at the time `at`. Moves of a task come in the order of
+    /// their decisions. The ledger counts the task on its present host, unless the move was undone.
+    pub fn resume_move(&mut self, task: TaskId, at: Nanos, past: PastMove) {
+        let Some(placed) = self.cell.get(task) else { return };
+        let before = match past {
+            PastMove::Done | PastMove::Undone => None,
+            PastMove::Open(from) => {
+                let (fabric, to) = (self.pool.fabric().clone(), placed.host);
+                let entries = placed.entries.iter().filter_map(|&entry| self.ledger.entry(entry));
+                let assumed = Rates::of_entries(&fabric, to, entries, true);
+                let stated = [placed.demand.total_egress(), placed.demand.total_ingress()];
+                if self.policies.hot_test.load == HotLoad::Window {
+                    // The task had at most the assumed rates on its old host, until it reports others.
+                    let (measured, released) = (assumed, Rates::default());
+                    let open = OpenMove { from, to, at, measured, released, assumed, done: None };
+                    self.open_moves.add(task, open);
+                }
+                Some(traffic(&fabric, task, stated, from, Sign::Adds, at).collect())
             }
-            let first = entry.and_then(|entry| entry.hops.first()).map(|hop| hop.resource);
-            let side = |host: HostId| {
-                let rack = fabric.rack_of(host);
-                let out = fabric.egress(host).or_else(|| fabric.out_of_domain(rack));
-                let into = fabric.ingress(host).or_else(|| fabric.into_domain(rack));
-                first.map(|_| (first == out, first == into))
-            };
-            let fits = |at: usize| match side(hosts[at]) {
-                Some((true, _)) => owned.tasks[at].is_empty(),
-                Some((_, true)) => at != next || !is_complete,
-                _ => false,
-            };
-            let Some(at) = (next..hosts.len()).find(|&at| fits(at)) else {
-                owned.transfers.push(id);
-                continue;
-            };
-            is_complete = side(hosts[at]).is_some_and(|(out, _)| !out);
-            next = at;
-            owned.tasks[at].push(id);
-        }
-        owned
+        };
+        self.cell.resume_move(task, at, past == PastMove::Undone, before);
     }
 
     /// Restores the promise to a workload made at time `at`, which must not be before the last restored one.
@@ -103,22 +98,19 @@ impl Engine {
         self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now)
     }
 
-    /// Puts the tasks of an app on their hosts, also on those of the default policy. `stated` has the stated demands of its
-    /// tasks, if other demands determined the placement.
+    /// Puts the tasks of an app on their hosts, also on those of the default policy. The request has their stated demands.
     pub(super) fn assign(
         &mut self,
         request: &AppRequest,
-        stated: Option<&[Task]>,
         hosts: &[HostId],
         AppEntries { transfers, tasks }: AppEntries,
     ) {
         self.default_hosts.place(request, hosts);
-        let constraints = request.constraints.beside_tags().map(Arc::new);
+        let constraints = request.constraints.other_than_tags().map(Arc::new);
         let mut moves = false;
         for (index, ((task, &host), own)) in (0..).zip(request.tasks.iter().zip(hosts).zip(tasks)) {
             self.pool.occupy(host, request.job, task.cpus, task.memory);
-            let demand = stated.map_or(*task, |stated| stated[index as usize]);
-            let placed = cell::RunningTask::new(request, constraints.as_ref(), index, demand, host, own);
+            let placed = cell::RunningTask::new(request, constraints.as_ref(), index, *task, host, own);
             moves |= placed.may_ever_move();
             self.cell.insert(self.pool.fabric(), placed);
         }
@@ -138,15 +130,25 @@ pub(super) struct AppEntries {
 }
 
 impl AppEntries {
-    /// The entries of a decision on a request: first those of transfers, then those of each task.
-    pub fn of_decision(request: &AppRequest, entries: &[EntryId]) -> AppEntries {
-        let own: usize = request.tasks.iter().map(|task| task.entry_count()).sum();
+    /// The entries of a decision about tasks with these demands: first those of transfers, then those of each task.
+    pub fn of_decision(tasks: &[Task], entries: &[EntryId]) -> AppEntries {
+        let own: usize = tasks.iter().map(|task| task.entry_count()).sum();
         let (transfers, mut own) = entries.split_at(entries.len().saturating_sub(own));
         let take = |task: &Task| {
             let (first, rest) = own.split_at(task.entry_count().min(own.len()));
             own = rest;
             first.to_vec()
         };
-        AppEntries { tasks: request.tasks.iter().map(take).collect(), transfers: transfers.to_vec() }
+        AppEntries { tasks: tasks.iter().map(take).collect(), transfers: transfers.to_vec() }
+    }
+
+    /// Entries with the indices of their tasks; those of transfers have none.
+    fn of_tasks(count: usize, entries: impl Iterator<Item = (Option<u32>, EntryId)>) -> AppEntries {
+        let mut owned = AppEntries { transfers: Vec::new(), tasks: vec![Vec::new(); count] };
+        for (task, entry) in entries {
+            let own = task.and_then(|index| owned.tasks.get_mut(index as usize));
+            own.unwrap_or(&mut owned.transfers).push(entry);
+        }
+        owned
     }
 }

@@ -3,6 +3,7 @@
 mod engine;
 mod moving;
 mod reevaluate;
+mod requests;
 mod ruling;
 mod snapshot;
 mod tasks;

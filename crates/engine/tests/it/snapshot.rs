@@ -1,10 +1,12 @@
 //! Snapshots: hypothetical decisions beside real ones.
 
-use leeward_engine::{CommittedDecision, Engine, EngineSnapshot, Input, Policies, Ruling, SnapshotScope};
+use leeward_engine::{
+    CommittedDecision, Engine, EngineSnapshot, HistorySettings, Input, Policies, Rates, Ruling, SnapshotScope,
+};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Owner, OwnerKind, Sample, Scratch};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest, ReplicasSpec};
-use leeward_placement::tasks::{self, AppRequest, Assignment, Class, Peer, Task, Traffic, Transfer};
+use leeward_placement::tasks::{self, AppRequest, Assignment, Class, Peer, Task, TaskId, Traffic, Transfer};
 use leeward_placement::{Explain, JobId, Refusal};
 use leeward_testing::clusters::{self, racks_of_four};
 use proptest::prelude::*;
@@ -172,13 +174,84 @@ proptest! {
             by_snapshot.handle(NOW, Input::Drain(decision.0.choice[tasks - 1], true), &mut Vec::new());
         }
         let epoch = by_snapshot.ledger().epoch();
-        let committed = by_snapshot.commit_decision(NOW, &request, decision, &mut Vec::new());
+        let committed = by_snapshot.commit_decision(NOW, &request, &request.tasks, decision, &mut Vec::new());
         if closed {
             prop_assert!(committed.is_none() && by_snapshot.ledger().epoch() == epoch);
         } else {
             prop_assert_eq!(committed, placed.ok());
             prop_assert_eq!(by_snapshot.ledger().sums_bytes(), at_once.ledger().sums_bytes());
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Tasks with traffic in any directions, on few hosts, in a job whose observed traffic may exceed the stated. The
+    /// entries of each task are its own: after a decision at once, on a snapshot, and after a restart.
+    #[test]
+    fn each_task_has_the_entries_of_its_own_traffic(
+        stated in prop::collection::vec((0_u64..3, 0_u64..3), 1..6), seen in (0_u64..3, 0_u64..3),
+        transfers in any::<bool>(),
+    ) {
+        const STEP: u64 = 10_000_000;
+        // One host takes all tasks.
+        let cluster = clusters::cluster("racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1\ncpus: 64\n");
+        let new_engine = || {
+            let policies = Policies {
+                tasks: tasks::REGISTRY.make("borg", "").ok(),
+                history: Some(HistorySettings { window: Nanos(3_600 * Nanos::SECOND.0), percentile: 0.98 }),
+                ..Policies::default()
+            };
+            let mut engine = Engine::new(clusters::ledger(&cluster), policies, 7, Explain::Off);
+            let earlier = AppRequest { id: 1, job: JobId(9), tasks: vec![Task::default()], ..AppRequest::default() };
+            place_app(&mut engine, earlier).expect("enough room");
+            let rates = Rates { egress_bps: seen.0 * STEP, ingress_bps: seen.1 * STEP };
+            engine.handle(NOW, Input::Rates(&[(TaskId { app: 1, index: 0 }, rates)]), &mut Vec::new());
+            engine
+        };
+        let task = |&(egress, ingress): &(u64, u64)| task(egress * STEP, ingress * STEP);
+        let transfer = |to| Transfer { from: 0, to, bytes: Bytes(1 << 20), phase: 0 };
+        let request = AppRequest {
+            id: 3, job: JobId(9), tasks: stated.iter().map(task).collect(),
+            transfers: (1..stated.len() as u32).filter(|_| transfers).map(transfer).collect(),
+            ..AppRequest::default()
+        };
+        // Directions in which each task has an entry: those with stated or observed traffic.
+        let expected = stated.iter().map(|task| {
+            [task.0 > 0 || seen.0 > 0, task.1 > 0 || seen.1 > 0]
+        });
+        let expected: Vec<[bool; 2]> = expected.collect();
+        let egress = cluster.fabric.egress(HostId(0)).expect("a tree");
+        let directions = |engine: &Engine| {
+            let mut directions = vec![[false; 2]; stated.len()];
+            for (entry, task) in engine.task_entries(3) {
+                let entry = engine.ledger().entry(entry).expect("an entry of a running app");
+                let leaves = entry.hops.iter().any(|hop| hop.resource == egress);
+                let own = &mut directions[task as usize][usize::from(!leaves)];
+                assert!(!std::mem::replace(own, true), "two entries for one direction");
+            }
+            directions
+        };
+        let mut at_once = new_engine();
+        place_app(&mut at_once, request.clone()).expect("enough room");
+        prop_assert_eq!(&directions(&at_once), &expected);
+
+        let mut by_snapshot = new_engine();
+        let decided = by_snapshot.with_history(request.clone());
+        let scope = SnapshotScope { job: Some(JobId(9)), without: None };
+        let decision = by_snapshot.snapshot(scope).place(&decided, Ruling::default()).expect("enough room");
+        let placed = by_snapshot.commit_decision(NOW, &request, &decided.tasks, decision, &mut Vec::new());
+        prop_assert!(placed.is_some());
+        prop_assert_eq!(&directions(&by_snapshot), &expected);
+
+        let (tasks, mut restarted) = (at_once.task_entries(3), new_engine());
+        let entries = at_once.entries_of(3).into_iter().map(|id| {
+            (tasks.get(&id).copied(), at_once.ledger().entry(id).expect("an entry of a running app").clone())
+        });
+        let hosts = vec![HostId(0); stated.len()];
+        restarted.resume_app(NOW, &request, &hosts, entries.collect()).expect("hosts of the fabric");
+        prop_assert_eq!(&directions(&restarted), &expected);
     }
 }
 

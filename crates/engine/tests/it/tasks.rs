@@ -233,7 +233,9 @@ fn cancelled_moves_leave_the_engine_as_one_that_advises_none() {
                 fade: Fade::WithEstimator,
                 starts: Some(at(1)),
             };
-            engine.resume_app(at(1), &request, &[host], vec![entry]).expect("a host of the fabric");
+            engine
+                .resume_app(at(1), &request, &[host], vec![(Some(0), entry)])
+                .expect("a host of the fabric");
         }
     }
     let sent: BTreeMap<u64, u64> = (0..6).map(|id| (id, 150)).collect();

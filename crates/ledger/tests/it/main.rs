@@ -11,3 +11,4 @@ mod rules;
 mod support;
 mod vectors;
 mod views;
+mod windows;

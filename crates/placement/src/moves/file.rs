@@ -149,7 +149,7 @@ impl Fleet {
             };
             let constraints = Constraints::named(fabric, &running.exclude, &[])
                 .map_err(|error| invalid("exclude", error.message))?
-                .beside_tags();
+                .other_than_tags();
             let constraints = constraints.map(|constraints| {
                 fleet.request.constraints.push(constraints.into());
                 fleet.request.constraints.len() as u32 - 1

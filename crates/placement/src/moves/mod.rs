@@ -127,6 +127,10 @@ pub enum Stays {
     Apart,
     /// A bound on round-trip times ties the task to other tasks.
     Latency,
+    /// A constraint of its request is no longer known: it was too long to store, or the cluster lost a tag or a label.
+    Forgotten,
+    /// Its last move is not carried out yet.
+    Moving,
     /// The task was moved recently.
     Cooling,
     /// The budget of its job is spent.
@@ -138,25 +142,46 @@ pub enum Stays {
 }
 
 impl Stays {
-    /// Words of all reasons.
-    pub const WORDS: [&'static str; 7] =
-        ["sensitive", "apart", "latency", "cooling", "budget", "no-host", "unseen"];
+    /// All reasons.
+    pub const ALL: [Stays; 9] = [
+        Stays::Sensitive,
+        Stays::Apart,
+        Stays::Latency,
+        Stays::Forgotten,
+        Stays::Moving,
+        Stays::Cooling,
+        Stays::Budget,
+        Stays::NoHost,
+        Stays::Unseen,
+    ];
 
     /// Reason for which a task with these constraints never moves; `None` if a move can keep to them.
     pub fn bound(constraints: &Constraints) -> Option<Stays> {
-        let Constraints { apart, apart_groups, latency, occupied_hosts, occupied_racks, avoids_jobs, .. } =
-            constraints;
+        let Constraints { apart, apart_groups, latency, occupied_hosts, occupied_racks, .. } = constraints;
+        let Constraints { avoids_jobs, incomplete, .. } = constraints;
         let lists_empty = apart_groups.is_empty() && occupied_hosts.is_empty() && occupied_racks.is_empty();
         if apart.is_some() || *avoids_jobs || !lists_empty {
             Some(Stays::Apart)
+        } else if latency.is_empty() {
+            incomplete.then_some(Stays::Forgotten)
         } else {
-            (!latency.is_empty()).then_some(Stays::Latency)
+            Some(Stays::Latency)
         }
     }
 
     /// Reason as a word.
     pub fn word(self) -> &'static str {
-        Stays::WORDS[self as usize]
+        match self {
+            Stays::Sensitive => "sensitive",
+            Stays::Apart => "apart",
+            Stays::Latency => "latency",
+            Stays::Forgotten => "forgotten",
+            Stays::Moving => "moving",
+            Stays::Cooling => "cooling",
+            Stays::Budget => "budget",
+            Stays::NoHost => "no-host",
+            Stays::Unseen => "unseen",
+        }
     }
 
     /// Reason as text.
@@ -165,6 +190,8 @@ impl Stays {
             Stays::Sensitive => "it is sensitive to latency",
             Stays::Apart => "it stays apart from other tasks",
             Stays::Latency => "a bound on round-trip times ties it to other tasks",
+            Stays::Forgotten => "a constraint of its request is no longer known",
+            Stays::Moving => "its last move is not carried out yet",
             Stays::Cooling => "it was moved a short time ago",
             Stays::Budget => "its job's budget is spent",
             Stays::NoHost => "no rack that stays cool has room for it",

@@ -1,12 +1,12 @@
 //! Move policy `utp`: moves the largest tolerant tasks first, until no link of a rack is hot (Hotspots
 //! section 5.1).
 //!
-//! A link is hot if it was hot for a telemetry interval and would stay hot after the moves decided so far ([`super::HotTest`]
-//! has the load and the number of intervals). The policy serves the hottest link first. Of a link's tasks, the one with the most bandwidth in the link's direction leaves
-//! first, to keep the number of moves low. The proactive rule chooses the destination of the task, but never a rack
-//! with a link that would then exceed the hot threshold minus `margin`. The hot threshold is a setting of the ledger,
-//! 75 % by default. At the destination the task counts with the larger of its stated and measured traffic in each
-//! direction.
+//! A link is hot if it was hot for a telemetry interval and would stay hot after the moves decided so far
+//! ([`super::HotTest`] has the load and the number of intervals). The policy serves the hottest link first. Of a link's
+//! tasks, the one with the most bandwidth in the link's direction leaves first, to keep the number of moves low. The
+//! proactive rule chooses the destination of the task, but never a rack with a link that would then exceed the hot
+//! threshold minus `margin`. The hot threshold is a setting of the ledger, 75 % by default. At the destination the task
+//! counts with the larger of its stated and measured traffic in each direction.
 //!
 //! The paper leaves points open. Without the margin, two racks near the threshold would exchange tasks. The caller
 //! manages cooldowns and budgets. If a task finds no host, the policy does not try tasks with at least the same demand

@@ -8,9 +8,9 @@
 //! steps are equal.
 //!
 //! `borg` balances processors and memory. `utp-proactive` puts the load of the busier direction of the rack's link in
-//! the place of this balance; with `host_balance`, the balance of hosts stays, as the next objective. The load includes telemetry, placements that are not in telemetry yet, and the task's
-//! peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]). `utp-reactive` places like `borg`, and also
-//! moves tasks from hot racks.
+//! the place of this balance; with `host_balance`, the balance of hosts stays, as the next objective. The load includes
+//! telemetry, placements that are not in telemetry yet, and the task's peak demand. `utp` also moves tasks from hot racks
+//! ([`crate::moves`]). `utp-reactive` places like `borg`, and also moves tasks from hot racks.
 //!
 //! Borg's own objectives are not published; the paper names the objectives above. No policy overcommits hosts.
 

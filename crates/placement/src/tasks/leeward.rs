@@ -3,11 +3,11 @@
 //! An app with transfers starts at the placement of `choreo`. Local search then shortens the time of its slowest link
 //! ([`super::completion()`]). It moves a task whose transfers cross that link to another host, or swaps it with another
 //! task. If no change helps, the search moves a few tasks at random and continues from there; the best placement wins.
-//! The search ends after a number of tries or lookups, never by a clock. Among equally fast placements, cheaper hosts win;
-//! with the goal `cost`, the other way round.
+//! The search ends after a number of tries or lookups, never by a clock. Among equally fast placements, cheaper hosts
+//! win; with the goal `cost`, the other way round.
 //!
-//! Requests without transfers are placed as by `utp`, unless their goal is `cost`. On a mesh, which has no racks to compare, they are
-//! placed on any host.
+//! Requests without transfers are placed as by `utp`, unless their goal is `cost`. On a mesh, which has no racks to
+//! compare, they are placed on any host.
 
 use leeward_fabric::{Fabric, Shape};
 use leeward_registry::{Registration, schema, setting_error, settings};

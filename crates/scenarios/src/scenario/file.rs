@@ -1,10 +1,11 @@
 //! Fields of a scenario file.
 
-use std::num::{NonZeroU8, NonZeroU16};
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use leeward_fabric::input::{Place, Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
+use leeward_placement::moves::{HotLoad, HotTest};
 use leeward_registry::PolicySpec;
 use leeward_workloads::{Faults, Share, Source};
 use schemars::JsonSchema;
@@ -43,6 +44,9 @@ pub struct ScenarioFile {
     /// Re-placement of running apps, and the cost of moves. Default never.
     #[schemars(with = "Option<MigrationFile>")]
     pub migration: Option<Spanned<MigrationFile>>,
+    /// Moves of a cell's tasks from hot racks, by policies that move tasks.
+    #[schemars(with = "Option<MovesFile>")]
+    pub moves: Option<Spanned<MovesFile>>,
     /// Re-replication of blocks whose copies are on failed hosts. Default none.
     #[schemars(with = "Option<RepairFile>")]
     pub repair: Option<Spanned<RepairFile>>,
@@ -89,6 +93,32 @@ pub struct MigrationFile {
     /// Share of the remaining time that a move must save, after its costs. Default 0.1.
     #[serde(default = "tenth")]
     pub margin: Share,
+}
+
+/// Moves of a cell's tasks from hot racks (Hotspots section 5.1): the settings `moves` of the service, which has
+/// `load: window` by default.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MovesFile {
+    /// Load that must exceed the threshold: the `estimate`, or the mean of the last `window` alone. Default `estimate`.
+    pub load: HotLoad,
+    /// Number of consecutive hot windows before tasks move. Default 1.
+    pub windows: NonZeroU32,
+    /// Number of telemetry intervals in which a moved task is not moved again. Default 10.
+    pub cooldown: u32,
+}
+
+impl Default for MovesFile {
+    fn default() -> Self {
+        MovesFile { load: HotLoad::Estimate, windows: NonZeroU32::MIN, cooldown: 10 }
+    }
+}
+
+impl MovesFile {
+    /// Test for the links from which tasks move.
+    pub(crate) fn test(&self) -> HotTest {
+        HotTest { load: self.load, windows: self.windows.get() }
+    }
 }
 
 /// Checks a time between repeated actions. On failure, returns the field and the expected value.

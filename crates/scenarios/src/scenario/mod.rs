@@ -9,14 +9,14 @@ use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use file::{EventFile, HostState, MigrationFile, RepairFile, RepairSource, ScenarioFile};
+pub use file::{EventFile, HostState, MigrationFile, MovesFile, RepairFile, RepairSource, ScenarioFile};
 pub use kind::Kind;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read_yaml};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 pub use leeward_registry::PolicySpec;
 use leeward_workloads::{Faults, HostChoices, Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
-use sections::{NO_APPS, NO_COPIES, NO_FILES, section};
+use sections::{NO_APPS, NO_COPIES, NO_FILES, NO_TASKS, section};
 
 use super::telemetry::Telemetry;
 
@@ -44,6 +44,8 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// Re-placement of running apps; never if `None`.
     pub migration: Option<MigrationFile>,
+    /// Moves of a cell's tasks.
+    pub moves: MovesFile,
     /// Number of hosts from which each task that writes a file chooses its own.
     pub writer_choices: u16,
     /// Re-replication of blocks on failed hosts; none if `None`.
@@ -188,6 +190,8 @@ impl Scenario {
         let apps = (kind == Kind::Apps, NO_APPS);
         let check_migration = |read: &MigrationFile| read.check(horizon);
         let migration = section(file, "migration", read.migration.as_ref(), apps, check_migration)?;
+        let of_cell = (kind == Kind::Cell, NO_TASKS);
+        let moves = section(file, "moves", read.moves.as_ref(), of_cell, |_| Ok(()))?.unwrap_or_default();
         let (tasks, copies) = ((writes_files, NO_FILES), (writes_files, NO_COPIES));
         let choices = section(file, "writer_choices", read.writer_choices.as_ref(), tasks, |_| Ok(()))?;
         let faults = section(file, "faults", read.faults.as_ref(), tasks, Faults::check)?;
@@ -229,6 +233,7 @@ impl Scenario {
             ledger,
             events,
             migration,
+            moves,
             writer_choices: choices.map_or(1, NonZeroU16::get),
             repair,
             faults,

@@ -10,6 +10,10 @@ pub(super) const NO_COPIES: &str = "applies to copies of blocks, and this scenar
 /// Why re-placement does not apply without apps.
 pub(super) const NO_APPS: &str = "only apps migrate: there is no `app` among the workloads";
 
+/// Why moves of tasks do not apply without the tasks of a cell.
+pub(super) const NO_TASKS: &str =
+    "applies to the tasks of a cell: there is neither `cell` nor `tasks` among the workloads; leave it out";
+
 /// Returns the value of an optional section of `file`.
 ///
 /// # Arguments

@@ -1,5 +1,5 @@
-//! `utp` with the balance of hosts beside that of links, on a cell: hosts are fuller by less than their neighbors, and
-//! racks' links are about as loaded as without it.
+//! `utp` with the balance of hosts beside that of links, on a cell: the hosts of a rack are filled more evenly, and racks'
+//! links are about as loaded as without it.
 
 use leeward_fabric::HostId;
 use leeward_scenarios::record::Record;
@@ -9,6 +9,8 @@ use crate::support::cell::{events, summary, uneven};
 use crate::support::runs::runs;
 
 const POLICIES: [&str; 3] = ["borg", "utp", "utp:host_balance=true"];
+/// Largest factor by which `utp` may become worse with the balance of hosts: seeds differ more.
+const ABOUT_AS_GOOD: f64 = 1.05;
 const HOUR: f64 = 3600.0;
 const HORIZON: f64 = 12.0 * HOUR;
 
@@ -39,7 +41,7 @@ fn spread_in_racks(scenario: &Scenario, record: &Record) -> f64 {
 }
 
 #[test]
-fn hosts_of_a_rack_are_evener_and_links_are_not_hotter() {
+fn hosts_of_a_rack_are_filled_more_evenly_and_links_are_about_as_loaded() {
     let (mut spread, mut hot, mut p98, mut refused) = ([0.0; 3], [0; 3], [0.0; 3], [0; 3]);
     let seeds = 1..=6_u64;
     for seed in seeds.clone() {
@@ -59,5 +61,7 @@ fn hosts_of_a_rack_are_evener_and_links_are_not_hotter() {
     let table = format!("{POLICIES:?}: spread {spread:.3?}, hot {hot:?}, p98 {p98:.3?}, refused {refused:?}");
     println!("{table}");
     assert!(spread[2] < spread[1], "{table}");
-    assert!(hot[2] < hot[0], "{table}");
+    assert!(hot[2] < hot[0] && hot[2] as f64 <= hot[1] as f64 * ABOUT_AS_GOOD, "{table}");
+    assert!(p98[2] < p98[0] && p98[2] <= p98[1] * ABOUT_AS_GOOD, "{table}");
+    assert!(refused[2] <= refused[1], "{table}");
 }

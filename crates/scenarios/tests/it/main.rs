@@ -11,6 +11,7 @@ mod host_balance;
 mod jobs;
 mod losses;
 mod lost_capacity;
+mod moves;
 mod reads;
 mod repairs;
 mod replicas;

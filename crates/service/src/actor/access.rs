@@ -8,8 +8,8 @@ use leeward_ledger::LedgerSettings;
 use leeward_placement::tasks::{AppRequest, Class, Task, Traffic, Worth};
 use leeward_placement::{Explain, replicas, tasks};
 use leeward_records::{
-    Caller, Change, Classes, DecisionId, Migration, MigrationState, Mode, Modes, PlacementSpec, ReplicasSpec,
-    TaskSpec, TasksSpec, WorkloadSpec,
+    Caller, Change, Classes, DecisionId, Migration, MigrationAnswer, MigrationState, Mode, Modes,
+    MoveOutcome, PlacementSpec, ReplicasSpec, TaskSpec, TasksSpec, WorkloadSpec,
 };
 use leeward_testing::clusters::{cluster, ledger};
 use serde_json::json;
@@ -23,8 +23,8 @@ use super::operations::{
 };
 use crate::core::{
     AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery, Job,
-    Limits, MigrationAnswer, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Reevaluate,
-    Report, Reservation, Score,
+    Limits, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Reevaluate, Report,
+    Reservation, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -121,6 +121,7 @@ fn coordinator() -> Coordinator<Channels> {
         to: "r1h0".to_owned(),
         link: "r0/up".to_owned(),
         state: MigrationState::Advised,
+        executor: None,
         reason: None,
     };
     coordinator.follow(NOW, Change::Migration(advised)).expect("the coordinator follows");
@@ -184,8 +185,8 @@ fn rows() -> Vec<Row> {
         row(coordinator, GetHotLinks(vec!["r0:uplink".to_owned()])),
         row(coordinator, GetRack(DomainId(0))),
         row(coordinator, MigrationQuery { limit: 9, ..MigrationQuery::default() }),
-        row(coordinator, AnswerMigration(0, MigrationAnswer::Refused(None))),
-        row(coordinator, AnswerDryRun(AnswerMigration(0, MigrationAnswer::Refused(None)))),
+        row(coordinator, AnswerMigration(0, MigrationAnswer::anonymous(MoveOutcome::Done))),
+        row(coordinator, AnswerDryRun(AnswerMigration(0, MigrationAnswer::anonymous(MoveOutcome::Done)))),
         row(coordinator, SetJob("j".to_owned(), Availability { down: Some(1), ..Availability::default() })),
         row(coordinator, score),
         row(coordinator, ChooseRead { copies: vec![HostId(0)], reader: None, request: 1 }),
@@ -213,7 +214,7 @@ fn each_operation_has_the_access_that_it_needs() {
             Access::Write => assert!(changes && waits, "{name} is a write without changes"),
             Access::Read => assert!(!changes && waits, "{name} changes stored state, or replies too early"),
             Access::Compute => assert!(!changes && !waits, "{name} changes stored state"),
-            // A report may bring advised moves, which its reply does not show.
+            // A report may bring advised moves, and the off switch undoes them; the replies do not show either.
             Access::Telemetry => assert!(!waits, "{name} waits for the store"),
         }
     }

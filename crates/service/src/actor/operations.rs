@@ -6,15 +6,15 @@ use std::sync::Arc;
 use leeward_engine::Availability;
 use leeward_fabric::{DomainId, ResourceId};
 use leeward_ledger::SettingsError;
-use leeward_records::{DecisionId, DecisionRecord, Migration, Modes};
+use leeward_records::{DecisionId, DecisionRecord, Migration, MigrationAnswer, Modes};
 
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
     AnswerError, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError, Coordinator,
-    DecisionError, DecisionQuery, HotLinkCause, InvalidReport, MigrationAnswer, MigrationQuery, ModeChange,
-    ModesView, NoWorkload, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry,
-    Reevaluate, ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece,
-    TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
+    DecisionError, DecisionQuery, HotLinkCause, InvalidReport, MigrationQuery, ModeChange, ModesView,
+    NoWorkload, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry, Reevaluate,
+    ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs,
+    WhatIfError, WhatIfResult, WorkloadState,
 };
 
 impl Operation for Report {
@@ -353,7 +353,7 @@ impl Operation for SetFileModes {
         Method::Now(|coordinator, now, SetFileModes(modes)| Ok(coordinator.set_file_modes(now, modes)));
 }
 
-/// Turns the off switch on or off. A switch is no decision: it is not stored.
+/// Turns the off switch on or off. The switch is not stored; the ends of the moves that it undoes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetOffSwitch(pub bool);
 

@@ -255,7 +255,8 @@ impl Actor {
         self.resume_from(state, leader_state, telemetry).await.map(|_| ())
     }
 
-    /// Creates a coordinator from loaded state, with telemetry. Returns the telemetry that counts.
+    /// Creates a coordinator from loaded state, with telemetry and with the observed traffic of the current coordinator's
+    /// jobs. Returns the telemetry that counts.
     async fn resume_from(
         &mut self,
         state: State,
@@ -268,10 +269,12 @@ impl Actor {
             self.publisher.set_cluster(stored);
         }
         self.publisher.carry(&self.coordinator.take_counts());
+        let observed = self.coordinator.take_observed_jobs();
         self.coordinator = new_coordinator(&self.make, &self.cluster, leader_state == LeaderState::Leader);
         self.coordinators += 1;
         self.owed.clear();
         let now = self.clock.now();
+        self.coordinator.set_observed_jobs(observed);
         self.coordinator.resume(state, now)?;
         self.coordinator.wake(now);
         let kept = self.coordinator.set_telemetry_state(telemetry);

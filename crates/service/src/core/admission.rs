@@ -359,15 +359,16 @@ impl<A: Addresses> Coordinator<A> {
             record.details.promise = Some(grant);
         });
         let Some(record) = changed.cloned() else { return };
-        let stored = self.stored_entries(&record.entries);
+        let stored = self.stored_entries(id, &record.entries);
         self.changes.push(Change::Moved(record, stored));
     }
 
-    /// Entries in their stored form.
-    pub(super) fn stored_entries(&self, entries: &[EntryId]) -> Vec<StoredEntry> {
-        let ledger = self.engine.ledger();
-        let entries = entries.iter().filter_map(|&entry| ledger.entry(entry));
-        entries.map(|entry| StoredEntry::of(ledger.fabric(), entry)).collect()
+    /// Entries of a decision in their stored form.
+    pub(super) fn stored_entries(&self, id: DecisionId, entries: &[EntryId]) -> Vec<StoredEntry> {
+        let (ledger, tasks) = (self.engine.ledger(), self.engine.task_entries(id.0));
+        let entries = entries.iter().filter_map(|&entry| Some((entry, ledger.entry(entry)?)));
+        let stored = |(number, entry)| StoredEntry::of(ledger.fabric(), entry, tasks.get(&number).copied());
+        entries.map(stored).collect()
     }
 
     /// A guarantee as the details of a decision.
@@ -406,7 +407,7 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn reject(&mut self, id: DecisionId, error: &PlaceError) {
         let Some(Waiting { placement, callers, .. }) = self.waiting.remove(&id) else { return };
         self.count_refusal(&placement.spec);
-        self.release_job(&placement.spec);
+        self.release_job(&placement.spec, id);
         placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Rejected));
         let failed = |to| Completion::Place(to, Err(CallError::Failed(error.clone())));
         self.completions.extend(callers.into_iter().map(failed));

@@ -4,12 +4,11 @@
 //! app; otherwise the app is decided again.
 
 use leeward_engine::{Decider, SnapshotScope};
-use leeward_placement::tasks::AppRequest;
+use leeward_placement::tasks::{AppRequest, Task};
 use leeward_records::{DecisionId, PlacementSpec};
 
 use super::error::PlaceError;
 use super::job::{AppAnswer, JobKind, Panicked};
-use super::job_names::job_of;
 use super::{Addresses, Coordinator};
 
 /// Limit on host and link lookups of a decision inside the actor's loop: about a millisecond, a fifth of a placement's
@@ -27,6 +26,8 @@ pub(super) struct QueuedApp {
     /// Number of earlier decisions for the app.
     attempts: u32,
     bytes: usize,
+    /// Demands of the tasks in the running decision, from the history too.
+    decided: Vec<Task>,
 }
 
 impl<A: Addresses> Coordinator<A> {
@@ -42,7 +43,7 @@ impl<A: Addresses> Coordinator<A> {
             return self.reject(id, &PlaceError::Busy);
         }
         self.apps_bytes += bytes;
-        self.apps.push(QueuedApp { id, attempts: 0, bytes });
+        self.apps.push(QueuedApp { id, attempts: 0, bytes, decided: Vec::new() });
         self.start_next_app();
     }
 
@@ -67,7 +68,9 @@ impl<A: Addresses> Coordinator<A> {
     fn start_app(&mut self, app: QueuedApp, request: AppRequest) {
         let snapshot = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
         let ruling = self.renew_ruling(app.id).unwrap_or_default();
-        let job = self.jobs.add(JobKind::App(snapshot, self.engine.with_history(request), ruling));
+        let request = self.engine.with_history(request);
+        let app = QueuedApp { decided: request.tasks.clone(), ..app };
+        let job = self.jobs.add(JobKind::App(snapshot, request, ruling));
         self.apps.start(job, app);
     }
 
@@ -75,7 +78,7 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn app_request(&self, id: DecisionId) -> Option<AppRequest> {
         let spec = &self.waiting.get(&id)?.placement.spec;
         let PlacementSpec::Tasks(tasks) = spec else { return None };
-        Some(self.tasks_request(tasks, id, self.job_names.number(job_of(spec), id)?, &[]))
+        Some(self.tasks_request(tasks, id, self.job_number(spec, id)?, &[]))
     }
 
     /// Handles the result of an app's job.
@@ -91,7 +94,8 @@ impl<A: Addresses> Coordinator<A> {
         if self.is_abandoned(id) {
             return self.reject(id, &PlaceError::Busy);
         }
-        let placed = self.engine.commit_decision(self.now, &request, decision, &mut self.outputs);
+        let (now, outputs) = (self.now, &mut self.outputs);
+        let placed = self.engine.commit_decision(now, &request, &app.decided, decision, outputs);
         if let Some(placed) = placed {
             self.finish_placement(id, Ok(placed));
             self.follow_none_unless_compared(id);

@@ -12,7 +12,6 @@ use leeward_records::{Beside, DecisionDetails, DecisionId, DecisionRecord, Mode,
 
 use super::completion::PlaceTo;
 use super::error::PlaceError;
-use super::job_names::job_of;
 use super::other_choices::choices;
 use super::request::{Commitment, Placement};
 use super::{Addresses, Coordinator};
@@ -39,7 +38,7 @@ impl<A: Addresses> Coordinator<A> {
         let (details, entries) = match committed {
             Ok(committed) => committed,
             Err(error) => {
-                self.release_job(&spec);
+                self.release_job(&spec, id);
                 return self.reply_to_place(to, Err(error));
             }
         };
@@ -68,7 +67,7 @@ impl<A: Addresses> Coordinator<A> {
         let (id, at) = (self.next, self.now);
         let (hosts, terms, lasts) = self.resolve(&commitment)?;
         let Placement { spec, caller, reference, .. } = commitment.placement;
-        let job = self.job_names.number(job_of(&spec), id).unwrap_or(JobId::NONE);
+        let job = self.job_number(&spec, id).unwrap_or(JobId::NONE);
         let (details, entries) = self.give(id, &spec, job, &hosts, terms, false)?;
         let details = DecisionDetails { reference, ..details };
         let expires = lasts.map(|lasts| self.now.plus(lasts));

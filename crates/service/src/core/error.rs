@@ -128,6 +128,8 @@ pub enum AnswerError {
     NotFound(u64),
     /// The move already has another answer.
     Answered(MigrationState),
+    /// The executor of this name took the move.
+    OtherExecutor(String),
 }
 
 /// Too many jobs have a limit: at most this number.

@@ -71,8 +71,7 @@ impl<A: Addresses> Coordinator<A> {
             _ => Input::Release(&known.entries),
         };
         self.apply(release);
-        self.release_job(&known.details.spec);
-        let entries = entries.into_iter().map(|entry| entry.entry(&fabric)).collect();
+        self.release_job(&known.details.spec, id);
         self.restore_entries(&mut moved, &hosts, entries)?;
         self.records.change(id, |record| (record.details, record.entries) = (moved.details, moved.entries));
         Ok(())

@@ -24,7 +24,7 @@ pub struct HotLinkCause {
     pub measured_bps: Option<u64>,
     /// Measured load beyond the rates of all known tasks, in bit/s; `None` if the link is unseen.
     pub unexplained_bps: Option<u64>,
-    /// Reason for which no task moves; `None` if an advised move off the link waits for its answer.
+    /// Reason for which no task moves; `None` if an advised or taken move off the link is under way.
     pub no_move: Option<NoMove>,
 }
 

@@ -1,6 +1,7 @@
 //! Task moves that the policy advises, and their states. The ledger counts an advised move as done. An executor takes the
-//! move, carries it out and says how it went: advised, taken, then done or failed. The coordinator undoes a rejected or
-//! failed move, and a move without an answer in time. An answer may be repeated.
+//! move, carries it out and reports the result: advised, taken, then done or failed. The coordinator undoes a rejected or
+//! failed move, and a move without an answer in time. While moves are off, it undoes advised moves that no executor took.
+//! An answer may be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use std::sync::Arc;
 use leeward_engine::{Advice, Input};
 use leeward_fabric::Nanos;
 use leeward_placement::tasks::TaskId;
-use leeward_records::{Change, DecisionId, DecisionRecord, Migration, MigrationState, PlacementSpec};
+use leeward_records::{
+    Change, DecisionId, DecisionRecord, Migration, MigrationAnswer, MigrationState, Mode, PlacementSpec,
+};
 
 use super::error::AnswerError;
 use super::{Addresses, Coordinator};
@@ -16,30 +19,8 @@ use super::{Addresses, Coordinator};
 /// Largest number of moves in memory, unless more moves wait for an answer.
 const MAX_MOVES: usize = 1_000;
 
-/// Answer to an advised move.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum MigrationAnswer {
-    /// The executor of this name carries the move out.
-    Taken(String),
-    /// The task runs at the destination.
-    Done,
-    /// The task stays, for this reason.
-    Refused(Option<String>),
-    /// The executor could not move the task, for this reason.
-    Failed(Option<String>),
-}
-
-impl MigrationAnswer {
-    /// State of the answered move, and its reason or executor.
-    fn outcome(self) -> (MigrationState, Option<String>) {
-        match self {
-            MigrationAnswer::Taken(executor) => (MigrationState::Taken, Some(executor)),
-            MigrationAnswer::Done => (MigrationState::Done, None),
-            MigrationAnswer::Refused(reason) => (MigrationState::Refused, reason),
-            MigrationAnswer::Failed(reason) => (MigrationState::Failed, reason),
-        }
-    }
-}
+/// Reason of a move that ended because moves were turned off.
+const MOVES_OFF: &str = "moves were turned off";
 
 /// Advised moves: all open ones, and the last closed ones.
 #[derive(Debug, Default)]
@@ -72,6 +53,12 @@ impl Migrations {
             (migration.at.plus(Nanos(timeout.0.saturating_mul(limits))), migration.id)
         });
         due.min().filter(|_| !self.is_follower)
+    }
+
+    /// Open moves that no executor took.
+    fn advised(&self) -> Vec<Migration> {
+        let open = self.open.iter().filter_map(|id| self.all.get(id));
+        open.filter(|migration| migration.state == MigrationState::Advised).cloned().collect()
     }
 
     /// Adds a move from the store or from the leader.
@@ -142,6 +129,7 @@ impl<A: Addresses> Coordinator<A> {
             to: fabric.host_name(to).to_owned(),
             link: fabric.resource_name(link),
             state,
+            executor: None,
             reason: None,
         })
     }
@@ -155,7 +143,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Sets a task's host and the new entries of its app.
     fn set_task_host(&mut self, task: TaskId, host: &str) {
         let entries = self.engine.entries_of(task.app);
-        let stored = self.stored_entries(&entries);
+        let stored = self.stored_entries(DecisionId(task.app), &entries);
         let fabric = self.engine.ledger().fabric().clone();
         let changed = self.records.change(DecisionId(task.app), |record: &mut DecisionRecord| {
             record.entries = entries;
@@ -172,7 +160,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Takes the answer to an advised move.
     ///
     /// # Errors
-    /// No move has this id, or it already has another answer.
+    /// No move has this id, it already has another answer, or another executor took it.
     pub fn answer(&mut self, now: Nanos, id: u64, answer: MigrationAnswer) -> Result<Migration, AnswerError> {
         let answered = self.answered(now, id, answer)?;
         match self.migrations.all.get(&id).map(|known| known.state) {
@@ -197,15 +185,17 @@ impl<A: Addresses> Coordinator<A> {
         let Some(migration) = self.migrations.all.get(&id).cloned() else {
             return Err(AnswerError::NotFound(id));
         };
-        let (state, reason) = answer.outcome();
-        match migration.state {
+        let MigrationAnswer { outcome, executor } = answer;
+        let (state, reason) = outcome.state();
+        let known = migration.state;
+        if known != state && !known.is_open() {
+            return Err(AnswerError::Answered(known));
+        }
+        match (&migration.executor, &executor) {
             // Two executors must not move the same task.
-            MigrationState::Taken if state == MigrationState::Taken && migration.reason != reason => {
-                Err(AnswerError::Answered(migration.state))
-            }
-            known if known == state => Ok(migration),
-            known if known.is_open() => Ok(Migration { state, reason, ..migration }),
-            known => Err(AnswerError::Answered(known)),
+            (Some(took), Some(answers)) if took != answers => Err(AnswerError::OtherExecutor(took.clone())),
+            _ if known == state => Ok(migration),
+            _ => Ok(Migration { state, executor: migration.executor.or(executor), reason, ..migration }),
         }
     }
 
@@ -223,8 +213,14 @@ impl<A: Addresses> Coordinator<A> {
         self.note_migration(migration);
     }
 
-    /// Undoes moves without an answer in time.
+    /// Undoes moves without an answer in time and, while moves are off or in shadow mode, all moves that no executor took.
     pub(super) fn expire_migrations(&mut self) {
+        if matches!(self.modes_in_force().moves, Mode::Off | Mode::Shadow) && !self.is_follower() {
+            for migration in self.migrations.advised() {
+                let reason = Some(MOVES_OFF.to_owned());
+                self.close(Migration { state: MigrationState::Expired, reason, ..migration });
+            }
+        }
         while let Some((due, id)) = self.migrations.next_due(self.limits.move_timeout)
             && due <= self.now
             && let Some(migration) = self.migrations.all.get(&id).cloned()

@@ -50,7 +50,7 @@ use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Epoch, Scratch};
 use leeward_readings::{Disks, Readings};
 use leeward_records::{
-    Change, ClusterVersion, DecisionId, IdempotencyCache, Mode, Modes, ModesState, RequestState,
+    Change, ClusterVersion, DecisionId, IdempotencyCache, JobNames, Mode, Modes, ModesState, RequestState,
 };
 
 pub use self::admission::AdmissionPolicies;
@@ -67,9 +67,8 @@ use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
 use self::hosts::Hosts;
 pub use self::hot_links::{HeavyWork, HotLinkCause};
 pub use self::job::{Job, JobResult, Queue};
-use self::job_names::JobNames;
+pub use self::job_names::ObservedJob;
 use self::job_queue::{JobQueue, Jobs};
-pub use self::migrations::MigrationAnswer;
 use self::migrations::Migrations;
 pub use self::modes::{ModeChange, ModesView};
 use self::other_choices::OtherChoices;
@@ -241,8 +240,8 @@ impl<A: Addresses> Coordinator<A> {
     /// waited.
     pub fn reject_waiting(&mut self) -> bool {
         let before = self.completions.len();
-        for (_, Waiting { placement, callers, .. }) in std::mem::take(&mut self.waiting) {
-            self.release_job(&placement.spec);
+        for (id, Waiting { placement, callers, .. }) in std::mem::take(&mut self.waiting) {
+            self.release_job(&placement.spec, id);
             placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Rejected));
             let completion =
                 |to| Completion::Place(to, Err(CallError::Unavailable(Unavailable::ClusterChanged)));

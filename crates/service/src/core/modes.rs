@@ -120,7 +120,7 @@ impl<A: Addresses> Coordinator<A> {
         self.apply_modes();
     }
 
-    /// Gives the engine the rule for moves.
+    /// Gives the engine the rule for moves, and undoes advised moves if that rule forbids them.
     fn apply_modes(&mut self) {
         let rule = match self.modes_in_force().moves {
             Mode::Off => MoveRule::Off,
@@ -129,6 +129,7 @@ impl<A: Addresses> Coordinator<A> {
             Mode::On => MoveRule::On,
         };
         self.apply(Input::MoveRule(rule));
+        self.expire_migrations();
     }
 
     /// Mode of a request's kind, and how the request is decided. In every mode but `off` the other policy chooses too,

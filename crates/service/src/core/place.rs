@@ -197,7 +197,7 @@ impl<A: Addresses> Coordinator<A> {
         caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Decided(id)));
         details.set_racks(self.engine.ledger().fabric());
         self.count_decision(&details);
-        let stored = self.stored_entries(&entries);
+        let stored = self.stored_entries(id, &entries);
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
         let record = Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released: None });
         self.changes.push(Change::Decided(record.clone(), stored));
@@ -260,7 +260,7 @@ impl<A: Addresses> Coordinator<A> {
         self.count_copies(&record, -1);
         self.end_choices(id);
         self.promises.end(&record);
-        self.release_job(&record.details.spec);
+        self.release_job(&record.details.spec, id);
         self.changes.push(Change::Ended { id, released: record.released });
         match record.details.spec {
             PlacementSpec::Tasks(_) => self.apply(Input::Ended(id.0)),

@@ -103,7 +103,7 @@ impl<A: Addresses> Coordinator<A> {
         let DecisionDetails { policy, hosts, limit, epoch, oldest, why, .. } = moved;
         let mut details = DecisionDetails { policy, hosts, limit, epoch, oldest, why, ..details };
         details.set_racks(&fabric);
-        let (entries, stored) = (placed.entries.clone(), self.stored_entries(&placed.entries));
+        let (entries, stored) = (placed.entries.clone(), self.stored_entries(id, &placed.entries));
         let changed = self.records.change(id, |record| (record.details, record.entries) = (details, entries));
         let record = changed.ok_or(WhatIfError::Ended(id))?.clone();
         self.changes.push(Change::Moved(record.clone(), stored));

@@ -55,6 +55,11 @@ impl<A: Addresses> Coordinator<A> {
         self.remove_unknown_disks(&mut report);
         self.clamp_loads(&mut report, &mut clamped);
         self.apply_readings(&report);
+        let queues = report.readings.iter().filter_map(|&(link, reading)| Some((link, reading.queue?)));
+        let queues: Vec<(ResourceId, f64)> = queues.collect();
+        if !queues.is_empty() {
+            self.apply(Input::Queues(&queues));
+        }
         let mut accept = |samples: &[Sample]| {
             if samples.is_empty() {
                 return 0;

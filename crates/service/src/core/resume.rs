@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use leeward_engine::PastMove;
 use leeward_fabric::{HostId, Nanos};
-use leeward_ledger::{CommitError, Entry};
+use leeward_ledger::CommitError;
+use leeward_placement::tasks::TaskId;
 use leeward_records::{
-    Caller, Change, ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, RequestState, State,
-    StoredEntry,
+    Caller, Change, ClusterVersion, DecisionId, DecisionRecord, Migration, MigrationState, PlacementSpec,
+    RequestState, State, StoredEntry,
 };
 
 use super::{Addresses, Coordinator};
@@ -36,10 +38,32 @@ impl<A: Addresses> Coordinator<A> {
         for (record, entries) in state.decisions {
             self.restore(record, entries)?;
         }
+        for migration in state.migrations {
+            self.resume_move(&migration);
+            self.migrations.note(migration);
+        }
         self.resumes_at = Nanos(0);
         self.restore_modes(state.modes);
-        state.migrations.into_iter().for_each(|migration| self.migrations.note(migration));
         Ok(())
+    }
+
+    /// Restores a move in the engine, so that it counts as it did: an open move until its windows show it, and each move
+    /// towards the cooldown and the budget.
+    fn resume_move(&mut self, migration: &Migration) {
+        let fabric = self.engine.ledger().fabric();
+        let past = match (migration.state, fabric.host(&migration.from)) {
+            (MigrationState::Considered, _) => return,
+            (MigrationState::Advised | MigrationState::Taken, Some(from)) => PastMove::Open(from),
+            // The cluster lost the old host, so the task runs at its destination or not at all.
+            (MigrationState::Advised | MigrationState::Taken, None) | (MigrationState::Done, _) => {
+                PastMove::Done
+            }
+            (MigrationState::Refused | MigrationState::Failed | MigrationState::Expired, _) => {
+                PastMove::Undone
+            }
+        };
+        let task = TaskId { app: migration.decision.0, index: migration.index };
+        self.engine.resume_move(task, self.decided_at(migration.at), past);
     }
 
     /// Time of a stored decision for this coordinator: at most the current time. The machine's clock may have been set
@@ -62,7 +86,6 @@ impl<A: Addresses> Coordinator<A> {
         let hosts = hosts.filter(|_| self.can_keep(&record.details));
         match hosts {
             Some(hosts) if record.released.is_none() => {
-                let entries = entries.into_iter().map(|entry| entry.entry(&fabric)).collect();
                 self.restore_entries(&mut record, &hosts, entries)?;
             }
             None if record.released.is_none() => {
@@ -81,25 +104,28 @@ impl<A: Addresses> Coordinator<A> {
         &mut self,
         record: &mut DecisionRecord,
         hosts: &[HostId],
-        entries: Vec<Entry>,
+        entries: Vec<StoredEntry>,
     ) -> Result<(), CommitError> {
         let (id, at) = (record.id, self.decided_at(record.at));
+        let fabric = self.engine.ledger().fabric().clone();
+        let entries = entries.into_iter().map(|entry| (entry.task(), entry.entry(&fabric)));
         record.entries = match &record.details.spec {
             PlacementSpec::Replicas(spec) => {
                 hosts.iter().for_each(|&host| self.hosts.add_copy(host, at, spec.piece()));
-                self.engine.resume_chain(at, hosts, spec.piece(), entries)?
+                self.engine.resume_chain(
+                    at,
+                    hosts,
+                    spec.piece(),
+                    entries.map(|(_, entry)| entry).collect(),
+                )?
             }
             spec @ PlacementSpec::Tasks(tasks) => {
                 let job = self.hold_job(spec, id);
-                let mut request = tasks.request(self.engine.ledger().fabric(), id, job);
-                if tasks.truncated {
-                    // A move might lead to a host that the request excluded.
-                    request.tasks.iter_mut().for_each(|task| task.tolerant = false);
-                }
-                self.engine.resume_app(at, &request, hosts, entries)?
+                let request = tasks.request(&fabric, id, job);
+                self.engine.resume_app(at, &request, hosts, entries.collect())?
             }
             PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => {
-                self.engine.resume_promise(at, entries)?
+                self.engine.resume_promise(at, entries.map(|(_, entry)| entry).collect())?
             }
         };
         Ok(())

@@ -5,14 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leeward_engine::{Availability, Engine, Policies, Rates};
+use leeward_engine::{Availability, Engine, HistorySettings, Policies, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Sample};
 use leeward_placement::tasks::{App, AppRequest, Peer, TaskId};
 use leeward_placement::{Explain, moves, replicas, tasks};
 use leeward_records::{
-    Caller, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec,
+    Caller, DecisionId, DecisionRecord, MigrationAnswer, MoveOutcome, PlacementSpec, ReplicasSpec, TasksSpec,
+    WorkloadSpec,
 };
 use leeward_store::{Sqlite, Store};
 use leeward_testing::clusters::{cluster, ledger};
@@ -139,6 +140,7 @@ fn new_coordinator() -> Coordinator<Numbers> {
         replicas: replicas::REGISTRY.make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
         tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
         moves: moves::REGISTRY.make("utp", "").ok(),
+        history: Some(HistorySettings { window: Nanos(60 * Nanos::SECOND.0), percentile: 0.98 }),
         ..Policies::default()
     };
     let label = |name: &str| Arc::<str>::from(name);
@@ -309,9 +311,9 @@ impl Harness {
                 );
             }
             Step::Release(id) => drop(self.coordinator.release(now, DecisionId(id))),
-            Step::Answer(id, true) => drop(self.coordinator.answer(now, id, MigrationAnswer::Done)),
-            Step::Answer(id, false) => {
-                drop(self.coordinator.answer(now, id, MigrationAnswer::Refused(None)));
+            Step::Answer(id, is_done) => {
+                let outcome = if is_done { MoveOutcome::Done } else { MoveOutcome::Refused(None) };
+                drop(self.coordinator.answer(now, id, MigrationAnswer::anonymous(outcome)));
             }
             Step::Job(job, fixed) => {
                 let availability =
@@ -422,8 +424,14 @@ impl Harness {
         let specs = open().map(|record| &record.details.spec);
         let specs = specs.chain(coordinator.waiting.values().map(|waiting| &waiting.placement.spec));
         let named = specs.filter_map(job_names::job_of).chain(&self.bounded);
-        let named: BTreeSet<&String> = named.collect();
-        prop_assert_eq!(coordinator.job_names.names(), named.into_iter().collect::<Vec<_>>());
+        let remembered = coordinator.job_names.remembered().map(|(name, _)| name);
+        let named: BTreeSet<&String> = named.chain(remembered).collect();
+        prop_assert!(coordinator.job_names.all().map(|(name, _)| name).eq(named));
+        // Observed traffic is that of a known name, or of a running app without one.
+        let unnamed = open().map(|record| JobNames::unnamed(record.id));
+        let known: BTreeSet<_> =
+            coordinator.job_names.all().map(|(_, number)| number).chain(unnamed).collect();
+        prop_assert!(coordinator.engine.observed_jobs().all(|number| known.contains(&number)));
         Ok(())
     }
 
@@ -452,7 +460,14 @@ impl Harness {
             coordinator.next <= self.coordinator.next
                 && coordinator.records.last(None).all(|record| record.id < coordinator.next)
         );
-        prop_assert_eq!(coordinator.job_names.names(), self.coordinator.job_names.names());
+        // Observed traffic is not stored.
+        let used = |coordinator: &Coordinator<Numbers>| -> Vec<String> {
+            let remembered: BTreeSet<_> = coordinator.job_names.remembered().map(|(name, _)| name).collect();
+            let names = coordinator.job_names.all().map(|(name, _)| name);
+            let used = |name: &&String| !remembered.contains(name) || self.bounded.contains(*name);
+            names.filter(used).cloned().collect()
+        };
+        prop_assert_eq!(used(&coordinator), used(&self.coordinator));
         prop_assert_eq!(&coordinator.promises.active, &self.coordinator.promises.active);
         let moves =
             |coordinator: &Coordinator<Numbers>| coordinator.migrations.last().cloned().collect::<Vec<_>>();

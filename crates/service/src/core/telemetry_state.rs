@@ -4,7 +4,7 @@
 //! A coordinator gives its state in pieces with ids ([`TelemetryPiece`]), so that it decides between them. A
 //! [`TelemetryState`] has names instead.
 
-use leeward_engine::Input;
+use leeward_engine::{Input, KnownCapacity};
 use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Estimate, EstimateValues};
 use leeward_readings::{KnownReading, ReportedDiskName};
@@ -24,6 +24,8 @@ pub struct TelemetryState {
     pub disks: Vec<(String, ReportedDiskName)>,
     /// State of hosts, by name.
     pub hosts: Vec<(String, KnownHost)>,
+    /// Knowledge about the capacities of links from their loads, by name.
+    pub capacities: Vec<(String, KnownCapacity)>,
 }
 
 /// State of a host.
@@ -58,6 +60,7 @@ pub struct TelemetryPiece {
     readings: Vec<(ResourceId, KnownReading)>,
     disks: Vec<(ResourceId, ReportedDiskName)>,
     hosts: Vec<(HostId, KnownHost)>,
+    capacities: Vec<(ResourceId, KnownCapacity)>,
     /// First number of the next piece; `None` after the last one.
     pub next: Option<u32>,
 }
@@ -76,7 +79,7 @@ pub struct KeptTelemetry {
 impl TelemetryState {
     /// Adds a piece of the state of a coordinator with this fabric.
     pub fn add(&mut self, fabric: &Fabric, piece: TelemetryPiece) {
-        let TelemetryPiece { at, estimates, readings, disks, hosts, next: _ } = piece;
+        let TelemetryPiece { at, estimates, readings, disks, hosts, capacities, next: _ } = piece;
         // Copies placed after the first piece may be missing in it.
         self.at = if self.at == Nanos(0) { at } else { self.at };
         let name = |resource| fabric.resource_name(resource);
@@ -84,6 +87,7 @@ impl TelemetryState {
         self.readings.extend(readings.into_iter().map(|(resource, reading)| (name(resource), reading)));
         self.disks.extend(disks.into_iter().map(|(device, disk)| (name(device), disk)));
         self.hosts.extend(hosts.into_iter().map(|(host, state)| (fabric.host_name(host).to_owned(), state)));
+        self.capacities.extend(capacities.into_iter().map(|(link, known)| (name(link), known)));
     }
 
     /// Drops what is older than `max_age` at the time `now`. A state from the future, by more than `max_age`, is dropped
@@ -100,6 +104,7 @@ impl TelemetryState {
         self.at = self.at.min(now);
         self.estimates.retain(|(_, values)| is_fresh(values.window.1));
         self.readings.retain(|(_, reading)| is_fresh(reading.until));
+        self.capacities.retain(|(_, known)| known.until <= now.plus(max_age));
     }
 }
 
@@ -123,27 +128,28 @@ impl<A: Addresses> Coordinator<A> {
         let last = resources.max(hosts);
         let end = first.saturating_add(most.max(1)).min(last);
         let reading = |resource| Some((resource, self.readings.known(resource)?));
-        let of_resources = || (first..end.min(resources)).map(ResourceId);
         let host = |host| {
             let (up, draining, stored) = (pool.is_up(host), pool.is_draining(host), pool.stored(host));
             let (storage, windows) = (self.hosts.storage(host), self.hosts.windows(host));
             (host, KnownHost { up, draining, stored, storage, windows })
         };
-        let disks = self.disks.between(ResourceId(first), ResourceId(end.max(first)));
+        let (first, end) = (ResourceId(first), ResourceId(end.max(first)));
+        let of_resources = || (first.0..end.0.min(resources)).map(ResourceId);
         TelemetryPiece {
             at: self.now,
             estimates: of_resources().filter_map(|resource| ledger.estimate(resource)).collect(),
             readings: of_resources().filter_map(reading).collect(),
-            disks: disks.map(|(device, disk)| (device, disk.clone())).collect(),
-            hosts: (first..end.min(hosts)).map(HostId).map(host).collect(),
-            next: Some(end).filter(|&end| end < last),
+            disks: self.disks.between(first, end).map(|(device, disk)| (device, disk.clone())).collect(),
+            hosts: (first.0..end.0.min(hosts)).map(HostId).map(host).collect(),
+            capacities: self.engine.known_capacities(first, end).collect(),
+            next: Some(end.0).filter(|&end| end < last),
         }
     }
 
     /// Continues with the state of another coordinator, as far as the cluster has the names. Call this after
     /// [`Coordinator::resume`] and before any operation, so that no load from telemetry is lost.
     pub fn set_telemetry_state(&mut self, state: TelemetryState) -> KeptTelemetry {
-        let TelemetryState { at, estimates, readings, disks, hosts } = state;
+        let TelemetryState { at, estimates, readings, disks, hosts, capacities } = state;
         self.now = self.now.max(at);
         let fabric = self.engine.ledger().fabric().clone();
         let mut kept = KeptTelemetry::default();
@@ -179,6 +185,9 @@ impl<A: Addresses> Coordinator<A> {
             if let Some(capacity) = self.readings.restore(resource, &reading, full) {
                 self.engine.handle(self.now, Input::SetCapacity(resource, capacity), &mut outputs);
             }
+        }
+        for (name, known) in capacities {
+            fabric.resource(&name).into_iter().for_each(|link| self.engine.restore_capacity(link, known));
         }
         let bounded = |(name, values): (String, EstimateValues)| {
             let resource = fabric.resource(&name)?;

@@ -15,7 +15,6 @@ use super::admission::{RejectionReason, rejection_reason};
 use super::completion::{Completion, ScoreTo, WhatIfTo};
 use super::error::{CallError, ScoreError, WhatIfError};
 use super::job::{Again, JobKind, JobScores, Panicked, WhatIfHosts, WhatIfJob, WhatIfLoads, WhatIfOutput};
-use super::job_names::job_of;
 use super::reply::{Rated, Scores, WhatIfResult};
 use super::request::{Placement, Score};
 use super::{Addresses, Coordinator};
@@ -56,7 +55,7 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= MAX_LOOP_PAIRS {
-            score.request.job = self.job_names.named(score.job.as_ref()).unwrap_or(JobId::NONE);
+            score.request.job = self.named_job(score.job.as_ref());
             score.request = self.engine.with_history(score.request);
             let scores = self.score_now(&score);
             return self.reply_to_score(to, scores);
@@ -83,7 +82,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(mut query) = self.scores.next() else { return };
         let Score { request, job, .. } = &mut query.score;
         // The job may have started or ended after the query was sent.
-        request.job = self.job_names.named(job.as_ref()).unwrap_or(JobId::NONE);
+        request.job = self.named_job(job.as_ref());
         let snapshot =
             self.engine.snapshot(SnapshotScope { job: Some(query.score.request.job), without: None });
         let mut score = query.score.clone();
@@ -255,7 +254,7 @@ impl<A: Addresses> Coordinator<A> {
                 WhatIfJob::Replicas(snapshot, policy, request, hosts)
             }
             spec @ PlacementSpec::Tasks(tasks) => {
-                let job = self.job_names.number(job_of(spec), id).unwrap_or(JobId::NONE);
+                let job = self.job_number(spec, id).unwrap_or(JobId::NONE);
                 let request = self.tasks_request(tasks, id, job, &hosts.load);
                 let own = Owner { kind: OwnerKind::App, id: id.0 };
                 let snapshot = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });

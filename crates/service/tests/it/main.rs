@@ -2,7 +2,11 @@
 
 mod core;
 mod faulty;
+mod handover;
 mod history;
+mod lost_capacity;
+mod moves;
+mod moving;
 mod persistence;
 mod pieces;
 mod restart;

@@ -5,39 +5,39 @@ use leeward_testing::postgres;
 use std::sync::Arc;
 
 use crate::support::{Numbers, decision_of, labels, place, place_replies, policies, samples};
-use leeward_engine::{Engine, Rates};
+use leeward_engine::Engine;
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
 use leeward_ledger::Epoch;
 use leeward_placement::Explain;
-use leeward_placement::tasks::{App, TaskId};
+use leeward_placement::tasks::App;
 use leeward_records::{
-    Caller, Change, DecisionDetails, DecisionId, DecisionRecord, Migration, MigrationState, PlacementSpec,
-    ReplicasSpec, TasksSpec, WorkloadSpec,
+    Caller, Change, DecisionDetails, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec,
+    WorkloadSpec,
 };
 use leeward_service::{
-    AnswerError, Coordinator, DecisionError, DecisionLookup, Limits, MigrationAnswer, MigrationQuery,
-    NetworkSnapshot, PlaceError, Placed, Placement, Report, ReportSummary,
+    Coordinator, DecisionError, DecisionLookup, Limits, NetworkSnapshot, PlaceError, Placed, Placement,
+    Report, ReportSummary,
 };
 use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use serde_json::json;
 
-const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 8\n\
+pub const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 8\n\
                        devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
-const SECOND: Nanos = Nanos::SECOND;
+pub const SECOND: Nanos = Nanos::SECOND;
 /// A time after all decisions, for a resume.
-const LATER: Nanos = Nanos(u64::MAX);
+pub const LATER: Nanos = Nanos(u64::MAX);
 
-fn coordinator(cluster: &Cluster, limits: Limits) -> Coordinator<Numbers> {
+pub fn coordinator(cluster: &Cluster, limits: Limits) -> Coordinator<Numbers> {
     let engine = Engine::new(ledger(cluster), policies(""), 7, Explain::Top(8));
     Coordinator::new(engine, labels(), limits)
 }
 
 /// Actions of clients.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+pub enum Act {
     Report(u32),
     Block { size: u64, key: Option<u8> },
     Tasks { count: u8, lasts: Option<u8> },
@@ -134,7 +134,7 @@ fn placement(cluster: &Cluster, act: Act, now: Nanos) -> Placement {
     }
 }
 
-fn report(cluster: &Cluster, act: Act, now: Nanos) -> Report {
+pub fn report(cluster: &Cluster, act: Act, now: Nanos) -> Report {
     match step(cluster, act, now, 0) {
         Some(Step::Report(report)) => report,
         _ => panic!("no report"),
@@ -149,7 +149,11 @@ fn run_jobs(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
     }
 }
 
-fn in_memory_record(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<DecisionRecord> {
+pub fn in_memory_record(
+    coordinator: &mut Coordinator<Numbers>,
+    now: Nanos,
+    id: u64,
+) -> Option<DecisionRecord> {
     match coordinator.decision(now, DecisionId(id)) {
         Ok(DecisionLookup::InMemory(record)) => {
             Some(DecisionRecord { entries: Vec::new(), ..(*record).clone() })
@@ -160,12 +164,12 @@ fn in_memory_record(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64)
 }
 
 /// Makes the owner of this store the leader.
-fn as_leader(mut store: Box<dyn Store>) -> Box<dyn Store> {
+pub fn as_leader(mut store: Box<dyn Store>) -> Box<dyn Store> {
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     store
 }
 
-fn counts(coordinator: &mut Coordinator<Numbers>) -> Vec<(u32, u32)> {
+pub fn counts(coordinator: &mut Coordinator<Numbers>) -> Vec<(u32, u32)> {
     let NetworkSnapshot { hosts, .. } = coordinator.snapshot();
     hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
 }
@@ -363,10 +367,10 @@ fn in_postgres<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value,
 }
 
 /// A database that stores share.
-struct Shared(Database);
+pub struct Shared(pub Database);
 
 impl Shared {
-    fn store(&self) -> Box<dyn Store> {
+    pub fn store(&self) -> Box<dyn Store> {
         Box::new(
             Postgres::open(self.0.clone(), Durability::Process, 1_000_000)
                 .expect("the database is available"),
@@ -438,152 +442,14 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
     });
 }
 
-/// Tasks that make the uplinks of their racks hot, until moves are advised. All changes are stored.
-fn wait_for_advised_moves(
-    cluster: &Cluster,
-    coordinator: &mut Coordinator<Numbers>,
-    store: &mut dyn Store,
-) -> (Nanos, Vec<Migration>) {
-    let fabric = &cluster.fabric;
-    let mut now = Nanos(10 * SECOND.0);
-    let text = r#"{"tasks": [{"name": "t", "tolerant": true, "egress": {"mean": "1Mbps"}}]}"#;
-    let app = App::from_text("app", text, &Files::default()).expect("a valid app");
-    coordinator.report(now, report(cluster, Act::Report(0), now)).expect("a valid report");
-    for _ in 0..8 {
-        let spec = PlacementSpec::Tasks(TasksSpec::of(&app, None, Vec::new()));
-        place(
-            coordinator,
-            now,
-            Placement { spec, caller: None, lasts: None, reference: None, digest: None },
-            0,
-        );
-    }
-    for _ in 0..30 {
-        now = now.plus(SECOND);
-        let busy: Vec<u64> = (0..8).filter(|&id| host_of(coordinator, now, id).starts_with("r0")).collect();
-        let rate = Rates { egress_bps: 500_000_000, ingress_bps: 0 };
-        let tasks = busy.iter().map(|&app| (TaskId { app, index: 0 }, rate)).collect();
-        let mut report = report(cluster, Act::Report(0), now);
-        let uplink = fabric.resource("r0:uplink").expect("a link");
-        for sample in &mut report.loads {
-            sample.load = Load(if sample.resource == uplink { 1_400_000_000 } else { 0 });
-        }
-        coordinator.report(now, Report { tasks, ..report }).expect("a valid report");
-        let changes: Vec<Change> = coordinator.changes().collect();
-        store.apply(&changes).expect("the store accepts the changes");
-        let advised = migrations(coordinator, now);
-        if !advised.is_empty() {
-            return (now, advised);
-        }
-    }
-    panic!("no move was advised");
-}
-
-fn host_of(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> String {
-    in_memory_record(coordinator, now, id).map(|record| record.details.hosts[0].clone()).unwrap_or_default()
-}
-
-fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migration> {
-    coordinator.migrations(now, MigrationQuery { state: None, before: None, limit: 100 })
-}
-
-#[test]
-fn advised_moves_are_stored_answered_and_undone() {
-    check_moves(as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
-}
-
-#[test]
-fn advised_moves_are_stored_in_postgres_and_reach_followers() {
-    let Some(server) = postgres::Server::shared() else { return };
-    let database = server.database();
-    let shared = Shared(Database::read(&server.url(&database), None).expect("a valid URL"));
-    check_moves(as_leader(shared.store()), Some(shared.store()));
-}
-
-/// Asserts that moves are stored, answered and undone, at a coordinator and at one resumed from its store. `follower`
-/// is the store of a follower, if the store can be shared.
-fn check_moves(mut store: Box<dyn Store>, follower: Option<Box<dyn Store>>) {
-    let (cluster, limits) = (cluster(CLUSTER), Limits::default());
-    let mut before = coordinator(&cluster, limits);
-    let mut following = coordinator(&cluster, limits).into_follower();
-    let follower = follower.map(|mut store| {
-        following
-            .resume(store.load(100, 100).expect("the store is readable"), LATER)
-            .expect("the state fits the cluster");
-        store
-    });
-    let (now, advised) = wait_for_advised_moves(&cluster, &mut before, &mut *store);
-    if let Some(mut store) = follower {
-        let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = store.renew_lease("there")
-        else {
-            panic!("not a follower")
-        };
-        changes
-            .into_iter()
-            .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
-        assert_eq!(migrations(&mut following, now), advised);
-        assert_eq!(counts(&mut following), counts(&mut before));
-        // Only the leader expires moves without an answer.
-        following.wake(now.plus(Nanos(400 * SECOND.0)));
-        assert_eq!(following.changes().count(), 0);
-        assert_eq!(migrations(&mut following, now), advised);
-    }
-    let first = advised[0].clone();
-    assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
-    assert_eq!(host_of(&mut before, now, first.decision.0), first.to);
-    // A resumed coordinator knows the moves and the task's destination.
-    let mut after = coordinator(&cluster, limits);
-    after
-        .resume(store.load(100, 100).expect("the store is readable"), LATER)
-        .expect("the state fits the cluster");
-    assert_eq!(migrations(&mut after, now), advised);
-    assert_eq!(host_of(&mut after, now, first.decision.0), first.to);
-    let answer = |coordinator: &mut Coordinator<Numbers>, answer| coordinator.answer(now, first.id, answer);
-    // One executor takes a move, and has the time limit twice; a failed move is undone.
-    let mut executed = coordinator(&cluster, limits);
-    executed
-        .resume(store.load(100, 100).expect("the store is readable"), LATER)
-        .expect("the state fits the cluster");
-    let taken = |name: &str| MigrationAnswer::Taken(name.to_owned());
-    for _ in 0..2 {
-        let one = answer(&mut executed, taken("a")).expect("the move is open");
-        assert_eq!((one.state, one.reason.as_deref()), (MigrationState::Taken, Some("a")));
-    }
-    let changes: Vec<Change> = executed.changes().collect();
-    let taken_once = |change: &&Change| matches!(change, Change::Migration(one) if one.id == first.id);
-    assert_eq!(changes.iter().filter(taken_once).count(), 1, "a repeated answer changes nothing");
-    assert_eq!(answer(&mut executed, taken("b")), Err(AnswerError::Answered(MigrationState::Taken)));
-    executed.wake(now.plus(Nanos(301 * SECOND.0)));
-    assert_eq!(host_of(&mut executed, now, first.decision.0), first.to);
-    let failed = answer(&mut executed, MigrationAnswer::Failed(Some("no room".to_owned())));
-    assert_eq!(failed.map(|one| one.state), Ok(MigrationState::Failed));
-    assert_eq!(host_of(&mut executed, now, first.decision.0), first.from);
-    // A rejected move is undone, a completed one stays, and an answer is final.
-    let rejection = MigrationAnswer::Refused(Some("the task is busy".to_owned()));
-    assert!(answer(&mut after, rejection.clone()).is_ok());
-    assert_eq!(host_of(&mut after, now, first.decision.0), first.from);
-    assert!(answer(&mut after, rejection).is_ok());
-    assert_eq!(
-        answer(&mut after, MigrationAnswer::Done),
-        Err(AnswerError::Answered(MigrationState::Refused))
-    );
-    assert!(answer(&mut before, MigrationAnswer::Done).is_ok());
-    assert_eq!(host_of(&mut before, now, first.decision.0), first.to);
-    // The other moves get no answer.
-    let later = now.plus(Nanos(301 * SECOND.0));
-    after.wake(later);
-    assert!(migrations(&mut after, later).iter().all(|migration| migration.state != MigrationState::Advised));
-    assert_eq!(after.answer(later, 99, MigrationAnswer::Done), Err(AnswerError::NotFound(99)));
-}
-
 /// Statements that insert thousands of rows. One decision, one move and one version among these rows must stay.
 const ROWS: [&str; 4] = [
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000)
     INSERT INTO decisions SELECT id, id, 'replicas', NULL, NULL, NULL, '{}', NULL, NULL FROM n",
     "INSERT INTO commitments VALUES (5, '[]')",
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 100500)
-    INSERT INTO migrations SELECT id, id, 0, 0, '', NULL, '', '', '', CASE id WHEN 3 THEN 'advised' ELSE 'done' END, NULL
-    FROM n",
+    INSERT INTO migrations SELECT id, id, 0, 0, '', NULL, '', '', '', CASE id WHEN 3 THEN 'advised' ELSE 'done' END, NULL,
+    NULL FROM n",
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 1500)
     INSERT INTO clusters SELECT id, id, CASE id WHEN 7 THEN 'file' ELSE 'request' END, '{}' FROM n",
 ];

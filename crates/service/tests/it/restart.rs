@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use leeward_engine::Engine;
+use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{LedgerSettings, Sample};
 use leeward_placement::Explain;
@@ -15,7 +15,7 @@ use leeward_telemetry::TelemetryFile;
 use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 
-use crate::support::{Numbers, labels, policies};
+use crate::support::{Numbers, labels, policies, samples};
 
 const CLUSTER: &str = "racks: 3\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 2\npriorities: 8\n\
                        devices: [{name: ssd, read: 500MB/s, write: 400MB/s, capacity: 1TiB}]\n";
@@ -171,6 +171,48 @@ fn only_fresh_telemetry_is_read() {
     assert_eq!(kept_at(6 * SECOND + 1), KeptTelemetry::default());
     // The clock was set back: times of the file are in the future, and new reports must not look old.
     assert_eq!(kept_at(1), KeptTelemetry { links: 2, devices: 1, hosts: 2 });
+}
+
+#[test]
+fn a_learned_capacity_survives_a_restart() {
+    let cluster = cluster(CLUSTER);
+    let learning = || {
+        let tasks = leeward_placement::tasks::REGISTRY.make("utp", "learn_capacity: true").ok();
+        let engine = Engine::new(ledger(&cluster), Policies { tasks, ..policies("") }, 7, Explain::Off);
+        Coordinator::<Numbers>::new(engine, labels(), Limits::default())
+    };
+    let uplink = cluster.fabric.resource("r0:uplink").expect("a link");
+    // The uplink has 1 Gb/s, and loses the half of it.
+    let report = |coordinator: &mut Coordinator<Numbers>, second: u64, mbps: i64, queue: Option<f64>| {
+        let window = (Nanos((second - 1) * SECOND), Nanos(second * SECOND));
+        let loads = samples(window, [(uplink, Load(mbps * 1_000_000))]);
+        let readings = queue.map(|queue| (uplink, Reading { queue: Some(queue), ..Reading::default() }));
+        let report = Report { window, loads, readings: readings.into_iter().collect(), ..Report::default() };
+        coordinator.report(window.1, report).expect("a valid report");
+    };
+    let capacity = |coordinator: &mut Coordinator<Numbers>| {
+        let snapshot = coordinator.snapshot();
+        snapshot.link(uplink).expect("a link").capacity.0 / 1_000_000
+    };
+    // Without a queue, a load below the usual one is no evidence.
+    for (queue, expected) in [(None, 1_000), (Some(0.0), 1_000), (Some(9_000.0), 500)] {
+        let mut before = learning();
+        for second in 1..60 {
+            report(&mut before, second, 700 + 50 * (second as i64 * 7 % 5 - 2), None);
+        }
+        for second in 60..70 {
+            report(&mut before, second, 500, queue);
+        }
+        assert_eq!(capacity(&mut before), expected, "{queue:?}");
+        let now = Nanos(69 * SECOND);
+        let mut after = learning();
+        after.wake(now);
+        after.set_telemetry_state(through_file(before.telemetry_state(), now));
+        assert_eq!(capacity(&mut after), expected, "{queue:?}");
+        // The link carries more again.
+        report(&mut after, 70, 800, queue);
+        assert_eq!(capacity(&mut after), 1_000);
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ const TOUCHED_DECISIONS: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, held
 FROM decisions LEFT JOIN commitments ON decision = id WHERE id = ANY($1) ORDER BY at, id";
 const TOUCHED_MIGRATIONS: &str = "
-SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
+SELECT id, at, decision, position, task, job, host_from, host_to, link, state, executor, reason FROM migrations
 WHERE id = ANY($1) ORDER BY id";
 const TOUCHED_JOBS: &str =
     "SELECT name, down, evictions_per_hour FROM jobs WHERE name = ANY($1) ORDER BY name";

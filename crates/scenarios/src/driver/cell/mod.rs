@@ -46,9 +46,6 @@ use crate::telemetry::{Counter, Reporters, Telemetry};
 use loads::Loads;
 use running::{Levels, Running};
 
-/// Number of telemetry intervals in which a moved task is not moved again.
-const COOLDOWN: u64 = 10;
-
 /// A run.
 struct Driver<'a> {
     scenario: &'a Scenario,
@@ -106,10 +103,12 @@ impl<'a> Driver<'a> {
         let truth = scenario.cluster.capacities.clone();
         let (tasks, moves) = cell_policies::make(policy)?;
         let interval = scenario.telemetry.interval;
-        let cooldown = Nanos(interval.0.saturating_mul(COOLDOWN));
+        let (hot_test, cooldown) = (scenario.moves.test(), u64::from(scenario.moves.cooldown));
+        let cooldown = Nanos(interval.0.saturating_mul(cooldown));
         let has_moves = moves.is_some();
         let history = workload.history;
-        let policies = Policies { tasks: Some(tasks), moves, cooldown, history, ..Policies::default() };
+        let policies =
+            Policies { tasks: Some(tasks), moves, cooldown, hot_test, history, ..Policies::default() };
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
         let levels = Levels::new(seed, interval);
         Ok(Driver {
