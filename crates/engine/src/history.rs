@@ -34,11 +34,22 @@ const PARTS: u64 = 8;
 const BITS: u32 = 4;
 
 /// Jobs with tasks that were observed within the window.
-pub(crate) struct History {
+pub struct History {
     settings: HistorySettings,
     jobs: BTreeMap<JobId, VecDeque<Part>>,
     /// Part of the window in which jobs without recent observations were last removed.
     swept: u64,
+}
+
+/// Observed traffic of a job's tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Observed {
+    /// Traffic out of a task.
+    pub egress: Traffic,
+    /// Traffic into a task.
+    pub ingress: Traffic,
+    /// Number of observations.
+    pub count: u64,
 }
 
 /// Observations of a job in a part of the window.
@@ -57,13 +68,13 @@ struct Histogram {
 }
 
 impl History {
-    pub fn new(settings: HistorySettings) -> History {
+    pub(crate) fn new(settings: HistorySettings) -> History {
         History { settings, jobs: BTreeMap::new(), swept: 0 }
     }
 
     /// The history under new settings. Observations stay unless the window changes, because its parts then have other
     /// lengths.
-    pub fn under(before: Option<History>, settings: Option<HistorySettings>) -> Option<History> {
+    pub(crate) fn under(before: Option<History>, settings: Option<HistorySettings>) -> Option<History> {
         let settings = settings?;
         match before.filter(|before| before.settings.window == settings.window) {
             Some(before) => Some(History { settings, ..before }),
@@ -72,17 +83,17 @@ impl History {
     }
 
     /// The window, if it has observations of a job.
-    pub fn window_of(&self, job: JobId) -> Option<Nanos> {
+    pub(crate) fn window_of(&self, job: JobId) -> Option<Nanos> {
         self.jobs.contains_key(&job).then_some(self.settings.window)
     }
 
     /// Returns true if an observation of a task counts; `before` is the time of its last counted observation.
-    pub fn counts(before: Option<Nanos>, now: Nanos) -> bool {
+    pub(crate) fn counts(before: Option<Nanos>, now: Nanos) -> bool {
         before.is_none_or(|before| now >= before.plus(COUNT_INTERVAL))
     }
 
     /// Adds an observation of a job's task.
-    pub fn note(&mut self, job: JobId, rates: Rates, now: Nanos) {
+    pub(crate) fn note(&mut self, job: JobId, rates: Rates, now: Nanos) {
         let number = self.part(now);
         if number > self.swept {
             self.swept = number;
@@ -102,15 +113,29 @@ impl History {
     }
 
     /// Estimates the traffic of a job's task in each direction; zero without observations.
-    pub fn estimate(&self, job: JobId, now: Nanos) -> [Traffic; 2] {
+    pub(crate) fn estimate(&self, job: JobId, now: Nanos) -> [Traffic; 2] {
+        let Observed { egress, ingress, .. } = self.observed(job, now);
+        [egress, ingress]
+    }
+
+    /// Estimates the traffic of a job's task, with the number of observations.
+    pub(crate) fn observed(&self, job: JobId, now: Nanos) -> Observed {
         let number = self.part(now);
         let parts = self.jobs.get(&job).into_iter().flatten();
         let parts = || parts.clone().filter(|part| part.number + PARTS > number);
         let percentile = self.settings.percentile;
-        [
-            traffic(parts().map(|part| &part.egress), percentile),
-            traffic(parts().map(|part| &part.ingress), percentile),
-        ]
+        let (egress, count) = traffic(parts().map(|part| &part.egress), percentile);
+        let (ingress, _) = traffic(parts().map(|part| &part.ingress), percentile);
+        Observed { egress, ingress, count }
+    }
+
+    /// The history with the observations of jobs under other numbers, those of another engine. Jobs without one are
+    /// dropped.
+    #[must_use]
+    pub fn renumber(mut self, number: impl Fn(JobId) -> Option<JobId>) -> History {
+        let jobs = std::mem::take(&mut self.jobs).into_iter();
+        self.jobs = jobs.filter_map(|(job, parts)| Some((number(job)?, parts))).collect();
+        self
     }
 
     fn part(&self, now: Nanos) -> u64 {
@@ -125,8 +150,8 @@ impl Histogram {
     }
 }
 
-/// Returns the mean of the observations, and their percentile.
-fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> Traffic {
+/// Returns the mean of the observations with their percentile, and their number.
+fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> (Traffic, u64) {
     let (mut sum, mut steps) = (0_u128, BTreeMap::<u16, u64>::new());
     for part in parts {
         sum += part.sum;
@@ -134,7 +159,7 @@ fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> T
     }
     let count: u64 = steps.values().sum();
     if count == 0 {
-        return Traffic::default();
+        return (Traffic::default(), 0);
     }
     // The nearest rank.
     let mut rank = ((percentile * count as f64).ceil() as u64).clamp(1, count);
@@ -145,7 +170,7 @@ fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> T
     });
     let mean_bps = (sum / u128::from(count)) as u64;
     let peak_bps = step.map_or(0, |(&step, _)| upper_end(step)).max(mean_bps);
-    Traffic { mean_bps, peak_bps }
+    (Traffic { mean_bps, peak_bps }, count)
 }
 
 /// Returns the step of a rate. Each rate below 16 bit/s is its own step; above, there are 16 per power of
@@ -212,6 +237,24 @@ mod tests {
                 prop_assert!(egress.peak_bps >= exact);
                 prop_assert!(egress.peak_bps <= (exact + exact / 16).max(mean));
                 prop_assert!(ingress.peak_bps >= 2 * exact);
+            }
+        }
+
+        #[test]
+        fn a_renumbered_history_has_the_observations_of_the_numbered_jobs(
+            observations in prop::collection::vec((0_u64..3_000, 0_u64..4, any::<u64>()), 1..50),
+        ) {
+            let mut history = History::new(HistorySettings { window: Nanos(WINDOW), percentile: 0.9 });
+            let mut now = Nanos(0);
+            for (after, job, bps) in observations {
+                now = now.plus(Nanos(after));
+                history.note(JobId(job), Rates { egress_bps: bps, ingress_bps: bps / 3 }, now);
+            }
+            let before: Vec<Observed> = (0..4).map(|job| history.observed(JobId(job), now)).collect();
+            let history = history.renumber(|job| (job.0 > 0).then_some(JobId(job.0 + 7)));
+            prop_assert_eq!(history.observed(JobId(7), now), Observed::default());
+            for job in 1..4 {
+                prop_assert_eq!(history.observed(JobId(job + 7), now), before[job as usize]);
             }
         }
 

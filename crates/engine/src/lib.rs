@@ -19,7 +19,7 @@ mod open_moves;
 mod snapshot;
 
 pub use engine::{Engine, Given, GivenTerms, Policies};
-pub use history::HistorySettings;
+pub use history::{History, HistorySettings, Observed};
 pub use message::{
     Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, NoMove, Output, Rates,
     Reevaluation, ReplicasAnswer, Ruling, is_in_share,

@@ -26,12 +26,14 @@ pub use self::background::in_background;
 pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, ChooseDelete, ChooseRead, Commitment,
     Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,
-    DecisionQuery, DeviceState, HeavyWork, HostReport, HostState, HotLinkCause, InvalidReport,
-    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, Limits, LinkState, MigrationAnswer,
-    MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo, Placed,
-    Placement, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reevaluate,
-    ReleaseError, Report, ReportPart, ReportSummary, Reservation, ReservationState, Score, ScoreError,
-    ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState, TooManyJobs, UNKNOWN, Unavailable,
-    WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
+    DecisionQuery, DeviceState, GetPeaks, HeavyWork, HostState, HotLinkCause, InvalidReport,
+    InvalidReportReason, Job, JobResult, KeptTelemetry, Limits, LinkState, MeasuredDemand, MigrationAnswer,
+    MigrationQuery, ModeChange, ModesView, NamePods, NamedPods, NetworkSnapshot, NoWorkload, Peaks,
+    PlaceError, PlaceTo, Placed, Placement, PodRates, PolicyLabels, Queue, RackContent, RankedCopies, Rated,
+    ReadTelemetry, Reevaluate, ReleaseError, Report, ReportPart, ReportSummary, Reservation,
+    ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState,
+    TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };
-pub use leeward_readings::{KnownReading, Reading, ReportedDiskName, Requests};
+pub use leeward_readings::{
+    HostReport, KnownHost, KnownReading, PODS_PER_HOST, PodId, Reading, ReportedDiskName, Requests,
+};

@@ -268,12 +268,14 @@ impl Actor {
             self.publisher.set_cluster(stored);
         }
         self.publisher.carry(&self.coordinator.take_counts());
+        let demand = self.coordinator.take_demand();
         self.coordinator = new_coordinator(&self.make, &self.cluster, leader_state == LeaderState::Leader);
         self.coordinators += 1;
         self.owed.clear();
         let now = self.clock.now();
         self.coordinator.resume(state, now)?;
         self.coordinator.wake(now);
+        self.coordinator.continue_demand(demand);
         let kept = self.coordinator.set_telemetry_state(telemetry);
         self.exact = true;
         self.publisher.set_state(leader_state);

@@ -20,7 +20,7 @@ impl<A: Addresses> Coordinator<A> {
         let fabric = self.fabric();
         let mut request = spec.request(fabric, id, job);
         let others = spec.apart_from.iter().filter_map(|(name, &level)| {
-            Some((self.job_names.named(Some(name))?, level)).filter(|&(other, _)| other != job)
+            Some((self.job_names.named(name)?, level)).filter(|&(other, _)| other != job)
         });
         let mut avoided: Vec<(JobId, Apart)> = others.collect();
         avoided.extend(spec.apart.map(|level| (job, level)));

@@ -1,7 +1,9 @@
 //! Names of jobs, and their numbers in the engine. The coordinator knows a name while a request of the job waits, one
-//! of its tasks runs, the job has a limit on evictions, or its observed traffic counts. These conditions bound the memory.
+//! of its tasks or reported pods runs, the job has a limit on evictions, or its observed traffic counts. These conditions
+//! bound the memory.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use leeward_engine::{Availability, Input};
 use leeward_fabric::Nanos;
@@ -33,7 +35,7 @@ pub(super) struct JobNames {
 #[derive(Debug)]
 struct NamedJob {
     number: JobId,
-    /// Waiting requests and running decisions.
+    /// Waiting requests, running decisions and reported pods.
     uses: usize,
     /// True if the job has a limit on evictions.
     bounded: bool,
@@ -44,12 +46,22 @@ struct NamedJob {
 impl JobNames {
     /// Number of the job of a request that is decided under `id`, if known.
     pub fn number(&self, name: Option<&String>, id: DecisionId) -> Option<JobId> {
-        if name.is_none() { Some(JobId(UNNAMED | id.0)) } else { self.named(name) }
+        name.map_or(Some(JobId(UNNAMED | id.0)), |name| self.named(name))
     }
 
     /// Number of the job of a name, if known.
-    pub fn named(&self, name: Option<&String>) -> Option<JobId> {
-        self.by_name.get(name?).map(|job| job.number)
+    pub fn named(&self, name: &str) -> Option<JobId> {
+        self.by_name.get(name).map(|job| job.number)
+    }
+
+    /// Number of the job of a name, which becomes known.
+    pub fn number_of(&mut self, name: &str) -> JobId {
+        self.get_or_insert(name).number
+    }
+
+    /// Known names after a bound, with the numbers of their jobs.
+    pub fn after(&self, after: Bound<String>) -> impl Iterator<Item = (&String, JobId)> {
+        self.by_name.range((after, Bound::Unbounded)).map(|(name, job)| (name, job.number))
     }
 
     fn get_or_insert(&mut self, name: &str) -> &mut NamedJob {
@@ -109,7 +121,11 @@ impl<A: Addresses> Coordinator<A> {
     /// Number of the job of a request that is decided under `id`. The name stays known until
     /// [`Coordinator::release_job`] was called the same number of times.
     pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: DecisionId) -> JobId {
-        let Some(name) = job_of(spec) else { return JobId(UNNAMED | id.0) };
+        job_of(spec).map_or(JobId(UNNAMED | id.0), |name| self.hold_name(name))
+    }
+
+    /// Adds a use of a job.
+    pub(super) fn hold_name(&mut self, name: &str) -> JobId {
         let job = self.job_names.get_or_insert(name);
         job.uses += 1;
         job.number
@@ -117,16 +133,28 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Drops one use of the request's job.
     pub(super) fn release_job(&mut self, spec: &PlacementSpec) {
-        let Some(name) = job_of(spec) else { return };
+        job_of(spec).into_iter().for_each(|name| self.release_name(name));
+    }
+
+    /// Drops one use of a job.
+    pub(super) fn release_name(&mut self, name: &str) {
         if let Some(job) = self.job_names.by_name.get_mut(name) {
             job.uses = job.uses.saturating_sub(1);
-            let window = self.engine.history_of(job.number).filter(|_| job.uses == 0);
-            if let Some(window) = window {
-                self.job_names.remember(name, self.now.plus(window));
+            if job.uses == 0 {
+                self.remember_name(name);
             }
         }
         self.job_names.drop_unused(name);
         self.job_names.forget(self.now);
+    }
+
+    /// Remembers a job for the window of the history, if its observed traffic counts.
+    pub(super) fn remember_name(&mut self, name: &str) {
+        let window = self.job_names.named(name).and_then(|job| self.engine.history_of(job));
+        if let Some(window) = window {
+            self.job_names.remember(name, self.now.plus(window));
+        }
+        self.job_names.drop_unused(name);
     }
 
     /// Sets the number of evictions that a job tolerates. By default, a job tolerates any number, and needs no entry.

@@ -56,7 +56,8 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= MAX_LOOP_PAIRS {
-            score.request.job = self.job_names.named(score.job.as_ref()).unwrap_or(JobId::NONE);
+            score.request.job =
+                score.job.as_ref().and_then(|name| self.job_names.named(name)).unwrap_or(JobId::NONE);
             score.request = self.engine.with_history(score.request);
             let scores = self.score_now(&score);
             return self.reply_to_score(to, scores);
@@ -83,7 +84,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(mut query) = self.scores.next() else { return };
         let Score { request, job, .. } = &mut query.score;
         // The job may have started or ended after the query was sent.
-        request.job = self.job_names.named(job.as_ref()).unwrap_or(JobId::NONE);
+        request.job = job.as_ref().and_then(|name| self.job_names.named(name)).unwrap_or(JobId::NONE);
         let snapshot =
             self.engine.snapshot(SnapshotScope { job: Some(query.score.request.job), without: None });
         let mut score = query.score.clone();
