@@ -287,10 +287,8 @@ func TestAPodWithoutAnnotationsHasTheMeasuredPeakOfItsWorkload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound := pod.DeepCopy()
-	bound.Spec.NodeName = "r0h0"
 	args := Args{Controllers: []string{address}, Deadline: metav1.Duration{Duration: 2 * time.Second}}
-	s.start(args, bound)
+	s.start(args, bound(pod, "r0h0"))
 	s.ready()
 	s.eventually("no peak", func() bool { return s.plugin.tracker.measured.Counts().Workloads == 1 })
 	scores, status := s.scores(pod, "r1h0")

@@ -3,6 +3,7 @@
 mod core;
 mod faulty;
 mod history;
+mod measured;
 mod persistence;
 mod pieces;
 mod restart;
