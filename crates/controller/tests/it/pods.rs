@@ -79,7 +79,7 @@ fn invalid_pods_are_rejected_as_a_whole_with_their_field() {
         (json!([{ "pod": UID, "host": "r0h1", "egress_bps": 1 }]), "pods[0].ingress_bps"),
     ] {
         let (status, answer) = report(&server, 0, &pods);
-        assert_eq!((status, &answer["field"]), (400, &json!(field)), "{answer}");
+        assert_eq!((status, &answer["field"]), (422, &json!(field)), "{answer}");
     }
     for (body, field) in [
         (json!({ "pods": [{ "pod": "7", "host": "r0h1", "job": "web" }] }), "pods[0].pod"),
@@ -89,9 +89,9 @@ fn invalid_pods_are_rejected_as_a_whole_with_their_field() {
         (json!({ "pods": vec![json!({ "pod": UID, "host": "r0h1", "job": "a" }); 1_001] }), "pods"),
     ] {
         let (status, _, answer) = server.post("/v1/pods", &body);
-        assert_eq!((status, &answer["field"]), (400, &json!(field)), "{answer}");
+        assert_eq!((status, &answer["field"]), (422, &json!(field)), "{answer}");
     }
-    assert_eq!(server.get("/v1/peaks?limit=1001").0, 400);
+    assert_eq!(server.get("/v1/peaks?limit=1001").0, 422);
     let (_, _, answer) = server.post("/v1/pods", &json!({}));
     assert_eq!(answer["unnamed"], json!([]), "nothing of an invalid report counts");
 }
