@@ -143,7 +143,12 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 			go t.reporter.Run(ctx)
 		}
 		if t.measured != nil {
-			go t.measured.Run(ctx)
+			go func() {
+				// Before, no pod has a name, and no pod is scheduled.
+				if cache.WaitForCacheSync(ctx.Done(), pods.Informer().HasSynced) {
+					t.measured.Run(ctx)
+				}
+			}()
 		}
 		return nil
 	}
