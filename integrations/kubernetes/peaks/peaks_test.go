@@ -147,23 +147,33 @@ func TestTheLastPeaksCountForAnHourWithoutTheService(t *testing.T) {
 	}
 }
 
-// randomAnswer returns an answer that may be anything.
+// randomAnswer returns an answer with fields of which each may be anything. Some answers end early.
 func randomAnswer(random *rand.Rand) string {
-	parts := []string{
-		`{"items": [`, `]`, `}`, `{"job": "a/b/c", "egress_peak_bps": 1e99, "observations": 99}`, `"next": "a"`, `"next": null`, `,`,
-		`{"job": "a/b/c", "egress_peak_bps": -5, "ingress_peak_bps": 9223372036854775808}`, `"window_s": 1e300`, `null`, `"next": 7`,
-		`{"job": "` + strings.Repeat("x", 300) + `/b/c", "observations": 99}`, `NaN`, `{"named": -1, "unnamed": [{}]}`, `"unnamed": [`,
+	value := func(values ...string) string { return values[random.IntN(len(values))] }
+	number := func() string {
+		return value("7", "7", "0", "-5", "1e99", "9223372036854775807", "9223372036854775808", "0.5", `"7"`, "null", "NaN")
 	}
-	text := ""
-	for range random.IntN(8) {
-		text += parts[random.IntN(len(parts))]
+	long := `"` + strings.Repeat("x", 300) + `/b/c"`
+	items, unnamed := []string{}, []string{}
+	for range random.IntN(4) {
+		items = append(items, fmt.Sprintf(`{"job": %s, "egress_peak_bps": %s, "ingress_peak_bps": %s, "observations": %s}`,
+			value(`"a/b/c"`, `"a/b/d"`, `"a"`, `"//"`, long, "7"), value("3", number()), value("4", number()), value("99", number())))
+		unnamed = append(unnamed, fmt.Sprintf(`{"pod": %s, "host": %s}`,
+			value(`"`+uid(1)+`"`, `"x"`, long, "7"), value(`"r0h0"`, `"r9h9"`, "null")))
+	}
+	text := fmt.Sprintf(`{"items": [%s], "next": %s, "window_s": %s, "named": %s, "unnamed": [%s]}`,
+		strings.Join(items, ", "), value("null", "null", `"a"`, `"b"`, `""`, "7"), value("86400", number()), number(),
+		strings.Join(unnamed, ", "))
+	if random.IntN(10) == 0 {
+		return text[:random.IntN(len(text))]
 	}
 	return text
 }
 
 func TestNoAnswerOfAServiceGivesAnInvalidPeakOrEndsNever(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 5000 {
+	tables, answers := 0, 0
+	for range 20_000 {
 		requests := 0
 		call := func(context.Context, string, string, []byte) ([]byte, error) {
 			if requests++; requests > mostWorkloads {
@@ -172,6 +182,7 @@ func TestNoAnswerOfAServiceGivesAnInvalidPeakOrEndsNever(t *testing.T) {
 			return []byte(randomAnswer(random)), nil
 		}
 		if table, err := Fetch(t.Context(), call); err == nil {
+			tables += min(table.Len(), 1)
 			for workload, rates := range table.rates {
 				if rates[0] < 0 || rates[1] < 0 || rates[0] > ledger.MaxRate || rates[1] > ledger.MaxRate {
 					t.Fatalf("%v: %v", workload, rates)
@@ -181,9 +192,17 @@ func TestNoAnswerOfAServiceGivesAnInvalidPeakOrEndsNever(t *testing.T) {
 				t.Fatal(table.Window)
 			}
 		}
-		if named, err := namePods(t.Context(), call, podsOf(podOf(1, "r0h0"))); err == nil && named < 0 {
-			t.Fatal(named)
+		requests = 0
+		named, err := namePods(t.Context(), call, podsOf(podOf(1, "r0h0")))
+		if named < 0 || requests > mostRounds {
+			t.Fatal(named, requests)
 		}
+		if err == nil {
+			answers++
+		}
+	}
+	if tables < 100 || answers < 100 {
+		t.Errorf("%d tables and %d answers are valid: the test shows nothing", tables, answers)
 	}
 }
 

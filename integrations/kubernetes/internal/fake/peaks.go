@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -28,12 +29,7 @@ type Pod struct {
 func (c *Controller) SetPeaks(peaks ...Peak) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.peaks = slices.SortedFunc(slices.Values(peaks), func(a, b Peak) int {
-		if a.Job < b.Job {
-			return -1
-		}
-		return 1
-	})
+	c.peaks = slices.SortedFunc(slices.Values(peaks), func(a, b Peak) int { return cmp.Compare(a.Job, b.Job) })
 }
 
 // ReportPods adds pods without a workload.
