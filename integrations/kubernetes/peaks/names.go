@@ -95,7 +95,7 @@ func namePods(ctx context.Context, call Call, pods Pods) (int, error) {
 		if err := json.Unmarshal(body, &answer); err != nil {
 			return total, fmt.Errorf("POST /v1/pods: %w", err)
 		}
-		total += max(answer.Named, 0)
+		total += min(max(answer.Named, 0), len(names))
 		if names = namesOf(answer.Unnamed, pods); len(names) == 0 {
 			break
 		}
