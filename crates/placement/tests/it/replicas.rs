@@ -70,12 +70,12 @@ fn sinbad_file_serves_the_file_with_the_least_remaining_first() {
 
 /// Requests with blocks left, and jobs with the blocks left of their longest writers.
 fn batch(rows: &[(u64, Option<(u64, u64)>)]) -> Vec<ReplicaRequest> {
-    let request = |(&(blocks_left, job), id): (&(u64, Option<(u64, u64)>), u64)| ReplicaRequest {
-        blocks_left,
-        job: job.map(|(job, blocks)| JobLeft { job, blocks }),
-        ..request(id, 0)
-    };
-    rows.iter().zip(0..).map(request).collect()
+    let mut requests = Vec::new();
+    for (&(blocks_left, job), id) in rows.iter().zip(0..) {
+        let job = job.map(|(job, blocks)| JobLeft { job, blocks });
+        requests.push(ReplicaRequest { blocks_left, job, ..request(id, 0) });
+    }
+    requests
 }
 
 #[test]

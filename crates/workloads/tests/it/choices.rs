@@ -83,7 +83,7 @@ fn no_attempt_of_a_task_is_in_a_rack_that_was_down() {
 #[test]
 fn a_share_of_racks_that_rounds_to_none_is_rejected() {
     let settings = Facebook { down: Share::new(0.05).expect("a share"), ..Facebook::default() };
-    let error = settings.generate(&tree(6, 5), SEED, 600.0).err().expect("no rack is down");
+    let error = settings.generate(&tree(6, 5), SEED, 600.0).expect_err("no rack is down");
     assert_eq!(error.to_string(), "facebook: down: 0.05: less than half a rack of 6; leave it out");
     let half = Facebook { down: Share::new(0.5).expect("a share"), ..Facebook::default() };
     let loaded = half.generate(&tree(6, 5), SEED, 600.0).expect("valid settings");

@@ -28,7 +28,6 @@ impl Driver<'_> {
         for &(resource, capacity) in effects.changed.nominal.iter().filter(|_| event.announced) {
             // Interfaces are not modeled, so their failures have no effect.
             if effects.state.is_none() || self.fabric.domain_of_link(resource).is_some() {
-                self.believed.set(resource, capacity);
                 self.notify(now, Input::SetCapacity(resource, capacity));
             }
         }
