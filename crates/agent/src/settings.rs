@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Folder of a volume, whose file system counts as the host's storage; may be given several times.
     #[arg(long = "volume", value_name = "PATH")]
     pub volumes: Vec<String>,
-    /// Folder of the machine's processes, such as /proc: report the traffic of its Kubernetes pods.
+    /// Folder of processes, such as /proc: report the traffic of Kubernetes pods.
     #[arg(long, value_name = "PATH")]
     pub pods: Option<String>,
     /// Time between reports; use the controller's interval [default: 1s].

@@ -1,6 +1,6 @@
 // Package peaks follows the measured peaks of workloads.
 //
-// Agents report the rates of pods to the service, and know pods by their UID alone. So whoever knows the pods names their
+// Agents report the rates of pods to the service, and know pods by their UID alone. So a program that knows pods names their
 // workloads ([Follower.Run]): the service then counts the rates of a pod towards its workload, and lists the peaks. Decisions
 // read the last list in memory and never wait for the service.
 package peaks

@@ -68,7 +68,7 @@ def agent(
         str | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of the machine's processes, such as /proc: report the traffic of its Kubernetes pods.",
+            help="Folder of processes, such as /proc: report the traffic of Kubernetes pods.",
             show_default="pods are not reported",
         ),
     ] = None,
