@@ -127,7 +127,7 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let mut peaks = Peaks { settings: self.engine.history_settings(), jobs: Vec::new(), next: None };
         let (after, most) = (after.map_or(Bound::Unbounded, Bound::Excluded), limit.min(MAX_ESTIMATES));
-        let mut last = None;
+        let mut last: Option<&String> = None;
         for (looks, (name, job)) in self.job_names.after(after).enumerate() {
             if peaks.jobs.len() == most || looks == MAX_LOOKS {
                 peaks.next = last.cloned();

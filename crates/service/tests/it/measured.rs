@@ -79,17 +79,19 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The rules, written down a second time: pods by host and UID with their job, last count and last report.
+/// Job of a pod, and the time of its last count.
+type NamedPod = (Option<u8>, Option<u64>);
+
+/// The rules, written down a second time: pods by host and UID.
 #[derive(Default)]
 struct Model {
-    pods: BTreeMap<(u32, u128), (Option<u8>, Option<u64>, u64)>,
+    pods: BTreeMap<(u32, u128), NamedPod>,
     seen: Vec<(u8, u64, u64)>,
 }
 
 impl Model {
     fn report(&mut self, now: u64, (pod, host, bps): (u128, u32, u64)) {
-        let entry = self.pods.entry((host, pod)).or_insert((None, None, now));
-        entry.2 = now;
+        let entry = self.pods.entry((host, pod)).or_default();
         let Some(number) = entry.0 else { return };
         if entry.1.is_none_or(|counted| now >= counted + 5 * MINUTE) {
             entry.1 = Some(now);
