@@ -1,8 +1,16 @@
 //! Rates of pods, their jobs, and the peaks of jobs over HTTP.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{Server, frozen_clock, service, with_clock};
+use crate::support::{Server, frozen_clock, labels, policies, service};
+use leeward_controller::Service;
+use leeward_engine::{HistorySettings, Policies};
+use leeward_fabric::Nanos;
+use leeward_ledger::LedgerSettings;
+use leeward_records::Clock;
+use leeward_service::NewCluster;
+use leeward_store::Sqlite;
 use leeward_testing::clusters::RACKS_2X2;
 use serde_json::{Value, json};
 
@@ -19,9 +27,24 @@ fn pod(uid: &str, host: &str, egress_bps: u64) -> Value {
     json!({ "pod": uid, "host": host, "egress_bps": egress_bps, "ingress_bps": 7 })
 }
 
+/// A service with a history, and a clock that the test sets in seconds.
+fn with_history() -> (Server, Arc<AtomicU64>) {
+    let history = Some(HistorySettings { window: Nanos(86_400 * Nanos::SECOND.0), percentile: 0.98 });
+    let policies = move || Policies { history, ..policies("") };
+    let cluster = NewCluster::read("test", RACKS_2X2).expect("the cluster of the test is valid");
+    let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
+    let mut service = Service::new(cluster, policies, labels(), LedgerSettings::default(), 1, store)
+        .expect("the defaults are valid");
+    let seconds = Arc::new(AtomicU64::new(10));
+    let shown = seconds.clone();
+    let now = move || Nanos(shown.load(Ordering::SeqCst) * Nanos::SECOND.0);
+    service.clock = Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), now);
+    (Server::start(service), seconds)
+}
+
 #[test]
 fn a_pod_is_listed_until_it_is_named_and_then_its_rates_are_the_peak_of_its_job() {
-    let (server, _, seconds) = with_clock(RACKS_2X2, "");
+    let (server, seconds) = with_history();
     let rates = json!([pod(UID, "r0h1", 500_000_000)]);
     assert_eq!(report(&server, 0, &rates).0, 200);
     let unnamed = json!([{ "pod": UID, "host": "r0h1" }]);
