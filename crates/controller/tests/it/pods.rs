@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::{Server, frozen_clock, labels, policies, service};
-use leeward_controller::Service;
-use leeward_engine::{HistorySettings, Policies};
+use leeward_controller::{Configured, HistoryOptions, MoveOptions, Service};
 use leeward_fabric::Nanos;
 use leeward_ledger::LedgerSettings;
-use leeward_records::Clock;
-use leeward_service::NewCluster;
+use leeward_records::{Clock, Modes};
+use leeward_service::{AdmissionPolicies, NewCluster};
 use leeward_store::Sqlite;
 use leeward_testing::clusters::RACKS_2X2;
 use serde_json::{Value, json};
@@ -29,12 +28,19 @@ fn pod(uid: &str, host: &str, egress_bps: u64) -> Value {
 
 /// A service with a history, and a clock that the test sets in seconds.
 fn with_history() -> (Server, Arc<AtomicU64>) {
-    let history = Some(HistorySettings { window: Nanos(86_400 * Nanos::SECOND.0), percentile: 0.98 });
-    let policies = move || Policies { history, ..policies("") };
+    let configured = Configured {
+        policies: Box::new(|| policies("")),
+        labels: labels(),
+        admission: AdmissionPolicies::default(),
+        ledger: LedgerSettings::default(),
+        modes: Modes::default(),
+        history: Some(HistoryOptions::default()),
+        moves: MoveOptions::default(),
+        hook: None,
+    };
     let cluster = NewCluster::read("test", RACKS_2X2).expect("the cluster of the test is valid");
     let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
-    let mut service = Service::new(cluster, policies, labels(), LedgerSettings::default(), 1, store)
-        .expect("the defaults are valid");
+    let mut service = Service::with(cluster, configured, 1, store);
     let seconds = Arc::new(AtomicU64::new(10));
     let shown = seconds.clone();
     let now = move || Nanos(shown.load(Ordering::SeqCst) * Nanos::SECOND.0);
