@@ -6,8 +6,6 @@ use leeward_fabric::HostId;
 use leeward_registry::random::{Kind, stream};
 use rand::seq::index::sample;
 
-use crate::model::FileWrite;
-
 const CHOICES: Kind = Kind::named("writer.choices");
 
 /// Hosts from which a task chooses. They are drawn when they are needed: lists for all tasks would need much memory.
@@ -29,13 +27,11 @@ struct ChoosingSource {
 }
 
 impl HostChoices {
-    /// Lets each task of a source choose among `count` of `hosts`, which are in order of number. The draws of a task depend
-    /// on the seed and the position of its file alone.
-    pub fn assign(files: &mut [FileWrite], count: u16, hosts: Vec<HostId>, seed: u64) {
+    /// The choices of a source's tasks, in order: each task chooses among `count` of `hosts`, which are in order of number.
+    /// The draws of a task depend on the seed and the position of its file alone.
+    pub fn of_source(count: u16, hosts: Vec<HostId>, seed: u64) -> impl Iterator<Item = HostChoices> {
         let source = Arc::new(ChoosingSource { count: usize::from(count), hosts, seed });
-        for (position, file) in (0..).zip(files) {
-            file.choices = Some(HostChoices { source: source.clone(), position });
-        }
+        (0..).map(move |position| HostChoices { source: source.clone(), position })
     }
 
     /// Draws the hosts, in order of number: `named`, the host of the workload, and others. All are different. There are fewer

@@ -275,7 +275,8 @@ impl Scenario {
                     loaded.provenance += &format!("; {}", faults.apply(files, &hosts, seed));
                 }
                 if self.writer_choices > 1 {
-                    HostChoices::assign(files, self.writer_choices, hosts, seed);
+                    let choices = HostChoices::of_source(self.writer_choices, hosts, seed);
+                    files.iter_mut().zip(choices).for_each(|(file, choices)| file.choices = Some(choices));
                 }
             }
             workload.merge(loaded.workload);

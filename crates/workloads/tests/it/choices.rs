@@ -22,6 +22,12 @@ fn draws(files: &[FileWrite]) -> Vec<Vec<HostId>> {
     files.iter().map(|file| file.choices.as_ref().expect("it chooses").draw(file.writer)).collect()
 }
 
+/// Lets the tasks of a source choose their hosts.
+fn assign(files: &mut [FileWrite], count: u16, hosts: Vec<HostId>, seed: u64) {
+    let choices = HostChoices::of_source(count, hosts, seed);
+    files.iter_mut().zip(choices).for_each(|(file, choices)| file.choices = Some(choices));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -31,7 +37,7 @@ proptest! {
         // The hosts of the last racks run no tasks, but may be named.
         let hosts: Vec<HostId> = cluster.fabric.all_hosts().take(20).collect();
         let (_, mut files) = files(&cluster, 0.0);
-        HostChoices::assign(&mut files, count, hosts.clone(), seed);
+        assign(&mut files, count, hosts.clone(), seed);
         for (file, drawn) in files.iter().zip(draws(&files)) {
             let named_runs_tasks = hosts.contains(&file.writer);
             let most = hosts.len() + usize::from(!named_runs_tasks);
@@ -42,7 +48,7 @@ proptest! {
         }
         // The choices of a file depend on its position and the seed alone.
         let mut first = files[..files.len() / 2].to_vec();
-        HostChoices::assign(&mut first, count, hosts, seed);
+        assign(&mut first, count, hosts, seed);
         let (whole, part) = (draws(&files), draws(&first));
         prop_assert_eq!(&part[..], &whole[..part.len()]);
     }
@@ -54,7 +60,7 @@ fn all_other_hosts_are_drawn_equally_often() {
     let (_, files) = files(&cluster, 0.0);
     let named = FileWrite { writer: HostId(2), ..files[0].clone() };
     let mut files = vec![named; 7_000];
-    HostChoices::assign(&mut files, 3, cluster.fabric.all_hosts().collect(), SEED);
+    assign(&mut files, 3, cluster.fabric.all_hosts().collect(), SEED);
     let mut counts = [0; 8];
     draws(&files).into_iter().flatten().for_each(|host| counts[host.index()] += 1);
     // Two of seven others: 2,000 of 7,000 draws each, with a standard deviation of 38.
@@ -73,7 +79,7 @@ fn no_attempt_of_a_task_is_in_a_rack_that_was_down() {
     assert_eq!((hosts.len(), racks.len()), (15, 3));
     let faults = Faults { failures: Share::new(1.0).expect("a share"), ..Faults::default() };
     faults.apply(&mut files, &hosts, SEED);
-    HostChoices::assign(&mut files, 15, hosts.clone(), SEED);
+    assign(&mut files, 15, hosts.clone(), SEED);
     for (file, drawn) in files.iter().zip(draws(&files)) {
         assert!(hosts.contains(&file.writer) && hosts.contains(&file.failure.expect("it fails").host));
         assert_eq!(drawn, hosts);
