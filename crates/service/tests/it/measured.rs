@@ -187,7 +187,8 @@ fn observed_traffic_survives_a_change_of_the_cluster_and_leaves_with_its_window(
     let mut before = with_300_jobs(&cluster(CLUSTER));
     let now = Nanos(20 * SECOND);
     let expected = peaks(&mut before, now, 100);
-    let mut after = coordinator(&cluster("{racks: 3, hosts_per_rack: 1, nic: 1Gbps, rack_link: 1Gbps}"), true);
+    let mut after =
+        coordinator(&cluster("{racks: 3, hosts_per_rack: 1, nic: 1Gbps, rack_link: 1Gbps}"), true);
     after.wake(now);
     after.continue_demand(before.take_demand());
     assert_eq!(peaks(&mut after, now, 100), expected);
