@@ -53,6 +53,8 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.place_tasks(TASKS),
     lambda client: client.promise({"name": "mail"}),
     lambda client: client.place_volume({"name": "mail"}),
+    lambda client: client.name_pods([{"pod": "0" * 32, "host": "r0h0", "job": "web"}]),
+    lambda client: next(client.peaks(), None),
     lambda client: next(client.workloads(), None),
     lambda client: client.workload("mail"),
     lambda client: client.score_hosts(["r0h0"], egress_bps=1_000_000),
@@ -152,7 +154,7 @@ def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
 
 def test_typed_dicts_have_the_fields_of_the_openapi_schemas(service: str) -> None:
     schemas = Http(service).ask("GET", "/v1/openapi.json").body["components"]["schemas"]
-    schema_names = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {
+    schema_names = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Pod", "Task")} | {
         "Score": "HostScore",
         "BatchResult": "ItemResult",
     }
@@ -171,6 +173,25 @@ def _template(path: str) -> re.Pattern[str]:
 
 
 # ---- a real service ---------------------------------------------------------------------------------
+
+
+def test_rates_of_named_pods_are_the_peak_of_their_job(service: str) -> None:
+    client = Client(service, patience_s=0)
+    uid = "5f0c9b9e-1d3a-4f43-9a53-9b0c2f1b7d5e"
+
+    def report_pod() -> None:
+        until = datetime.now(UTC)
+        rates: types.PodReport = {"pod": uid, "host": "r1h0", "egress_bps": 300_000_000, "ingress_bps": 0}
+        client.report(until - timedelta(seconds=1), until, pods=[rates])
+
+    report_pod()
+    assert client.name_pods()["unnamed"] == [{"pod": uid, "host": "r1h0"}]
+    named = client.name_pods([{"pod": uid, "host": "r1h0", "job": "shop/Deployment/web"}])
+    assert named == {"named": 1, "unnamed": []}
+    report_pod()
+    peaks = {peak["job"]: peak for peak in client.peaks()}
+    assert peaks["shop/Deployment/web"]["observations"] == 1
+    assert 3e8 <= peaks["shop/Deployment/web"]["egress_peak_bps"] <= 3e8 * 17 / 16
 
 
 def test_placements_are_listed_and_released(service: str) -> None:

@@ -18,6 +18,9 @@ pub struct Report {
     /// Storage of the host, if the agent reads volumes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostStorage>,
+    /// Traffic of the host's pods, if it was read for this report.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<PodTraffic>,
     /// Measurement endpoint of the host, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
@@ -32,6 +35,19 @@ pub struct HostStorage {
     pub stored: Bytes,
     /// Capacity of its volumes.
     pub storage: Bytes,
+}
+
+/// Mean traffic of a pod.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PodTraffic {
+    /// UID of the pod.
+    pub pod: String,
+    /// Name of the host.
+    pub host: String,
+    /// Traffic out of the pod, in bits per second.
+    pub egress_bps: u64,
+    /// Traffic into the pod, in bits per second.
+    pub ingress_bps: u64,
 }
 
 /// Measurement endpoint of a host, at the source address of its reports.

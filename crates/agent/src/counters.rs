@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use leeward_fabric::Nanos;
 
+use crate::count::{Count, increase};
 use crate::disks::{self, Disk};
-use crate::reading::{Count, Interface, Reading};
+use crate::reading::{Interface, Reading};
 use crate::window::{Gap, Window};
 
 /// Minimum tolerance for drift between wall clock and monotonic clock between two readings. For readings far apart, the
@@ -31,20 +32,6 @@ struct Last {
     wall: Nanos,
     counts: BTreeMap<u32, [Count; 2]>,
     disks: Vec<Disk>,
-}
-
-/// Bytes between two counts; `None` if the counter was reset.
-fn increase(before: Count, after: Count) -> Option<u64> {
-    if after.packets < before.packets {
-        return None;
-    }
-    match after.bytes.checked_sub(before.bytes) {
-        Some(bytes) => Some(bytes),
-        // A byte counter has wrapped if it fell while the packet counter rose. Counters of 32-bit drivers wrap often.
-        None if before.bytes <= u64::from(u32::MAX) => Some((1 << 32) - before.bytes + after.bytes),
-        // A 64-bit counter that wrapped fell by more than half of its range. A counter that fell by less was reset.
-        None => Some(after.bytes.wrapping_sub(before.bytes)).filter(|&bytes| bytes < 1 << 63),
-    }
 }
 
 impl Meter {
@@ -160,7 +147,7 @@ mod tests {
 
     fn reading(at_ms: u64, interfaces: Vec<Interface>) -> Reading {
         let (at, wall) = (Nanos(at_ms * 1_000_000), Nanos((at_ms + 1_000_000) * 1_000_000));
-        Reading { at, wall, interfaces, disks: Vec::new(), storage: None, unread: Vec::new() }
+        Reading { at, wall, interfaces, disks: Vec::new(), storage: None, pods: None, unread: Vec::new() }
     }
 
     fn count(bytes: u64, packets: u64) -> Count {

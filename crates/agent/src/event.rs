@@ -5,6 +5,7 @@ use std::fmt;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
 
+use crate::pods::LeftOut;
 use crate::window::Gap;
 
 /// An event for the operator's log.
@@ -36,6 +37,8 @@ pub enum Event {
     NotCounted(String),
     /// Several disks exist, but only this disk has counters, and no disk was selected by name.
     SoleCounted(String),
+    /// Some pods have no counters of their own.
+    PodsLeftOut(LeftOut),
     /// The cluster has no device with this disk's name.
     NoDevice(String),
     /// The agent reports less often than the controller expects.
@@ -91,6 +94,7 @@ impl fmt::Display for Event {
                      name it with --disk {disk}=NAME"
                 )
             }
+            Event::PodsLeftOut(left_out) => write!(f, "not in reports: {left_out}"),
             Event::NoDevice(name) => {
                 let (name, disk) =
                     (excerpt(name), excerpt(name.split_once(':').map_or("", |(_, disk)| disk)));

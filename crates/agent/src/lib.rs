@@ -1,5 +1,5 @@
-//! Agent of a host: reads the counters of its interfaces and disks and the storage of its volumes, and reports them to
-//! controllers.
+//! Agent of a host: reads the counters of its interfaces, disks and pods and the storage of its volumes, and reports them
+//! to controllers.
 //!
 //! ```text
 //!      machine --Reading--> Reporter --Report--> client --HTTP--> controller
@@ -18,6 +18,7 @@
 mod body;
 mod client;
 mod clock;
+mod count;
 mod counters;
 mod disks;
 mod dscp;
@@ -25,6 +26,8 @@ mod event;
 mod liveness;
 mod machine;
 mod marked;
+mod pod_rates;
+mod pods;
 mod queues;
 mod reading;
 mod report;
@@ -34,14 +37,16 @@ mod settings;
 mod volumes;
 mod window;
 
-pub use body::{Acceptance, Device, HostStorage, Link, Probe, Rejection, Report, SkippedParts};
+pub use body::{Acceptance, Device, HostStorage, Link, PodTraffic, Probe, Rejection, Report, SkippedParts};
 pub use client::Client;
+pub use count::Count;
 pub use counters::Meter;
 pub use disks::{Disk, DiskWork};
 pub use dscp::Dscp;
 pub use event::Event;
 pub use machine::Machine;
-pub use reading::{Count, Interface, Reading};
+pub use pods::{LeftOut, Pod, PodId, Pods};
+pub use reading::{Interface, Reading};
 pub use report::{Disks, Reporter};
 pub use report_schedule::ReportSchedule;
 pub use run::{StopReason, run};

@@ -1,5 +1,5 @@
-//! Machine adapter: reads interfaces and disks from `/sys/class/net`, netlink, `/proc/diskstats` and `/sys/block`, and
-//! the storage of volumes.
+//! Machine adapter: reads interfaces and disks from `/sys/class/net`, netlink, `/proc/diskstats` and `/sys/block`, the
+//! storage of volumes, and pods from the folder of processes.
 //!
 //! The mounted sysfs determines the network namespace: `ip netns exec` mounts its own.
 
@@ -10,10 +10,16 @@ use std::path::{Path, PathBuf};
 
 use leeward_fabric::Nanos;
 
+use crate::count::Count;
 use crate::disks::{self, Disk};
+use crate::pods;
 use crate::queues::Queues;
-use crate::reading::{Count, Interface, Reading};
+use crate::reading::{Interface, Reading};
 use crate::volumes;
+
+/// Shortest time between two readings of pods. The peaks of workloads are percentiles of means over this time (Hotspots,
+/// section 5.1: reports of 30 s).
+const POD_INTERVAL: Nanos = Nanos(30 * Nanos::SECOND.0);
 
 /// A machine to read.
 pub struct Machine {
@@ -26,6 +32,8 @@ pub struct Machine {
     physical: BTreeMap<String, bool>,
     /// Folders whose file systems store the host's data.
     volumes: Vec<PathBuf>,
+    /// Folder of processes, from which pods are read, and time from which the next reading has them; `None` without pods.
+    pods: Option<(PathBuf, Nanos)>,
 }
 
 impl Default for Machine {
@@ -54,7 +62,7 @@ impl Machine {
     /// Reads files below `root`, a folder laid out like `/`.
     pub(crate) fn new(root: impl Into<PathBuf>, queues: io::Result<Queues>) -> Machine {
         let (speeds, physical, volumes) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Machine { root: root.into(), queues, speeds, physical, volumes }
+        Machine { root: root.into(), queues, speeds, physical, volumes, pods: None }
     }
 
     /// Sets the folders whose file systems store the host's data.
@@ -63,7 +71,13 @@ impl Machine {
         Machine { volumes, ..self }
     }
 
-    /// Reads all interfaces, disks and volumes at a given time of both clocks.
+    /// Sets the folder of processes, from which pods are read.
+    #[must_use]
+    pub fn with_pods(self, folder: Option<PathBuf>) -> Machine {
+        Machine { pods: folder.map(|folder| (folder, Nanos(0))), ..self }
+    }
+
+    /// Reads all interfaces, disks and volumes, and from time to time the pods, at a given time of both clocks.
     ///
     /// # Errors
     /// Returns the system's error about interfaces; an interface that disappears meanwhile is left out.
@@ -94,10 +108,14 @@ impl Machine {
                 None
             }
         };
+        let pods = self.pods.as_mut().filter(|(_, due)| at >= *due).and_then(|(folder, due)| {
+            *due = at.plus(POD_INTERVAL);
+            pods::read(folder).map_err(|why| unread.push(why)).ok()
+        });
         // A new interface or disk may reuse the index or name of an earlier interface or disk.
         self.speeds.retain(|index, _| interfaces.iter().any(|one| one.index == *index));
         self.physical.retain(|name, _| disks.iter().any(|disk| disk.name == *name));
-        Ok(Reading { at, wall, interfaces, disks, storage, unread })
+        Ok(Reading { at, wall, interfaces, disks, storage, pods, unread })
     }
 
     /// Reads an interface; `None` if the interface disappears meanwhile.

@@ -2,17 +2,10 @@
 
 use leeward_fabric::Nanos;
 
+use crate::count::Count;
 use crate::disks::Disk;
+use crate::pods::Pods;
 use crate::volumes::Storage;
-
-/// Counters of an interface in one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Count {
-    /// Bytes.
-    pub bytes: u64,
-    /// Packets, which distinguish a wrapped byte counter from a reset one.
-    pub packets: u64,
-}
 
 /// An interface at the time of the reading.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +41,8 @@ pub struct Reading {
     pub disks: Vec<Disk>,
     /// Bytes on the volumes; `None` if there are no volumes to read, or one of them is unreadable.
     pub storage: Option<Storage>,
-    /// Errors about queues, disks and volumes that could not be read.
+    /// Kubernetes pods; `None` if they are not read, or not with this reading.
+    pub pods: Option<Pods>,
+    /// Errors about queues, disks, volumes and pods that could not be read.
     pub unread: Vec<String>,
 }

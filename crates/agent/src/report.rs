@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use leeward_fabric::Nanos;
 
-use crate::body::{Acceptance, Device, HostStorage, Link, Probe, Rejection, Report, SkippedParts};
+use crate::body::{
+    Acceptance, Device, HostStorage, Link, PodTraffic, Probe, Rejection, Report, SkippedParts,
+};
 use crate::counters::Meter;
 use crate::disks::{Disk, DiskWork};
 use crate::event::Event;
+use crate::pod_rates::{PodMeter, PodRates};
+use crate::pods::{LeftOut, Pods};
 use crate::reading::Reading;
 use crate::report_schedule::ReportSchedule;
 use crate::volumes::Storage;
@@ -66,6 +70,9 @@ pub struct Reporter {
     schedule: ReportSchedule,
     /// Last window, with the work of the devices and the storage of the host, until it is sent or replaced.
     window: Option<(Window, Vec<Device>, Vec<HostStorage>)>,
+    pod_meter: PodMeter,
+    /// Last traffic of the pods, until it is sent or replaced.
+    pods: Vec<PodTraffic>,
     /// Number of windows dropped since the last accepted report.
     dropped: u64,
     /// Last logged event; an event is logged again only after a different one.
@@ -82,7 +89,8 @@ impl Reporter {
     /// Creates a reporter for a host.
     pub fn new(host: String, meter: Meter, disks: Disks, schedule: ReportSchedule) -> Reporter {
         let (probe, window, dropped, last_event, once) = (None, None, 0, None, BTreeSet::new());
-        Reporter { host, meter, disks, probe, schedule, window, dropped, last_event, once }
+        let (pod_meter, pods) = (PodMeter::default(), Vec::new());
+        Reporter { host, meter, disks, probe, schedule, window, pod_meter, pods, dropped, last_event, once }
     }
 
     /// Sets the port of the host's measurement listener, if any.
@@ -127,15 +135,29 @@ impl Reporter {
             Err(Gap::First) => Vec::new(),
             Err(gap) => self.changed(Event::Gap(gap)).into_iter().collect(),
         };
+        let left_out = reading.pods.as_ref().and_then(|pods| self.read_pods(reading.at, pods));
         let missing = self.disks.missing(&reading.disks).cloned().map(Event::NoDisk);
         let uncounted = |disk: &&Disk| !disk.counted && self.disks.device(disk).is_some();
         let uncounted =
             reading.disks.iter().filter(uncounted).map(|disk| Event::NotCounted(disk.name.clone()));
         let unread = reading.unread.iter().cloned().map(Event::Unreadable);
         let sole_counted = sole_counted.map(|disk| Event::SoleCounted(disk.name.clone()));
-        let problems: Vec<Event> = unread.chain(missing).chain(uncounted).chain(sole_counted).collect();
+        let problems: Vec<Event> =
+            unread.chain(missing).chain(uncounted).chain(sole_counted).chain(left_out).collect();
         events.extend(self.first_time(problems));
         events
+    }
+
+    /// Processes the pods of a reading. Returns an event if some have no counters of their own.
+    fn read_pods(&mut self, at: Nanos, pods: &Pods) -> Option<Event> {
+        let traffic = |PodRates { id, egress_bps, ingress_bps }| PodTraffic {
+            pod: id.to_string(),
+            host: self.host.clone(),
+            egress_bps,
+            ingress_bps,
+        };
+        self.pods = self.pod_meter.take(at, pods).into_iter().map(traffic).collect();
+        (pods.left_out != LeftOut::default()).then_some(Event::PodsLeftOut(pods.left_out))
     }
 
     /// Processes a failure to read interfaces.
@@ -158,7 +180,8 @@ impl Reporter {
         let links = [link("egress", window.egress, window.queued), link("ingress", window.ingress, None)];
         let probe = self.probe.map(|port| Probe { host: self.host.clone(), port });
         let (from, until) = (rfc3339(window.from), rfc3339(window.until));
-        Some(Report { from, until, links, devices, hosts, probe })
+        let pods = std::mem::take(&mut self.pods);
+        Some(Report { from, until, links, devices, hosts, pods, probe })
     }
 
     /// Processes the reply to a report. If the reply was lost, the controller may have accepted the report. The loss
@@ -222,7 +245,9 @@ mod tests {
     use leeward_fabric::Bytes;
 
     use super::*;
-    use crate::reading::{Count, Interface};
+    use crate::count::Count;
+    use crate::pods::{Pod, PodId};
+    use crate::reading::Interface;
 
     fn reading(second: u64, bytes: u64) -> Reading {
         let count = Count { bytes, packets: bytes / 1_000 };
@@ -238,7 +263,7 @@ mod tests {
         };
         let at = Nanos(second * Nanos::SECOND.0);
         let (wall, interfaces) = (Nanos(1_769_860_800_000_000_000 + at.0), vec![interface]);
-        Reading { at, wall, interfaces, disks: Vec::new(), storage: None, unread: Vec::new() }
+        Reading { at, wall, interfaces, disks: Vec::new(), storage: None, pods: None, unread: Vec::new() }
     }
 
     fn reporter() -> Reporter {
@@ -277,6 +302,28 @@ mod tests {
         assert_eq!(hosts(2, None, &[unreadable]), ("[]".to_owned(), 1));
         assert_eq!(hosts(3, None, &[unreadable]), ("[]".to_owned(), 0), "the event is logged once");
         assert_eq!(hosts(4, full, &[]).0, expected);
+    }
+
+    #[test]
+    fn the_next_report_has_the_traffic_of_pods_once_and_pods_without_counters_are_logged_once() {
+        let mut reporter = reporter();
+        let mut read = |second: u64, bytes: Option<u64>| {
+            let count = |bytes| Count { bytes, packets: bytes };
+            let pod =
+                |bytes| Pod { id: PodId(0xa1), network: 7, received: count(bytes), sent: count(2 * bytes) };
+            let left_out = LeftOut { host_network: 3, ..LeftOut::default() };
+            let pods = bytes.map(|bytes| Pods { pods: vec![pod(bytes)], left_out });
+            let events = reporter.read(&Reading { pods, ..reading(second, 1_000) });
+            let report = reporter.report(Nanos(second * Nanos::SECOND.0)).map(|report| report.pods);
+            (serde_json::to_string(&report).expect("JSON"), events)
+        };
+        let (report, events) = read(0, Some(0));
+        assert_eq!(report, "null");
+        assert!(matches!(events.as_slice(), [Event::PodsLeftOut(left_out)] if left_out.host_network == 3));
+        assert_eq!(read(1, None), ("[]".to_owned(), Vec::new()));
+        let expected = r#"[{"pod":"000000000000000000000000000000a1","host":"r0h1","egress_bps":16000,"ingress_bps":8000}]"#;
+        assert_eq!(read(2, Some(2_000)), (expected.to_owned(), Vec::new()), "the event is logged once");
+        assert_eq!(read(3, None).0, "[]");
     }
 
     #[test]

@@ -110,7 +110,8 @@ fn report_to(
     clock: Clock,
     messages: &Sender<(String, Message)>,
 ) {
-    let mut machine = Machine::default().with_volumes(settings.volumes.clone());
+    let mut machine =
+        Machine::default().with_volumes(settings.volumes.clone()).with_pods(settings.pods.clone());
     let schedule = ReportSchedule::new(settings.interval, clock.now(), random());
     let meter = Meter::new(settings.interfaces.iter().cloned());
     let disks = Disks::new(settings.devices.iter().cloned());

@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Folder of a volume, whose file system counts as the host's storage; may be given several times.
     #[arg(long = "volume", value_name = "PATH")]
     pub volumes: Vec<String>,
+    /// Folder of processes, such as /proc: report the traffic of Kubernetes pods.
+    #[arg(long, value_name = "PATH")]
+    pub pods: Option<String>,
     /// Time between reports; use the controller's interval [default: 1s].
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
@@ -66,6 +69,8 @@ pub struct Settings {
     pub devices: Vec<(String, String)>,
     /// Folders whose file systems store the host's data; empty for none.
     pub volumes: Vec<PathBuf>,
+    /// Folder of the machine's processes, from which pods are read; `None` without pods.
+    pub pods: Option<PathBuf>,
     /// Time between reports.
     pub interval: Nanos,
     /// Token file.
@@ -113,6 +118,7 @@ impl Settings {
             return Err(invalid("--interval", "expected 10ms or more".to_owned()));
         }
         let (devices, volumes) = (devices(&given.devices)?, volumes(&given.volumes)?);
+        let pods = given.pods.as_deref().map(|text| folder("--pods", text, "/proc")).transpose()?;
         let dscp = given.dscp.as_deref().map(|text| {
             text.parse().map_err(|expected| invalid("--dscp", format!("`{}`: {expected}", excerpt(text))))
         });
@@ -138,7 +144,19 @@ impl Settings {
         }
         let (interfaces, token, ca) = (given.interfaces, given.token_file, given.ca);
         let dscp = dscp.transpose()?;
-        Ok(Settings { controllers, host, interfaces, devices, volumes, interval, token, ca, dscp, probe })
+        Ok(Settings {
+            controllers,
+            host,
+            interfaces,
+            devices,
+            volumes,
+            pods,
+            interval,
+            token,
+            ca,
+            dscp,
+            probe,
+        })
     }
 }
 
@@ -189,17 +207,23 @@ fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
     Ok(devices)
 }
 
+/// Validates the path of a folder.
+fn folder(option: &str, text: &str, example: &str) -> Result<PathBuf, InputError> {
+    let path = PathBuf::from(text);
+    if !path.is_absolute() || text.contains(|letter: char| letter.is_control()) {
+        let expected = format!("expected an absolute path of a folder, such as {example}");
+        return Err(InputError::new(option, format!("`{}`: {expected}", excerpt(text))));
+    }
+    Ok(path)
+}
+
 /// Validates the folders of volumes. A folder that does not exist may be mounted later.
 fn volumes(given: &[String]) -> Result<Vec<PathBuf>, InputError> {
     let mut volumes: Vec<PathBuf> = Vec::new();
     for text in given {
-        let invalid = |message: &str| InputError::new("--volume", format!("`{}`: {message}", excerpt(text)));
-        let path = PathBuf::from(text);
-        if !path.is_absolute() || text.contains(|letter: char| letter.is_control()) {
-            return Err(invalid("expected an absolute path of a folder, such as /data/1"));
-        }
+        let path = folder("--volume", text, "/data/1")?;
         if volumes.contains(&path) {
-            return Err(invalid("given twice"));
+            return Err(InputError::new("--volume", format!("`{}`: given twice", excerpt(text))));
         }
         volumes.push(path);
     }
@@ -242,6 +266,7 @@ mod tests {
             (Arguments { volumes: several(&["data/1"]), ..valid() }, "--volume"),
             (Arguments { volumes: several(&[""]), ..valid() }, "--volume"),
             (Arguments { volumes: several(&["/data/1", "/data/1/"]), ..valid() }, "--volume"),
+            (Arguments { pods: Some("proc".to_owned()), ..valid() }, "--pods"),
             (Arguments { dscp: Some("64".to_owned()), ..valid() }, "--dscp"),
             (Arguments { dscp: Some("fast".to_owned()), ..valid() }, "--dscp"),
             (Arguments { host: Some("r0:h0".to_owned()), ..valid() }, "--host"),

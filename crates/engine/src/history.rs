@@ -50,6 +50,17 @@ pub(crate) struct History {
     swept: u64,
 }
 
+/// Observed traffic of a job's tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Observed {
+    /// Traffic out of a task.
+    pub egress: Traffic,
+    /// Traffic into a task.
+    pub ingress: Traffic,
+    /// Number of observations.
+    pub count: u64,
+}
+
 /// Observations of a job in a part of the window.
 #[derive(Debug)]
 struct Part {
@@ -131,14 +142,19 @@ impl History {
 
     /// Estimates the traffic of a job's task in each direction; zero without observations.
     pub fn estimate(&self, job: JobId, now: Nanos) -> [Traffic; 2] {
+        let Observed { egress, ingress, .. } = self.observed(job, now);
+        [egress, ingress]
+    }
+
+    /// Estimates the traffic of a job's task, with the number of observations.
+    pub fn observed(&self, job: JobId, now: Nanos) -> Observed {
         let number = self.part(now);
         let parts = self.jobs.get(&job).into_iter().flatten();
         let parts = || parts.clone().filter(|part| part.number + PARTS > number);
         let percentile = self.settings.percentile;
-        [
-            traffic(parts().map(|part| &part.egress), percentile),
-            traffic(parts().map(|part| &part.ingress), percentile),
-        ]
+        let (egress, count) = traffic(parts().map(|part| &part.egress), percentile);
+        let (ingress, _) = traffic(parts().map(|part| &part.ingress), percentile);
+        Observed { egress, ingress, count }
     }
 
     fn part(&self, now: Nanos) -> u64 {
@@ -153,8 +169,8 @@ impl Histogram {
     }
 }
 
-/// Returns the mean of the observations, and their percentile.
-fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> Traffic {
+/// Returns the mean of the observations with their percentile, and their number.
+fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> (Traffic, u64) {
     let (mut sum, mut steps) = (0_u128, BTreeMap::<u16, u64>::new());
     for part in parts {
         sum += part.sum;
@@ -162,7 +178,7 @@ fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> T
     }
     let count: u64 = steps.values().sum();
     if count == 0 {
-        return Traffic::default();
+        return (Traffic::default(), 0);
     }
     // The nearest rank.
     let mut rank = ((percentile * count as f64).ceil() as u64).clamp(1, count);
@@ -173,7 +189,7 @@ fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> T
     });
     let mean_bps = (sum / u128::from(count)) as u64;
     let peak_bps = step.map_or(0, |(&step, _)| upper_end(step)).max(mean_bps);
-    Traffic { mean_bps, peak_bps }
+    (Traffic { mean_bps, peak_bps }, count)
 }
 
 /// Returns the step of a rate. Each rate below 16 bit/s is its own step; above, there are 16 per power of

@@ -19,7 +19,7 @@ mod open_moves;
 mod snapshot;
 
 pub use engine::{Engine, Given, GivenTerms, Policies};
-pub use history::{HistorySettings, JobHistory};
+pub use history::{HistorySettings, JobHistory, Observed};
 pub use lost_capacity::KnownCapacity;
 pub use message::{
     Advice, Availability, CommittedDecision, Comparison, Decider, Input, MoveRule, NoMove, Output, PastMove,

@@ -67,6 +67,7 @@ pub struct Metrics {
     released_early: Counter,
     decisions: Gauge,
     waiting: Gauge,
+    pods: Family<State, Gauge>,
     epoch: Gauge,
     leads: Gauge,
     clock_behind: Gauge<f64, AtomicU64>,
@@ -145,6 +146,7 @@ impl Default for Metrics {
             ),
             decisions: family(registry, "decisions", "Decisions in memory"),
             waiting: family(registry, "waiting", "Requests that wait for their decision"),
+            pods: family(registry, "pods", "Pods with reported rates by state"),
             epoch: family(registry, "epoch", "Epoch of the ledger"),
             leads: family(registry, "leads", "1 if this service leads and answers placements, else 0"),
             clock_behind: family(
@@ -360,6 +362,8 @@ impl Metrics {
                 family.get_or_create(&State { state }).set(number(count));
             }
         };
+        let named = counts.pods.saturating_sub(counts.unnamed_pods);
+        set(&self.pods, &[("named", named), ("unnamed", counts.unnamed_pods)]);
         let (links, devices) = (&snapshot.links, &snapshot.devices);
         let seen = links.iter().filter(|link| link.measured.is_some()).count();
         set(&self.links, &[("seen", seen), ("unseen", links.len() - seen)]);

@@ -1,7 +1,9 @@
-//! Names of jobs, and their numbers in an engine. A name is known while a request of the job waits, one of its tasks
-//! runs, the job has a limit on evictions, or its observed traffic counts. These conditions bound the memory.
+//! Names of jobs, and their numbers in an engine. A name is known while a request of the job waits, one of its tasks or
+//! reported pods runs, the job has a limit on evictions, or its observed traffic counts. These conditions bound the
+//! memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use leeward_fabric::Nanos;
 use leeward_placement::JobId;
@@ -28,7 +30,7 @@ pub struct JobNames {
 #[derive(Debug)]
 struct NamedJob {
     number: JobId,
-    /// Waiting requests and running decisions.
+    /// Waiting requests, running decisions and reported pods.
     uses: usize,
     /// True if the job has a limit on evictions.
     bounded: bool,
@@ -45,6 +47,11 @@ impl JobNames {
     /// Number of the job of a name, if known.
     pub fn named(&self, name: &str) -> Option<JobId> {
         self.by_name.get(name).map(|job| job.number)
+    }
+
+    /// Known names after a bound, with the numbers of their jobs.
+    pub fn after(&self, after: Bound<String>) -> impl Iterator<Item = (&String, JobId)> {
+        self.by_name.range((after, Bound::Unbounded)).map(|(name, job)| (name, job.number))
     }
 
     /// The known names and their numbers, in the order of the names.

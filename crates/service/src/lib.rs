@@ -26,13 +26,15 @@ pub use self::background::in_background;
 pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, ChooseDelete, ChooseRead, Commitment,
     Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,
-    DecisionQuery, DeviceState, HeavyWork, HostReport, HostState, HotLinkCause, InvalidReport,
-    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, Limits, LinkState, MigrationQuery,
-    ModeChange, ModesView, NetworkSnapshot, NoWorkload, ObservedJob, PlaceError, PlaceTo, Placed, Placement,
-    PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reevaluate, ReleaseError, Report,
-    ReportPart, ReportSummary, Reservation, ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped,
-    TaskState, TelemetryPiece, TelemetryState, TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult,
-    WhatIfTo, WorkloadState,
+    DecisionQuery, DeviceState, GetPeaks, HeavyWork, HostState, HotLinkCause, InvalidReport,
+    InvalidReportReason, Job, JobResult, KeptTelemetry, Limits, LinkState, MigrationQuery, ModeChange,
+    ModesView, NamePods, NamedPods, NetworkSnapshot, NoWorkload, ObservedJob, Peaks, PlaceError, PlaceTo,
+    Placed, Placement, PodRates, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry,
+    Reevaluate, ReleaseError, Report, ReportPart, ReportSummary, Reservation, ReservationState, Score,
+    ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState, TooManyJobs, UNKNOWN,
+    Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };
 pub use leeward_engine::KnownCapacity;
-pub use leeward_readings::{KnownReading, Reading, ReportedDiskName, Requests};
+pub use leeward_readings::{
+    HostReport, KnownHost, KnownReading, PODS_PER_HOST, PodId, Reading, ReportedDiskName, Requests,
+};

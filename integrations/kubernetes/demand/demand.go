@@ -10,6 +10,7 @@ package demand
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -185,6 +186,18 @@ func WorkloadOf(pod *corev1.Pod) Workload {
 		}
 	}
 	return Workload{Namespace: pod.Namespace, Kind: kind, Name: name}
+}
+
+// MostName is the largest number of bytes of the name of a workload at the service, which rejects longer ones.
+const MostName = 128
+
+// ParseWorkload returns the workload of a text that [Workload.String] returned, and false for other texts.
+func ParseWorkload(text string) (Workload, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 || slices.Contains(parts, "") {
+		return Workload{}, false
+	}
+	return Workload{Namespace: parts[0], Kind: parts[1], Name: parts[2]}, true
 }
 
 // String returns the namespace, the kind and the name.

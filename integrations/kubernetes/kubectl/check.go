@@ -83,7 +83,7 @@ func check(ctx context.Context, from *Sources, o *options) (record, error) {
 	if err != nil {
 		return nil, err
 	}
-	result.checkPods(pods)
+	result.checkPods(ctx, from, pods)
 	result.checkMatrices(ctx, from)
 	result.checkEvictor(ctx, from, namespace, name)
 	result.OK = true
@@ -172,12 +172,19 @@ func (c *Check) checkNodes(ctx context.Context, from *Sources, nodes []*corev1.N
 }
 
 // checkPods counts demands, and lists invalid annotations.
-func (c *Check) checkPods(pods []*corev1.Pod) {
-	known, migratable, invalid := 0, 0, 0
+func (c *Check) checkPods(ctx context.Context, from *Sources, pods []*corev1.Pod) {
+	known, measured, migratable, invalid := 0, 0, 0, 0
+	table, err := from.peaks(ctx)
+	if err != nil {
+		c.add(Wrong, "peaks", "%s", errorLine(err))
+	}
 	for _, pod := range pods {
-		needs, err := demand.Of(pod, nil)
+		needs, err := demand.Of(pod, table.Peaks)
 		if needs.IsKnown() {
 			known++
+		}
+		if needs.Egress.Source == demand.FromHistory || needs.Ingress.Source == demand.FromHistory {
+			measured++
 		}
 		if needs.Migratable {
 			migratable++
@@ -195,7 +202,8 @@ func (c *Check) checkPods(pods []*corev1.Pod) {
 	if known == 0 && len(pods) > 0 {
 		state = Note
 	}
-	c.add(state, "pods", "%d of %d pods declare a demand, and %d may be moved", known, len(pods), migratable)
+	c.add(state, "pods", "%d of %d pods have a known demand, %d of them a measured one; %d may be moved",
+		known, len(pods), measured, migratable)
 }
 
 // checkMatrices lists the traffic matrices that are no app, or whose pods did not come, by the conditions that the scheduler writes.

@@ -50,6 +50,7 @@ func answers() map[string]string {
 		"/v1/hosts": `{"items": [` + host("r0h0", "r0") + `, ` + host("r1h0", "r1") + `], "next": null}`,
 		"/v1/hotspots": `{"items": [{"link": "r0:uplink", "since": ` + since + `, "age_s": 600, "utilization": 0.9, "no_move": "off"}],
 			"next": null}`,
+		"/v1/peaks":   `{"items": [], "next": null, "window_s": 86400, "percentile": 0.98}`,
 		"/v1/cluster": `{"racks": 2, "hosts_per_rack": 1, "nic": "10Gbps", "rack_link": "40Gbps"}`,
 	}
 }
@@ -212,6 +213,22 @@ func TestExplainShowsDemandLinksAndTheReasonToStay(t *testing.T) {
 	}
 }
 
+func TestAPodWithoutAnnotationsHasTheMeasuredPeakOfItsWorkload(t *testing.T) {
+	texts := answers()
+	texts["/v1/peaks"] = `{"items": [{"job": "shop/StatefulSet/web", "egress_peak_bps": 4000000000, "ingress_peak_bps": 1000,
+		"observations": 288}], "next": null, "window_s": 86400, "percentile": 0.98}`
+	cluster := append(objects(), podOn("r0h0", "web-3", nil))
+	for command, expected := range map[string]string{
+		"explain pod/web-3": "4 Gb/s (history)", "explain pod/web-1": "3 Gb/s (annotation)", "hotspots": "web-3",
+		"check": "4 of 4 pods have a known demand, 4 of them a measured one",
+	} {
+		code, text, stderr := execute(t, texts, cluster, strings.Fields(command)...)
+		if code != exitOK || stderr != "" || !strings.Contains(text, expected) {
+			t.Errorf("%s: exit %d: expected %q in\n%s%s", command, code, expected, text, stderr)
+		}
+	}
+}
+
 func TestHotspotsNameThePodsWithTheLargestPeak(t *testing.T) {
 	var record Hotspots
 	if err := json.Unmarshal([]byte(must(t, "hotspots", "-o", "json")), &record); err != nil {
@@ -233,7 +250,7 @@ func TestHotspotsNameThePodsWithTheLargestPeak(t *testing.T) {
 
 func TestACheckOfASoundClusterSucceeds(t *testing.T) {
 	text := must(t, "check")
-	for _, part := range []string{"version 1.2.3", "2 nodes are hosts of the service", "3 of 3 pods declare a demand", "0 evictions in the last hour"} {
+	for _, part := range []string{"version 1.2.3", "2 nodes are hosts of the service", "3 of 3 pods have a known demand, 0 of them a measured one", "0 evictions in the last hour"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is missing in\n%s", part, text)
 		}

@@ -102,7 +102,11 @@ func explain(ctx context.Context, from *Sources, o *options) (record, error) {
 	if err != nil {
 		return nil, err
 	}
-	needs, invalid := demand.Of(pod, nil)
+	measured, err := from.peaks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	needs, invalid := demand.Of(pod, measured.Peaks)
 	owner := demand.WorkloadOf(pod)
 	result := &Explanation{
 		Namespace: namespace, Pod: name, Workload: owner.Kind + "/" + owner.Name, Node: pod.Spec.NodeName,

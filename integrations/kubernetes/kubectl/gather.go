@@ -13,6 +13,7 @@ import (
 	"leeward.dev/kubernetes/api/v1alpha1"
 	"leeward.dev/kubernetes/evictor"
 	"leeward.dev/kubernetes/ledger"
+	"leeward.dev/kubernetes/peaks"
 	"leeward.dev/kubernetes/placements"
 	"leeward.dev/kubernetes/snapshot"
 )
@@ -116,7 +117,11 @@ func (s *Sources) places(ctx context.Context, names *snapshot.Names) (evictor.Pl
 	if cluster.Budgets, err = s.budgets(ctx); err != nil {
 		return evictor.Places{}, err
 	}
-	return cluster.Places(func(node string) string { return rackOf(names, node) }, nil), nil
+	measured, err := s.peaks(ctx)
+	if err != nil {
+		return evictor.Places{}, err
+	}
+	return cluster.Places(func(node string) string { return rackOf(names, node) }, measured.Peaks), nil
 }
 
 // rackOf returns the rack of a node, empty if the service does not know it.
@@ -127,6 +132,15 @@ func rackOf(names *snapshot.Names, node string) string {
 		}
 	}
 	return ""
+}
+
+// peaks requests the measured peaks of all workloads.
+func (s *Sources) peaks(ctx context.Context) (*peaks.Table, error) {
+	table, err := peaks.Fetch(ctx, s.Snapshots.Call)
+	if err != nil {
+		return nil, fmt.Errorf("measured peaks: %w", err)
+	}
+	return table, nil
 }
 
 // view requests the network.

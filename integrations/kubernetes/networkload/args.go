@@ -45,6 +45,8 @@ type Args struct {
 	// report, 0.2 by default. They must be those of the service.
 	ReportInterval metav1.Duration `json:"reportInterval,omitempty"`
 	Alpha          *float64        `json:"alpha,omitempty"`
+	// Peaks is false if measured peaks of workloads do not count. Pods without annotations then have no demand.
+	Peaks *bool `json:"peaks,omitempty"`
 	// PlacementLasts is the time for which a placement counts that neither a snapshot nor telemetry shows, 10 s to 1 h;
 	// 5 min by default.
 	PlacementLasts metav1.Duration `json:"placementLasts,omitempty"`
@@ -105,9 +107,11 @@ func (a *Args) complete() error {
 		alpha := ledger.DefaultAlpha
 		a.Alpha = &alpha
 	}
-	if a.Report == nil {
-		report := true
-		a.Report = &report
+	for _, flag := range [...]**bool{&a.Report, &a.Peaks} {
+		if *flag == nil {
+			standard := true
+			*flag = &standard
+		}
 	}
 	return nil
 }

@@ -30,6 +30,10 @@ var (
 	waiting     = description("reports_waiting", "Placements whose reports wait.")
 	reports     = description("reports_total", "Reports of placements, by what became of them.", "result")
 	unknown     = description("unknown_nodes", "Nodes that the service does not know.")
+	measured    = description("measured_workloads", "Workloads with a measured peak that counts.")
+	measuredAge = description("measured_age_seconds", "Age of the last list of measured peaks; 0 before the first.")
+	named       = description("named_pods_total", "Pods whose workload this scheduler has named for the service.")
+	peakErrors  = description("peak_failures_total", "Failed requests about measured peaks, by the request.", "request")
 )
 
 func description(name, help string, labels ...string) *metrics.Desc {
@@ -47,7 +51,9 @@ type collector struct{ metrics.BaseStableCollector }
 
 // DescribeWithStability describes the metrics.
 func (*collector) DescribeWithStability(to chan<- *metrics.Desc) {
-	for _, each := range [...]*metrics.Desc{snapshotAge, snapshots, failures, counting, early, waiting, reports, unknown} {
+	for _, each := range [...]*metrics.Desc{
+		snapshotAge, snapshots, failures, counting, early, waiting, reports, unknown, measured, measuredAge, named, peakErrors,
+	} {
 		to <- each
 	}
 }
@@ -79,4 +85,9 @@ func (*collector) CollectWithStability(to chan<- metrics.Metric) {
 		count(reports, sum.reports[result], result)
 	}
 	gauge(unknown, float64(sum.unknown))
+	gauge(measured, float64(sum.measured.Workloads))
+	gauge(measuredAge, sum.measured.Age.Seconds())
+	count(named, sum.measured.Named)
+	count(peakErrors, sum.measured.NameFailures, "name")
+	count(peakErrors, sum.measured.ReadFailures, "read")
 }

@@ -40,7 +40,7 @@ type Environment struct {
 	// Now returns the time, and Random numbers from 0 to 1.
 	Now    func() time.Time
 	Random func() float64
-	// Peaks returns the measured peaks of a workload from memory. Nil stands for no measurements.
+	// Peaks returns the measured peaks of a workload from memory. Nil stands for those of the service.
 	Peaks demand.Peaks
 	Log   *slog.Logger
 }

@@ -277,6 +277,38 @@ func TestOnlyPodsWithoutDemandShareResults(t *testing.T) {
 	}
 }
 
+func TestAPodWithoutAnnotationsHasTheMeasuredPeakOfItsWorkload(t *testing.T) {
+	pod := podOf("web-0", "")
+	workload := demand.WorkloadOf(pod)
+	s := &scene{t: t, service: network.NewController(network.Tree(0, 4, 2)), clock: time.Now}
+	s.service.SetPeaks(network.Peak{Job: workload.String(), Egress: 1e9, Observations: 100})
+	s.service.ReportPods(network.Pod{UID: string(pod.UID), Host: "r0h0"})
+	address, err := s.service.Serve(t.Context(), 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := Args{Controllers: []string{address}, Deadline: metav1.Duration{Duration: 2 * time.Second}}
+	s.start(args, bound(pod, "r0h0"))
+	s.ready()
+	s.eventually("no peak", func() bool { return s.plugin.tracker.measured.Counts().Workloads == 1 })
+	scores, status := s.scores(pod, "r1h0")
+	if status != nil || scores["r1h0"] != 90 {
+		t.Errorf("%v, %v", scores, status)
+	}
+	if _, status := s.plugin.SignPod(t.Context(), pod); !status.IsRejected() {
+		t.Errorf("%v", status)
+	}
+	annotated, _ := s.scores(podOf("web-1", "2G"), "r1h0")
+	if annotated["r1h0"] != 80 {
+		t.Errorf("an annotation counts first: %v", annotated)
+	}
+	no := false
+	args.Peaks = &no
+	if without := s.another(args); without.tracker.measured != nil {
+		t.Error("peaks count although the argument is false")
+	}
+}
+
 func TestEventsOfManyObjectsDoNotFillTheMemory(t *testing.T) {
 	var a announcer
 	for i := range 3 * mostObjects {

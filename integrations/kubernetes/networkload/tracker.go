@@ -10,11 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/ledger"
+	"leeward.dev/kubernetes/peaks"
 	"leeward.dev/kubernetes/placements"
 	"leeward.dev/kubernetes/reporter"
 	"leeward.dev/kubernetes/score"
@@ -32,6 +34,8 @@ type tracker struct {
 	placements *placements.Placements
 	// reporter is nil if placements are not reported.
 	reporter *reporter.Reporter
+	// measured is nil if the peaks of the service do not count.
+	measured *peaks.Follower
 	events   announcer
 	unknown  atomic.Int64
 
@@ -123,6 +127,12 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 			Now: environment.Now, Random: environment.Random, Log: environment.Log,
 		})
 	}
+	if *args.Peaks && t.peaks == nil {
+		if t.measured, err = newFollower(args, environment, pods.Informer()); err != nil {
+			return nil, nil, err
+		}
+		t.peaks = t.measured.Peaks
+	}
 	start := func(ctx context.Context) error {
 		if err := t.follow(pods.Informer()); err != nil {
 			return err
@@ -132,9 +142,32 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 		if t.reporter != nil {
 			go t.reporter.Run(ctx)
 		}
+		if t.measured != nil {
+			go func() {
+				// Before, no pod has a name, and no pod is scheduled.
+				if cache.WaitForCacheSync(ctx.Done(), pods.Informer().HasSynced) {
+					t.measured.Run(ctx)
+				}
+			}()
+		}
 		return nil
 	}
 	return t, start, nil
+}
+
+// newFollower returns the follower of measured peaks. A scheduler that may write to the service names the pods as well.
+func newFollower(args Args, environment Environment, pods cache.SharedIndexInformer) (*peaks.Follower, error) {
+	client, err := snapshot.NewClient(args.settings())
+	if err != nil {
+		return nil, err
+	}
+	options := peaks.Options{Call: client.Call, Now: environment.Now, Random: environment.Random, Log: environment.Log}
+	if *args.Report {
+		if options.Pods, err = peaks.PodsIn(pods); err != nil {
+			return nil, err
+		}
+	}
+	return peaks.New(options), nil
 }
 
 // demandOf returns the demand of a pod. An invalid annotation has an event, and does not count.
@@ -210,6 +243,7 @@ type readings struct {
 	waiting            int
 	reports            map[string]uint64
 	unknown            int64
+	measured           peaks.Counts
 }
 
 // read adds the readings of a tracker. The age is that of the oldest snapshot.
@@ -226,6 +260,14 @@ func (t *tracker) read(sum *readings) {
 	sum.placements += t.placements.Len()
 	sum.early += t.placements.EarlyCount()
 	sum.unknown += t.unknown.Load()
+	if t.measured != nil {
+		counts := t.measured.Counts()
+		sum.measured.Workloads = max(sum.measured.Workloads, counts.Workloads)
+		sum.measured.Age = max(sum.measured.Age, counts.Age)
+		sum.measured.Named += counts.Named
+		sum.measured.NameFailures += counts.NameFailures
+		sum.measured.ReadFailures += counts.ReadFailures
+	}
 	if t.reporter == nil {
 		return
 	}

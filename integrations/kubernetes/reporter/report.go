@@ -7,11 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/placements"
 )
-
-// mostJob is the largest number of characters of the name of a job.
-const mostJob = 128
 
 // Report is a placement for the service.
 type Report struct {
@@ -75,7 +73,7 @@ func rateOf(bps int64) rate { return rate{Peak: strconv.FormatInt(max(bps, 0), 1
 
 func (r *Report) commitment(client string, sequence int64) commitment {
 	job := r.Job
-	if len(job) > mostJob {
+	if len(job) > demand.MostName {
 		// The service rejects longer names, and a cut one may be that of another workload.
 		job = ""
 	}

@@ -10,11 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/snapshot"
 )
-
-// mostJob is the largest length of the name of a job at the controller.
-const mostJob = 128
 
 // mostReleases is the largest number of decisions of a release.
 const mostReleases = 1_000
@@ -82,7 +80,7 @@ type tasksBody struct {
 // bodyOf returns the request for an app with the resources of its pods.
 func bodyOf(of *ask) tasksBody {
 	body := tasksBody{App: appBody{Name: of.name.String(), Transfers: []transferBody{}}, Ref: "trafficmatrix " + of.name.String()}
-	if len(of.name.String()) <= mostJob {
+	if len(of.name.String()) <= demand.MostName {
 		body.Job = of.name.String()
 	}
 	for i, task := range of.traffic.Tasks {

@@ -210,13 +210,30 @@ func TestNoContainerHasMorePowersThanItNeeds(t *testing.T) {
 			}
 		}
 		for _, volume := range spec.Volumes {
-			if volume.HostPath != nil {
+			if volume.HostPath != nil && (part != "agent" || volume.HostPath.Path != "/proc") {
 				t.Errorf("%s: %s is a folder of the node", part, volume.Name)
 			}
 		}
 		needsAPI := part != "agent" && part != "controller"
 		if automounts := spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken; automounts != needsAPI {
 			t.Errorf("%s: has a token of the API server: %v", part, automounts)
+		}
+	}
+}
+
+func TestTheAgentSeesTheProcessesOfItsNodeOnlyToReadPods(t *testing.T) {
+	for values, expected := range map[string]bool{"": true, "{agent: {pods: false}}": false} {
+		spec := templates(objects(t, values))["agent"].Spec
+		isMounted := false
+		for _, mount := range spec.Containers[0].VolumeMounts {
+			if mount.Name == "proc" {
+				isMounted = mount.ReadOnly && mount.MountPath == "/host/proc"
+			}
+		}
+		hasVolume := slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
+		reads := slices.Contains(spec.Containers[0].Args, "--pods=/host/proc")
+		if isMounted != expected || hasVolume != expected || reads != expected {
+			t.Errorf("%s: mounted %v, volume %v, read %v", values, isMounted, hasVolume, reads)
 		}
 	}
 }

@@ -16,6 +16,7 @@ Examples:
   leeward agent --controller https://leeward:7600 --token-file /etc/leeward/agent.token
   leeward agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
   leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
+  leeward agent --controller https://leeward:7600 --host node-1 --pods /host/proc
   leeward agent --controller https://leeward:7600 --volume /data/1/dfs --volume /data/2/dfs --dscp cs6
 
 The agent runs until it is interrupted (Ctrl-C) or terminated, and retries while a controller is unavailable.
@@ -63,6 +64,14 @@ def agent(
             show_default="no storage is reported",
         ),
     ] = None,
+    pods: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of processes, such as /proc: report the traffic of Kubernetes pods.",
+            show_default="pods are not reported",
+        ),
+    ] = None,
     interval: Annotated[
         str | None,
         typer.Option(
@@ -106,7 +115,7 @@ def agent(
         ),
     ] = None,
 ) -> None:
-    """Report the loads of this host's interfaces and disks, and the storage of its volumes."""
+    """Report the loads of this host's interfaces, disks and pods, and the storage of its volumes."""
 
     def print_line(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -119,6 +128,7 @@ def agent(
         "interfaces": interface or [],
         "devices": disk or [],
         "volumes": volume or [],
+        "pods": pods,
         "interval": interval,
         "token_file": token_file,
         "ca": ca,

@@ -24,6 +24,10 @@ from leeward.client.types import (
     LinkPage,
     Migration,
     ModesInForce,
+    NamedPods,
+    Peak,
+    PodName,
+    PodReport,
     Rack,
     RackPage,
     Reloaded,
@@ -59,6 +63,7 @@ class Client(PlacementMethods, ProbeMethods):
         devices: Sequence[DeviceReport] = (),
         hosts: Mapping[str, HostReport] | None = None,
         tasks: Sequence[TaskReport] = (),
+        pods: Sequence[PodReport] = (),
         workloads: Mapping[str, float] | None = None,
     ) -> Reported:
         """Reports the measurements of a window of time.
@@ -71,6 +76,7 @@ class Client(PlacementMethods, ProbeMethods):
                 and the answer names them.
             hosts: State of each host.
             tasks: Load of tasks on the links of their racks.
+            pods: Traffic of pods, which counts towards their jobs (`name_pods`).
             workloads: Latency of each workload's requests at the percentile of its SLO, in seconds.
         """
         latencies = (workloads or {}).items()
@@ -81,6 +87,7 @@ class Client(PlacementMethods, ProbeMethods):
             "devices": list(devices),
             "hosts": [{"host": host, **state} for host, state in (hosts or {}).items()],
             "tasks": list(tasks),
+            "pods": list(pods),
             "workloads": [{"workload": name, "latency_s": seconds} for name, seconds in latencies],
         }
         return cast(Reported, self._http.ask("POST", "/v1/reports", None, body).body)
@@ -270,6 +277,22 @@ class Client(PlacementMethods, ProbeMethods):
     def forget_job(self, job: str) -> None:
         """Removes the limits on moves of a job, or a job that has ended."""
         self._http.ask("DELETE", f"/v1/jobs/{part(job)}")
+
+    # ---- measured demand --------------------------------------------------------------------------------
+
+    def name_pods(self, pods: Sequence[PodName] = (), most: int = 100) -> NamedPods:
+        """Names the jobs of pods whose traffic agents report, and lists pods without a job.
+
+        Args:
+            pods: Up to 1,000 pods; those without reported traffic are skipped.
+            most: Largest number of listed pods, up to 1,000. The next call lists further ones.
+        """
+        body = {"pods": list(pods), "limit": most}
+        return cast(NamedPods, self._http.ask("POST", "/v1/pods", None, body).body)
+
+    def peaks(self) -> Iterator[Peak]:
+        """Jobs with the observed traffic of their tasks, by name."""
+        return self._all("/v1/peaks")
 
     # ---- workloads, scores and what-if ----------------------------------------------------------------
 

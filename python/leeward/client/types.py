@@ -454,3 +454,45 @@ class TaskReport(TypedDict):
     task: int
     egress_bps: int
     ingress_bps: int
+
+
+class PodReport(TypedDict):
+    """Traffic of a pod, by its UID and its host."""
+
+    pod: str
+    host: str
+    egress_bps: int
+    ingress_bps: int
+
+
+class PodName(TypedDict):
+    """Job of a pod, by its UID and its host."""
+
+    pod: str
+    host: str
+    job: str
+
+
+class UnnamedPod(TypedDict):
+    """A pod with reported traffic and without a job."""
+
+    pod: str
+    host: str
+
+
+class NamedPods(TypedDict):
+    """Number of pods that got a job, and pods without one."""
+
+    named: int
+    unnamed: list[UnnamedPod]
+
+
+class Peak(TypedDict):
+    """Observed traffic of the tasks of a job, each by itself."""
+
+    job: str
+    egress_mean_bps: int
+    egress_peak_bps: int
+    ingress_mean_bps: int
+    ingress_peak_bps: int
+    observations: int

@@ -15,6 +15,7 @@ Examples:
   leeward-agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
   leeward-agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
   leeward-agent --controller https://leeward:7600 --volume /data/1/dfs --volume /data/2/dfs --dscp cs6
+  leeward-agent --controller https://leeward:7600 --host node-1 --pods /host/proc
   leeward-agent --controller https://leeward:7600 --token-file token \\
       --probe-listen 10.0.1.7:7601 --secret /etc/leeward/probe.secret
 
@@ -22,7 +23,8 @@ The agent runs until it is terminated, and retries while a controller is unavail
 
 Exit codes: 1 failure at run time; 2 invalid arguments.";
 
-/// Report the traffic of this host's interfaces, the work of its disks and the storage of its volumes to controllers.
+/// Report the traffic of this host's interfaces and pods, the work of its disks and the storage of its volumes to
+/// controllers.
 #[derive(Parser)]
 #[command(name = "leeward-agent", version, after_help = EXAMPLES)]
 struct Options {

@@ -26,6 +26,7 @@ mod operations;
 mod page;
 mod pages;
 mod place;
+mod pods;
 mod policies;
 mod probes;
 mod reevaluations;

@@ -13,11 +13,12 @@ use leeward_ledger::{Sample, find_link, parse_load};
 use leeward_placement::tasks::TaskId;
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
-use leeward_service::{HostReport, Reading, Report, ReportedDiskName, Requests, UNKNOWN};
+use leeward_service::{HostReport, PodRates, Reading, Report, ReportedDiskName, Requests, UNKNOWN};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::Body;
+use super::pods::{read_uid, uid};
 use super::state::{ApiResult, SharedState};
 use leeward_access::{Client, Hosts, Peer, Principal};
 use leeward_problems::Problem;
@@ -47,6 +48,9 @@ pub struct ReportBody {
     /// Traffic of tasks across the links of their racks.
     #[serde(default)]
     tasks: Vec<TaskBody>,
+    /// Traffic of pods.
+    #[serde(default)]
+    pods: Vec<PodBody>,
     /// Latencies of workloads.
     #[serde(default)]
     workloads: Vec<LatencyBody>,
@@ -89,6 +93,23 @@ pub struct TaskBody {
     /// Traffic out of the rack, in bit/s.
     egress_bps: u64,
     /// Traffic into the rack, in bit/s.
+    ingress_bps: u64,
+}
+
+/// Traffic of a pod. It counts towards the job of the pod (`POST /v1/pods`), once in five minutes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PodBody {
+    /// UID of the pod.
+    #[schemars(schema_with = "uid")]
+    pod: String,
+    /// Host of the pod.
+    host: String,
+    /// Average traffic out of the pod, in bit/s.
+    #[schemars(range(min = 0, max = MOST_BPS))]
+    egress_bps: u64,
+    /// Average traffic into the pod, in bit/s.
+    #[schemars(range(min = 0, max = MOST_BPS))]
     ingress_bps: u64,
 }
 
@@ -219,6 +240,16 @@ impl ReportBody {
             let rates = Rates { egress_bps: body.egress_bps, ingress_bps: body.ingress_bps };
             Ok((TaskId { app: Id::read(&body.decision).ok_or_else(wrong)?, index: body.task }, rates))
         };
+        let pod = |(at, PodBody { pod, host, egress_bps, ingress_bps }): (usize, &PodBody)| {
+            let unknown = || Problem::field(format!("pods[{at}].host"), no_host(fabric, host));
+            let pod = read_uid(|| format!("pods[{at}].pod"), pod)?;
+            let host = fabric.host(host).ok_or_else(unknown)?;
+            for (field, bps) in [("egress_bps", *egress_bps), ("ingress_bps", *ingress_bps)] {
+                let wrong = |detail| Problem::field(format!("pods[{at}].{field}"), detail);
+                parse_load(bps as f64).map_err(wrong)?;
+            }
+            Ok(PodRates { pod, host, rates: Rates { egress_bps: *egress_bps, ingress_bps: *ingress_bps } })
+        };
         let latency = |(at, body): (usize, &LatencyBody)| {
             let wrong = || Problem::field(format!("workloads[{at}].latency_s"), "expected seconds from 0");
             let seconds = body.latency_s;
@@ -231,6 +262,7 @@ impl ReportBody {
         Ok(Report {
             workloads: self.workloads.iter().enumerate().map(latency).collect::<Result<_, Problem>>()?,
             tasks: self.tasks.iter().enumerate().map(task).collect::<Result<_, Problem>>()?,
+            pods: self.pods.iter().enumerate().map(pod).collect::<Result<_, Problem>>()?,
             window,
             loads,
             devices,
@@ -259,6 +291,9 @@ impl ReportBody {
         }
         for (at, HostBody { host, .. }) in self.hosts.iter().enumerate() {
             check(format!("hosts[{at}].host"), host, hosts.has(host))?;
+        }
+        for (at, PodBody { host, .. }) in self.pods.iter().enumerate() {
+            check(format!("pods[{at}].host"), host, hosts.has(host))?;
         }
         for (at, TaskBody { decision, .. }) in self.tasks.iter().enumerate() {
             check(format!("tasks[{at}].decision"), decision, false)?;

@@ -123,11 +123,16 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
         (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
     };
     let link = |name: &str| json!({ "link": name, "load_bps": 1_000 });
+    let pod = |host: &str| {
+        let uid = "5f0c9b9e-1d3a-4f43-9a53-9b0c2f1b7d5e";
+        json!({ "pod": uid, "host": host, "egress_bps": 1, "ingress_bps": 1 })
+    };
     let own = json!({
         "links": [link("r0h0:egress"), link("r0h0:ingress")],
         "devices": [{ "device": "r0h0:sda", "busy": 0.5 }],
         "hosts": [{ "host": "r0h0", "draining": false, "stored": "1GB" }],
         "probe": { "host": "r0h0", "port": 7601 },
+        "pods": [pod("r0h0")],
     });
     let (status, summary) = report(&host, own);
     assert_eq!(
@@ -143,6 +148,7 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
         ("links[0].link", "r0h01:egress", json!({ "links": [link("r0h01:egress")] })),
         ("devices[0].device", "r1h0:sda", json!({ "devices": [{ "device": "r1h0:sda", "busy": 0 }] })),
         ("hosts[0].host", "r2h1", json!({ "hosts": [{ "host": "r2h1", "up": false }] })),
+        ("pods[1].host", "r0h1", json!({ "pods": [pod("r0h0"), pod("r0h1")] })),
         ("probe.host", "r1h0", json!({ "probe": { "host": "r1h0", "port": 7601 } })),
         (
             "tasks[0].decision",

@@ -24,6 +24,7 @@ mod labs;
 mod metrics;
 mod modes;
 mod openapi;
+mod pods;
 mod probes;
 mod requests;
 mod reserve;

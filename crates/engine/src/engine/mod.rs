@@ -27,7 +27,7 @@ pub(crate) use self::compare::catch;
 use self::default_hosts::DefaultHosts;
 pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
-use crate::history::{History, HistorySettings, JobHistory};
+use crate::history::{History, HistorySettings, JobHistory, Observed};
 use crate::lost_capacity::LostCapacity;
 use crate::message::{
     CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates, ReplicasAnswer,
@@ -354,6 +354,26 @@ impl Engine {
                 history.note(job, rates, self.now);
             }
         }
+    }
+
+    /// Adds observed rates of a job's task that the engine has not placed. `before` is the time of the last rates of this
+    /// task that counted. Returns true if these count.
+    pub fn note_rates(&mut self, job: JobId, rates: Rates, before: Option<Nanos>) -> bool {
+        let history = self.history.as_mut().filter(|_| History::counts(before, self.now));
+        let counts = history.is_some();
+        history.into_iter().for_each(|history| history.note(job, rates, self.now));
+        counts
+    }
+
+    /// Observed traffic of a job's tasks; `None` without a history, or without observations in its window.
+    pub fn observed(&self, job: JobId) -> Option<Observed> {
+        let observed = self.history.as_ref()?.observed(job, self.now);
+        Some(observed).filter(|observed| observed.count > 0)
+    }
+
+    /// Settings of the history, if there is one.
+    pub fn history_settings(&self) -> Option<HistorySettings> {
+        self.policies.history
     }
 
     /// The request with the observed traffic of its job, where that exceeds the stated demand of a task.

@@ -22,9 +22,9 @@ use super::operations::{
     SetJob, SetOffSwitch, WhatIf,
 };
 use crate::core::{
-    AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery, Job,
-    Limits, MigrationQuery, ModeChange, Placement, PolicyLabels, ReadTelemetry, Reevaluate, Report,
-    Reservation, Score,
+    AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery,
+    GetPeaks, Job, Limits, MigrationQuery, ModeChange, NamePods, Placement, PolicyLabels, ReadTelemetry,
+    Reevaluate, Report, Reservation, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -171,6 +171,8 @@ fn rows() -> Vec<Row> {
     let rows = vec![
         row(coordinator, Report { window: (Nanos(0), NOW), ..Report::default() }),
         row(coordinator, ReadTelemetry { first: 0, most: 9 }),
+        row(coordinator, NamePods { pods: Vec::new(), limit: 9 }),
+        row(coordinator, GetPeaks { after: None, limit: 9 }),
         row(coordinator, block()),
         row(coordinator, reservation()),
         row(coordinator, Confirm(DecisionId(4))),
@@ -226,6 +228,8 @@ fn the_accesses_are_those_of_the_table() {
     let expected = [
         ("Report", Telemetry),
         ("ReadTelemetry", Telemetry),
+        ("NamePods", Telemetry),
+        ("GetPeaks", Telemetry),
         ("Placement", Write),
         ("Reservation", Write),
         ("Confirm", Write),

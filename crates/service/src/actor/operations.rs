@@ -11,10 +11,10 @@ use leeward_records::{DecisionId, DecisionRecord, Migration, MigrationAnswer, Mo
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
     AnswerError, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError, Coordinator,
-    DecisionError, DecisionQuery, HotLinkCause, InvalidReport, MigrationQuery, ModeChange, ModesView,
-    NoWorkload, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry, Reevaluate,
-    ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs,
-    WhatIfError, WhatIfResult, WorkloadState,
+    DecisionError, DecisionQuery, GetPeaks, HotLinkCause, InvalidReport, MigrationQuery, ModeChange,
+    ModesView, NamePods, NamedPods, NoWorkload, Peaks, PlaceError, Placed, Placement, RackContent,
+    RankedCopies, ReadTelemetry, Reevaluate, ReleaseError, Report, ReportSummary, Reservation, Score,
+    ScoreError, Scores, TelemetryPiece, TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
 };
 
 impl Operation for Report {
@@ -32,6 +32,23 @@ impl Operation for ReadTelemetry {
     const ACCESS: Access = Access::Telemetry;
     const METHOD: Method<Self> =
         Method::Now(|coordinator, _, request| Ok(coordinator.telemetry_piece(request)));
+}
+
+// The measured demand is telemetry: each service takes in the reports of all agents, and stores none of it.
+impl Operation for NamePods {
+    type Reply = NamedPods;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Telemetry;
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, names| Ok(coordinator.name_pods(now, names)));
+}
+
+impl Operation for GetPeaks {
+    type Reply = Peaks;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Telemetry;
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, query| Ok(coordinator.peaks(now, query)));
 }
 
 impl Operation for Placement {

@@ -128,13 +128,14 @@ mod tests {
     use leeward_fabric::{HostId, Nanos};
     use leeward_placement::tasks::{self, App};
     use leeward_placement::{Explain, Refusal, replicas};
+    use leeward_readings::HostReport;
     use leeward_testing::clusters::{cluster, ledger};
     use serde_json::json;
 
     use super::*;
     use crate::core::job::JobOutput;
     use crate::core::{
-        Answer, CallError, Completion, DecisionLookup, HostReport, Job, JobResult, Limits, Placed, Placement,
+        Answer, CallError, Completion, DecisionLookup, Job, JobResult, Limits, Placed, Placement,
         PolicyLabels, Report, Unavailable, WhatIfError,
     };
     use leeward_records::{Caller, PlacementSpec, TasksSpec};

@@ -5,9 +5,10 @@
 //! The bound is the cluster's capacity, and not a speed from the same report: a reporter must not choose its own bound.
 
 use leeward_fabric::{Bytes, Load};
+use leeward_readings::HostReport;
 
 use super::reply::CLAMPED;
-use super::request::{HostReport, Report};
+use super::request::Report;
 use super::{Addresses, Coordinator};
 
 /// Excess over the bound, as a factor, that the inaccuracy of a measurement explains.

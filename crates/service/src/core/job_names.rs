@@ -48,10 +48,14 @@ impl<A: Addresses> Coordinator<A> {
     /// Drops one use of the job of a request that was decided under `id`. Observed traffic of a job without a name ends
     /// with it, because no later request can be of this job.
     pub(super) fn release_job(&mut self, spec: &PlacementSpec, id: DecisionId) {
-        let Some(name) = job_of(spec) else {
-            self.engine.take_history(JobNames::unnamed(id));
-            return;
-        };
+        match job_of(spec) {
+            Some(name) => self.release_name(name),
+            None => drop(self.engine.take_history(JobNames::unnamed(id))),
+        }
+    }
+
+    /// Drops one use of a job's name.
+    pub(super) fn release_name(&mut self, name: &str) {
         let unused = self.job_names.release(name);
         if let Some(window) = unused.and_then(|number| self.engine.history_of(number)) {
             self.job_names.remember(name, self.now.plus(window));

@@ -18,11 +18,11 @@ mod copies;
 mod error;
 mod evicted;
 mod follow;
-mod hosts;
 mod hot_links;
 mod job;
 mod job_names;
 mod job_queue;
+mod measured;
 mod migrations;
 mod modes;
 mod other_choices;
@@ -48,7 +48,7 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Input, Output, Ruling};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Epoch, Scratch};
-use leeward_readings::{Disks, Readings};
+use leeward_readings::{Disks, Hosts, Pods, Readings};
 use leeward_records::{
     Change, ClusterVersion, DecisionId, IdempotencyCache, JobNames, Mode, Modes, ModesState, RequestState,
 };
@@ -64,11 +64,11 @@ pub use self::error::{
     PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
 };
 use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
-use self::hosts::Hosts;
 pub use self::hot_links::{HeavyWork, HotLinkCause};
 pub use self::job::{Job, JobResult, Queue};
 pub use self::job_names::ObservedJob;
 use self::job_queue::{JobQueue, Jobs};
+pub use self::measured::{GetPeaks, NamePods, NamedPods, Peaks, PodRates};
 use self::migrations::Migrations;
 pub use self::modes::{ModeChange, ModesView};
 use self::other_choices::OtherChoices;
@@ -80,11 +80,9 @@ pub use self::reply::{
     DecisionLookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState,
     UNKNOWN, WhatIfResult, WorkloadState,
 };
-pub use self::request::{
-    Commitment, DecisionQuery, HostReport, MigrationQuery, Placement, Report, Reservation, Score,
-};
+pub use self::request::{Commitment, DecisionQuery, MigrationQuery, Placement, Report, Reservation, Score};
 pub use self::snapshot::{Counts, DeviceState, HostState, LinkState, NetworkSnapshot};
-pub use self::telemetry_state::{KeptTelemetry, KnownHost, ReadTelemetry, TelemetryPiece, TelemetryState};
+pub use self::telemetry_state::{KeptTelemetry, ReadTelemetry, TelemetryPiece, TelemetryState};
 use self::what_if::{ScoreQuery, WhatIf};
 
 /// Limits on the coordinator's data.
@@ -134,6 +132,7 @@ pub struct Coordinator<A: Addresses> {
     hosts: Hosts,
     readings: Readings,
     disks: Disks,
+    pods: Pods,
     clients: IdempotencyCache,
     job_names: JobNames,
     /// Decisions that expire, by time.
@@ -203,6 +202,7 @@ impl<A: Addresses> Coordinator<A> {
             hosts: Hosts::default(),
             readings: Readings::default(),
             disks: Disks::default(),
+            pods: Pods::default(),
             clients: IdempotencyCache::new(limits.clients, limits.keys),
             job_names: JobNames::default(),
             expiries: BTreeSet::new(),

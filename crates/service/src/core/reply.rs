@@ -157,6 +157,7 @@ pub struct Skipped {
     pub stale: u64,
     /// Loads of links and devices of hosts that are down.
     pub down: u64,
-    /// Tasks that do not run, and workloads without a guaranteed SLO. They may have ended after the report was sent.
+    /// Tasks that do not run, and workloads without a guaranteed SLO. They may have ended after the report was sent. Also
+    /// pods beyond the largest number of a host, or of all hosts.
     pub unknown: u64,
 }

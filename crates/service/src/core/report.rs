@@ -45,6 +45,7 @@ impl<A: Addresses> Coordinator<A> {
             skipped.unknown += ended.count() as u64;
             self.apply(Input::Rates(&report.tasks));
         }
+        skipped.unknown += self.note_pods(&report.pods);
         for (name, latency) in &report.workloads {
             match self.promises.record_latency(name, window.1, *latency) {
                 Some(true) => {}

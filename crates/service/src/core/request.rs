@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use leeward_engine::Rates;
-use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
+use leeward_fabric::{HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::tasks::{AppRequest, Peer, TaskId};
-use leeward_readings::{Reading, ReportedDiskName};
+use leeward_readings::{HostReport, Reading, ReportedDiskName};
 use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec};
 use leeward_registry::splitmix;
+
+use super::measured::PodRates;
 
 /// A task to score hosts for.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,23 +45,10 @@ pub struct Report {
     pub hosts: Vec<HostReport>,
     /// Current rates of tasks across the links of their racks.
     pub tasks: Vec<(TaskId, Rates)>,
+    /// Rates of pods, each on a host.
+    pub pods: Vec<PodRates>,
     /// Latencies of workloads, at the percentiles of their SLOs, in seconds.
     pub workloads: Vec<(String, f64)>,
-}
-
-/// State of a host; `None` leaves a part unchanged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HostReport {
-    /// The host.
-    pub host: HostId,
-    /// True if the host is up.
-    pub up: Option<bool>,
-    /// True if the host is draining.
-    pub draining: Option<bool>,
-    /// Stored bytes.
-    pub stored: Option<Bytes>,
-    /// Storage; only with `stored`.
-    pub storage: Option<Bytes>,
 }
 
 /// A placement request.

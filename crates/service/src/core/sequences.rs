@@ -11,6 +11,7 @@ use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Sample};
 use leeward_placement::tasks::{App, AppRequest, Peer, TaskId};
 use leeward_placement::{Explain, moves, replicas, tasks};
+use leeward_readings::HostReport;
 use leeward_records::{
     Caller, DecisionId, DecisionRecord, MigrationAnswer, MoveOutcome, PlacementSpec, ReplicasSpec, TasksSpec,
     WorkloadSpec,

@@ -52,6 +52,10 @@ pub struct Counts {
     pub samples: u64,
     /// Decisions released because of the limit, before telemetry showed their load.
     pub released_early: u64,
+    /// Pods with reported rates.
+    pub pods: usize,
+    /// Pods with reported rates and without a job.
+    pub unnamed_pods: usize,
 }
 
 /// State of a link in the ledger.
@@ -246,6 +250,8 @@ impl<A: Addresses> Coordinator<A> {
                 waiting: self.waiting.len(),
                 samples: self.samples,
                 released_early: self.evicted.early(),
+                pods: self.pods.counts().0,
+                unnamed_pods: self.pods.counts().1,
             },
             fabric: ledger.fabric().clone(),
         }

@@ -7,7 +7,7 @@
 use leeward_engine::{Input, KnownCapacity};
 use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Estimate, EstimateValues};
-use leeward_readings::{KnownReading, ReportedDiskName};
+use leeward_readings::{KnownHost, KnownReading, ReportedDiskName};
 
 use super::{Addresses, Coordinator};
 
@@ -26,21 +26,6 @@ pub struct TelemetryState {
     pub hosts: Vec<(String, KnownHost)>,
     /// Knowledge about the capacities of links from their loads, by name.
     pub capacities: Vec<(String, KnownCapacity)>,
-}
-
-/// State of a host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KnownHost {
-    /// True if the host is up.
-    pub up: bool,
-    /// True if the host is draining.
-    pub draining: bool,
-    /// Stored bytes.
-    pub stored: Bytes,
-    /// Reported storage; `None` without a report of it.
-    pub storage: Option<Bytes>,
-    /// Ends of the windows of the three states; zero before the first report.
-    pub windows: [Nanos; 3],
 }
 
 /// A request for a piece of the telemetry state: resources and hosts with numbers from `first` on.

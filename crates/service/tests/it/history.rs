@@ -2,12 +2,12 @@
 
 use leeward_engine::{Engine, HistorySettings, Policies, Rates};
 use leeward_fabric::input::Files;
-use leeward_fabric::{Cluster, Load, Nanos, ResourceId};
+use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_placement::Explain;
 use leeward_placement::moves::{self, HotLoad, HotTest};
 use leeward_placement::tasks::{self, App, TaskId};
 use leeward_records::{DecisionId, PlacementSpec, TasksSpec};
-use leeward_service::{Coordinator, Limits, MigrationQuery, Placement, Report};
+use leeward_service::{Coordinator, Limits, MigrationQuery, NamePods, Placement, PodId, PodRates, Report};
 use leeward_testing::clusters::{cluster, ledger};
 
 use crate::support::{Numbers, decision_of, labels, place_now, samples};
@@ -94,6 +94,28 @@ fn a_job_seen_at_6_gbps_is_placed_as_6_gbps_even_if_it_states_1() {
         let placed = (pending(&mut coordinator, &cluster) - before) as f64 / GBPS as f64;
         assert!((placed - 1.0).abs() < 0.01, "{placed}");
     }
+}
+
+#[test]
+fn a_job_whose_pods_were_seen_at_6_gbps_is_placed_as_6_gbps() {
+    let cluster = cluster(CLUSTER);
+    let mut coordinator = coordinator(&cluster, "utp-proactive", true);
+    let at = |seconds: u64| Nanos(seconds * SECOND);
+    let pods = |at| Report {
+        pods: vec![PodRates {
+            pod: PodId(7),
+            host: HostId(0),
+            rates: Rates { egress_bps: 6_000_000_000, ingress_bps: 0 },
+        }],
+        ..report(&cluster, at, Vec::new())
+    };
+    coordinator.report(at(1), pods(at(1))).expect("a valid report");
+    let named = vec![(PodId(7), HostId(0), "crawl".into())];
+    assert_eq!(coordinator.name_pods(at(1), NamePods { pods: named, limit: 1 }).named, 1);
+    coordinator.report(at(31), pods(at(31))).expect("a valid report");
+    place_now(&mut coordinator, at(31), crawl(1, false)).expect("enough room");
+    let placed = pending(&mut coordinator, &cluster) as f64 / GBPS as f64;
+    assert!((6.0..=6.0 * 17.0 / 16.0).contains(&placed), "{placed} Gb/s");
 }
 
 #[test]

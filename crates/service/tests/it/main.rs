@@ -5,6 +5,7 @@ mod faulty;
 mod handover;
 mod history;
 mod lost_capacity;
+mod measured;
 mod moves;
 mod moving;
 mod persistence;

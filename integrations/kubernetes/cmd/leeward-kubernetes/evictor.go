@@ -16,6 +16,7 @@ import (
 
 	"leeward.dev/kubernetes/evictor"
 	"leeward.dev/kubernetes/ledger"
+	"leeward.dev/kubernetes/peaks"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -41,6 +42,7 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	set.DurationVar(&s.Lasts, "lasts", s.Lasts, "longest `time` for which an eviction counts that telemetry does not show")
 	interval := set.Duration("interval", 0, "`time` between two reports of a link; 0 asks the service")
 	alpha := set.Float64("alpha", 0, "`weight` of a report in the service's estimate; 0 asks the service")
+	measured := set.Bool("peaks", true, "use the measured peaks of workloads whose pods declare none")
 	reports := set.Bool("report", true, "report evictions to the service, which needs the role place")
 	set.DurationVar(&c.snapshotInterval, "snapshot-interval", snapshot.DefaultInterval, "`time` between two snapshots of the network")
 	set.DurationVar(&c.age, "max-age", snapshot.DefaultMaxAge, "`age` from which a snapshot no longer counts")
@@ -95,6 +97,16 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	}
 	if *reports {
 		options.Service = p.service
+	}
+	if *measured {
+		// The follower has a client of its own: its failures must not move the snapshots to another address.
+		client, err := snapshot.NewClient(p.settings)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errUsage, err)
+		}
+		follower := peaks.New(peaks.Options{Call: client.Call, Now: time.Now, Random: rand.Float64, Log: log})
+		options.Peaks = follower.Peaks
+		go follower.Run(ctx)
 	}
 	runner, err := evictor.NewRunner(options)
 	if err != nil {

@@ -17,6 +17,9 @@ type Controller struct {
 	network     *Network
 	requests    int
 	commitments []Commitment
+	peaks       []Peak
+	unnamed     []Pod
+	named       []Pod
 }
 
 // NewController returns a controller of a network.
@@ -66,6 +69,7 @@ func (c *Controller) ServeHTTP(writer http.ResponseWriter, request *http.Request
 	answers := map[string]http.HandlerFunc{
 		"GET /v1/snapshot": c.snapshot, "GET /v1/commitments": c.locked(c.list),
 		"POST /v1/commitments/batch": c.locked(c.commit), "POST /v1/release": c.locked(c.release),
+		"GET /v1/peaks": c.locked(c.listPeaks), "POST /v1/pods": c.locked(c.namePods),
 	}
 	if handler, ok := answers[request.Method+" "+request.URL.Path]; ok {
 		handler(writer, request)

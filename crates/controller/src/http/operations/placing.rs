@@ -8,8 +8,8 @@ use crate::http::pages::Page;
 use crate::http::table::Content::{self, Json};
 use crate::http::table::{Operation, Subject, of, path, query};
 use crate::http::{
-    batch, commitments, copies, decisions, pages, place, policies, reevaluations, reports, score, search,
-    workloads,
+    batch, commitments, copies, decisions, pages, place, pods, policies, reevaluations, reports, score,
+    search, workloads,
 };
 use leeward_access::Role;
 
@@ -36,6 +36,26 @@ pub(super) const SUBJECT: Subject = Subject {
                 Json(of::<leeward_service::ReportSummary>),
             )],
             handler: || post(reports::report),
+        },
+        Operation {
+            method: Method::POST,
+            path: "/v1/pods",
+            role: Some(Role::Place),
+            summary: "Name the jobs of pods whose rates agents report, and list pods without a job.",
+            parameters: &[],
+            body: Some(of::<pods::PodsBody>),
+            answers: &[(200, "Pods without a job.", Json(of::<pods::NamedPods>))],
+            handler: || post(pods::name),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/peaks",
+            role: Some(Role::Read),
+            summary: "List jobs with the observed traffic of their tasks, by name.",
+            parameters: &[query::<pods::PeaksQuery>()],
+            body: None,
+            answers: &[(200, "Jobs.", Json(of::<pods::Peaks>))],
+            handler: || get(pods::peaks),
         },
         Operation {
             method: Method::POST,

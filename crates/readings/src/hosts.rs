@@ -5,15 +5,42 @@ use std::collections::{BTreeMap, VecDeque};
 
 use leeward_fabric::{Bytes, HostId, Nanos};
 
-use super::request::HostReport;
-use super::telemetry_state::KnownHost;
-
 /// Largest number of placements per host with separate times. Beyond this number, the oldest placements are merged.
 const MAX_PLACEMENTS: usize = 32;
 
+/// State of a host; `None` leaves a part unchanged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostReport {
+    /// The host.
+    pub host: HostId,
+    /// True if the host is up.
+    pub up: Option<bool>,
+    /// True if the host is draining.
+    pub draining: Option<bool>,
+    /// Stored bytes.
+    pub stored: Option<Bytes>,
+    /// Storage; only with `stored`.
+    pub storage: Option<Bytes>,
+}
+
+/// Known state of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KnownHost {
+    /// True if the host is up.
+    pub up: bool,
+    /// True if the host is draining.
+    pub draining: bool,
+    /// Stored bytes.
+    pub stored: Bytes,
+    /// Reported storage; `None` without a report of it.
+    pub storage: Option<Bytes>,
+    /// Ends of the windows of the three states; zero before the first report.
+    pub windows: [Nanos; 3],
+}
+
 /// Hosts with reports or placements.
 #[derive(Debug, Default)]
-pub(crate) struct Hosts(BTreeMap<HostId, Host>);
+pub struct Hosts(BTreeMap<HostId, Host>);
 
 /// One host. Times are ends of windows, zero before the first.
 #[derive(Debug, Default)]
