@@ -23,7 +23,15 @@ type silent struct{}
 func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 func TestTenThousandRandomStepsBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
+	for _, windows := range []bool{true, false} {
+		testRandomSteps(t, windows)
+	}
+}
+
+// testRandomSteps passes steps in a world whose snapshots have the last windows of links, or lack them.
+func testRandomSteps(t *testing.T, windows bool) {
 	w := newWorld(t, 7, 24e9)
+	w.plant.network.Windows = windows
 	w.configFaults, w.evictionFaults, w.serviceFaults, w.lag, w.rollouts = 0.02, 0.1, 0.1, 0.5, 0.5
 	runners := []*Runner{w.runner(Evict, silent{}), w.runner(Evict, silent{})}
 	leader := 0

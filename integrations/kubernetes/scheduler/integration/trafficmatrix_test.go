@@ -88,10 +88,8 @@ func newMatrices(t *testing.T, wait time.Duration, nodesToScore int32, chooser *
 	s := newScene(t, interval, func(*fake.Network) {})
 	s.service.Intercept(chooser.answer)
 	stop, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{
-		TrafficMatrix: &trafficmatrix.Args{
-			Controllers: s.args.Controllers, Deadline: s.args.Deadline, MaxAge: s.args.MaxAge, Wait: &metav1.Duration{Duration: wait},
-		},
-		Weight: 10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
+		TrafficMatrix: &trafficmatrix.Args{Service: s.args.Service, Wait: &metav1.Duration{Duration: wait}},
+		Weight:        10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
 	})
 	if err != nil {
 		t.Fatal(err)
