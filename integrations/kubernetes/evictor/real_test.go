@@ -79,3 +79,48 @@ func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
 	}
 	expect("after the landing", map[string]float64{"r0:uplink": 8e8, "r2:uplink": 8e8})
 }
+
+func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t *testing.T) {
+	settings := snapshot.Settings{
+		Controllers: []string{service.Start(t, service.Small)}, Deadline: 2 * time.Second, MaxAge: time.Minute, Windows: true,
+	}
+	sender, err := httpapi.New(settings, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	for number, load := range []int64{800_000_000, 200_000_000} {
+		until := now.Add(time.Duration(10*number-10) * time.Second)
+		body := map[string]any{
+			"from": until.Add(-10 * time.Second).Format(time.RFC3339Nano), "until": until.Format(time.RFC3339Nano),
+			"links": []map[string]any{{"link": "r0:uplink", "load_bps": load}},
+		}
+		request := httpapi.Request{Method: http.MethodPost, Path: "/v1/reports", Body: body}
+		if _, err := sender.Send(t.Context(), request, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client, err := snapshot.NewClient(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := client.Get(t.Context(), nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := client.Get(t.Context(), whole, false)
+	if err != nil || !next.IsDifference() || next.HasWindows() != whole.HasWindows() {
+		t.Fatalf("%+v, %v", next, err)
+	}
+	link := next.Names().Link("r0:uplink")
+	if measured := next.Measured()[link]; measured != 680_000_000 {
+		t.Errorf("an estimate of %d", measured)
+	}
+	if !next.HasWindows() {
+		t.Log("this service has no last windows")
+		return
+	}
+	if latest, length := next.Latest()[link], next.Until()[link]-next.From()[link]; latest != 200_000_000 || length != int64(10*time.Second) {
+		t.Errorf("%d over %d ns", latest, length)
+	}
+}

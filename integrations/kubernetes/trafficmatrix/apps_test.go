@@ -377,6 +377,8 @@ func TestACommitmentWithoutAnAnswerIsReleasedOnceItsPodsHaveChanged(t *testing.T
 	for _, overlaps := range []bool{true, false} {
 		s := newScene(t)
 		s.place()
+		// No pod waits any longer.
+		s.now = s.now.Add(time.Minute)
 		for _, pod := range s.pods {
 			s.setPod(on(pod, "h9"), s.now)
 		}

@@ -311,6 +311,10 @@ func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok 
 		a.settling, a.unsure, a.retry = false, true, now.Add(a.pause)
 		return
 	}
+	if a.unsure && decision == "" {
+		// The service may have carried out an earlier request.
+		as.lose(run, now)
+	}
 	a.settling, a.settled, a.unsure = false, true, false
 	as.decide(a, decision)
 	// The status of the matrix keeps the decision over a restart.
