@@ -3,6 +3,7 @@ package evictor
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -27,8 +28,11 @@ var _ Advisor = (*httpapi.Client)(nil)
 // adviceInterval is the time between two requests for moves. It is short beside the five minutes after which a move expires.
 const adviceInterval = 5 * time.Second
 
-// mostReason is the largest number of characters of a reason for the service.
-const mostReason = 400
+// mostReason and mostName are the largest numbers of characters of a reason and of the executor's name for the service.
+const (
+	mostReason = 400
+	mostName   = 200
+)
 
 // executor carries out moves of the service. A move is taken before its record is written, and its record is written before the
 // eviction. So a taken move without a record was not carried out, and the next leader continues with it.
@@ -44,6 +48,13 @@ type executor struct {
 	known map[string]bool
 	// waits is true if a move may wait for its outcome.
 	waits bool
+}
+
+func newExecutor(options *Options) *executor {
+	name := fmt.Sprintf("leeward-evictor %s/%s", options.Namespace, options.Name)
+	return &executor{
+		advisor: options.Advisor, name: name[:min(len(name), mostName)], metrics: options.Metrics, log: options.Log, waits: true,
+	}
 }
 
 // open requests the moves that wait for this executor, the oldest first.

@@ -97,8 +97,7 @@ func NewRunner(options Options) (*Runner, error) {
 		gate: gate{maps: options.Client.CoreV1().ConfigMaps(options.Namespace), name: options.Name},
 	}
 	if options.Advisor != nil {
-		name := fmt.Sprintf("leeward-evictor %s/%s", options.Namespace, options.Name)
-		r.executor = &executor{advisor: options.Advisor, name: name, metrics: options.Metrics, log: options.Log, waits: true}
+		r.executor = newExecutor(&options)
 	}
 	return r, nil
 }
