@@ -77,13 +77,17 @@ func (e *executor) open(ctx context.Context) ([]httpapi.Migration, error) {
 	return slices.CompactFunc(moves, func(a, b httpapi.Migration) bool { return a.ID == b.ID }), nil
 }
 
-// advice returns the moves of pods of this cluster that were not carried out yet. Moves of other things are left to other
-// executors.
-func (e *executor) advice(ctx context.Context, moves []httpapi.Migration, request *Request, rackOf func(string) string) ([]Advice, error) {
-	carried := map[string]bool{}
-	for _, record := range request.Records {
-		carried[record.Move] = true
+// withoutRecord returns the moves that were not carried out yet.
+func withoutRecord(moves []httpapi.Migration, records []Record) []httpapi.Migration {
+	carriedOut := map[string]bool{}
+	for _, record := range records {
+		carriedOut[record.Move] = true
 	}
+	return slices.DeleteFunc(moves, func(move httpapi.Migration) bool { return carriedOut[move.ID] })
+}
+
+// advice returns the moves of pods of this cluster. Moves of other things are left to other executors.
+func (e *executor) advice(ctx context.Context, moves []httpapi.Migration, request *Request, rackOf func(string) string) ([]Advice, error) {
 	byUID := make(map[string]*Pod, len(request.Pods))
 	for i := range request.Pods {
 		byUID[request.Pods[i].UID] = &request.Pods[i]
@@ -91,9 +95,6 @@ func (e *executor) advice(ctx context.Context, moves []httpapi.Migration, reques
 	references := map[string]string{}
 	var result []Advice
 	for _, move := range moves {
-		if carried[move.ID] {
-			continue
-		}
 		reference, ok := e.references[move.Decision]
 		if !ok {
 			decision, err := e.advisor.Decision(ctx, move.Decision)

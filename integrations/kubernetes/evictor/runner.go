@@ -188,6 +188,7 @@ func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
 	}
 	request.Records = follow(prune(request.Records, r.options.Settings, now), cluster.sightings(rackOf), now)
 	r.reportLandings(ctx, request.Records)
+	moves = withoutRecord(moves, request.Records)
 	if r.executor != nil && r.options.Mode == Evict {
 		request.Records = r.executor.finish(ctx, request.Records)
 	}
