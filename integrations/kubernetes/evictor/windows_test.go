@@ -313,8 +313,8 @@ func TestAServiceThatWasAwayOrSetBackStartsAgain(t *testing.T) {
 		if _, hot := windows.Mean("r0:uplink"); hot != 0 {
 			t.Errorf("%s: %d hot windows", name, hot)
 		}
-		if len(windows.links["r0:uplink"].open) > 4 {
-			t.Errorf("%s: %d open windows", name, len(windows.links["r0:uplink"].open))
+		if link := windows.links["r0:uplink"]; link != nil && len(link.open) > 4 {
+			t.Errorf("%s: %d open windows", name, len(link.open))
 		}
 	}
 }

@@ -57,6 +57,9 @@ type state struct {
 	clients map[string]int64
 }
 
+// mostSent is the number of snapshots of which the network writes differences, as in the service.
+const mostSent = 16
+
 // Start is the time of a new network.
 var Start = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
@@ -112,6 +115,7 @@ func (n *Network) Advance(by time.Duration) {
 // head returns the fields of an answer beside the tables, and remembers what it has.
 func (n *Network) head(since any, clients []map[string]any) map[string]any {
 	id := fmt.Sprintf("%s-%d", n.Run, n.number)
+	delete(n.sent, fmt.Sprintf("%s-%d", n.Run, n.number-mostSent))
 	n.number++
 	n.sent[id] = state{version: n.Version, links: slices.Clone(n.Links), clients: maps.Clone(n.Clients)}
 	return map[string]any{
