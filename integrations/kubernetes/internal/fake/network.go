@@ -57,8 +57,8 @@ type state struct {
 	clients map[string]int64
 }
 
-// mostSent is the number of snapshots of which the network writes differences, as in the service.
-const mostSent = 16
+// mostSent is the number of last snapshots from which the network writes differences. All readers share them.
+const mostSent = 256
 
 // Start is the time of a new network.
 var Start = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
