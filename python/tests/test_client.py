@@ -88,6 +88,7 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.reevaluate("1", remaining=[], move_cost="30s", dry_run=True),
     lambda client: next(client.migrations("advised"), None),
     lambda client: client.answer_migration("0", "refused", "no"),
+    lambda client: client.answer_migration("0", "taken", executor="evictor"),
     lambda client: client.set_job("web", down=1),
     lambda client: client.forget_job("web"),
     lambda client: client.begin_probe("path", ["r0h0", "r0h1"], times=2),

@@ -107,7 +107,7 @@ EXPECTED_REFUSALS = re.compile(
     r"|expected one of `trace`|expected the host that has the volume|the decision sets it"
     r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes no part in measurements"
     r"|one for each|two copies|already expired|in the future|has the type|has the label|needs its own"
-    r"|give `replicas` or `tasks`|expected a time before"
+    r"|give `replicas` or `tasks`|expected a time before|expected the name of the executor"
     r"|needs \d+ chunks|none is missing|rebuilds a stripe|give `stored` with it"
     r"|no mode is given|is drawn by|in a report of their own|the cluster is a tree|each once|no stage"
 )

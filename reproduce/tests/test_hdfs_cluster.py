@@ -24,7 +24,9 @@ from leeward_reproduce.hdfs.processes import kill
 from support.labs import left
 from support.parts import lack
 
-SHAPE = Shape(racks=3, hosts_per_rack=2, block=1 << 20)
+SHAPE = Shape(racks=4, hosts_per_rack=2, block=1 << 20)
+HOT = {"r1": "r1h0", "r3": "r3h0"}
+"""Racks with background, and the hosts that receive it. Writers are in r0, so r2 is the only cool choice."""
 EXACT = {"dfs.namenode.redundancy.considerLoad": "false"}
 """HDFS leaves its rules for racks where DataNodes are busy; blocks of this test follow them exactly."""
 
@@ -93,21 +95,21 @@ def explained(cluster: ObservedCluster, folder: str) -> list[dict[str, Any]]:
 def use_and_check_sinbad(cluster: ObservedCluster) -> None:
     """Blocks of `sinbad` follow the same rules, and go where links have more room than a full one."""
     cluster.use("sinbad")
-    # Writers are in r0, so each block has the choice between r1 and r2.
     seconds, rate = 14.0, 80e6
     writes = [Write(6.0 + 0.7 * at, f"r0h{at % 2}", SHAPE.block) for at in range(8)]
     before = stored(cluster)
-    outcome = run(cluster, Load(writes, [Stream(0.0, seconds, "r1h0", rate)], seconds), "hot")
+    background = [Stream(0.0, seconds, host, rate) for host in HOT.values()]
+    outcome = run(cluster, Load(writes, background, seconds), "hot")
     deadline = time.monotonic() + 20
     while stored(cluster) != before:
         assert time.monotonic() < deadline, "DataNodes delete the blocks of a run"
         time.sleep(0.5)
-    assert outcome.carried("r1:downlink") > 0.9 * rate / 8 * seconds
+    assert all(outcome.carried(f"{rack}:downlink") > 0.9 * rate / 8 * seconds for rack in HOT)
     choices = explained(cluster, "hot")
     assert [one["reason"] for one in choices] == ["ranked"] * len(writes)
     best = [one["steps"][0]["racks"][0]["name"].strip("/") for one in choices]
     assert [cluster.racks[one["hosts"][1]] for one in choices] == best
-    # Estimates lag on a busy machine, so that single blocks may go to r1.
+    # Estimates lag on a busy machine, so that single blocks may go to a hot rack.
     assert best.count("r2") > len(writes) / 2, best
     write(cluster, "sinbad", cluster.hosts)
 
@@ -128,8 +130,7 @@ def check_outage(cluster: ObservedCluster) -> None:
 def test_blocks_go_around_a_hot_link_by_leeward_and_the_end_leaves_nothing() -> None:
     rate = 80e6
     with up(SHAPE, "leeward", properties=EXACT) as cluster:
-        open_sinks(cluster, ["r1h0"])
-        send(cluster, Stream(0.0, None, "r1h0", rate), time.monotonic(), 120.0, "hot")
+        heat(cluster, rate, 120.0)
         for at in range(3):
             # Agents report each second, and the policy reads as often: then it knows of the block before.
             time.sleep(2.5)
@@ -143,14 +144,22 @@ def test_blocks_go_around_a_hot_link_by_leeward_and_the_end_leaves_nothing() -> 
     assert_gone(name, pids, folder)
 
 
+def heat(cluster: ObservedCluster, rate: float, seconds: float) -> None:
+    """Sends background into the hot racks for a time, or until the cluster ends."""
+    open_sinks(cluster, list(HOT.values()))
+    for rack, host in HOT.items():
+        send(cluster, Stream(0.0, None, host, rate), time.monotonic(), seconds, f"hot-{rack}")
+
+
 def wait_for_loads(cluster: ObservedCluster, rate: float) -> None:
-    """Waits until the controller knows that r1 has a load, and knows the load of r2."""
+    """Waits until the controller knows that the hot racks have a load, and knows the load of r2."""
     deadline = time.monotonic() + 30
     while True:
-        hot, cool = (cluster.client().link(f"{rack}:downlink")["measured_bps"] for rack in ("r1", "r2"))
-        if hot is not None and hot >= rate and cool is not None:
+        loads = {rack: cluster.client().link(f"{rack}:downlink")["measured_bps"] for rack in (*HOT, "r2")}
+        hot = all((loads[rack] or 0.0) >= rate for rack in HOT)
+        if hot and loads["r2"] is not None:
             return
-        assert time.monotonic() < deadline, (hot, cool)
+        assert time.monotonic() < deadline, loads
         time.sleep(0.2)
 
 
@@ -174,8 +183,7 @@ def test_blocks_follow_the_rules_for_racks_under_both_policies_and_without_the_c
 def test_blocks_go_around_a_hot_link_although_reports_are_late_or_half_of_them_lost() -> None:
     rate = 80e6
     with up(SHAPE, "leeward", properties=EXACT) as cluster:
-        open_sinks(cluster, ["r1h0"])
-        send(cluster, Stream(0.0, None, "r1h0", rate), time.monotonic(), 600.0, "hot")
+        heat(cluster, rate, 600.0)
         # With half of the reports lost, the links of a host are unknown for an eighth of the time.
         for name, delay_s, loss, blocks, around in (("late", 1.0, 0.0, 6, 5), ("lost", 0.0, 0.5, 20, 14)):
             with cluster.reports_impaired(delay_s, loss):
@@ -196,7 +204,7 @@ def test_blocks_go_around_a_hot_link_although_reports_are_late_or_half_of_them_l
 @pytest.mark.whole
 def test_a_full_cache_in_memory_evicts_the_oldest_files() -> None:
     with up(replace(SHAPE, in_memory=True), "default") as cluster:
-        writes = [Write(0.5 * at, f"r{at % 3}h0", 2 * SHAPE.block) for at in range(12)]
+        writes = [Write(0.5 * at, f"r{at % SHAPE.racks}h0", 2 * SHAPE.block) for at in range(12)]
         outcome = run(cluster, Load(writes, [], 10.0), "cached", cache=6 * SHAPE.block)
         folder = cluster.folder
         assert folder.parent == MEMORY_FOLDER
@@ -223,7 +231,7 @@ def test_a_signal_to_the_process_of_a_cluster_leaves_nothing() -> None:
     script = (
         "import time\n"
         "from leeward_reproduce.hdfs import Shape, up\n"
-        "with up(Shape(racks=3, hosts_per_rack=2)) as cluster:\n"
+        "with up(Shape(racks=4, hosts_per_rack=2)) as cluster:\n"
         "    print(cluster.network.name, cluster.folder, *(p.pid for p in cluster.processes), flush=True)\n"
         "    time.sleep(600)\n"
     )

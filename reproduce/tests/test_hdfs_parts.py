@@ -448,6 +448,8 @@ def test_a_signal_ends_a_block_after_its_cleanup_and_a_second_one_does_not_distu
     script = (
         "import signal, subprocess, sys, time\n"
         "from leeward_reproduce.hdfs.processes import ended_by_signals\n"
+        # Children of `nohup` ignore SIGHUP.
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "with ended_by_signals():\n"
         "    child = subprocess.Popen(['sleep', '60'])\n"
         "    try:\n"

@@ -20,8 +20,8 @@ pub use leeward_access::{
     Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, tls_config,
 };
 pub use leeward_settings::{
-    DefaultPolicies, Flags, Format, LedgerOptions, Level, LimitSettings, LogSettings, PolicySettings,
-    ProbeSettings, Settings, TelemetrySettings, TlsSettings,
+    DefaultPolicies, Flags, Format, HistoryOptions, LedgerOptions, Level, LimitSettings, LogSettings,
+    MoveOptions, PolicySettings, ProbeSettings, Settings, TelemetrySettings, TlsSettings,
 };
 pub use log::{is_json, log_end};
 pub use reload::{Reload, ReloadError, Reloadable, Reloaded};

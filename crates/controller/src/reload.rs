@@ -180,7 +180,8 @@ impl NewSettings {
     /// Description of the reload.
     fn reloaded(&self, reload: &Reload) -> Reloaded {
         let NewSettings { settings, tokens, certificate, plan, .. } = self;
-        let mut reloaded = vec!["policies", "modes", "ledger", "limits.requests_per_s", "log.level"];
+        let mut reloaded =
+            vec!["policies", "modes", "ledger", "history", "moves", "limits.requests_per_s", "log.level"];
         let parts = [
             ("tokens", tokens.is_some()),
             ("tls", certificate.is_some()),

@@ -13,7 +13,9 @@ use hyper_util::server::graceful::GracefulShutdown;
 use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_frames::Snapshots;
+use leeward_hooks::carry_out;
 use leeward_ledger::{LedgerSettings, SettingsError};
+use leeward_placement::moves::HotLoad;
 use leeward_prometheus::{Telemetry, poll};
 use leeward_records::{Clock, Modes};
 use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
@@ -33,7 +35,7 @@ use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
 use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, Bodies, DEFAULT_CONNECTIONS, MAIN};
 use leeward_observability::{Events, Metrics, ObservedStore, Reporters, ServiceNotifier, watch, watch_clock};
-use leeward_settings::ProbeSettings;
+use leeward_settings::{MoveOptions, ProbeSettings};
 use leeward_surveys::Probes;
 use leeward_telemetry::TelemetryKeeper;
 
@@ -132,6 +134,9 @@ impl Service {
             admission: AdmissionPolicies::default(),
             ledger: settings,
             modes: Modes::default(),
+            history: None,
+            moves: MoveOptions { load: HotLoad::Estimate, cooldown: 0, ..MoveOptions::default() },
+            hook: None,
         };
         Ok(Service::with(cluster, configured, seed, store))
     }
@@ -139,7 +144,8 @@ impl Service {
     /// Creates a service for a cluster without state, on the machine's clock, with checked settings.
     pub fn with(cluster: NewCluster, configured: Configured, seed: u64, store: Box<dyn Store>) -> Service {
         let interval = configured.ledger.interval;
-        let (limits, clock, patience) = (Limits::default(), Clock::system(), Duration::from_secs(90));
+        let limits = Limits { move_timeout: configured.moves.timeout, ..Limits::default() };
+        let (clock, patience) = (Clock::system(), Duration::from_secs(90));
         Service {
             limits,
             clock,
@@ -249,6 +255,10 @@ impl Service {
                 }
             }
         };
+        let hooking = {
+            let configured = app.configured.clone();
+            carry_out(move || configured.load().hook.clone(), handle.clone(), app.clock.clone())
+        };
         let keeper = app.keeper.clone();
         let keeping = keeper.keep(&handle, app.about.interval);
         let access = app.access.clone();
@@ -276,6 +286,7 @@ impl Service {
             never = notifying => match never {},
             never = checking => match never {},
             never = keeping => match never {},
+            never = hooking => match never {},
             never = switching => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
@@ -318,6 +329,7 @@ impl Service {
             Box::new(move |cluster: &Cluster, leads: bool| {
                 let configured = configured.load();
                 let engine = configured.engine(cluster, leads, seed);
+                let limits = Limits { move_timeout: configured.moves.timeout, ..limits };
                 Coordinator::new(engine, configured.labels.clone(), limits)
                     .with_admission(configured.admission.clone())
                     .with_modes(configured.modes, switch.is_on())

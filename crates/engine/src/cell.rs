@@ -1,13 +1,14 @@
 //! Running tasks, and the remaining budgets of their jobs, as input of move policies.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 use leeward_ledger::{Entry, EntryId};
-use leeward_placement::JobId;
-use leeward_placement::moves::{Budget, MoveRequest, Running};
-use leeward_placement::tasks::{AppRequest, Task, TaskId};
+use leeward_placement::moves::{Budget, MoveRequest, Running, Stays};
+use leeward_placement::tasks::{AppRequest, Task, TaskId, Transfer};
+use leeward_placement::{Constraints, JobId};
 
 use crate::history::History;
 use crate::message::{Availability, Rates};
@@ -24,9 +25,10 @@ pub(crate) struct RunningTask {
     pub entries: Vec<EntryId>,
     /// Tags that its host must have.
     tags: u64,
-    /// True if the task may be moved: it is tolerant, and neither transfers of its app nor constraints with names of
-    /// hosts bind it to its host.
-    movable: bool,
+    /// Its constraints, if it has others than tags.
+    constraints: Option<Arc<Constraints>>,
+    /// Reason for which the task never moves; `None` for a tolerant task whose constraints a move can keep to.
+    bound: Option<Stays>,
     moved: Option<Nanos>,
     /// Ledger entries on its host before the last move.
     before: Vec<Entry>,
@@ -37,17 +39,22 @@ pub(crate) struct RunningTask {
 }
 
 impl RunningTask {
-    /// Creates a newly placed task of a request.
+    /// Creates a newly placed task of a request, whose constraints beside tags are `constraints`.
     pub fn new(
         request: &AppRequest,
+        constraints: Option<&Arc<Constraints>>,
         index: u32,
         demand: Task,
         host: HostId,
         entries: Vec<EntryId>,
     ) -> RunningTask {
-        let AppRequest { id: app, job, transfers, constraints, .. } = request;
-        let (id, job, tags) = (TaskId { app: *app, index }, *job, constraints.tags);
-        let movable = demand.tolerant && transfers.is_empty() && constraints.only_tags();
+        let AppRequest { id: app, job, .. } = request;
+        let (id, job, tags) = (TaskId { app: *app, index }, *job, request.constraints.tags);
+        let bound = match (demand.tolerant, constraints) {
+            (false, _) => Some(Stays::Sensitive),
+            (true, constraints) => constraints.and_then(|constraints| Stays::bound(constraints)),
+        };
+        let constraints = constraints.filter(|_| bound.is_none()).cloned();
         RunningTask {
             id,
             host,
@@ -55,12 +62,18 @@ impl RunningTask {
             demand,
             entries,
             tags,
-            movable,
+            constraints,
+            bound,
             moved: None,
             before: Vec::new(),
             rates: None,
             counted: None,
         }
+    }
+
+    /// True if a move policy may ever move the task.
+    pub fn may_ever_move(&self) -> bool {
+        self.bound.is_none()
     }
 
     /// Returns the entries from before the last move, to be committed again from `now` on.
@@ -80,7 +93,8 @@ impl RunningTask {
             egress_bps: demand.total_egress().mean_bps,
             ingress_bps: demand.total_ingress().mean_bps,
         });
-        Running { task, host, job, demand, egress_bps, ingress_bps, tags, cooling: false }
+        let (constraints, cooling) = (None, false);
+        Running { task, host, job, demand, egress_bps, ingress_bps, tags, constraints, cooling }
     }
 }
 
@@ -107,11 +121,21 @@ struct Job {
     position: Option<u32>,
 }
 
+/// Transfers between the tasks of an app.
+pub(crate) struct AppTransfers {
+    /// The transfers; empty if no task of the app moves.
+    pub transfers: Arc<[Transfer]>,
+    /// Their ledger entries.
+    pub entries: Vec<EntryId>,
+}
+
 /// All tasks and their jobs. Maps are used only for lookups, never iterated.
 pub(crate) struct Cell {
     places: HashMap<TaskId, Place>,
     /// Tasks by rack, in adjacent memory: each report scans the tasks of hot racks.
     racks: Vec<Vec<RunningTask>>,
+    /// Apps with transfers.
+    apps: HashMap<u64, AppTransfers>,
     /// Number of tasks on each host.
     task_counts: Vec<u32>,
     /// Jobs with tasks, and jobs with a stated availability.
@@ -125,7 +149,30 @@ impl Cell {
     pub fn new(fabric: &Fabric) -> Cell {
         let racks = (0..fabric.rack_count()).map(|_| Vec::new()).collect();
         let task_counts = vec![0; fabric.host_count()];
-        Cell { places: HashMap::new(), racks, task_counts, jobs: HashMap::new(), rounds: 0 }
+        let (places, apps, jobs) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Cell { places, racks, apps, task_counts, jobs, rounds: 0 }
+    }
+
+    /// Adds the transfers of an app, with their entries.
+    pub fn add_transfers(&mut self, app: u64, transfers: AppTransfers) {
+        self.apps.insert(app, transfers);
+    }
+
+    /// The transfers of an app, if it has any.
+    pub fn transfers_mut(&mut self, app: u64) -> Option<&mut AppTransfers> {
+        self.apps.get_mut(&app)
+    }
+
+    /// Removes the transfers of an app. Returns their entries.
+    pub fn remove_transfers(&mut self, app: u64) -> Vec<EntryId> {
+        self.apps.remove(&app).map_or_else(Vec::new, |transfers| transfers.entries)
+    }
+
+    /// Ledger entries of an app in the order of their commit: of its transfers, and of each task.
+    pub fn app_entries(&self, app: u64) -> Vec<EntryId> {
+        let transfers = self.apps.get(&app).into_iter().flat_map(|transfers| &transfers.entries);
+        let tasks = self.of_app(app).into_iter().flat_map(|task| self.entries(task));
+        transfers.chain(tasks).copied().collect()
     }
 
     /// Adds a running task. No running task may have this id.
@@ -186,17 +233,29 @@ impl Cell {
         self.racks.get(rack.index()).into_iter().flatten().map(|placed| placed.running(0))
     }
 
-    /// Tasks in a rack, and true for each that may be moved now.
-    pub fn movable_in(
+    /// Tasks in a rack, each with the reason for which it stays; `None` for a task that may be moved now.
+    pub fn reasons_in(
         &self,
         rack: DomainId,
         cooldown: Nanos,
         now: Nanos,
-    ) -> impl Iterator<Item = (Running, bool)> {
-        self.racks.get(rack.index()).into_iter().flatten().map(move |placed| {
-            let budget = || self.jobs.get(&placed.job).is_none_or(|job| job.remaining(now) > 0);
-            (placed.running(0), placed.movable && placed.is_settled(cooldown, now) && budget())
-        })
+    ) -> impl Iterator<Item = (Running, Option<Stays>)> {
+        let tasks = self.racks.get(rack.index()).into_iter().flatten();
+        tasks.map(move |placed| (placed.running(0), self.reason(placed, cooldown, now)))
+    }
+
+    /// Reason for which a task stays; `None` for a task that may be moved now, or does not run.
+    pub fn reason_of(&self, id: TaskId, cooldown: Nanos, now: Nanos) -> Option<Stays> {
+        self.reason(self.get(id)?, cooldown, now)
+    }
+
+    fn reason(&self, placed: &RunningTask, cooldown: Nanos, now: Nanos) -> Option<Stays> {
+        let cools = !placed.is_settled(cooldown, now);
+        let budget = || self.jobs.get(&placed.job).is_none_or(|job| job.remaining(now) > 0);
+        placed
+            .bound
+            .or_else(|| cools.then_some(Stays::Cooling))
+            .or_else(|| (!budget()).then_some(Stays::Budget))
     }
 
     /// Returns the tasks of an app.
@@ -282,8 +341,10 @@ impl Cell {
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
+        // Tasks of an app share their constraints, and are often neighbors.
+        let mut known = BTreeMap::new();
         let tasks = racks.iter().flat_map(|rack| &self.racks[rack.index()]);
-        for placed in tasks.filter(|placed| placed.movable && placed.is_settled(cooldown, now)) {
+        for placed in tasks.filter(|placed| placed.bound.is_none() && placed.is_settled(cooldown, now)) {
             let job = self.jobs.get_mut(&placed.job).expect("every task's job is known");
             if job.round < self.rounds {
                 job.round = self.rounds;
@@ -291,7 +352,14 @@ impl Cell {
                 job.position = (moves > 0).then_some(request.budgets.len() as u32);
                 request.budgets.extend(job.position.map(|_| Budget { job: placed.job, moves }));
             }
-            request.running.extend(job.position.map(|position| placed.running(position)));
+            let Some(position) = job.position else { continue };
+            let constraints = placed.constraints.as_ref().map(|constraints| {
+                *known.entry(Arc::as_ptr(constraints)).or_insert_with(|| {
+                    request.constraints.push(constraints.clone());
+                    request.constraints.len() as u32 - 1
+                })
+            });
+            request.running.push(Running { constraints, ..placed.running(position) });
         }
         request
     }

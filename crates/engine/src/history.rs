@@ -61,6 +61,21 @@ impl History {
         History { settings, jobs: BTreeMap::new(), swept: 0 }
     }
 
+    /// The history under new settings. Observations stay unless the window changes, because its parts then have other
+    /// lengths.
+    pub fn under(before: Option<History>, settings: Option<HistorySettings>) -> Option<History> {
+        let settings = settings?;
+        match before.filter(|before| before.settings.window == settings.window) {
+            Some(before) => Some(History { settings, ..before }),
+            None => Some(History::new(settings)),
+        }
+    }
+
+    /// The window, if it has observations of a job.
+    pub fn window_of(&self, job: JobId) -> Option<Nanos> {
+        self.jobs.contains_key(&job).then_some(self.settings.window)
+    }
+
     /// Returns true if an observation of a task counts; `before` is the time of its last counted observation.
     pub fn counts(before: Option<Nanos>, now: Nanos) -> bool {
         before.is_none_or(|before| now >= before.plus(COUNT_INTERVAL))

@@ -13,7 +13,9 @@
 mod cell;
 mod engine;
 mod history;
+mod lost_capacity;
 mod message;
+mod open_moves;
 mod snapshot;
 
 pub use engine::{Engine, Given, GivenTerms, Policies};

@@ -119,6 +119,8 @@ pub enum NoMove {
     OtherLink,
     /// The mean load is no longer hot, although the last window was.
     Cooling,
+    /// The link is hot for fewer windows than moves require.
+    Recent,
     /// No known task sends traffic over the link.
     Others,
     /// Each task with traffic over the link must stay: by its request, after a recent move, or by the budget of its job.

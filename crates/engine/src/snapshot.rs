@@ -76,7 +76,7 @@ impl EngineSnapshot {
         links.into_iter().filter_map(|link| view.window_end(link)).min()
     }
 
-    /// Places the tasks of an app by a policy of the engine and their stated demands, for
+    /// Places the tasks of an app by a policy of the engine and the demands of the request, for
     /// [`crate::Engine::commit_decision`].
     ///
     /// # Errors

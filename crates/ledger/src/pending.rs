@@ -67,15 +67,19 @@ impl Pending {
         }
     }
 
+    /// Part of the starts and ends that a window does not show: rate times the part of the window before the start.
+    pub fn unseen(&self, window: (Nanos, Nanos)) -> f64 {
+        let unseen = |&(at, x): &(Nanos, i64)| i128::from(x) * i128::from(at.min(window.1).since(window.0).0);
+        let length = window.1.since(window.0).0;
+        if length == 0 { 0.0 } else { self.young.iter().map(unseen).sum::<i128>() as f64 / length as f64 }
+    }
+
     /// Applies a report of `weight` over `window`.
     pub fn fade(&mut self, window: (Nanos, Nanos), weight: f64) {
         if self.fading == 0.0 && self.fresh == 0 && self.young.is_empty() {
             return;
         }
-        // Rate times the part of the window before the start, which the window could not show.
-        let unseen = |&(at, x): &(Nanos, i64)| i128::from(x) * i128::from(at.min(window.1).since(window.0).0);
-        let unseen = self.young.iter().map(unseen).sum::<i128>() as f64 / window.1.since(window.0).0 as f64;
-        let remaining = (1.0 - weight) * (self.fading + self.fresh as f64) + weight * unseen;
+        let remaining = (1.0 - weight) * (self.fading + self.fresh as f64) + weight * self.unseen(window);
         self.settle(remaining, window.0);
     }
 

@@ -272,6 +272,41 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(|_| since)
     }
 
+    /// Time for which a resource has been hot in every window; `None` if it is not hot, or if its load is unknown now.
+    pub fn hot_for(&self, resource: ResourceId) -> Option<Nanos> {
+        let since = self.hot_since(resource)?;
+        Some(self.ledger.commitments[resource.index()].hot_until.since(since))
+    }
+
+    /// Time between reports.
+    pub fn interval(&self) -> Nanos {
+        self.ledger.settings.interval
+    }
+
+    /// The last window of a resource; `None` without one.
+    pub fn last_window(&self, resource: ResourceId) -> Option<(Nanos, Nanos)> {
+        self.window_end(resource).map(|_| self.ledger.last_window(resource, self.now))
+    }
+
+    /// Utilization of a resource in its last window alone, as an average over the window, with the changes of load that
+    /// the window does not show (Hotspots section 3.1). `None` where the load is unknown; infinite without capacity.
+    pub fn window_utilization(&self, resource: ResourceId) -> Option<f64> {
+        self.ledger.measured(resource, self.now)?;
+        let commitments = &self.ledger.commitments[resource.index()];
+        let window = self.ledger.last_window(resource, self.now);
+        let mut changes = 0.0;
+        for pending in [&commitments.pending, &commitments.pending_guaranteed] {
+            changes += pending.unseen(window) + (pending.held + pending.leaving) as f64;
+        }
+        if let Some(delta) = self.changed(resource) {
+            let sums = delta.held.iter().chain(&delta.settling);
+            changes += sums.map(|&load| load as f64).sum::<f64>();
+        }
+        let load = (commitments.latest as f64 + changes).max(0.0);
+        let capacity = self.ledger.gauges[resource.index()].capacity as f64;
+        Some(if capacity > 0.0 { load / capacity } else { f64::INFINITY })
+    }
+
     /// Utilization above which a resource is hot, as an average over a whole window.
     pub fn hot_above(&self) -> f64 {
         self.ledger.settings.hot

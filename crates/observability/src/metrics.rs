@@ -44,15 +44,6 @@ fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.000_25, 2.0, 16))
 }
 
-/// States of a move.
-const MOVE_STATES: [MigrationState; 5] = [
-    MigrationState::Advised,
-    MigrationState::Done,
-    MigrationState::Refused,
-    MigrationState::Expired,
-    MigrationState::Considered,
-];
-
 /// All metrics.
 pub struct Metrics {
     registry: Registry,
@@ -214,7 +205,7 @@ impl Default for Metrics {
             scrape: Mutex::new(()),
         };
         // Alerts on increases need the first value too.
-        for state in MOVE_STATES {
+        for state in MigrationState::ALL {
             let _ = metrics.moves.get_or_create(&State { state: state.word() });
         }
         metrics

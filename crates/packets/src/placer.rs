@@ -164,7 +164,7 @@ fn request(number: usize, block: &Block, replicas: u8, hosts_per_rack: u32) -> R
         layout: Layout::Chain,
         fault_domains: 1,
         blocks_left: block.left,
-        job_blocks_left: None,
+        job: None,
         constraints: Constraints::default(),
     }
 }

@@ -73,7 +73,7 @@ fn measure(racks: u32, policy: &str) -> Option<(f64, f64, f64)> {
             layout: Layout::Chain,
             fault_domains: 1,
             blocks_left: 1,
-            job_blocks_left: None,
+            job: None,
             constraints: Constraints::default(),
         };
         let begin = Instant::now();

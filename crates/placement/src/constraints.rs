@@ -89,7 +89,7 @@ impl Constraints {
                     let field = format!("labels.{}", excerpt(key));
                     return Err(InputError::new("request", message).in_field(&field));
                 }
-                // A label with one value is a tag, and tags do not keep a task from being moved.
+                // A label with one value is a tag, which costs the least to check.
                 [mask] if values.len() == 1 => self.tags |= mask,
                 _ => self.labels.push(masks.into_iter().fold(0, |all, mask| all | mask)),
             }
@@ -111,9 +111,10 @@ impl Constraints {
         sort(&mut self.occupied_racks);
     }
 
-    /// True if there are no constraints except tags.
-    pub fn only_tags(&self) -> bool {
-        *self == Constraints { tags: self.tags, ..Constraints::default() }
+    /// The constraints without the hosts to try first; `None` if nothing but tags is left.
+    pub fn beside_tags(&self) -> Option<Constraints> {
+        let rest = Constraints { preferred: Vec::new(), ..self.clone() };
+        (rest != Constraints { tags: self.tags, ..Constraints::default() }).then_some(rest)
     }
 
     /// Constraint that `host` violates, apart from those on its free space and its rack.

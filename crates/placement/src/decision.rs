@@ -103,6 +103,10 @@ pub struct Objectives {
     pub in_rack: u32,
     /// Load of the host's processors and memory, or of its rack's links, as a share. The load includes the task.
     pub balance: f64,
+    /// Load of the host's processors and memory with the task, as a share, if it decides between racks and hosts with
+    /// equally loaded links; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<f64>,
     /// Processors left on the host with the task, in thousandths.
     pub left: u64,
 }

@@ -210,7 +210,7 @@ fn scoring_policies() -> String {
 impl IntoProblem for AnswerError {
     fn problem(self, _: &Clock) -> Problem {
         match self {
-            AnswerError::NotFound(id) => Problem::none_kept("move", &id.to_string()),
+            AnswerError::NotFound(id) => Problem::not_stored("move", &id.to_string()),
             AnswerError::Answered(state) => {
                 let detail = format!("the move is already {}", state.word());
                 Problem::new(ANSWERED, detail)
@@ -232,7 +232,7 @@ impl IntoProblem for TooManyJobs {
 
 impl IntoProblem for NoWorkload {
     fn problem(self, _: &Clock) -> Problem {
-        Problem::none_kept("workload", &self.0)
+        Problem::not_stored("workload", &self.0)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Error responses: RFC 9457 problem documents, with the remedy in their text.
 
 mod errors;
-mod items;
 mod rejections;
 
 use std::collections::BTreeMap;
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use leeward_access::{Client, Denied, Hosts, Role};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_records::schema::{Name, Reference};
 use leeward_records::{Caller, ClusterVersion};
@@ -16,7 +16,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::errors::{IntoProblem, refusal_text};
-use leeward_access::{Client, Denied, Hosts, Role};
 
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -221,7 +220,7 @@ impl Problem {
     }
 
     /// Unknown id of a stored object.
-    pub fn none_kept(what: &str, id: &str) -> Problem {
+    pub fn not_stored(what: &str, id: &str) -> Problem {
         Problem::new(NOT_FOUND, format!("no {what} `{}` is stored", excerpt(id)))
     }
 
@@ -303,6 +302,21 @@ impl Problem {
     /// Demo operation on a service outside demo mode.
     pub fn no_demo() -> Problem {
         Problem::new(NOT_FOUND, "this service has no demo; start one with `leeward serve --demo`")
+    }
+
+    /// No copy or host can be chosen.
+    pub fn refused(detail: impl Into<String>) -> Problem {
+        Problem::new(REFUSED, detail)
+    }
+
+    /// Word of its kind.
+    pub fn word(&self) -> &'static str {
+        self.word
+    }
+
+    /// HTTP status.
+    pub fn status(&self) -> u16 {
+        self.status.as_u16()
     }
 
     /// Description, including the remedy.

@@ -23,6 +23,7 @@ mod samples;
 mod settings;
 mod state;
 
+pub use self::access::{Access, parse_address};
 pub use self::meter::{Ports, Steps};
 pub use self::plan::Plan;
 pub use self::poll::poll;

@@ -26,7 +26,7 @@ pub struct Migration {
     pub link: String,
     /// State of the move.
     pub state: MigrationState,
-    /// Reason of a rejection, in the client's words.
+    /// Reason of a rejection or a failure, in the client's words; for a taken move, the name of its executor.
     pub reason: Option<String>,
 }
 
@@ -36,10 +36,14 @@ pub enum MigrationState {
     /// The move waits for an answer.
     #[default]
     Advised,
+    /// An executor carries the move out.
+    Taken,
     /// The task moved and runs again.
     Done,
     /// The client rejected the move.
     Refused,
+    /// The executor could not carry the move out, and the task stays.
+    Failed,
     /// No answer came in time, or the task ended first. The move of a task that still runs is undone.
     Expired,
     /// The policy chose the move while moves were in shadow mode. Nobody was advised, and the task stayed.
@@ -47,12 +51,30 @@ pub enum MigrationState {
 }
 
 impl MigrationState {
+    /// All states.
+    pub const ALL: [MigrationState; 7] = [
+        MigrationState::Advised,
+        MigrationState::Taken,
+        MigrationState::Done,
+        MigrationState::Refused,
+        MigrationState::Failed,
+        MigrationState::Expired,
+        MigrationState::Considered,
+    ];
+
+    /// True while the move may still be carried out.
+    pub fn is_open(self) -> bool {
+        matches!(self, MigrationState::Advised | MigrationState::Taken)
+    }
+
     /// The state as a word.
     pub fn word(self) -> &'static str {
         match self {
             MigrationState::Advised => "advised",
+            MigrationState::Taken => "taken",
             MigrationState::Done => "done",
             MigrationState::Refused => "refused",
+            MigrationState::Failed => "failed",
             MigrationState::Expired => "expired",
             MigrationState::Considered => "considered",
         }
@@ -60,7 +82,6 @@ impl MigrationState {
 
     /// Parses a state's word.
     pub fn of(word: &str) -> Option<MigrationState> {
-        let all = [Self::Advised, Self::Done, Self::Refused, Self::Expired, Self::Considered];
-        all.into_iter().find(|state| state.word() == word)
+        MigrationState::ALL.into_iter().find(|state| state.word() == word)
     }
 }

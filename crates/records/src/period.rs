@@ -85,7 +85,7 @@ pub struct MoveCounts {
     pub advised: u64,
     /// Moves that were made.
     pub done: u64,
-    /// Moves that the system that runs the task refused.
+    /// Moves that the system that runs the task refused, or could not carry out.
     pub refused: u64,
     /// Moves without an answer in time.
     pub expired: u64,
@@ -113,7 +113,8 @@ impl Counts {
             MigrationState::Considered => self.moves.considered += 1,
             MigrationState::Advised => self.moves.advised += 1,
             MigrationState::Done => self.moves.done += 1,
-            MigrationState::Refused => self.moves.refused += 1,
+            MigrationState::Taken => {}
+            MigrationState::Refused | MigrationState::Failed => self.moves.refused += 1,
             MigrationState::Expired => self.moves.expired += 1,
         }
     }

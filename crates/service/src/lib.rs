@@ -27,10 +27,11 @@ pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, ChooseDelete, ChooseRead, Commitment,
     Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,
     DecisionQuery, DeviceState, HeavyWork, HostReport, HostState, HotLinkCause, InvalidReport,
-    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, KnownReading, Limits, LinkState,
-    MigrationAnswer, MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo,
-    Placed, Placement, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reading,
-    Reevaluate, ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests, Reservation,
-    ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState,
-    TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
+    InvalidReportReason, Job, JobResult, KeptTelemetry, KnownHost, Limits, LinkState, MigrationAnswer,
+    MigrationQuery, ModeChange, ModesView, NetworkSnapshot, NoWorkload, PlaceError, PlaceTo, Placed,
+    Placement, PolicyLabels, Queue, RackContent, RankedCopies, Rated, ReadTelemetry, Reevaluate,
+    ReleaseError, Report, ReportPart, ReportSummary, Reservation, ReservationState, Score, ScoreError,
+    ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState, TooManyJobs, UNKNOWN, Unavailable,
+    WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };
+pub use leeward_readings::{KnownReading, Reading, ReportedDiskName, Requests};

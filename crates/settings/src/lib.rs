@@ -3,6 +3,7 @@
 
 mod flags;
 mod ledger;
+mod moves;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::flags::Flags;
 pub use self::ledger::LedgerOptions;
+pub use self::moves::{HistoryOptions, HookSettings, MoveOptions};
 
 /// Settings of a service.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +41,10 @@ pub struct Settings {
     pub off_file: Option<String>,
     /// Estimates of loads. A reload applies changes.
     pub ledger: LedgerOptions,
+    /// Demand of tasks from the traffic that their job had; null for the stated demand alone. A reload applies changes.
+    pub history: Option<HistoryOptions>,
+    /// Moves of tasks, if `policies.moves` names a policy. A reload applies changes.
+    pub moves: MoveOptions,
     /// Time between two reports of a link.
     pub interval: Nanos,
     /// Seed of tie-breaking.
@@ -195,6 +201,8 @@ impl Default for Settings {
             modes: Modes::default(),
             off_file: None,
             ledger: LedgerOptions::default(),
+            history: Some(HistoryOptions::default()),
+            moves: MoveOptions::default(),
             interval: Nanos::SECOND,
             seed: 1,
             advertise: None,
@@ -278,6 +286,8 @@ impl Settings {
             ("policies", self.policies != other.policies),
             ("modes", self.modes != other.modes),
             ("ledger", self.ledger != other.ledger),
+            ("history", self.history != other.history),
+            ("moves", self.moves != other.moves),
             ("limits.requests_per_s", self.limits.requests_per_s != other.limits.requests_per_s),
             ("tokens", self.tokens != other.tokens),
             ("tls", self.tls != other.tls),

@@ -145,10 +145,10 @@ pub const MODES: &str = "SELECT value FROM service WHERE name = 'modes'";
 pub const UPSERT_MODES: &str = "
 INSERT INTO service (name, value) VALUES ('modes', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
-/// Unanswered moves, and the most recent answered ones.
+/// Open moves, and the most recent answered ones.
 pub const MIGRATIONS: &str = "
 SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
-WHERE state = 'advised' OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id";
+WHERE state IN ('advised', 'taken') OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id";
 
 /// Last version of the cluster.
 pub const CLUSTER: &str = "
@@ -242,7 +242,8 @@ pub const INSERT_CLUSTER: &str =
 /// Deletes old rows: answered moves before the last 100,000, versions of the cluster except the last 1,000 and the last
 /// version from a file, and names of links without periods.
 pub const SWEEPS: [&str; 3] = [
-    "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000 AND state <> 'advised'",
+    "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000
+    AND state NOT IN ('advised', 'taken')",
     "DELETE FROM clusters WHERE version <= (SELECT max(version) FROM clusters) - 1000
     AND version <> (SELECT coalesce(max(version), 0) FROM clusters WHERE origin = 'file')",
     "DELETE FROM link_names WHERE cluster < (SELECT coalesce(min(cluster), 0) FROM periods)",

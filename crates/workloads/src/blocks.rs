@@ -102,6 +102,7 @@ impl Blocks {
                 flexible: self.flexible,
                 pace: f64::INFINITY,
                 failure: None,
+                choices: None,
             });
         }
         let provenance = format!(

@@ -4,15 +4,14 @@
 //! defaults. A straggler produces its output at a fraction of the pace of others. A task that fails has written some of its
 //! blocks; these are deleted, and the task runs again, from the beginning and on another host.
 
-use leeward_fabric::{Bandwidth, Cluster};
+use leeward_fabric::{Bandwidth, HostId};
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Failure, FileWrite};
-use crate::phases::Phases;
-use crate::settings::{Factor, Share, draw_host, positive_rate, task_hosts};
+use crate::settings::{DISK, Factor, Share, draw_host, positive_rate};
 
 const FAULTS: Kind = Kind::named("faults");
 
@@ -35,7 +34,7 @@ pub struct Faults {
 impl Default for Faults {
     fn default() -> Self {
         let none = Share::new(0.0).expect("zero is a share");
-        Faults { stragglers: none, slowdown: None, rate: Phases::default().rate, failures: none }
+        Faults { stragglers: none, slowdown: None, rate: DISK, failures: none }
     }
 }
 
@@ -63,25 +62,25 @@ impl Faults {
         }
     }
 
-    /// Draws the stragglers and failures among the files of a source, and returns a note for its provenance. The draws of
-    /// a file depend on the seed and its position alone.
-    pub fn apply(&self, files: &mut [FileWrite], cluster: &Cluster, seed: u64) -> String {
-        let (hosts, slowdown) = (task_hosts(cluster), self.slowdown.map_or(1.0, Factor::get));
+    /// Draws the stragglers and failures among the files of a source whose tasks run on `hosts`, and returns a note for its
+    /// provenance. The draws of a file depend on the seed and its position alone.
+    pub fn apply(&self, files: &mut [FileWrite], hosts: &[HostId], seed: u64) -> String {
+        let slowdown = self.slowdown.map_or(1.0, Factor::get);
         let (mut stragglers, mut failures) = (0_u64, 0_u64);
         for (index, file) in (0..).zip(files) {
             let mut random = stream(seed, FAULTS, index);
             let [straggles, fails, progress] = [0; 3].map(|_| random.random::<f64>());
             if straggles < self.stragglers.get() {
                 stragglers += 1;
-                file.pace = file.pace.min(self.rate.0 as f64 / 8.0) / slowdown;
+                file.pace = file.pace.min(self.rate.bytes_per_second()) / slowdown;
             }
             if fails < self.failures.get() {
                 failures += 1;
                 let blocks = file.bytes.0.div_ceil(file.block.0.max(1)).max(1);
                 let blocks = 1 + ((progress * blocks as f64) as u64).min(blocks - 1);
-                let mut host = draw_host(&hosts, &mut random);
+                let mut host = draw_host(hosts, &mut random);
                 while host == file.writer && hosts.len() > 1 {
-                    host = draw_host(&hosts, &mut random);
+                    host = draw_host(hosts, &mut random);
                 }
                 file.failure = Some(Failure { blocks, host });
             }

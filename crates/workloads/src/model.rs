@@ -8,6 +8,7 @@ use leeward_fabric::{Bytes, Endpoint, HostId, Load, ResourceId};
 use leeward_placement::replicas::Layout;
 use leeward_placement::tasks::{AppRequest, Task};
 
+use crate::choices::HostChoices;
 use crate::read_stream::ReadStream;
 
 /// Largest number of flows, files, fetches or rates of one source. The limit protects memory from wrong settings and
@@ -132,7 +133,7 @@ pub struct FileWrite {
     pub start: f64,
     /// The job it belongs to, by position in [`Workload::jobs`].
     pub job: Option<u32>,
-    /// Host of the task that writes it.
+    /// Host of the task that writes it, unless the task chooses one.
     pub writer: HostId,
     /// Size.
     pub bytes: Bytes,
@@ -142,8 +143,8 @@ pub struct FileWrite {
     pub replicas: u8,
     /// Layout: copies or chunks.
     pub layout: Layout,
-    /// The task's share of its job's shuffle, as transfers to the writer that all begin with the task. The first block
-    /// is requested when the last fetch has arrived.
+    /// The task's share of its job's shuffle, by host of its map tasks. The parts of other hosts than the task's own are
+    /// transfers that all begin with the task. The first block is requested when the last one has arrived.
     pub fetches: Vec<Fetch>,
     /// If true, the writer could be anywhere: its own outbound links never delay its blocks.
     pub flexible: bool,
@@ -152,6 +153,15 @@ pub struct FileWrite {
     pub pace: f64,
     /// The end of the task's first attempt, if that fails.
     pub failure: Option<Failure>,
+    /// Hosts from which the task chooses its own; `None` if it runs on `writer`.
+    pub choices: Option<HostChoices>,
+}
+
+impl FileWrite {
+    /// Returns the parts of the shuffle that its task fetches over the network if it runs on `host`.
+    pub fn remote_fetches(&self, host: HostId) -> impl Iterator<Item = &Fetch> {
+        self.fetches.iter().filter(move |fetch| fetch.from != host)
+    }
 }
 
 /// The end of an attempt that fails. The task runs again, from the beginning.
@@ -159,7 +169,7 @@ pub struct FileWrite {
 pub struct Failure {
     /// Number of blocks after which it fails, from 1.
     pub blocks: u64,
-    /// Host of the next attempt.
+    /// Host of the next attempt; one more to choose from if the task chooses.
     pub host: HostId,
 }
 

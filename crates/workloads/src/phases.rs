@@ -7,7 +7,7 @@
 //! shuffle therefore delays writes, and copies behind a busy link delay shuffles.
 //!
 //! Maps take time but use no network, because nine in ten tasks read their input on their own machine (section 4.1). A
-//! part on the host that needs it crosses no link, and is left out. The maps of a job run on at most `mappers` hosts.
+//! part on the host that needs it crosses no link, and is not fetched. The maps of a job run on at most `mappers` hosts.
 //! The parts of a large job then come from fewer hosts, and are larger.
 
 use std::num::NonZeroU16;
@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Fetch;
-use crate::settings::positive_rate;
+use crate::settings::{DISK, positive_rate};
 
 /// Settings of jobs with phases.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub struct Phases {
 
 impl Default for Phases {
     fn default() -> Self {
-        Phases { mappers: NonZeroU16::new(20).expect("twenty is not zero"), rate: Bandwidth(400_000_000) }
+        Phases { mappers: NonZeroU16::new(20).expect("twenty is not zero"), rate: DISK }
     }
 }
 
@@ -48,17 +48,17 @@ impl Phases {
 
     /// Time of `bytes` at the rate of an undisturbed task, in seconds.
     pub(crate) fn seconds(&self, bytes: f64) -> f64 {
-        bytes * 8.0 / self.rate.0 as f64
+        bytes / self.rate.bytes_per_second()
     }
 }
 
-/// Returns the fetches of a task on `host` for `bytes`: equal parts from all mappers. Parts differ by at most one byte
-/// and, with the local part, add up to the whole.
-pub(crate) fn fetches(mappers: &[HostId], host: HostId, bytes: u64) -> Vec<Fetch> {
+/// Returns the parts of a task's share of `bytes`, equal ones from all mappers. Parts differ by at most one byte, and add up
+/// to the whole.
+pub(crate) fn fetches(mappers: &[HostId], bytes: u64) -> Vec<Fetch> {
     let parts = (mappers.len() as u64).max(1);
     let part = |(part, &from): (u64, &HostId)| {
         let bytes = Bytes(bytes / parts + u64::from(part < bytes % parts));
-        (from != host && bytes.0 > 0).then_some(Fetch { from, bytes })
+        (bytes.0 > 0).then_some(Fetch { from, bytes })
     };
     (0..).zip(mappers).filter_map(part).collect()
 }

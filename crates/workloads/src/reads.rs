@@ -200,7 +200,7 @@ impl Reads {
     /// Checks the settings and returns the number of reads per second.
     fn check(&self) -> Result<f64, InputError> {
         let per_second = match (self.rate, self.per_second) {
-            (Some(rate), None) => rate.0 as f64 / 8.0 / self.size.0 as f64,
+            (Some(rate), None) => rate.bytes_per_second() / self.size.0 as f64,
             (None, Some(per_second)) => per_second.get(),
             (None, None) => return Err(invalid("rate", "missing: expected this or `per_second`")),
             (Some(_), Some(_)) => {

@@ -79,6 +79,9 @@ impl Share {
     }
 }
 
+/// Rate of an undisturbed task: that of a disk (Sinbad section 7.1: 50 MB/s).
+pub(crate) const DISK: Bandwidth = Bandwidth(400_000_000);
+
 /// Blocks of 256 MiB, as in Sinbad's evaluation.
 pub(crate) fn default_block() -> Bytes {
     Bytes(256 << 20)
@@ -169,8 +172,9 @@ pub(crate) fn whole_bytes(bytes: f64) -> Option<u64> {
     (0.0..=9e15).contains(&bytes).then(|| bytes.round() as u64)
 }
 
-/// Returns the hosts that tasks run on: all except the hosts of disk racks; if there are no others, all hosts.
-pub fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
+/// Returns the hosts that tasks run on, in order of number: all except the hosts of disk racks; if there are no others, all
+/// hosts.
+pub(crate) fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
     let fabric = &cluster.fabric;
     let runs_tasks = |host: &HostId| fabric.rack_kind(fabric.rack_of(*host)) != RackKind::Disk;
     let hosts: Vec<HostId> = fabric.all_hosts().filter(runs_tasks).collect();

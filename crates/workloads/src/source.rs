@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use leeward_fabric::Cluster;
 use leeward_fabric::input::{InputError, excerpt};
+use leeward_fabric::{Cluster, HostId};
 use leeward_placement::replicas::Layout;
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor};
@@ -17,14 +17,14 @@ use crate::app::App;
 use crate::blocks::{self, Blocks};
 use crate::cell::Cell;
 use crate::coflow::Coflow;
-use crate::facebook::Facebook;
+use crate::facebook::{Facebook, Writers};
 use crate::flows::{self, Flows};
 use crate::inputs::Inputs;
 use crate::matrix::Matrix;
 use crate::model::{FileWrite, Loaded, MOST_BLOCKS};
 use crate::rates::{self, Rates};
 use crate::reads::Reads;
-use crate::settings::enough_hosts;
+use crate::settings::{enough_hosts, task_hosts};
 use crate::swim::Swim;
 use crate::tasks::{self, Tasks};
 
@@ -166,6 +166,17 @@ impl Source {
         Ok(loaded)
     }
 
+    /// Returns the hosts that its tasks run on under `seed`, in order of number.
+    ///
+    /// # Errors
+    /// Returns an [`InputError`] with the field of a setting that does not fit this cluster.
+    pub fn task_hosts(&self, cluster: &Cluster, seed: u64) -> Result<Vec<HostId>, InputError> {
+        match self {
+            Source::Facebook(settings) => settings.task_hosts(cluster, seed),
+            _ => Ok(task_hosts(cluster)),
+        }
+    }
+
     /// Checks that a file can be written.
     fn check(&self, file: &FileWrite, cluster: &Cluster) -> Result<(), InputError> {
         let invalid =
@@ -190,6 +201,15 @@ impl Source {
     /// Returns true if it generates only apps.
     pub fn makes_apps(&self) -> bool {
         matches!(self, Source::App(_))
+    }
+
+    /// Returns true if tasks of it write files.
+    pub fn writes_files(&self) -> bool {
+        match self {
+            Source::Facebook(settings) => settings.writers != Writers::None,
+            Source::Swim(_) | Source::Blocks(_) => true,
+            _ => false,
+        }
     }
 
     /// Returns true if it generates coflows.

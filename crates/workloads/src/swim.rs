@@ -133,7 +133,7 @@ struct JobBuilder<'a> {
     workload: Workload,
     /// Bytes of the generated files.
     written: u128,
-    /// Generated fetches, and their bytes.
+    /// Generated fetches from other hosts, and their bytes.
     fetches: usize,
     shuffled: u128,
     /// Jobs with maps that do not end within the run.
@@ -189,12 +189,13 @@ impl JobBuilder<'_> {
             let part = |bytes: u64| bytes / tasks + u64::from(task < bytes % tasks);
             let host =
                 if writes { draw_host(&self.hosts, random) } else { draw_host(&self.hosts, &mut phases) };
-            let fetches = fetches(&mappers, host, part(shuffle));
-            self.fetches += fetches.len();
-            self.shuffled += fetches.iter().map(|fetch| u128::from(fetch.bytes.0)).sum::<u128>();
+            let fetches = fetches(&mappers, part(shuffle));
+            let remote = || fetches.iter().filter(|fetch| fetch.from != host);
+            self.fetches += remote().count();
+            self.shuffled += remote().map(|fetch| u128::from(fetch.bytes.0)).sum::<u128>();
             if !writes {
                 let (to, flows) = (Endpoint::Host(host), &mut self.workload.flows);
-                flows.extend(fetches.iter().map(|fetch| Flow {
+                flows.extend(remote().map(|fetch| Flow {
                     start,
                     from: Endpoint::Host(fetch.from),
                     to,
@@ -215,6 +216,7 @@ impl JobBuilder<'_> {
                 flexible: settings.flexible,
                 pace: f64::INFINITY,
                 failure: None,
+                choices: None,
             });
         }
         Ok(())

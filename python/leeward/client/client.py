@@ -235,16 +235,31 @@ class Client(PlacementMethods, ProbeMethods):
     # ---- moves ----------------------------------------------------------------------------------------
 
     def migrations(
-        self, state: Literal["advised", "done", "refused", "expired", "considered"] | None = None
+        self,
+        state: Literal["advised", "taken", "done", "refused", "failed", "expired", "considered"]
+        | None = None,
     ) -> Iterator[Migration]:
         """Moves of tasks that the service advised, the latest first."""
         return self._all("/v1/migrations", state=state)
 
     def answer_migration(
-        self, migration: str, answer: Literal["done", "refused"], reason: str | None = None
+        self,
+        migration: str,
+        answer: Literal["taken", "done", "refused", "failed"],
+        reason: str | None = None,
+        *,
+        executor: str | None = None,
     ) -> Migration:
-        """Reports that a task was moved, or that it stays, with the reason."""
-        body = {"answer": answer} | ({} if reason is None else {"reason": reason})
+        """Reports that an executor takes a move, that the task was moved, or that it stays, with the reason.
+
+        Args:
+            migration: Id of the move.
+            answer: `taken` before the move; afterwards `done`, `refused` or `failed`.
+            reason: Reason for which the task stays.
+            executor: Name of the executor; required with `taken`.
+        """
+        given = {"reason": reason, "executor": executor}
+        body = {"answer": answer} | {field: value for field, value in given.items() if value is not None}
         return cast(Migration, self._http.ask("POST", f"/v1/migrations/{part(migration)}", None, body).body)
 
     def set_job(self, job: str, *, down: int | None = None, evictions_per_hour: int | None = None) -> None:

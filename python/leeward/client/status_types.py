@@ -33,6 +33,38 @@ class KeptTelemetry(TypedDict):
     problem: str | None
 
 
+class LedgerSettings(TypedDict):
+    """Settings of the estimates of loads; `grace` is None for half an interval."""
+
+    interval: str
+    alpha: float
+    missing: str
+    initial: str
+    grace: str | None
+    unknown_after: float
+    hold_peak: bool
+    limit: float
+    reservable: float
+    hot: float
+
+
+class HistorySettings(TypedDict):
+    """Settings of demand from history."""
+
+    window: str
+    percentile: float
+
+
+class MoveSettings(TypedDict):
+    """Settings of moves of tasks."""
+
+    load: str
+    windows: int
+    cooldown: int
+    timeout: str
+    hook: dict[str, str | None] | None
+
+
 class Status(TypedDict):
     """Version and counts of the service."""
 
@@ -46,6 +78,9 @@ class Status(TypedDict):
     clock_behind_s: float
     interval_s: float
     hot_above: float
+    ledger: LedgerSettings
+    history: HistorySettings | None
+    moves: MoveSettings
     epoch: int
     decisions: int
     decided: int

@@ -200,6 +200,7 @@ class Task(TypedDict):
     job: str | None
     host: str
     tolerant: bool
+    stays: str | None
     egress_bps: int
     ingress_bps: int
 
@@ -224,6 +225,7 @@ class HeavyWork(TypedDict):
     task: str | None
     host: str | None
     rate_bps: int | None
+    stays: str | None
     size: str | None
 
 
@@ -281,7 +283,9 @@ Migration = TypedDict(
         "to": str,
         "link": str,
         "state": str,
+        "executor": str | None,
         "reason": str | None,
+        "expires": str | None,
     },
 )
 """An advised move."""

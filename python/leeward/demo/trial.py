@@ -89,6 +89,9 @@ class Plan:
             "store": "memory",
             # A report is the mean of a minute, as smooth as the estimate from reports of ten seconds.
             "ledger": {"alpha": 1.0},
+            # Jobs state their peaks as a history would show them.
+            "history": None,
+            "moves": {"load": "estimate"},
             "log": {"level": "error"},
         }
 

@@ -211,6 +211,8 @@ export interface Task {
   job: string | null
   host: string
   tolerant: boolean
+  /** Reason for which the task may not be moved now. */
+  stays?: string | null
   egress_bps: number
   ingress_bps: number
 }
@@ -346,6 +348,8 @@ export interface HeavyWork {
   task: string | null
   host: string | null
   rate_bps: number | null
+  /** Reason for which the task may not be moved now. */
+  stays?: string | null
   size: string | null
 }
 
@@ -359,8 +363,10 @@ export interface Migration {
   to: string
   /** Hot link that the move relieves. */
   link: string
-  /** `advised`, `done`, `refused`, `expired`, or `considered` in shadow mode. */
+  /** `advised`, `taken`, `done`, `refused`, `failed`, `expired`, or `considered` in shadow mode. */
   state: string
+  /** Executor of a taken move. */
+  executor?: string | null
   reason: string | null
 }
 

@@ -39,7 +39,7 @@ export function groupHotspots(hotspots: LiveHotspot[], rackLinks: boolean): Hots
 
 const NAMES = new Intl.Collator('en', { numeric: true })
 
-const STATES = ['advised', 'done', 'refused', 'expired', 'considered']
+const STATES = ['advised', 'taken', 'done', 'refused', 'failed', 'expired', 'considered']
 
 /** Summary of the moves off each link, by state: `2 advised, 1 done`. */
 export function movesByLink(moves: Migration[]): Map<string, string> {
@@ -69,6 +69,10 @@ export const NO_MOVES: Record<string, { words: string; because: string }> = {
     words: 'cools down already',
     because: 'With the moves so far, the mean load is no longer above the limit.',
   },
+  recent: {
+    words: 'hot for a short time',
+    because: 'The link is hot for fewer windows than moves require.',
+  },
   others: {
     words: 'placed by others',
     because: 'No task that the service placed sends traffic over the link.',
@@ -76,7 +80,7 @@ export const NO_MOVES: Record<string, { words: string; because: string }> = {
   fixed: {
     words: 'no task may move',
     because:
-      'Each task with traffic over the link must stay: it is sensitive to latency or bound to its host, was moved a short time ago, or the budget of its job is spent.',
+      'Each task with traffic over the link must stay: it is sensitive to latency or bound to other tasks, was moved a short time ago, or the budget of its job is spent.',
   },
   'no-target': { words: 'no cool target', because: 'No rack that would stay cool has room for a task.' },
 }

@@ -39,7 +39,9 @@ export function ofLastHour(moves: Migration[], now: number): Migration[] {
 const STATES: [string, string][] = [
   ['done', 'done'],
   ['advised', 'waiting for an answer'],
+  ['taken', 'being carried out'],
   ['refused', 'refused'],
+  ['failed', 'failed'],
   ['expired', 'without an answer'],
   ['considered', 'considered in shadow mode'],
 ]

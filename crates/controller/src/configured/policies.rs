@@ -1,10 +1,14 @@
 //! Policies of a service by name: created once for validation, and again for each engine.
 
+use std::sync::Arc;
+
 use leeward_engine::Policies;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
+use leeward_hooks::Hook;
+use leeward_placement::replicas::SinbadSettings;
 use leeward_placement::{moves, replicas, tasks};
-use leeward_registry::{PolicySpec, RegistryError};
+use leeward_registry::{PolicySpec, RegistryError, setting_error, settings};
 use leeward_service::{AdmissionPolicies, PolicyLabels};
 use leeward_slo::{admit, limits};
 
@@ -32,11 +36,7 @@ impl ChosenPolicies {
             let make = |name: &str, settings: &str| moves::REGISTRY.make(name, settings).map(drop);
             parse_policy(flags, "policies.moves", text, make)
         };
-        let of_replicas = |field: &str, text: &str| {
-            parse_policy(flags, field, text, |name, settings| {
-                replicas::REGISTRY.make(name, settings).map(drop)
-            })
-        };
+        let of_replicas = |field: &str, text: &str| parse_policy(flags, field, text, check_replicas);
         let of_tasks = |field: &str, text: &str| {
             parse_policy(flags, field, text, |name, settings| tasks::REGISTRY.make(name, settings).map(drop))
         };
@@ -81,8 +81,26 @@ impl ChosenPolicies {
         })?;
         settings.modes.check().map_err(|(kind, reason)| flags.wrong(&format!("modes.{kind}"), reason))?;
         let (labels, admission) = (self.labels(), self.admission.clone());
-        let policies = Box::new(self.factory(interval));
-        Ok(Configured { policies, labels, admission, ledger, modes: settings.modes })
+        let wrong =
+            |part: &str, (field, message): (&str, String)| flags.wrong(&format!("{part}.{field}"), message);
+        if let Some(history) = &settings.history {
+            history.check().map_err(|error| wrong("history", error))?;
+        }
+        settings.moves.check().map_err(|error| wrong("moves", error))?;
+        let hook = settings.moves.hook.as_ref().map(|hook| {
+            let field = |error: InputError| flags.wrong("moves.hook.url", error.message);
+            Hook::new(hook).map_err(|error| if error.field.is_none() { field(error) } else { error })
+        });
+        Ok(Configured {
+            policies: Box::new(self.factory()),
+            labels,
+            admission,
+            ledger,
+            modes: settings.modes,
+            history: settings.history,
+            moves: settings.moves.clone(),
+            hook: hook.transpose()?.map(Arc::new),
+        })
     }
 
     /// Labels of the policies.
@@ -96,10 +114,8 @@ impl ChosenPolicies {
         }
     }
 
-    /// Factory of the policies, for an engine with this report interval.
-    fn factory(self, interval: Nanos) -> impl Fn() -> Policies + Send + Sync + 'static {
-        // A moved task stays for ten intervals (Hotspots section 5.2).
-        let cooldown = Nanos(interval.0.saturating_mul(10));
+    /// Factory of the policies.
+    fn factory(self) -> impl Fn() -> Policies + Send + Sync + 'static {
         let ChosenPolicies { replicas: blocks, tasks: apps, moves, default_replicas, default_tasks, .. } =
             self;
         let of_replicas = |policy: &PolicySpec| replicas::REGISTRY.make(&policy.name, &policy.settings).ok();
@@ -110,7 +126,6 @@ impl ChosenPolicies {
             default_replicas: of_replicas(&default_replicas),
             default_tasks: of_tasks(&default_tasks),
             moves: moves.as_ref().and_then(|moves| moves::REGISTRY.make(&moves.name, &moves.settings).ok()),
-            cooldown,
             ..Policies::default()
         }
     }
@@ -138,6 +153,16 @@ fn message(name: &str, error: RegistryError) -> String {
     }
 }
 
+/// Checks a policy for replicas: it must exist, and order blocks by what requests to the service say.
+fn check_replicas(name: &str, text: &str) -> Result<(), RegistryError> {
+    let policy = replicas::REGISTRY.make(name, text)?;
+    if policy.name() == "sinbad-file" && settings::<SinbadSettings>(name, text)?.makespan {
+        let message = "requests to the service do not say how much a job has left to write; leave it out";
+        return Err(setting_error(name, "makespan", message).into());
+    }
+    Ok(())
+}
+
 /// Checks an admission policy: it must exist, and decide by bounds.
 fn check_admission(name: &str, settings: &str) -> Result<(), RegistryError> {
     if !admit::REGISTRY.make(name, settings)?.sets_rates() {
@@ -155,6 +180,14 @@ fn check_admission(name: &str, settings: &str) -> Result<(), RegistryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_order_that_no_request_serves_is_rejected() {
+        assert!(check_replicas("sinbad-file", "interval: 2s").is_ok());
+        assert!(check_replicas("leeward", "").is_ok());
+        let error = check_replicas("sinbad-file", "makespan: true").expect_err("no request has a job");
+        assert!(message("sinbad-file", error).starts_with("sinbad-file.makespan: requests to the service"));
+    }
 
     #[test]
     fn a_refused_admission_policy_lists_the_others() {

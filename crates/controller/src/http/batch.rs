@@ -148,8 +148,10 @@ impl BatchRequest {
 pub async fn place(
     State(app): SharedState,
     Params(Query(query)): Params<Query<DryRunQuery>>,
+    headers: HeaderMap,
     Body(BatchBody { requests }): Body<BatchBody>,
 ) -> ApiResult {
+    place::without_key(&headers)?;
     check_length("requests", requests.len(), MOST_PLACEMENTS)?;
     let items: Vec<Item<Reservation>> = requests.into_iter().map(BatchRequest::reservation).collect();
     let results = match query.dry_run {
@@ -182,8 +184,10 @@ pub async fn place(
 pub async fn commit(
     State(app): SharedState,
     Params(Query(query)): Params<Query<DryRunQuery>>,
+    headers: HeaderMap,
     Body(CommitmentBatchBody { commitments }): Body<CommitmentBatchBody>,
 ) -> ApiResult {
+    place::without_key(&headers)?;
     check_length("commitments", commitments.len(), MOST_PLACEMENTS)?;
     let headers = HeaderMap::new();
     let items: Vec<Item<Commitment>> =

@@ -5,6 +5,7 @@ use axum::extract::{Query, State};
 use axum::response::IntoResponse;
 use leeward_engine::NoMove;
 use leeward_fabric::{Bytes, Nanos};
+use leeward_placement::moves::Stays;
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{GetHotLinks, HeavyWork, HotLinkCause, LinkState};
@@ -12,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pages::{Page, PageQuery, page};
+use super::shapes::stays_values;
 use super::state::{ApiResult, Params, SharedState};
 
 /// A hot link.
@@ -66,24 +68,29 @@ pub struct Heavy {
     host: Option<String>,
     /// Rate of the task over the link in bit/s; null for a transfer, which uses the rate that it gets.
     rate_bps: Option<u64>,
+    /// Reason for which the task may not be moved now; null if it may, and for a transfer.
+    #[schemars(extend("enum" = stays_values()))]
+    stays: Option<&'static str>,
     /// Size of the block of a transfer; null for a task.
     size: Option<Bytes>,
 }
 
 impl From<HeavyWork> for Heavy {
     fn from(work: HeavyWork) -> Heavy {
-        let HeavyWork { decision, job, task, host, rate_bps, size } = work;
-        Heavy { decision: decision.to_string(), job, task, host, rate_bps, size }
+        let HeavyWork { decision, job, task, host, rate_bps, stays, size } = work;
+        let stays = stays.map(Stays::word);
+        Heavy { decision: decision.to_string(), job, task, host, rate_bps, stays, size }
     }
 }
 
 /// All reasons for which no task moves off a link.
-const NO_MOVES: [Option<&str>; 9] = [
+const NO_MOVES: [Option<&str>; 10] = [
     Some("off"),
     Some("shadow"),
     Some("canary"),
     Some("other-link"),
     Some("cooling"),
+    Some("recent"),
     Some("others"),
     Some("fixed"),
     Some("no-target"),
@@ -97,6 +104,7 @@ fn word(reason: NoMove) -> &'static str {
         NoMove::Canary => "canary",
         NoMove::OtherLink => "other-link",
         NoMove::Cooling => "cooling",
+        NoMove::Recent => "recent",
         NoMove::Others => "others",
         NoMove::Fixed => "fixed",
         NoMove::NoTarget => "no-target",

@@ -5,6 +5,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use leeward_engine::Availability;
+use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
 use leeward_records::MigrationState;
 use leeward_records::schema::{Id, Name, Time};
@@ -19,9 +20,11 @@ use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 use leeward_problems::Problem;
 
 /// States of a move.
-const STATES: [&str; 5] = ["advised", "done", "refused", "expired", "considered"];
+const STATES: [&str; 7] = ["advised", "taken", "done", "refused", "failed", "expired", "considered"];
 /// Largest number of characters of a reason.
 const LONGEST_REASON: usize = 1_000;
+/// Largest number of characters of an executor's name.
+const LONGEST_NAME: usize = 200;
 
 /// An advised move.
 #[derive(Serialize, JsonSchema)]
@@ -48,12 +51,21 @@ pub struct Migration {
     /// State of the move; `expired` if it was not answered in time.
     #[schemars(extend("enum" = STATES))]
     state: &'static str,
-    /// Reason of a refusal; null without one.
+    /// Executor of a move in the state `taken`; null in other states.
+    executor: Option<String>,
+    /// Reason of a refusal or a failure; null without one.
     reason: Option<String>,
+    /// Time of the next answer, after which the move expires; null if the move is not open.
+    #[schemars(with = "Option<Time>")]
+    expires: Option<String>,
 }
 
 impl Migration {
     fn of(app: &AppState, migration: leeward_records::Migration) -> Migration {
+        let timeout = app.configured.load().moves.timeout;
+        let taken = migration.state == MigrationState::Taken;
+        let (executor, reason) = if taken { (migration.reason, None) } else { (None, migration.reason) };
+        let expires = migration.at.plus(Nanos(timeout.0.saturating_mul(if taken { 2 } else { 1 })));
         Migration {
             id: migration.id.to_string(),
             time: app.clock.text(migration.at),
@@ -64,7 +76,9 @@ impl Migration {
             to: migration.to,
             link: migration.link,
             state: migration.state.word(),
-            reason: migration.reason,
+            executor,
+            reason,
+            expires: migration.state.is_open().then(|| app.clock.text(expires)),
         }
     }
 }
@@ -113,8 +127,12 @@ pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<Li
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerBody {
-    /// `done` if the task runs on its destination, `refused` if it stays.
+    /// `taken` if an executor carries the move out, `done` if the task runs on its destination, `refused` if it stays, and
+    /// `failed` if the executor could not move it.
     answer: Word,
+    /// Name of the executor; required with `taken`.
+    #[schemars(length(min = 1, max = LONGEST_NAME))]
+    executor: Option<String>,
     /// Reason for which the task stays.
     #[schemars(length(max = LONGEST_REASON))]
     reason: Option<String>,
@@ -124,8 +142,10 @@ pub struct AnswerBody {
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Word {
+    Taken,
     Done,
     Refused,
+    Failed,
 }
 
 impl AnswerBody {
@@ -134,13 +154,22 @@ impl AnswerBody {
     /// # Errors
     /// The id or the reason is invalid.
     pub fn operation(&self, id: &str) -> Result<AnswerMigration, Problem> {
-        let number = Id::read(id).ok_or_else(|| Problem::none_kept("move", id))?;
+        let number = Id::read(id).ok_or_else(|| Problem::not_stored("move", id))?;
         if self.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
             return Err(Problem::field("reason", format!("expected at most {LONGEST_REASON} characters")));
         }
-        let answer = match self.answer {
-            Word::Done => MigrationAnswer::Done,
-            Word::Refused => MigrationAnswer::Refused(self.reason.clone()),
+        let executor = self.executor.as_deref();
+        if executor.is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME) {
+            return Err(Problem::field("executor", format!("expected 1 to {LONGEST_NAME} characters")));
+        }
+        let answer = match (self.answer, executor) {
+            (Word::Taken, Some(name)) => MigrationAnswer::Taken(name.to_owned()),
+            (Word::Taken, None) => {
+                return Err(Problem::field("executor", "missing; expected the name of the executor"));
+            }
+            (Word::Done, _) => MigrationAnswer::Done,
+            (Word::Refused, _) => MigrationAnswer::Refused(self.reason.clone()),
+            (Word::Failed, _) => MigrationAnswer::Failed(self.reason.clone()),
         };
         Ok(AnswerMigration(number, answer))
     }

@@ -88,6 +88,17 @@ pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
+/// Rejects a batch with a key of its own: its items have keys.
+///
+/// # Errors
+/// [`Problem`] for the header `idempotency-key`.
+pub(super) fn without_key(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.contains_key(KEY) {
+        true => Err(Problem::field(KEY, "a batch has no key of its own; give each item a `key`")),
+        false => Ok(()),
+    }
+}
+
 /// The placement with the key of its item, which stands for the header `idempotency-key`.
 ///
 /// # Errors

@@ -379,7 +379,7 @@ pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<Pa
 
 fn find(app: &AppState, id: &str) -> Result<Arc<Survey>, Problem> {
     let survey = id.parse().ok().and_then(|id| app.probes.surveys.get(id));
-    survey.ok_or_else(|| Problem::none_kept("probe", id))
+    survey.ok_or_else(|| Problem::not_stored("probe", id))
 }
 
 pub async fn one(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {

@@ -1,6 +1,7 @@
 //! Response types about the network, with names and with times as texts.
 
 use leeward_fabric::{Bytes, DomainId, HostId, ResourceId};
+use leeward_placement::moves::Stays;
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{HostState, LinkState, NetworkSnapshot, ReservationState, TaskState};
@@ -261,6 +262,11 @@ impl Rack {
     }
 }
 
+/// Values of the reason for which a task stays, and null.
+pub fn stays_values() -> Vec<Option<&'static str>> {
+    Stays::WORDS.into_iter().map(Some).chain([None]).collect()
+}
+
 /// A running task.
 #[derive(Serialize, JsonSchema)]
 pub struct Task {
@@ -275,6 +281,9 @@ pub struct Task {
     pub host: String,
     /// True if the task may be moved.
     pub tolerant: bool,
+    /// Reason for which the task may not be moved now; null if it may.
+    #[schemars(extend("enum" = stays_values()))]
+    pub stays: Option<&'static str>,
     /// Last measured traffic out of its rack in bit/s; without a measurement, the average of its demand.
     pub egress_bps: u64,
     /// Last measured traffic into its rack in bit/s; without a measurement, the average of its demand.
@@ -291,6 +300,7 @@ impl Task {
             decision: state.decision.to_string(),
             job: state.job,
             tolerant: state.tolerant,
+            stays: state.stays.map(Stays::word),
             egress_bps: state.egress_bps,
             ingress_bps: state.ingress_bps,
         }

@@ -8,11 +8,12 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Nanos;
-use leeward_ledger::Epoch;
+use leeward_ledger::{Epoch, LedgerSettings};
 use leeward_prometheus::{State as Polling, TelemetryStatus};
 use leeward_records::schema::Time;
 use leeward_records::{Clock, Modes};
 use leeward_service::LeaderState;
+use leeward_settings::{HistoryOptions, MoveOptions};
 use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,6 +75,12 @@ pub struct Status {
     interval_s: f64,
     /// Utilization above which a link is hot.
     hot_above: f64,
+    /// Estimates of loads: settings in force.
+    ledger: LedgerSettings,
+    /// Demand of tasks from the traffic that their job had; null if only the stated demand counts.
+    history: Option<HistoryOptions>,
+    /// Moves of tasks: settings in force.
+    moves: MoveOptions,
     /// Epoch of the ledger.
     epoch: Epoch,
     /// Number of decisions in memory.
@@ -238,6 +245,7 @@ pub async fn status(State(app): SharedState) -> ApiResult {
     };
     let store = app.handle.store_kind();
     let warnings = warnings(&app).await;
+    let configured = app.configured.load();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         role,
@@ -247,13 +255,16 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         durability: store.durability(),
         cluster: snapshot.fabric.name().to_owned(),
         cluster_version: snapshot.version.to_string(),
-        policies: Policies::of(&app.configured.load()),
+        policies: Policies::of(&configured),
         modes: snapshot.modes,
         since: about.since.clone(),
         time: app.clock.text(snapshot.at),
         clock_behind_s: app.clock_behind_s(),
         interval_s: about.interval.as_secs_f64(),
         hot_above: snapshot.hot_above,
+        ledger: configured.ledger.clone(),
+        history: configured.history,
+        moves: configured.moves.clone(),
         epoch: snapshot.epoch,
         decisions: counts.decisions,
         decided: counts.decided,

@@ -81,6 +81,6 @@ pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<Pa
 
 pub async fn one(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
     let state = app.call(|_| Ok(GetWorkload(name.clone()))).await?;
-    let workload = Workload::of(&app, &state).ok_or_else(|| Problem::none_kept("workload", &name))?;
+    let workload = Workload::of(&app, &state).ok_or_else(|| Problem::not_stored("workload", &name))?;
     Ok(Json(workload).into_response())
 }

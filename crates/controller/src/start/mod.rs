@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
+use leeward_placement::moves::HotLoad;
 use leeward_prometheus::{Plan, Telemetry};
 use leeward_records::Clock;
 use leeward_service::NewCluster;
@@ -91,8 +92,13 @@ impl Ready {
         Ok(Ready { flags, settings, cluster, configured, tls_and_tokens, store, telemetry, demo, clock })
     }
 
-    /// Sets demo mode: a client may publish a comparison, which the pages show.
-    pub fn demo(self, demo: bool) -> Ready {
+    /// Sets demo mode: a client may publish a comparison, which the pages show. Jobs of a demo state their peaks as a history
+    /// would show them, and tasks move by the estimates, as in the demo's simulation.
+    pub fn demo(mut self, demo: bool) -> Ready {
+        if demo {
+            self.configured.history = None;
+            self.configured.moves.load = HotLoad::Estimate;
+        }
         Ready { demo, ..self }
     }
 

@@ -90,7 +90,8 @@ fn a_transfer_of_a_block_has_its_size_and_receiver_until_telemetry_shows_it() {
     let downlink = format!("{}:downlink", &receiver[..2]);
     let link = hot(server, &downlink);
     let expected = json!([{
-        "decision": decision["id"], "job": null, "task": null, "host": receiver, "rate_bps": null, "size": "512MiB",
+        "decision": decision["id"], "job": null, "task": null, "host": receiver, "rate_bps": null,
+        "stays": null, "size": "512MiB",
     }]);
     let mut heaviest = link["heaviest"].clone();
     // Both copies in the rack arrive by this link, in one chain.
@@ -125,6 +126,11 @@ fn a_hot_link_without_a_move_has_the_reason() {
     let fixed: Vec<Value> = (0..8).map(|_| place(server, &json!({ "name": "t" }))).collect();
     carry(&cluster, &HOT, &rates(&fixed));
     assert_eq!(reason(server, "r0:uplink"), "fixed");
+    assert_eq!(hot(server, "r0:uplink")["heaviest"][0]["stays"], "sensitive");
+    let (_, _, rack) = server.get("/v1/racks/r0");
+    assert!(
+        rack["tasks"].as_array().is_some_and(|tasks| tasks.iter().all(|one| one["stays"] == "sensitive"))
+    );
     // A task may move, but every other rack is hot too.
     carry(&cluster, &[], &[]);
     let tolerant = json!({ "name": "t", "tolerant": true });
@@ -139,4 +145,58 @@ fn a_hot_link_without_a_move_has_the_reason() {
     carry(&cluster, &HOT, &rates(&movable));
     assert!(server.get("/v1/migrations").2["items"].as_array().is_some_and(|moves| !moves.is_empty()));
     assert_eq!(reason(server, "r0:uplink"), Value::Null);
+}
+
+#[test]
+fn one_executor_takes_a_move_and_reports_its_end() {
+    let cluster = with_clock(RACKS_4X3, "");
+    let server = &cluster.0;
+    carry(&cluster, &[], &[]);
+    let tolerant = json!({ "name": "t", "tolerant": true });
+    let movable: Vec<Value> = (0..8).map(|_| place(server, &tolerant)).collect();
+    carry(&cluster, &HOT, &rates(&movable));
+    let (_, _, page) = server.get("/v1/migrations?state=advised");
+    let advised = &page["items"][0];
+    assert_eq!((&advised["executor"], &advised["reason"]), (&Value::Null, &Value::Null), "{page}");
+    assert!(advised["expires"].as_str() > advised["time"].as_str(), "{page}");
+    let path = format!("/v1/migrations/{}", advised["id"].as_str().expect("an id"));
+    let (status, _, problem) = server.post(&path, &json!({ "answer": "taken" }));
+    assert_eq!((status, &problem["field"]), (422, &json!("executor")), "{problem}");
+    for _ in 0..2 {
+        let (status, _, taken) = server.post(&path, &json!({ "answer": "taken", "executor": "evictor-1" }));
+        assert_eq!(
+            (status, &taken["state"], &taken["executor"]),
+            (200, &json!("taken"), &json!("evictor-1"))
+        );
+        assert!(taken["expires"].as_str() > advised["expires"].as_str(), "{taken}");
+    }
+    assert_eq!(hot(server, "r0:uplink")["no_move"], Value::Null, "a taken move is under way");
+    let (status, _, problem) = server.post(&path, &json!({ "answer": "taken", "executor": "evictor-2" }));
+    assert_eq!((status, &problem["detail"]), (409, &json!("the move is already taken")), "{problem}");
+    let failed = json!({ "answer": "failed", "reason": "no room" });
+    for _ in 0..2 {
+        let (status, _, answered) = server.post(&path, &failed);
+        assert_eq!(
+            (status, &answered["state"], &answered["reason"]),
+            (200, &json!("failed"), &json!("no room"))
+        );
+        assert_eq!((&answered["executor"], &answered["expires"]), (&Value::Null, &Value::Null), "{answered}");
+    }
+    assert_eq!(server.post(&path, &json!({ "answer": "done" })).0, 409);
+}
+
+#[test]
+fn the_status_has_the_settings_of_estimates_and_moves() {
+    let (server, ..) = with_clock(RACKS_4X3, "");
+    let (_, _, status) = server.get("/v1/status");
+    assert_eq!((&status["ledger"]["alpha"], &status["ledger"]["interval"]), (&json!(0.2), &json!("1s")));
+    assert_eq!(
+        (&status["ledger"]["missing"], &status["ledger"]["initial"]),
+        (&json!("strict"), &json!("first"))
+    );
+    assert_eq!(
+        (&status["moves"]["windows"], &status["moves"]["timeout"]),
+        (&json!(1), &json!("5min")),
+        "{status}"
+    );
 }

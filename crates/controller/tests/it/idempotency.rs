@@ -107,3 +107,18 @@ fn a_refused_request_does_not_take_its_key() {
     assert_eq!(status, 409, "{problem}");
     assert_eq!(keyed(&server, REPLICAS, "k", &json!({ "size": "1MiB" })).0, 201);
 }
+
+#[test]
+fn a_batch_with_a_key_of_its_own_is_rejected_and_places_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = start(&folder.path().join("store.db"));
+    let block = json!({ "size": "1MiB", "replicas": 1 });
+    for (path, body) in [
+        ("/v1/place/batch", json!({ "requests": [{ "replicas": block }] })),
+        ("/v1/commitments/batch", json!({ "commitments": [{ "hosts": ["r0h0"], "replicas": block }] })),
+    ] {
+        let (status, problem) = keyed(&server, path, "batch", &body);
+        assert_eq!((status, &problem["field"]), (422, &json!("idempotency-key")), "{path}: {problem}");
+        assert_eq!(server.get("/v1/decisions").2["items"], json!([]), "{path}");
+    }
+}

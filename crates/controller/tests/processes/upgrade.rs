@@ -56,7 +56,7 @@ fn check_upgrade(folder: &Path, store: &str, first_step: impl Fn(), steps: impl 
     end(process);
 }
 
-/// Removes the fields of decisions that the earlier build did not have, and checks their values.
+/// Removes the fields of decisions and moves that the earlier build did not have, and checks their values.
 fn without_modes(answer: &mut Value) {
     for decision in answer.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
         if decision.contains_key("mode") {
@@ -70,6 +70,11 @@ fn without_modes(answer: &mut Value) {
                 ("reserved_until", Value::Null),
             ] {
                 assert_eq!(decision.remove(field), Some(value), "{field}");
+            }
+        }
+        if decision.contains_key("executor") {
+            for field in ["executor", "expires"] {
+                assert_eq!(decision.remove(field), Some(Value::Null), "{field}");
             }
         }
     }

@@ -16,6 +16,8 @@ impl Engine {
         let entries = self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now);
         let at_target = self.cell.undo_move(&fabric, task, host, entries.expect(BEST_EFFORT));
         self.ledger.release(&at_target, self.now);
+        self.open_moves.remove(task);
+        self.reroute(task, to);
         self.pool.vacate(to, job, demand.cpus, demand.memory);
         self.pool.occupy(host, job, demand.cpus, demand.memory);
     }

@@ -7,6 +7,7 @@ use leeward_placement::replicas::{self, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Worth};
 use leeward_placement::{Context, Decision, Refusal, Request};
 
+use super::resume::AppEntries;
 use super::{BEST_EFFORT, Engine, QueuedBlock};
 use crate::message::{CommittedDecision, Comparison, Decider, Output, Reevaluation, ReplicasAnswer, Ruling};
 
@@ -72,9 +73,9 @@ impl Engine {
     }
 
     /// Commits a placement of an app that was decided on a snapshot ([`crate::EngineSnapshot::place`]), as work that
-    /// starts now. `None`, without a change, if a host can no longer take its task. The decision on the snapshot used
-    /// the stated demands, without the history of the job. Its comparison, if any, stays with it. Appends the outputs of
-    /// batches that are due.
+    /// starts now. `None`, without a change, if a host can no longer take its task. `request` has the stated demands; the
+    /// decision may have used more ([`Engine::with_history`]). Its comparison, if any, stays with it. Appends the outputs
+    /// of batches that are due.
     pub fn commit_decision(
         &mut self,
         now: Nanos,
@@ -156,7 +157,6 @@ impl Engine {
         request: &AppRequest,
         mut decision: Decision<Assignment>,
     ) -> Option<CommittedDecision<Assignment>> {
-        debug_assert!(self.history.is_none(), "decisions on a snapshot use stated demands");
         let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
         starts.for_each(|starts| *starts = starts.map(|_| self.now));
         let fits = tasks::still_fits(&self.pool, request, &decision.choice);
@@ -174,7 +174,12 @@ impl Engine {
         self.end_app(request.id);
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
-        self.assign(request, stated, &decision.choice, &entries);
+        // Under a history, a decision on a snapshot may have used more than the stated demands.
+        let owned = match (&self.history, stated) {
+            (Some(_), None) => self.entries_by_task(&decision.choice, &entries),
+            _ => AppEntries::of_decision(request, &entries),
+        };
+        self.assign(request, stated, &decision.choice, owned);
         CommittedDecision { decision, entries, comparison: None }
     }
 }

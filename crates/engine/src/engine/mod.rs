@@ -9,26 +9,29 @@ mod given;
 mod moves;
 mod reevaluate;
 mod relief;
+mod reroute;
 mod resume;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_fabric::{Bytes, DomainId, HostId, Nanos};
+use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{DiscardedSamples, EntryId, Ledger, LedgerSettings, Sample, Scratch, SettingsError};
-use leeward_placement::moves::{MoveRequest, Running};
+use leeward_placement::moves::{HotTest, MoveRequest, Running, Stays};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
+use leeward_placement::{Context, Decision, Explain, JobId, Policy, Pool, Refusal, Request};
 
 pub(crate) use self::compare::catch;
 use self::default_hosts::DefaultHosts;
 pub use self::given::{Given, GivenTerms};
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
+use crate::lost_capacity::LostCapacity;
 use crate::message::{
     CommittedDecision, Comparison, Decider, Input, MoveRule, Output, Rates, ReplicasAnswer,
 };
+use crate::open_moves::OpenMoves;
 
 /// Policies by kind. Requests of a kind without a policy are refused.
 #[derive(Default)]
@@ -47,6 +50,8 @@ pub struct Policies {
     pub cooldown: Nanos,
     /// Settings for demand estimates from observed rates of jobs' tasks; `None` uses the stated demands.
     pub history: Option<HistorySettings>,
+    /// Test for the links from which tasks move.
+    pub hot_test: HotTest,
 }
 
 impl Policies {
@@ -80,6 +85,10 @@ pub struct Engine {
     considered: BTreeMap<DomainId, Nanos>,
     cell: Cell,
     history: Option<History>,
+    /// Moves beside the ledger, if tasks move by the last windows.
+    open_moves: OpenMoves,
+    /// Capacity that racks' links lost, if the policy for tasks learns it.
+    lost_capacity: LostCapacity,
     /// Requests that wait for a joint decision by the engine's policy, by due time.
     queue: BTreeMap<Nanos, Vec<QueuedBlock>>,
     scratch: Scratch,
@@ -140,6 +149,8 @@ impl Engine {
             considered,
             cell,
             history,
+            open_moves: OpenMoves::default(),
+            lost_capacity: LostCapacity::default(),
             queue,
             scratch,
             seed,
@@ -149,10 +160,16 @@ impl Engine {
     }
 
     /// Replaces the policies. Decisions and running tasks stay. Blocks that wait for a joint decision are decided by the
-    /// new policy, at the time for which they waited. Estimates from observed rates stay as they are.
+    /// new policy, at the time for which they waited. Observed rates stay unless the window of the history changes.
     pub fn set_policies(&mut self, mut policies: Policies) {
+        self.history = History::under(self.history.take(), policies.history);
         self.tasks = TaskPolicies::take(&mut policies);
         self.policies = policies;
+        if !self.learns_capacity() {
+            for (resource, full) in self.lost_capacity.clear() {
+                self.ledger.set_capacity(resource, full, self.now);
+            }
+        }
     }
 
     /// Replaces the settings of the ledger, without a loss of telemetry ([`Ledger::set_settings`]).
@@ -198,7 +215,9 @@ impl Engine {
     /// the outputs of batches that are due.
     pub fn report(&mut self, now: Nanos, samples: &[Sample], out: &mut Vec<Output>) -> DiscardedSamples {
         let now = self.advance(now);
+        let windows = self.windows_to_learn_from(samples);
         let discarded = self.ledger.report(samples, now);
+        windows.iter().for_each(|sample| self.learn_capacity(sample));
         self.relieve(out);
         self.finish(out);
         discarded
@@ -216,11 +235,17 @@ impl Engine {
             Input::Ended(app) => self.end_app(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.record_rates(rates),
-            Input::TaskRestarted(task) => self.cell.mark_up(task),
+            Input::TaskRestarted(task) => {
+                self.cell.mark_up(task);
+                self.open_moves.finish(task, now);
+            }
             Input::MoveCancelled(task, host) => self.cancel_move(task, host),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.mark_started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
-            Input::SetCapacity(resource, capacity) => self.ledger.set_capacity(resource, capacity, now),
+            Input::SetCapacity(resource, capacity) => {
+                let capacity = self.lost_capacity.believe(resource, capacity);
+                self.ledger.set_capacity(resource, capacity, now);
+            }
             Input::Health(host, up) => {
                 self.pool.set_up(host, up);
                 self.default_hosts.set_up(host, up);
@@ -237,6 +262,47 @@ impl Engine {
             Input::Wake => {}
         }
         self.finish(out);
+    }
+
+    /// True if the policy for tasks learns the capacity that links lost.
+    fn learns_capacity(&self) -> bool {
+        self.tasks.own.as_ref().is_some_and(|policy| policy.learns_capacity())
+    }
+
+    /// New windows of racks' links in a report, the earliest first, if the policy for tasks learns lost capacity.
+    fn windows_to_learn_from(&self, samples: &[Sample]) -> Vec<Sample> {
+        if !self.learns_capacity() {
+            return Vec::new();
+        }
+        let kind = |sample: &Sample| self.ledger.fabric().kind(sample.resource);
+        let is_of_rack = |sample: &Sample| {
+            let known = sample.resource.index() < self.ledger.fabric().link_count();
+            known && matches!(kind(sample), ResourceKind::RackUplink | ResourceKind::RackDownlink)
+        };
+        let new =
+            samples.iter().filter(|&sample| is_of_rack(sample) && self.ledger.is_news(sample, self.now));
+        let mut windows: Vec<Sample> = new.copied().collect();
+        windows.sort_by_key(|sample| sample.window.1);
+        windows
+    }
+
+    /// Learns the capacity of a link from a window.
+    fn learn_capacity(&mut self, sample: &Sample) {
+        let capacity = self.capacity(sample.resource);
+        let interval = self.ledger.settings().interval;
+        if let Some(capacity) = self.lost_capacity.observe(sample, capacity, interval) {
+            self.ledger.set_capacity(sample.resource, capacity, self.now);
+        }
+    }
+
+    /// Capacity of a resource that decisions use.
+    pub fn capacity(&mut self, resource: ResourceId) -> Load {
+        self.ledger.view(self.now, &mut self.scratch).capacity(resource)
+    }
+
+    /// Believed capacity of a link, if decisions use a lower one that was learned from its loads.
+    pub fn capacity_before_loss(&self, resource: ResourceId) -> Option<Load> {
+        self.lost_capacity.full(resource)
     }
 
     /// Advances the clock and the ledger. Returns the time, which never goes back.
@@ -328,13 +394,29 @@ impl Engine {
         }
     }
 
+    /// The request with the observed traffic of its job, where that exceeds the stated demand of a task.
+    #[must_use]
+    pub fn with_history(&self, mut request: AppRequest) -> AppRequest {
+        if let Some(history) = &self.history {
+            let estimate = history.estimate(request.job, self.now);
+            request.tasks.iter_mut().for_each(|task| *task = task.with_measured(estimate));
+        }
+        request
+    }
+
+    /// Time for which the observed traffic of a job counts; `None` if there is none.
+    pub fn history_of(&self, job: JobId) -> Option<Nanos> {
+        self.history.as_ref()?.window_of(job)
+    }
+
     /// Estimated number of host and link lookups that a policy for tasks needs to decide a request.
     pub fn cost_estimate(&self, by: Decider, request: &AppRequest) -> u64 {
         self.tasks.get(by).map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
     }
 
     fn end_app(&mut self, app: u64) {
-        let mut entries = Vec::new();
+        self.open_moves.remove_app(app);
+        let mut entries = self.cell.remove_transfers(app);
         for task in self.cell.of_app(app) {
             let placed = self.cell.remove(task).expect("the task was found above");
             self.pool.vacate(placed.host, placed.job, placed.demand.cpus, placed.demand.memory);
@@ -344,9 +426,14 @@ impl Engine {
         self.ledger.release(&entries, self.now);
     }
 
-    /// Ledger entries of an app, task by task.
-    pub fn entries_of(&self, app: u64) -> impl Iterator<Item = EntryId> {
-        self.cell.of_app(app).into_iter().flat_map(|task| self.cell.entries(task).to_vec())
+    /// Ledger entries of an app: of its transfers, and of each task.
+    pub fn entries_of(&self, app: u64) -> Vec<EntryId> {
+        self.cell.app_entries(app)
+    }
+
+    /// Reason for which a task may not be moved now; `None` for a task that may, or does not run.
+    pub fn stays(&self, task: TaskId) -> Option<Stays> {
+        self.cell.reason_of(task, self.policies.cooldown, self.now)
     }
 
     /// Number of tasks that run on a host.

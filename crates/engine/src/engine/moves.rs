@@ -1,9 +1,9 @@
 //! Moves of tasks out of hot racks.
 
-use leeward_fabric::{DomainId, HostId, Load};
+use leeward_fabric::{DomainId, HostId};
 use leeward_ledger::EntryId;
 use leeward_placement::Context;
-use leeward_placement::moves::MoveRequest;
+use leeward_placement::moves::{HotLoad, MoveRequest};
 use leeward_placement::tasks::Traffic;
 
 use super::{BEST_EFFORT, Engine};
@@ -14,8 +14,12 @@ impl Engine {
     pub(super) fn relieve(&mut self, out: &mut Vec<Output>) {
         let rule = self.move_rule;
         let Some(policy) = self.policies.moves.as_ref().filter(|_| rule != MoveRule::Off) else { return };
+        let (fabric, test) = (self.pool.fabric().clone(), self.policies.hot_test);
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
-        let fabric = self.pool.fabric().clone();
+        if test.load == HotLoad::Window {
+            self.open_moves.drop_shown(&fabric, view);
+            self.open_moves.add_to(&fabric, view);
+        }
         let (considered, now, cooldown) = (&self.considered, self.now, self.policies.cooldown);
         let takes_part = |rack: DomainId| match rule {
             MoveRule::Canary(share) => is_in_share(fabric.domain_name(rack).as_bytes(), share),
@@ -25,9 +29,7 @@ impl Engine {
         };
         let is_hot = |rack: &DomainId| {
             let links = [fabric.out_of_domain(*rack), fabric.into_domain(*rack)];
-            let stays_hot =
-                |link| view.utilization_with(link, Load(0)).is_some_and(|now| now > view.hot_above());
-            links.into_iter().flatten().any(|link| view.hot_since(link).is_some() && stays_hot(link))
+            links.into_iter().flatten().any(|link| test.is_hot(view, link))
         };
         let racks: Vec<DomainId> =
             fabric.all_racks().filter(is_hot).filter(|&rack| takes_part(rack)).collect();
@@ -35,6 +37,7 @@ impl Engine {
             return;
         }
         let mut request = self.cell.request(&racks, self.policies.cooldown, self.now);
+        request.test = test;
         if let Some(history) = &self.history {
             let estimates = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
             let estimates: Vec<[Traffic; 2]> = estimates.collect();
@@ -85,6 +88,10 @@ impl Engine {
         let fabric = self.pool.fabric().clone();
         let former = self.cell.move_to(&fabric, running.task, to, (new, before), self.now);
         self.ledger.release(&former, self.now);
+        self.reroute(running.task, from);
+        if self.policies.hot_test.load == HotLoad::Window {
+            self.open_moves.add(*running, to, self.now);
+        }
         self.pool.vacate(from, job, demand.cpus, demand.memory);
         self.pool.occupy(to, job, demand.cpus, demand.memory);
     }

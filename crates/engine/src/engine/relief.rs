@@ -1,7 +1,7 @@
 //! Reasons for which no task moves off a hot link, for operators.
 
-use leeward_fabric::{DomainId, Load, ResourceId, ResourceKind};
-use leeward_placement::moves::Running;
+use leeward_fabric::{DomainId, ResourceId, ResourceKind};
+use leeward_placement::moves::{HotLoad, Running};
 
 use super::Engine;
 use crate::message::{MoveRule, NoMove, is_in_share};
@@ -27,9 +27,16 @@ impl Engine {
         {
             return NoMove::Canary;
         }
-        let view = self.ledger.view(self.now, &mut self.scratch);
-        if view.utilization_with(link, Load(0)).is_none_or(|now| now <= view.hot_above()) {
+        let test = self.policies.hot_test;
+        let mut view = self.ledger.view(self.now, &mut self.scratch);
+        if test.load == HotLoad::Window {
+            self.open_moves.add_to(&fabric, &mut view);
+        }
+        if !test.exceeds(&view, link) {
             return NoMove::Cooling;
+        }
+        if !test.is_hot(&view, link) {
+            return NoMove::Recent;
         }
         self.no_move_of_tasks(rack, rate)
     }
@@ -37,10 +44,10 @@ impl Engine {
     /// As [`Engine::no_move`], for the tasks of a rack that send traffic over the link.
     fn no_move_of_tasks(&self, rack: DomainId, rate: fn(&Running) -> u64) -> NoMove {
         let mut reason = NoMove::Others;
-        for (task, may_move) in self.cell.movable_in(rack, self.policies.cooldown, self.now) {
-            match (rate(&task) > 0, may_move) {
-                (true, true) => return NoMove::NoTarget,
-                (true, false) => reason = NoMove::Fixed,
+        for (task, stays) in self.cell.reasons_in(rack, self.policies.cooldown, self.now) {
+            match (rate(&task) > 0, stays) {
+                (true, None) => return NoMove::NoTarget,
+                (true, Some(_)) => reason = NoMove::Fixed,
                 (false, _) => {}
             }
         }

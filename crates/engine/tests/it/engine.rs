@@ -33,7 +33,7 @@ fn block(id: u64) -> ReplicaRequest {
         replicas: 3,
         layout: Layout::Chain,
         blocks_left: 1,
-        job_blocks_left: None,
+        job: None,
         fault_domains: 1,
         constraints: Constraints::default(),
     }

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId, Load};
+use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId};
 
+use super::HotTest;
 use crate::Context;
 use crate::tasks::Task;
 
@@ -11,6 +12,8 @@ use crate::tasks::Task;
 pub(super) struct CoolRacks {
     /// Load limit of each link, as a share of its capacity.
     max_load: f64,
+    /// Load of links that counts.
+    test: HotTest,
     /// Racks that stay cool, in order.
     racks: Vec<Rack>,
     /// For each rack, the most free processors and the most free memory of any of its hosts at the start.
@@ -30,7 +33,7 @@ struct Rack {
 
 impl CoolRacks {
     /// Evaluates all racks in their current state.
-    pub fn new(context: &Context<'_, '_>, max_load: f64) -> CoolRacks {
+    pub fn new(context: &Context<'_, '_>, max_load: f64, test: HotTest) -> CoolRacks {
         let (pool, fabric) = (context.pool, context.pool.fabric());
         let left = |host: HostId| {
             let (cpus, memory) = (pool.cpus_left(host), pool.memory_left(host));
@@ -42,8 +45,14 @@ impl CoolRacks {
             hosts.iter().fold((Cpus(0), Bytes(0)), |most, left| (most.0.max(left.0), most.1.max(left.1)))
         };
         let left: Vec<_> = fabric.all_racks().map(most_left).collect();
-        let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, max_load)?, left });
-        CoolRacks { max_load, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
+        let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, max_load, test)?, left });
+        CoolRacks {
+            max_load,
+            test,
+            racks: fabric.all_racks().zip(&left).filter_map(cool).collect(),
+            left,
+            hosts,
+        }
     }
 
     /// Subtracts the capacity of a task placed on a host.
@@ -56,7 +65,7 @@ impl CoolRacks {
     /// Updates a rack whose load changed.
     pub fn update(&mut self, context: &Context<'_, '_>, rack: DomainId) {
         let at = self.racks.binary_search_by_key(&rack, |cool| cool.rack);
-        match (at, headroom(context, rack, self.max_load)) {
+        match (at, headroom(context, rack, self.max_load, self.test)) {
             (Ok(at), Some(links)) => self.racks[at].links = links,
             (Ok(at), None) => drop(self.racks.remove(at)),
             (Err(at), Some(links)) => {
@@ -90,16 +99,16 @@ fn host_range(fabric: &Fabric, rack: DomainId) -> Range<usize> {
 /// True if the load of every rack other than `from` is unknown.
 pub(super) fn all_unseen(context: &Context<'_, '_>, from: DomainId) -> bool {
     let mut others = context.pool.fabric().all_racks().filter(|&rack| rack != from);
-    others.all(|rack| headroom(context, rack, f64::INFINITY).is_none())
+    others.all(|rack| headroom(context, rack, f64::INFINITY, HotTest::default()).is_none())
 }
 
 /// Additional load in bit/s that the links of a rack, out of it and into it, can carry below the share `max_load`.
 /// `None` if a link exceeds this share already, or if its load is unknown.
-fn headroom(context: &Context<'_, '_>, rack: DomainId, max_load: f64) -> Option<[f64; 2]> {
+fn headroom(context: &Context<'_, '_>, rack: DomainId, max_load: f64, test: HotTest) -> Option<[f64; 2]> {
     let (fabric, mut links) = (context.pool.fabric(), [f64::INFINITY; 2]);
     for (left, link) in links.iter_mut().zip([fabric.out_of_domain(rack), fabric.into_domain(rack)]) {
         let Some(link) = link else { continue };
-        let utilization = context.view.utilization_with(link, Load(0))?;
+        let utilization = test.destination_utilization(context.view, link)?;
         if utilization > max_load {
             return None;
         }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{Budget, MoveRequest, Running};
 use crate::tasks::{TaskFile, TaskId};
-use crate::{JobId, Pool};
+use crate::{Constraints, JobId, Pool};
 
 /// Running tasks with their names.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,6 +75,9 @@ pub struct RunningFile {
     /// True if the task was moved recently and must stay. Default false.
     #[serde(default)]
     pub cooling: bool,
+    /// Hosts, racks and pods to which the task must not move.
+    #[serde(default)]
+    pub exclude: Vec<String>,
     /// Name and demand of the task.
     pub task: TaskFile,
 }
@@ -144,10 +147,18 @@ impl Fleet {
                 },
                 None => fleet.job(u32::MAX),
             };
+            let constraints = Constraints::named(fabric, &running.exclude, &[])
+                .map_err(|error| invalid("exclude", error.message))?
+                .beside_tags();
+            let constraints = constraints.map(|constraints| {
+                fleet.request.constraints.push(constraints.into());
+                fleet.request.constraints.len() as u32 - 1
+            });
             let rate = |measured: Option<Bandwidth>, mean: u64| measured.map_or(mean, |rate| rate.0);
             fleet.names.push(running.task.name.clone());
             fleet.request.running.push(Running {
                 tags: 0,
+                constraints,
                 task: TaskId { app: at as u64, index: 0 },
                 host,
                 job,

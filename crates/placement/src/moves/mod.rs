@@ -6,16 +6,20 @@
 
 mod cooling;
 mod file;
+mod hot_test;
 mod reactive;
+
+use std::sync::Arc;
 
 use leeward_fabric::{HostId, ResourceId};
 use leeward_registry::Registry;
 
 pub use file::{Fleet, FleetFile};
-pub use reactive::{Reactive, ReactiveSettings};
+pub use hot_test::{HotLoad, HotTest};
+pub use reactive::{Reactive, ReactiveSettings, traffic};
 
 use crate::tasks::{Task, TaskId, Traffic};
-use crate::{JobId, Policy, Request};
+use crate::{Constraints, JobId, Policy, Request};
 
 /// State of a cell after a report.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -26,6 +30,10 @@ pub struct MoveRequest {
     pub running: Vec<Running>,
     /// Remaining budget of each job, by position.
     pub budgets: Vec<Budget>,
+    /// Constraints of tasks on their hosts, for tasks that have others than tags.
+    pub constraints: Vec<Arc<Constraints>>,
+    /// Test for hot links.
+    pub test: HotTest,
 }
 
 /// A running task.
@@ -45,6 +53,8 @@ pub struct Running {
     pub ingress_bps: u64,
     /// Tags that its host must have, as a [`leeward_fabric::Fabric::tag_mask`].
     pub tags: u64,
+    /// Position of its constraints in [`MoveRequest::constraints`]; `None` if it has none but tags.
+    pub constraints: Option<u32>,
     /// True if the task was moved recently and must stay.
     pub cooling: bool,
 }
@@ -59,6 +69,12 @@ impl Running {
     /// A decision has one ledger entry for each direction in which this demand has traffic.
     pub fn assumed_demand(&self) -> Task {
         self.demand.with_measured(self.measured())
+    }
+
+    /// Traffic of the assumed demand, out of its rack and into it.
+    pub fn assumed_traffic(&self) -> [Traffic; 2] {
+        let demand = self.assumed_demand();
+        [demand.total_egress(), demand.total_ingress()]
     }
 }
 
@@ -107,6 +123,10 @@ pub struct Kept {
 pub enum Stays {
     /// The task is sensitive to latency.
     Sensitive,
+    /// The task stays apart from other tasks. A move would have to check every job that names its job.
+    Apart,
+    /// A bound on round-trip times ties the task to other tasks.
+    Latency,
     /// The task was moved recently.
     Cooling,
     /// The budget of its job is spent.
@@ -118,10 +138,33 @@ pub enum Stays {
 }
 
 impl Stays {
+    /// Words of all reasons.
+    pub const WORDS: [&'static str; 7] =
+        ["sensitive", "apart", "latency", "cooling", "budget", "no-host", "unseen"];
+
+    /// Reason for which a task with these constraints never moves; `None` if a move can keep to them.
+    pub fn bound(constraints: &Constraints) -> Option<Stays> {
+        let Constraints { apart, apart_groups, latency, occupied_hosts, occupied_racks, avoids_jobs, .. } =
+            constraints;
+        let lists_empty = apart_groups.is_empty() && occupied_hosts.is_empty() && occupied_racks.is_empty();
+        if apart.is_some() || *avoids_jobs || !lists_empty {
+            Some(Stays::Apart)
+        } else {
+            (!latency.is_empty()).then_some(Stays::Latency)
+        }
+    }
+
+    /// Reason as a word.
+    pub fn word(self) -> &'static str {
+        Stays::WORDS[self as usize]
+    }
+
     /// Reason as text.
     pub fn text(self) -> &'static str {
         match self {
             Stays::Sensitive => "it is sensitive to latency",
+            Stays::Apart => "it stays apart from other tasks",
+            Stays::Latency => "a bound on round-trip times ties it to other tasks",
             Stays::Cooling => "it was moved a short time ago",
             Stays::Budget => "its job's budget is spent",
             Stays::NoHost => "no rack that stays cool has room for it",

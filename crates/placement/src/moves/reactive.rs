@@ -1,8 +1,8 @@
 //! Move policy `utp`: moves the largest tolerant tasks first, until no link of a rack is hot (Hotspots
 //! section 5.1).
 //!
-//! A link is hot if it was hot for a telemetry interval and would stay hot after the moves decided so far. The policy
-//! serves the hottest link first. Of a link's tasks, the one with the most bandwidth in the link's direction leaves
+//! A link is hot if it was hot for a telemetry interval and would stay hot after the moves decided so far ([`super::HotTest`]
+//! has the load and the number of intervals). The policy serves the hottest link first. Of a link's tasks, the one with the most bandwidth in the link's direction leaves
 //! first, to keep the number of moves low. The proactive rule chooses the destination of the task, but never a rack
 //! with a link that would then exceed the hot threshold minus `margin`. The hot threshold is a setting of the ledger,
 //! 75 % by default. At the destination the task counts with the larger of its stated and measured traffic in each
@@ -16,8 +16,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use leeward_fabric::input::InputError;
-use leeward_fabric::{DomainId, Fabric, HostId, Load, ResourceId};
-use leeward_ledger::{Owner, OwnerKind, Sign, Transaction};
+use leeward_fabric::{DomainId, Fabric, HostId, Nanos, ResourceId};
+use leeward_ledger::{Entry, Owner, OwnerKind, Sign, Transaction};
 use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::cooling::{CoolRacks, all_unseen};
 use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
 use crate::decision::oldest_of;
-use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, rack_links, streams};
+use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, TaskId, Traffic, rack_links, streams};
 use crate::ties::Ties;
 use crate::{Basis, Constraints, Context, Decision, Policy, Refusal};
 
@@ -87,11 +87,8 @@ impl Reactive {
         let mut hot: Vec<(f64, Side)> = Vec::new();
         for rack in context.pool.fabric().all_racks() {
             for side in Side::both(context.pool.fabric(), rack) {
-                if context.view.hot_since(side.link).is_none() {
-                    continue;
-                }
-                let utilization = context.view.utilization_with(side.link, Load(0)).unwrap_or(0.0);
-                if utilization > context.view.hot_above() {
+                if request.test.is_hot(context.view, side.link) {
+                    let utilization = request.test.utilization(context.view, side.link).unwrap_or(0.0);
                     hot.push((utilization, side));
                 }
             }
@@ -108,7 +105,7 @@ impl Reactive {
         }
         let ranks = BorgSettings { sample: self.settings.sample, ..BorgSettings::default() };
         let most = context.view.hot_above() - self.settings.margin;
-        let (destination, cool) = (Borg::proactive(ranks), CoolRacks::new(context, most));
+        let (destination, cool) = (Borg::proactive(ranks), CoolRacks::new(context, most, request.test));
         let mut round =
             Round { destination, cool, request, context, by_rack, budgets, moved, taken, stuck, answer };
         hot.iter().for_each(|(_, side)| round.cool(*side));
@@ -134,9 +131,7 @@ impl Policy<MoveRequest> for Reactive {
         let (fabric, now) = (context.pool.fabric(), context.view.now());
         let arrivals = choice.moves.iter().flat_map(|planned| {
             let task = &request.running[planned.at as usize];
-            let assumed_demand = task.assumed_demand();
-            let (egress, ingress) = (assumed_demand.total_egress(), assumed_demand.total_ingress());
-            streams(fabric, owner(task), egress, ingress, planned.to, Sign::Adds, now)
+            traffic(fabric, task.task, task.assumed_traffic(), planned.to, Sign::Adds, now)
         });
         let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
         let links =
@@ -172,11 +167,8 @@ fn apply(request: &MoveRequest, moves: &Moves, context: &mut Context<'_, '_>) {
 
 fn move_traffic(task: &Running, to: HostId, context: &mut Context<'_, '_>) {
     let (fabric, now) = (context.pool.fabric(), context.view.now());
-    let [egress, ingress] = task.measured();
-    let departures = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
-    let assumed_demand = task.assumed_demand();
-    let (egress, ingress) = (assumed_demand.total_egress(), assumed_demand.total_ingress());
-    let arrivals = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
+    let departures = traffic(fabric, task.task, task.measured(), task.host, Sign::Relieves, now);
+    let arrivals = traffic(fabric, task.task, task.assumed_traffic(), to, Sign::Adds, now);
     departures.chain(arrivals).for_each(|entry| context.view.add(&entry));
 }
 
@@ -201,6 +193,23 @@ impl Side {
     }
 }
 
+/// A task that found no host.
+#[derive(Clone, Copy)]
+struct Stuck {
+    /// Peak egress and ingress, processors and memory.
+    demand: [u64; 4],
+    tags: u64,
+    constraints: Option<u32>,
+    why: Stays,
+}
+
+impl Stuck {
+    /// True if a task has the same constraints.
+    fn is_like(&self, task: &Running) -> bool {
+        self.tags == task.tags && self.constraints == task.constraints
+    }
+}
+
 /// State of one round: the decision of a request.
 struct Round<'t, 'a, 'l> {
     /// The proactive rule.
@@ -217,9 +226,8 @@ struct Round<'t, 'a, 'l> {
     moved: Vec<bool>,
     /// Capacity that moved tasks take on their new hosts.
     taken: Taken,
-    /// Tasks that found no host outside the current rack: demand (peak egress and ingress, processors, memory), tags,
-    /// and the reason.
-    stuck: Vec<([u64; 4], u64, Stays)>,
+    /// Tasks that found no host outside the current rack.
+    stuck: Vec<Stuck>,
     answer: Moves,
 }
 
@@ -254,8 +262,7 @@ impl Round<'_, '_, '_> {
     }
 
     fn is_hot(&self, link: ResourceId) -> bool {
-        let utilization = self.context.view.utilization_with(link, Load(0));
-        utilization.is_some_and(|utilization| utilization > self.context.view.hot_above())
+        self.request.test.exceeds(self.context.view, link)
     }
 
     /// Moves a task out of its rack if it may leave and a destination exists.
@@ -288,11 +295,11 @@ impl Round<'_, '_, '_> {
     ) -> Result<HostId, Stays> {
         let (egress, ingress) = (assumed_demand.total_egress(), assumed_demand.total_ingress());
         let demand = [egress.peak_bps, ingress.peak_bps, assumed_demand.cpus.0, assumed_demand.memory.0];
-        let no_less = |(other, tags, _): &&([u64; 4], u64, Stays)| {
-            *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours >= theirs)
+        let no_less = |other: &&Stuck| {
+            other.is_like(task) && demand.iter().zip(&other.demand).all(|(ours, theirs)| ours >= theirs)
         };
-        if let Some((.., why)) = self.stuck.iter().find(no_less) {
-            return Err(*why);
+        if let Some(known) = self.stuck.iter().find(no_less) {
+            return Err(known.why);
         }
         let racks = self.cool.racks_for(self.context.pool.fabric(), &assumed_demand, rack);
         if racks.is_empty() {
@@ -304,7 +311,10 @@ impl Round<'_, '_, '_> {
             job: self.request.budgets[task.job as usize].job,
             tasks: vec![assumed_demand],
             transfers: Vec::new(),
-            constraints: Constraints { tags: task.tags, ..Constraints::default() },
+            constraints: match task.constraints {
+                Some(at) => Constraints::clone(&self.request.constraints[at as usize]),
+                None => Constraints { tags: task.tags, ..Constraints::default() },
+            },
             ..AppRequest::default()
         };
         let (destination, taken) = (&self.destination, &mut self.taken);
@@ -315,15 +325,24 @@ impl Round<'_, '_, '_> {
     /// Records and returns the reason for which a task of this demand stays.
     fn record_stay(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
         // An entry for a demand also covers larger demands.
-        let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
-            *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
+        let more = |other: &Stuck| {
+            other.is_like(task) && demand.iter().zip(&other.demand).all(|(ours, theirs)| ours <= theirs)
         };
         self.stuck.retain(|known| !more(known));
-        self.stuck.push((demand, task.tags, why));
+        self.stuck.push(Stuck { demand, tags: task.tags, constraints: task.constraints, why });
         why
     }
 }
 
-fn owner(task: &Running) -> Owner {
-    Owner { kind: OwnerKind::App, id: task.task.app }
+/// Ledger entries of a task's traffic that leaves a host (`Relieves`) or comes to it (`Adds`) at the time `now`.
+pub fn traffic(
+    fabric: &Fabric,
+    task: TaskId,
+    [egress, ingress]: [Traffic; 2],
+    host: HostId,
+    sign: Sign,
+    now: Nanos,
+) -> impl Iterator<Item = Entry> + use<> {
+    let owner = Owner { kind: OwnerKind::App, id: task.app };
+    streams(fabric, owner, egress, ingress, host, sign, now)
 }

@@ -72,10 +72,19 @@ pub struct ReplicaRequest {
     pub fault_domains: u8,
     /// Blocks of the file still to write, this one included.
     pub blocks_left: u64,
-    /// Most blocks that a concurrent writer of the same job still has to write, if known.
-    pub job_blocks_left: Option<u64>,
+    /// The rest of its job, if known.
+    pub job: Option<JobLeft>,
     /// Further constraints on the hosts.
     pub constraints: Constraints,
+}
+
+/// The rest of a job that ends with its last writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobLeft {
+    /// Number of the job.
+    pub job: u64,
+    /// Most blocks that one of its concurrent writers still has to write.
+    pub blocks: u64,
 }
 
 /// Form of a block's data at its hosts.

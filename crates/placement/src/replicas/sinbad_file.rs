@@ -7,13 +7,14 @@
 //! (section 8), without an algorithm.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use leeward_fabric::Nanos;
-use leeward_registry::{Registration, schema, settings};
+use leeward_registry::{Registration, schema, setting_error, settings};
 
 use super::sinbad::Sinbad;
 use super::sinbad_settings::SinbadSettings;
-use super::{Chain, ReplicaRequest};
+use super::{Chain, JobLeft, ReplicaRequest};
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Default wait of blocks: the time between reports.
@@ -32,7 +33,14 @@ pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Regist
     summary: "as sinbad, but blocks wait, and files with the fewest remaining blocks are served first",
     source: "Sinbad (SIGCOMM 2013), section 6.3: OPT'",
     schema: schema::<SinbadSettings>,
-    make: |text| Ok(Box::new(SinbadFile::new(settings("sinbad-file", text)?))),
+    make: |text| {
+        let read: SinbadSettings = settings("sinbad-file", text)?;
+        if read.makespan && read.interval == Some(Nanos(0)) {
+            let message = "nothing waits with `interval: 0s`, so nothing is ordered; leave one of them out";
+            return Err(setting_error("sinbad-file", "makespan", message));
+        }
+        Ok(Box::new(SinbadFile::new(read)))
+    },
 };
 
 impl SinbadFile {
@@ -42,13 +50,17 @@ impl SinbadFile {
         SinbadFile { sinbad: Sinbad::named("sinbad-file", SinbadSettings { interval, ..settings }), makespan }
     }
 
-    /// Rank of a waiting block; smaller ones are served first.
-    fn rank(&self, request: &ReplicaRequest) -> (u64, Reverse<u64>, u64) {
-        let left = request.blocks_left;
-        match request.job_blocks_left.filter(|_| self.makespan) {
-            Some(job) => (job.max(left), Reverse(left), request.id),
-            None => (left, Reverse(left), request.id),
+    /// Most blocks that a writer of each job still has to write; empty without `makespan`. Requests of one job may differ,
+    /// because its longest writer went on between them.
+    fn longest_writers(&self, batch: &[ReplicaRequest]) -> BTreeMap<u64, u64> {
+        let mut longest = BTreeMap::new();
+        for request in batch.iter().filter(|_| self.makespan) {
+            if let Some(JobLeft { job, blocks }) = request.job {
+                let most: &mut u64 = longest.entry(job).or_default();
+                *most = blocks.max(request.blocks_left).max(*most);
+            }
         }
+        longest
     }
 }
 
@@ -70,8 +82,16 @@ impl Policy<ReplicaRequest> for SinbadFile {
         batch: &[ReplicaRequest],
         context: &mut Context<'_, '_>,
     ) -> Vec<Result<Decision<Chain>, Refusal>> {
+        let longest = self.longest_writers(batch);
+        // The rank of a waiting block; smaller ones are served first. Jobs of equal length stay apart.
+        let rank = |request: &ReplicaRequest| {
+            let left = request.blocks_left;
+            let job = request.job.and_then(|JobLeft { job, .. }| Some((*longest.get(&job)?, Some(job))));
+            let (most, job) = job.unwrap_or((left, None));
+            (most, job, Reverse(left), request.id)
+        };
         let mut order: Vec<usize> = (0..batch.len()).collect();
-        order.sort_by_key(|&index| self.rank(&batch[index]));
+        order.sort_by_key(|&index| rank(&batch[index]));
         let served: Vec<ReplicaRequest> = order.iter().map(|&index| batch[index].clone()).collect();
         let mut answers: Vec<_> = order.into_iter().zip(self.sinbad.place(&served, context)).collect();
         answers.sort_by_key(|(index, _)| *index);

@@ -100,7 +100,7 @@ impl ReplicasSpec {
             layout: self.coding.map_or(Layout::Chain, Coding::layout),
             fault_domains: self.fault_domains.unwrap_or(self.default_fault_domains()),
             blocks_left: self.blocks_left.unwrap_or(1),
-            job_blocks_left: None,
+            job: None,
             constraints: self.constraints(fabric)?,
         })
     }

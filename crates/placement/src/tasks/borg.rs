@@ -7,8 +7,8 @@
 //! decide. By default, a step of spread is a twentieth of the job's tasks; two racks with the same number of whole
 //! steps are equal.
 //!
-//! `borg` balances processors and memory. `utp-proactive` replaces only this balance: it uses the load of the busier
-//! direction of the rack's link. The load includes telemetry, placements that are not in telemetry yet, and the task's
+//! `borg` balances processors and memory. `utp-proactive` puts the load of the busier direction of the rack's link in
+//! the place of this balance; with `host_balance`, the balance of hosts stays, as the next objective. The load includes telemetry, placements that are not in telemetry yet, and the task's
 //! peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]). `utp-reactive` places like `borg`, and also
 //! moves tasks from hot racks.
 //!
@@ -41,11 +41,17 @@ pub struct BorgSettings {
     /// Step of spread: shares of a job's tasks in a rack within one step are equal. From 0 (each task counts)
     /// to 1. Default 0.05.
     pub spread: f64,
+    /// For `utp` and `utp-proactive`: if true, the balance of processors and memory decides between hosts whose racks'
+    /// links are equally loaded. Default false.
+    pub host_balance: bool,
+    /// For `utp` and its variants: if true, a rack's link whose load is flat below its capacity counts as full. Default
+    /// false.
+    pub learn_capacity: bool,
 }
 
 impl Default for BorgSettings {
     fn default() -> Self {
-        BorgSettings { sample: 100, step: 0.02, spread: 0.05 }
+        BorgSettings { sample: 100, step: 0.02, spread: 0.05, host_balance: false, learn_capacity: false }
     }
 }
 
@@ -111,6 +117,17 @@ fn make(
     }
     if !(0.0..=1.0).contains(&read.spread) {
         return Err(setting_error(name, "spread", "expected a share from 0 to 1"));
+    }
+    if read.host_balance && !proactive {
+        let message = "expected false: this policy balances hosts anyway, and only hosts";
+        return Err(setting_error(name, "host_balance", message));
+    }
+    if read.learn_capacity && !proactive && move_policy.is_none() {
+        return Err(setting_error(
+            name,
+            "learn_capacity",
+            "expected false: this policy uses no loads of links",
+        ));
     }
     Ok(Box::new(Borg { name, settings: read, proactive, move_policy }))
 }
@@ -219,8 +236,9 @@ impl Borg {
             }
             let steps = self.balance().steps(score.objectives.balance);
             let tie = ties.rank(u64::from(host.0));
-            let Objectives { in_rack, left, .. } = score.objectives;
-            let rank = ((score.unseen.is_some(), in_rack / spread_step, steps, left, tie), host);
+            let Objectives { in_rack, hosts, left, .. } = score.objectives;
+            let fill = self.balance().steps(hosts.unwrap_or(0.0));
+            let rank = ((score.unseen.is_some(), in_rack / spread_step, steps, fill, left, tie), host);
             if best.is_none_or(|least| rank < least) {
                 best = Some(rank);
             }
@@ -262,7 +280,7 @@ impl Borg {
 
     /// Balance rule of this policy.
     fn balance(&self) -> Balance {
-        Balance { proactive: self.proactive, step: self.settings.step }
+        Balance { proactive: self.proactive, hosts: self.settings.host_balance, step: self.settings.step }
     }
 
     /// Random hosts that can take the task; in a small cluster, all such hosts.
@@ -352,8 +370,12 @@ impl TaskPolicy for Borg {
     fn move_policy(&self) -> Option<&'static str> {
         self.move_policy
     }
+
+    fn learns_capacity(&self) -> bool {
+        self.settings.learn_capacity
+    }
 }
 
-/// Sort key of a host, least first: unknown load, steps of spread in its rack, steps of balance, processors
-/// left, and a hash; then the host, which is unique.
-type Rank = ((bool, u32, u64, u64, u64), HostId);
+/// Sort key of a host, least first: unknown load, steps of spread in its rack, steps of balance, steps of balance of
+/// hosts beside links, processors left, and a hash; then the host, which is unique.
+type Rank = ((bool, u32, u64, u64, u64, u64), HostId);

@@ -36,11 +36,13 @@ pub struct LeewardSettings {
     /// Computes rates from the number of flows only, as C / (N + 1) with N flows on a link of capacity C, and ignores
     /// telemetry. Default false.
     pub flows_only: bool,
+    /// If true, a rack's link whose load is flat below its capacity counts as full. Default false.
+    pub learn_capacity: bool,
 }
 
 impl Default for LeewardSettings {
     fn default() -> Self {
-        LeewardSettings { tries: 200, effort: 2, into_hosts: false, flows_only: false }
+        LeewardSettings { tries: 200, effort: 2, into_hosts: false, flows_only: false, learn_capacity: false }
     }
 }
 
@@ -143,6 +145,10 @@ impl TaskPolicy for Leeward {
 
     fn move_policy(&self) -> Option<&'static str> {
         Some("leeward")
+    }
+
+    fn learns_capacity(&self) -> bool {
+        self.settings.learn_capacity
     }
 }
 

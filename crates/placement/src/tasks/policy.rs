@@ -35,6 +35,11 @@ pub trait TaskPolicy: Policy<AppRequest> {
     fn move_policy(&self) -> Option<&'static str> {
         None
     }
+
+    /// True if the capacity that racks' links lost without an announcement should be learned from their loads.
+    fn learns_capacity(&self) -> bool {
+        false
+    }
 }
 
 /// Running work that the request to place will communicate with.

@@ -13,6 +13,8 @@ use crate::{Candidate, Considered, Constraint, Context, Limit, Objectives, Verdi
 pub struct Balance {
     /// True if the policy balances racks' links rather than hosts.
     pub proactive: bool,
+    /// True if a policy that balances links also balances hosts, between equally loaded links.
+    pub hosts: bool,
     /// Step of load: shares within one step are equal.
     pub step: f64,
 }
@@ -104,16 +106,17 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
         };
         let taken = capacity.taken(host);
         let cpus = pool.cpus_left(host).map(|left| left.0.saturating_sub(taken.0.0 + task.cpus.0));
-        let balance = match links {
-            Some(links) if rule.proactive => links.utilization,
-            _ => {
-                let memory = pool.memory_left(host).map(|m| m.0.saturating_sub(taken.1.0 + task.memory.0));
-                used(fabric.cpus(host).map(|cpus| cpus.0), cpus)
-                    .max(used(fabric.memory(host).map(|memory| memory.0), memory))
-            }
+        let fill = || {
+            let memory = pool.memory_left(host).map(|m| m.0.saturating_sub(taken.1.0 + task.memory.0));
+            used(fabric.cpus(host).map(|cpus| cpus.0), cpus)
+                .max(used(fabric.memory(host).map(|memory| memory.0), memory))
+        };
+        let (balance, hosts) = match links {
+            Some(links) if rule.proactive => (links.utilization, rule.hosts.then(fill)),
+            _ => (fill(), None),
         };
         Some(Score {
-            objectives: Objectives { task: at, in_rack, balance, left: cpus.unwrap_or(0) },
+            objectives: Objectives { task: at, in_rack, balance, hosts, left: cpus.unwrap_or(0) },
             limit: links.map(|links| links.limit),
             unseen: links.and_then(|links| links.unseen),
         })

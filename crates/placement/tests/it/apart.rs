@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::World;
 use crate::support::every::check_policies;
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId};
+use leeward_placement::moves::Stays;
 use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
 use leeward_placement::{Apart, ApartGroup, Constraint, Constraints, JobId, LabelValues, Pool, Refusal};
 use leeward_testing::clusters::cluster;
@@ -110,7 +111,7 @@ fn hosts_and_racks_of_other_tasks_are_avoided_with_the_reason() {
         avoids_jobs: true,
         ..Constraints::default()
     };
-    assert!(!constraints.only_tags(), "such a task does not move");
+    assert_eq!(Stays::bound(&constraints), Some(Stays::Apart), "such a task does not move");
     for policy in ["random", "choreo", "round-robin", "minimum-machines"] {
         let hosts =
             world.assign(policy, "", &app(1, false, constraints.clone())).expect("two hosts are left");

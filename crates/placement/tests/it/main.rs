@@ -6,6 +6,7 @@ mod constraints;
 mod copies;
 mod existing;
 mod goals;
+mod host_balance;
 mod matrix;
 mod meshes;
 mod moves;

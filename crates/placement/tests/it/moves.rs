@@ -3,9 +3,9 @@
 use crate::support::{NOW, World};
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Scratch};
-use leeward_placement::moves::{self, Budget, MoveRequest, Moves, Running, Stays};
+use leeward_placement::moves::{self, Budget, Fleet, HotLoad, HotTest, MoveRequest, Moves, Running, Stays};
 use leeward_placement::tasks::{self, Task, TaskId, Traffic};
-use leeward_placement::{Context, Explain, JobId};
+use leeward_placement::{Constraints, Context, Explain, JobId};
 use proptest::prelude::*;
 
 const MBPS: u64 = 1_000_000;
@@ -28,6 +28,7 @@ fn task(number: u64, host: u32, mbps: u64) -> Running {
         egress_bps,
         ingress_bps: 0,
         tags: 0,
+        constraints: None,
         cooling: false,
     }
 }
@@ -39,7 +40,7 @@ fn run_tasks(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveReq
         world.pool.occupy(task.host, JobId(5), task.demand.cpus, Bytes(0));
     }
     let budgets = vec![Budget { job: JobId(5), moves }];
-    let request = MoveRequest { id: 1, running: tasks.to_vec(), budgets };
+    let request = MoveRequest { id: 1, running: tasks.to_vec(), budgets, ..MoveRequest::default() };
     let carried = traffic_after(&world, &request, &Moves::default());
     let links: Vec<[ResourceId; 2]> = world.fabric.all_racks().map(|rack| links(&world, rack)).collect();
     world.report(|resource| {
@@ -272,6 +273,68 @@ fn a_task_moves_only_to_hosts_with_its_tags() {
     let (world, request) = run_tasks(world, &tasks, 9);
     let moves = decide(&world, "", &request);
     assert_eq!(moves.moves.iter().map(|planned| planned.to.0 / 4).collect::<Vec<_>>(), [4]);
+}
+
+#[test]
+fn a_task_moves_with_the_hosts_that_its_request_excludes() {
+    for (excluded, expected) in [(vec![1], Some(2)), (vec![2], Some(1)), (vec![1, 2], None)] {
+        let constraints = Constraints {
+            excluded_domains: excluded.into_iter().map(DomainId).collect(),
+            ..Constraints::default()
+        };
+        assert_eq!(Stays::bound(&constraints), None);
+        let tasks: Vec<Running> =
+            (0..4).map(|i| Running { constraints: Some(0), ..task(i, i as u32, 200) }).collect();
+        let (world, mut request) = run_tasks(cell(3), &tasks, 9);
+        request.constraints = vec![constraints.into()];
+        let moves = decide(&world, "", &request);
+        let racks: Vec<u32> = moves.moves.iter().map(|planned| planned.to.0 / 4).collect();
+        assert_eq!(racks, Vec::from_iter(expected));
+        assert!(expected.is_some() || moves.kept.iter().all(|kept| kept.why == Stays::NoHost));
+    }
+}
+
+#[test]
+fn a_file_of_running_tasks_names_excluded_racks() {
+    let world = cell(3);
+    let read = |exclude: &str| {
+        let task = "{name: t0, egress: {mean: 900Mbps}, tolerant: true}";
+        let text = format!("tasks: [{{host: r0h0, exclude: [{exclude}], task: {task}}}]\n");
+        Fleet::from_text("running.yaml", &text, &world.fabric)
+    };
+    let fleet = read("r1, r2h0").expect("a valid file");
+    assert_eq!(fleet.request.running[0].constraints, Some(0));
+    assert_eq!(fleet.request.constraints[0].excluded_domains, [DomainId(1)]);
+    assert_eq!(fleet.request.constraints[0].excluded_hosts, [HostId(8)]);
+    assert_eq!(read("").expect("a valid file").request.running[0].constraints, None);
+    let error = read("r9").expect_err("no such rack");
+    assert_eq!(error.field.as_deref(), Some("tasks[0].exclude"));
+}
+
+#[test]
+fn a_link_is_hot_at_the_first_window_by_its_mean_and_later_by_the_estimate() {
+    let tasks: Vec<Running> = (0..4).map(|i| task(i, i as u32, 225)).collect();
+    let (mut world, mut request) = run_tasks(cell(3), &[], 9);
+    request.running = tasks;
+    let hot = world.fabric.out_of_domain(DomainId(0));
+    let mut count = |seconds: u64, windows: u32, load: HotLoad| {
+        let at = |seconds: u64| Nanos(seconds * Nanos::SECOND.0);
+        let share = |resource| Some(if Some(resource) == hot { 0.9 } else { 0.1 });
+        world.report_at(at(seconds), (at(seconds - 1), at(seconds)), share);
+        request.test = HotTest { load, windows };
+        let policy = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
+        let mut scratch = Scratch::default();
+        let view = &mut world.ledger.view(at(seconds), &mut scratch);
+        let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
+        policy.place_one(&request, &mut context).expect("moves are never refused").choice.moves.len()
+    };
+    // 900 Mb/s less a task of 225 are 675.
+    assert_eq!(count(2, 1, HotLoad::Window), 1, "the first hot window");
+    assert_eq!(count(3, 3, HotLoad::Window), 0, "the second of three");
+    assert_eq!(count(4, 3, HotLoad::Window), 1);
+    // 0.9 (1 - 0.8^n) exceeds 0.75 for the first time at n = 9; three windows have passed.
+    let by_estimate: Vec<usize> = (5..=10).map(|second| count(second, 1, HotLoad::Estimate)).collect();
+    assert_eq!(by_estimate, [0, 0, 0, 0, 0, 1]);
 }
 
 #[test]

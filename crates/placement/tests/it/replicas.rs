@@ -2,7 +2,7 @@
 
 use crate::support::{Answer, World, request};
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceKind};
-use leeward_placement::replicas::{self, Layout, ReplicaRequest};
+use leeward_placement::replicas::{self, JobLeft, Layout, ReplicaRequest};
 use leeward_placement::{Candidate, Constraints, Limit, Refusal};
 use leeward_testing::clusters::RACKS_WITH_SMALL_DISKS as SMALL;
 
@@ -68,21 +68,24 @@ fn sinbad_file_serves_the_file_with_the_least_remaining_first() {
     assert_eq!((waits("sinbad-file", ""), waits("sinbad", "")), (Nanos::SECOND, Nanos(0)));
 }
 
+/// Requests with blocks left, and jobs with the blocks left of their longest writers.
+fn batch(rows: &[(u64, Option<(u64, u64)>)]) -> Vec<ReplicaRequest> {
+    let mut requests = Vec::new();
+    for (&(blocks_left, job), id) in rows.iter().zip(0..) {
+        let job = job.map(|(job, blocks)| JobLeft { job, blocks });
+        requests.push(ReplicaRequest { blocks_left, job, ..request(id, 0) });
+    }
+    requests
+}
+
 #[test]
 fn with_makespan_the_longest_writer_of_the_shortest_job_is_served_first() {
     let mut world = World::new(SMALL);
     let best = world.fabric.into_domain(DomainId(4)).expect("a tree");
     world.report(|r| if r == best { 0.0 } else { 0.9 });
     // Two jobs: writers with 9 and 2 blocks left, and writers with 5 and 4; a writer of no job has 6.
-    let batch: Vec<ReplicaRequest> = [(9, Some(9)), (2, Some(9)), (5, Some(5)), (4, Some(5)), (6, None)]
-        .into_iter()
-        .zip(0..)
-        .map(|((blocks_left, job_blocks_left), id)| ReplicaRequest {
-            blocks_left,
-            job_blocks_left,
-            ..request(id, 0)
-        })
-        .collect();
+    let batch =
+        batch(&[(9, Some((0, 9))), (2, Some((0, 9))), (5, Some((1, 5))), (4, Some((1, 5))), (6, None)]);
     let first = |settings: &str, batch: &[ReplicaRequest]| {
         let answers = world.place("sinbad-file", settings, batch);
         let rack = |answer: &Answer| world.fabric.rack_of(answer.as_ref().expect("all is open").choice[1]);
@@ -91,10 +94,32 @@ fn with_makespan_the_longest_writer_of_the_shortest_job_is_served_first() {
     assert_eq!(first("", &batch), 1, "two blocks left");
     assert_eq!(first("makespan: true", &batch), 2, "the longest writer of the shorter job");
     let without_jobs: Vec<ReplicaRequest> =
-        batch.iter().map(|request| ReplicaRequest { job_blocks_left: None, ..request.clone() }).collect();
+        batch.iter().map(|request| ReplicaRequest { job: None, ..request.clone() }).collect();
     assert_eq!(first("makespan: true", &without_jobs), 1, "without jobs, files are ordered");
     let refused = replicas::REGISTRY.make("sinbad", "makespan: true").err().expect("no order in sinbad");
     assert!(refused.to_string().contains("makespan: `sinbad` serves blocks as they came"), "{refused}");
+    let refused = replicas::REGISTRY.make("sinbad-file", "interval: 0s\nmakespan: true");
+    let refused = refused.err().expect("nothing waits").to_string();
+    assert!(refused.contains("makespan: nothing waits with `interval: 0s`"), "{refused}");
+}
+
+#[test]
+fn with_makespan_jobs_are_served_whole() {
+    let mut world = World::new(SMALL);
+    let best = world.fabric.into_domain(DomainId(4)).expect("a tree");
+    world.report(|r| if r == best { 0.0 } else { 0.9 });
+    // The block that is served first takes the best rack from the others.
+    let first = |rows: &[(u64, Option<(u64, u64)>)]| {
+        let answers = world.place("sinbad-file", "makespan: true", &batch(rows));
+        let rack = |answer: &Answer| world.fabric.rack_of(answer.as_ref().expect("all is open").choice[1]);
+        answers.iter().position(|answer| rack(answer) == DomainId(4)).expect("the best rack is taken")
+    };
+    // Without the number of the job, the longest writers of both jobs would come first.
+    let two_jobs = [(1, Some((7, 5))), (4, Some((8, 5))), (5, Some((8, 5)))];
+    assert_eq!(first(&two_jobs), 0, "the first of the equal jobs, though its longest writer does not wait");
+    // Its longest writer went from 5 to 4 blocks between the requests of job 7.
+    let between = [(1, Some((7, 4))), (5, Some((7, 5))), (5, Some((8, 5)))];
+    assert_eq!(first(&between), 1, "the longest writer of the whole job");
 }
 
 /// Six racks with the same disks: two with half the uplink, two with the average, two with more.

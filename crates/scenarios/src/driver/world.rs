@@ -190,13 +190,13 @@ impl<'a, P, N: Carrier> World<'a, P, N> {
         let effects = self.outages.apply(event);
         let hosts = effects.hosts.iter().filter_map(|&host| effects.input(host, detected));
         let mut inputs: Vec<Input<'static>> = hosts.collect();
-        for &(resource, capacity) in &effects.changed {
+        for &(resource, capacity) in &effects.changed.truth {
             self.network.set_capacity(now, resource, capacity.0 as f64)?;
             self.profiles.update_capacity(now, resource, self.outages.truth());
-            let is_link_of_host = self.fabric.host_of(resource).is_some();
-            if event.announced && (effects.state.is_none() || !is_link_of_host) {
-                inputs.push(Input::SetCapacity(resource, capacity));
-            }
+        }
+        if event.announced {
+            let nominal = effects.changed.nominal.iter();
+            inputs.extend(nominal.map(|&(resource, capacity)| Input::SetCapacity(resource, capacity)));
         }
         Ok(inputs)
     }

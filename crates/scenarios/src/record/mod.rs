@@ -94,7 +94,7 @@ pub struct File {
     pub writer: HostId,
     /// Size.
     pub bytes: Bytes,
-    /// Bytes that the task fetched over the network before its write.
+    /// Bytes that the task, in its last attempt, fetched over the network before its write.
     pub fetches: Bytes,
     /// Start of the task: start of its fetches, or of its write if it has none.
     pub start: f64,

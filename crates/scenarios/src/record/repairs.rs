@@ -15,13 +15,13 @@ pub struct Repair {
     pub to: Box<[HostId]>,
     /// Size of each copy, or chunk.
     pub bytes: Bytes,
-    /// Time at which the first lost copy counted as lost.
+    /// Time at which the first of the lost copies counted as lost.
     pub lost: f64,
     /// Start of its transfers.
     pub started: f64,
     /// Time at which the last new copy was on disk.
     pub finished: Option<f64>,
-    /// Time at which one of its hosts failed before that.
+    /// Time at which one of its hosts failed before that, or at which the block was deleted.
     pub abandoned: Option<f64>,
 }
 

@@ -3,7 +3,9 @@
 pub(crate) mod cell_policies;
 mod file;
 mod kind;
+mod sections;
 
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +15,8 @@ use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_text, read
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::LedgerSettings;
 pub use leeward_registry::PolicySpec;
-use leeward_workloads::{Faults, Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
+use leeward_workloads::{Faults, HostChoices, Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
+use sections::{NO_APPS, NO_COPIES, NO_FILES, section};
 
 use super::telemetry::Telemetry;
 
@@ -175,59 +178,21 @@ impl Scenario {
         }
         if kind != Kind::Replicas && (read.fault_domains.is_some() || read.max_imbalance.is_some()) {
             let field = if read.fault_domains.is_some() { "fault_domains" } else { "max_imbalance" };
-            return Err(error(
-                field,
-                "applies to copies of blocks, and this scenario places none; leave it out".into(),
-            ));
+            return Err(error(field, NO_COPIES.into()));
         }
         if kind == Kind::Coflows && telemetry.value != Telemetry::default() {
             let message = "nothing is placed by telemetry: all workloads are background with coflows";
             return Err(error("telemetry", message.into()).at(telemetry));
         }
-        let migration = match &read.migration {
-            Some(read) if kind != Kind::Apps => {
-                let message = "only apps migrate: there is no `app` among the workloads";
-                return Err(error("migration", message.into()).at(read));
-            }
-            Some(read) => {
-                let invalid = |(field, message)| error(&format!("migration.{field}"), message).at(read);
-                read.value.check(horizon).map_err(invalid)?;
-                Some(read.value.clone())
-            }
-            None => None,
-        };
-        if let Some(read) = read.writer_choices.as_ref().filter(|_| kind != Kind::Replicas) {
-            let message = "applies to tasks that write files, and this scenario has none; leave it out";
-            return Err(error("writer_choices", message.into()).at(read));
-        }
-        let faults = match &read.faults {
-            Some(read) if kind != Kind::Replicas => {
-                let message = "applies to tasks that write files, and this scenario has none; leave it out";
-                return Err(error("faults", message.into()).at(read));
-            }
-            Some(read) => {
-                let invalid = |(field, message): (&str, String)| {
-                    let field =
-                        if field.is_empty() { "faults".to_owned() } else { format!("faults.{field}") };
-                    error(&field, message).at(read)
-                };
-                read.value.check().map_err(invalid)?;
-                Some(read.value.clone())
-            }
-            None => None,
-        };
-        let repair = match &read.repair {
-            Some(read) if kind != Kind::Replicas => {
-                let message = "applies to copies of blocks, and this scenario places none; leave it out";
-                return Err(error("repair", message.into()).at(read));
-            }
-            Some(read) => {
-                let invalid = |(field, message)| error(&format!("repair.{field}"), message).at(read);
-                read.value.check(horizon).map_err(invalid)?;
-                Some(read.value.clone())
-            }
-            None => None,
-        };
+        let writes_files = read.workloads.iter().any(|source| source.value.writes_files());
+        let apps = (kind == Kind::Apps, NO_APPS);
+        let check_migration = |read: &MigrationFile| read.check(horizon);
+        let migration = section(file, "migration", read.migration.as_ref(), apps, check_migration)?;
+        let (tasks, copies) = ((writes_files, NO_FILES), (writes_files, NO_COPIES));
+        let choices = section(file, "writer_choices", read.writer_choices.as_ref(), tasks, |_| Ok(()))?;
+        let faults = section(file, "faults", read.faults.as_ref(), tasks, Faults::check)?;
+        let check_repair = |read: &RepairFile| read.check(horizon);
+        let repair = section(file, "repair", read.repair.as_ref(), copies, check_repair)?;
         let defaults = kind.default_policies();
         let default_specs = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
         let policies: Vec<PolicySpec> =
@@ -264,7 +229,7 @@ impl Scenario {
             ledger,
             events,
             migration,
-            writer_choices: read.writer_choices.map_or(1, |choices| choices.value.get()),
+            writer_choices: choices.map_or(1, NonZeroU16::get),
             repair,
             faults,
             kind,
@@ -303,9 +268,16 @@ impl Scenario {
             // Each source has its own seed, so that sources draw independently.
             let seed = seed.wrapping_add((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut loaded = source.load(&self.cluster, &self.inputs, seed, self.horizon.as_secs_f64())?;
-            if let Some(faults) = self.faults.as_ref().filter(|_| !loaded.workload.files.is_empty()) {
-                let note = faults.apply(&mut loaded.workload.files, &self.cluster, seed);
-                loaded.provenance += &format!("; {note}");
+            let files = &mut loaded.workload.files;
+            if !files.is_empty() && (self.faults.is_some() || self.writer_choices > 1) {
+                let hosts = source.task_hosts(&self.cluster, seed)?;
+                if let Some(faults) = &self.faults {
+                    loaded.provenance += &format!("; {}", faults.apply(files, &hosts, seed));
+                }
+                if self.writer_choices > 1 {
+                    let choices = HostChoices::of_source(self.writer_choices, hosts, seed);
+                    files.iter_mut().zip(choices).for_each(|(file, choices)| file.choices = Some(choices));
+                }
             }
             workload.merge(loaded.workload);
             provenance.push(loaded.provenance);

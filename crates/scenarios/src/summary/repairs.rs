@@ -10,7 +10,7 @@ use crate::record::{Record, Repair};
 pub struct RepairSummary {
     /// Repairs that finished.
     pub finished: u64,
-    /// Repairs that ended early because one of their hosts failed.
+    /// Repairs that ended early because one of their hosts failed, or because the block was deleted.
     pub abandoned: u64,
     /// Blocks with lost copies at the end.
     pub unrepaired: u64,

@@ -3,10 +3,14 @@
 mod app_sequence;
 mod apps;
 mod cell;
+mod choices;
 mod coflows;
 mod faults;
 mod forecast;
+mod host_balance;
 mod jobs;
+mod losses;
+mod lost_capacity;
 mod reads;
 mod repairs;
 mod replicas;

@@ -9,34 +9,11 @@ use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::{RepairSummary, Summary};
 use proptest::prelude::*;
 
-use crate::support::runs::{folder, run, runs};
+use crate::support::files::{BLOCK, DISK, many, name, rack};
+use crate::support::runs::{run, runs};
 
-const HOSTS_PER_RACK: u32 = 4;
-const CLUSTER: &str = "racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n\
-    devices: [{read: 100MB/s, write: 50MB/s}]\n";
-const DISK: f64 = 50e6;
-const BLOCK: u64 = 16 << 20;
-
-/// Creates a scenario in its own folder: from the first second on, one file of the given bytes is written every second,
-/// by one host after another.
 fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
-    let folder = folder("repairs", name);
-    let line = |(at, bytes): (usize, &u64)| format!("{},{},{bytes}\n", at + 1, at * 5 % 24);
-    let list: String = files.iter().enumerate().map(line).collect();
-    for (file, text) in [
-        ("cluster.yaml", CLUSTER.to_owned()),
-        ("blocks.csv", format!("t_arrival_s,writer,size_bytes\n{list}")),
-    ] {
-        std::fs::write(folder.join(file), text).expect("the folder of the test can be written to");
-    }
-    let text = format!(
-        "cluster: cluster.yaml\nworkloads:\n  - blocks: {{file: blocks.csv, block: 16MiB, {blocks}}}\n{more}"
-    );
-    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
-}
-
-fn rack(host: HostId) -> u32 {
-    host.0 / HOSTS_PER_RACK
+    crate::support::files::scenario("repairs", name, files, blocks, more)
 }
 
 /// Returns the largest number of repairs for which one host sent at one time.
@@ -111,7 +88,15 @@ proptest! {
         prop_assert_eq!(record.hosts.iter().map(|host| host.bytes.0).sum::<u64>(), stored);
         prop_assert!(most_streams(&record) <= streams);
         for repair in &record.repairs {
-            prop_assert!(repair.lost >= 50.0 && repair.started >= repair.lost, "{repair:?}");
+            // Ten seconds after the failures at 40 s and, of the second host, at 55 s.
+            let is_second = |host: &HostId| events.contains("55s") && name(*host) == "r3h0";
+            let loss = if repair.missing.iter().all(is_second) { 65.0 } else { 50.0 };
+            prop_assert!((repair.lost - loss).abs() < 1e-6, "{repair:?}, lost at {loss} s");
+            prop_assert!(repair.started >= repair.lost, "{repair:?}");
+            if let Some(deleted) = record.blocks[repair.block as usize].deleted {
+                let ended = repair.finished.or(repair.abandoned).unwrap_or(f64::INFINITY);
+                prop_assert!(repair.started <= deleted && ended <= deleted, "{repair:?}, deleted at {deleted} s");
+            }
             prop_assert_eq!(repair.from.len(), data.max(1) as usize);
             prop_assert_eq!(repair.missing.len(), repair.to.len());
             prop_assert!(repair.finished.is_some() != repair.abandoned.is_some(), "ended once: {repair:?}");
@@ -121,11 +106,6 @@ proptest! {
             prop_assert!(seconds >= least * (1.0 - 1e-9), "{seconds} s, at least {least} s: {repair:?}");
         }
     }
-}
-
-/// Files of one block each, on all hosts.
-fn many() -> Vec<u64> {
-    vec![BLOCK; 40]
 }
 
 const RACK_FAILS: &str = "horizon: 10min\nevents: [{at: 60s, rack: r2, state: down}]\n";
@@ -175,9 +155,11 @@ fn a_host_that_is_up_again_in_time_needs_no_repair() {
 
 #[test]
 fn fewer_streams_and_lower_rates_repair_later() {
+    // Each holder has several blocks to send, and sends one in a round, or four.
+    let files = vec![4 * BLOCK; 40];
     let seconds = |settings: &str| {
         let more = format!("repair: {{after: 10s, {settings}}}\n{RACK_FAILS}");
-        let scenario = scenario("pace", &many(), "", &more);
+        let scenario = scenario("pace", &files, "", &more);
         let record = run(&scenario, "uniform");
         let summary = Summary::of(&record, &scenario.cluster.fabric, 0.75, 0.0).repairs.expect("a repair");
         assert_eq!((summary.unrepaired, summary.abandoned), (0, 0));
@@ -189,18 +171,17 @@ fn fewer_streams_and_lower_rates_repair_later() {
     };
     let (quick, one, slow) =
         (seconds("streams: 4"), seconds("streams: 1"), seconds("streams: 1, rate: 4Mbps"));
-    assert!(quick <= one && one * 2.0 < slow, "{quick} s, {one} s, {slow} s");
+    assert!(quick < one && one * 2.0 < slow, "{quick} s, {one} s, {slow} s");
 }
 
 #[test]
 fn a_block_without_a_holder_waits_until_one_is_up() {
     let whole = run(&scenario_without("without-lost"), "uniform");
     let events: String = whole.blocks[0].copies.iter().fold(String::new(), |events, host| {
-        let name = format!("r{}h{}", rack(*host), host.0 % HOSTS_PER_RACK);
-        events + &format!("{{at: 60s, host: {name}, state: down}}, ")
+        events + &format!("{{at: 60s, host: {}, state: down}}, ", name(*host))
     });
     let last = whole.blocks[0].copies[2];
-    let up = format!("{{at: 200s, host: r{}h{}, state: up}}", rack(last), last.0 % HOSTS_PER_RACK);
+    let up = format!("{{at: 200s, host: {}, state: up}}", name(last));
     let more = |up: &str| format!("repair: {{after: 10s}}\nhorizon: 10min\nevents: [{events}{up}]\n");
     let lost = run(&scenario("lost", &many(), "", &more("")), "uniform");
     assert_eq!(lost.unrepaired, Some(1), "the block with three dead holders");

@@ -118,6 +118,27 @@ fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
 }
 
 #[test]
+fn blocks_are_written_after_more_failed_hosts_than_a_short_list_has() {
+    let folder = folder("replicas", "large-rack");
+    let lines: String = (0..20).map(|writer| format!("5,{writer},{BLOCK}\n")).collect();
+    for (file, text) in [
+        ("cluster.yaml", RACKS_4X4_WITH_DISKS.replace("hosts_per_rack: 4", "hosts_per_rack: 80")),
+        ("blocks.csv", format!("t_arrival_s,writer,size_bytes\n{lines}")),
+    ] {
+        std::fs::write(folder.join(file), text).expect("the folder of the test can be written to");
+    }
+    // The last reports of two of the three other racks say that they are idle.
+    let text = "cluster: cluster.yaml\nworkloads: [{blocks: {file: blocks.csv}}]\nhorizon: 1min\nevents:\n  \
+        - {at: 4500ms, rack: r1, state: down, told: false}\n  - {at: 4500ms, rack: r2, state: down, told: false}\n";
+    let scenario = Scenario::from_text("scenario.yaml", text, &folder, None).expect("a valid scenario");
+    let record = run(&scenario, "sinbad");
+    assert!(record.blocks.iter().any(|block| block.retries > 64));
+    for block in &record.blocks {
+        assert!(block.finished.is_some() && block.copies.iter().all(|host| [0, 3].contains(&(host.0 / 80))));
+    }
+}
+
+#[test]
 fn a_slow_host_slows_the_blocks_that_it_holds_until_it_is_fast_again() {
     let whole = run(&scenario("fast", &[(3, BLOCK)], "horizon: 2min\n"), "uniform");
     for host in &whole.blocks[0].copies {
@@ -250,20 +271,23 @@ fn bad_scenarios_name_line_and_field() {
         "cluster: cluster.yaml\nworkloads: []\nevents:\n  - {at: 1s, rack: r0, slowdown: 2}\n",
         "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nevents:\n  - {at: 1s, host: r0h0, slowdown: 2}\n",
         "cluster: cluster.yaml\nworkloads:\n  - swim: {fil: jobs.tsv}\n",
-        "cluster: cluster.yaml\nworkloads: []\nwriter_choices: 0\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nwriter_choices: 0\n",
         "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nwriter_choices: 2\n",
-        "cluster: cluster.yaml\nworkloads: []\nfaults: {}\n",
-        "cluster: cluster.yaml\nworkloads: []\nfaults: {stragglers: 0.1}\n",
-        "cluster: cluster.yaml\nworkloads: []\nfaults: {failures: 0.1, slowdown: 2}\n",
-        "cluster: cluster.yaml\nworkloads: []\nfaults: {stragglers: 0.1, slowdown: 0.5}\n",
-        "cluster: cluster.yaml\nworkloads: []\nfaults: {failures: 2}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nfaults: {}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nfaults: {stragglers: 0.1}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nfaults: {failures: 0.1, slowdown: 2}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nfaults: {stragglers: 0.1, slowdown: 0.5}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nfaults: {failures: 2}\n",
         "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nfaults: {failures: 0.1}\n",
-        "cluster: cluster.yaml\nworkloads: []\nrepair: {after: 2h}\n",
-        "cluster: cluster.yaml\nworkloads: []\nrepair: {every: 0s}\n",
-        "cluster: cluster.yaml\nworkloads: []\nrepair: {streams: 0}\n",
-        "cluster: cluster.yaml\nworkloads: []\nrepair: {rate: 0bps}\n",
-        "cluster: cluster.yaml\nworkloads: []\nrepair: {source: best}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nrepair: {after: 2h}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nrepair: {every: 0s}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nrepair: {streams: 0}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nrepair: {rate: 0bps}\n",
+        "cluster: cluster.yaml\nworkloads: [{swim: {file: jobs.tsv}}]\nrepair: {source: best}\n",
         "cluster: cluster.yaml\nworkloads: [{cell: {}}]\nrepair: {}\n",
+        "cluster: cluster.yaml\nworkloads: []\nwriter_choices: 2\n",
+        "cluster: cluster.yaml\nworkloads: [{flows: {file: flows.csv}}]\nfaults: {failures: 0.1}\n",
+        "cluster: cluster.yaml\nworkloads: [{facebook: {writers: none}}]\nrepair: {}\n",
         "cluster: cluster.yaml\nworkload: []\n",
     ] {
         let error = Scenario::from_text("bad.yaml", text, &folder, None).expect_err(text);

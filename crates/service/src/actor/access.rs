@@ -154,6 +154,7 @@ fn configuration() -> Configuration {
         labels,
         admission: AdmissionPolicies::default(),
         ledger: LedgerSettings::default(),
+        move_timeout: Limits::default().move_timeout,
     }
 }
 

@@ -265,7 +265,8 @@ mod tests {
 
     use super::*;
     use crate::actor::Channels;
-    use crate::core::{Coordinator, Limits, PolicyLabels, Reading};
+    use crate::core::{Coordinator, Limits, PolicyLabels};
+    use leeward_readings::Reading;
 
     /// A snapshot of hosts with one disk each.
     fn snapshot(racks: u32) -> NetworkSnapshot {

@@ -67,7 +67,7 @@ impl<A: Addresses> Coordinator<A> {
     fn start_app(&mut self, app: QueuedApp, request: AppRequest) {
         let snapshot = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
         let ruling = self.renew_ruling(app.id).unwrap_or_default();
-        let job = self.jobs.add(JobKind::App(snapshot, request, ruling));
+        let job = self.jobs.add(JobKind::App(snapshot, self.engine.with_history(request), ruling));
         self.apps.start(job, app);
     }
 

@@ -49,8 +49,9 @@ impl<A: Addresses> Coordinator<A> {
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
         for sample in &mut report.loads {
-            let capacity = view.capacity(sample.resource);
-            let most = self.readings.full(sample.resource).unwrap_or(capacity);
+            let lost = || self.engine.capacity_before_loss(sample.resource);
+            let most = self.readings.full(sample.resource).or_else(lost);
+            let most = most.unwrap_or_else(|| view.capacity(sample.resource));
             if sample.load <= most {
                 continue;
             }

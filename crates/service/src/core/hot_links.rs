@@ -7,8 +7,8 @@ use std::sync::Arc;
 use leeward_engine::NoMove;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{EntryId, find_link};
-use leeward_placement::moves::Running;
-use leeward_records::{DecisionId, DecisionRecord, MigrationState, PlacementSpec};
+use leeward_placement::moves::{Running, Stays};
+use leeward_records::{DecisionId, DecisionRecord, PlacementSpec};
 
 use super::{Addresses, Coordinator};
 
@@ -41,6 +41,8 @@ pub struct HeavyWork {
     pub host: Option<String>,
     /// Rate of the task, in bit/s; `None` for a transfer, which uses the rate it gets.
     pub rate_bps: Option<u64>,
+    /// Reason for which the task may not be moved now; `None` if it may, and for a transfer.
+    pub stays: Option<Stays>,
     /// Size of the transferred block; `None` for a task.
     pub size: Option<Bytes>,
 }
@@ -79,7 +81,7 @@ impl<A: Addresses> Coordinator<A> {
             self.find_tasks(&fabric, rack, &mut found);
         }
         self.find_transfers(&fabric, &mut found);
-        let waiting = self.migrations.last().filter(|one| one.state == MigrationState::Advised);
+        let waiting = self.migrations.last().filter(|one| one.state.is_open());
         let waiting: BTreeSet<&str> = waiting.map(|one| one.link.as_str()).collect();
         let waits: Vec<bool> = names.iter().map(|name| waiting.contains(name.as_str())).collect();
         let causes = ids.into_iter().zip(waits).map(|(link, waits)| {
@@ -156,7 +158,8 @@ impl<A: Addresses> Coordinator<A> {
                 _ => (None, None),
             };
             let (host, rate_bps) = (Some(name_of(running.host)), Some(rate));
-            HeavyWork { decision, job, task: Some(name.unwrap_or_default()), host, rate_bps, size: None }
+            let (task, stays) = (Some(name.unwrap_or_default()), self.engine.stays(running.task));
+            HeavyWork { decision, job, task, host, rate_bps, stays, size: None }
         };
         let transfer = |(size, decision, host): (Bytes, DecisionId, Option<HostId>)| HeavyWork {
             decision,
@@ -164,6 +167,7 @@ impl<A: Addresses> Coordinator<A> {
             task: None,
             host: host.map(name_of),
             rate_bps: None,
+            stays: None,
             size: Some(size),
         };
         let tasks = found.tasks.into_iter().map(task);

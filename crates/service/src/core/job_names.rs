@@ -1,7 +1,7 @@
 //! Names of jobs, and their numbers in the engine. The coordinator knows a name while a request of the job waits, one
-//! of its tasks runs, or the job has a limit on evictions. These three conditions bound the memory.
+//! of its tasks runs, the job has a limit on evictions, or its observed traffic counts. These conditions bound the memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use leeward_engine::{Availability, Input};
 use leeward_fabric::Nanos;
@@ -13,6 +13,8 @@ use super::{Addresses, Coordinator};
 
 /// Largest number of jobs with a limit on evictions.
 const MAX_BOUNDED: usize = 100_000;
+/// Largest number of jobs without tasks whose observed traffic counts.
+const MAX_REMEMBERED: usize = 100_000;
 /// Numbers of unnamed jobs have this bit; numbers of named jobs do not.
 const UNNAMED: u64 = 1 << 63;
 
@@ -22,6 +24,8 @@ pub(super) struct JobNames {
     by_name: BTreeMap<String, NamedJob>,
     /// Number of jobs with limits.
     bounded: usize,
+    /// Names of jobs whose last task ended, with the time until which their observed traffic counts, the earliest first.
+    remembered: VecDeque<(Nanos, String)>,
     /// Number of the next job.
     next: JobId,
 }
@@ -33,6 +37,8 @@ struct NamedJob {
     uses: usize,
     /// True if the job has a limit on evictions.
     bounded: bool,
+    /// Time until which the observed traffic of its ended tasks counts; zero without any.
+    remembered_until: Nanos,
 }
 
 impl JobNames {
@@ -48,16 +54,40 @@ impl JobNames {
 
     fn get_or_insert(&mut self, name: &str) -> &mut NamedJob {
         if !self.by_name.contains_key(name) {
-            self.by_name.insert(name.to_owned(), NamedJob { number: self.next, uses: 0, bounded: false });
+            let named = NamedJob { number: self.next, uses: 0, bounded: false, remembered_until: Nanos(0) };
+            self.by_name.insert(name.to_owned(), named);
             self.next.0 += 1;
         }
         self.by_name.get_mut(name).expect("the name was inserted above")
     }
 
-    /// Drops a name that has no use and no limit.
+    /// Drops a name that has no use, no limit and no observed traffic.
     fn drop_unused(&mut self, name: &str) {
-        if self.by_name.get(name).is_some_and(|job| job.uses == 0 && !job.bounded) {
+        let is_unused = |job: &NamedJob| job.uses == 0 && !job.bounded && job.remembered_until == Nanos(0);
+        if self.by_name.get(name).is_some_and(is_unused) {
             self.by_name.remove(name);
+        }
+    }
+
+    /// Remembers a job without tasks until its observed traffic no longer counts.
+    fn remember(&mut self, name: &str, until: Nanos) {
+        if let Some(job) = self.by_name.get_mut(name) {
+            job.remembered_until = until;
+            self.remembered.push_back((until, name.to_owned()));
+        }
+    }
+
+    /// Forgets jobs whose observed traffic no longer counts, and the oldest ones beyond the limit.
+    fn forget(&mut self, now: Nanos) {
+        while let Some((until, _)) = self.remembered.front()
+            && (*until <= now || self.remembered.len() > MAX_REMEMBERED)
+            && let Some((until, name)) = self.remembered.pop_front()
+        {
+            // A job that ran again has a later entry.
+            if let Some(job) = self.by_name.get_mut(&name).filter(|job| job.remembered_until <= until) {
+                job.remembered_until = Nanos(0);
+                self.drop_unused(&name);
+            }
         }
     }
 
@@ -90,8 +120,13 @@ impl<A: Addresses> Coordinator<A> {
         let Some(name) = job_of(spec) else { return };
         if let Some(job) = self.job_names.by_name.get_mut(name) {
             job.uses = job.uses.saturating_sub(1);
+            let window = self.engine.history_of(job.number).filter(|_| job.uses == 0);
+            if let Some(window) = window {
+                self.job_names.remember(name, self.now.plus(window));
+            }
         }
         self.job_names.drop_unused(name);
+        self.job_names.forget(self.now);
     }
 
     /// Sets the number of evictions that a job tolerates. By default, a job tolerates any number, and needs no entry.

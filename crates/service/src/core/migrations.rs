@@ -1,7 +1,8 @@
-//! Task moves that the policy advises, and their states. The ledger counts an advised move as done. The coordinator
-//! undoes a rejected move, and a move without an answer in time.
+//! Task moves that the policy advises, and their states. The ledger counts an advised move as done. An executor takes the
+//! move, carries it out and says how it went: advised, taken, then done or failed. The coordinator undoes a rejected or
+//! failed move, and a move without an answer in time. An answer may be repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_engine::{Advice, Input};
@@ -12,24 +13,40 @@ use leeward_records::{Change, DecisionId, DecisionRecord, Migration, MigrationSt
 use super::error::AnswerError;
 use super::{Addresses, Coordinator};
 
-/// Time limit for an answer.
-const ANSWER_TIMEOUT: Nanos = Nanos(300 * Nanos::SECOND.0);
 /// Largest number of moves in memory, unless more moves wait for an answer.
 const MAX_MOVES: usize = 1_000;
 
 /// Answer to an advised move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MigrationAnswer {
+    /// The executor of this name carries the move out.
+    Taken(String),
     /// The task runs at the destination.
     Done,
     /// The task stays, for this reason.
     Refused(Option<String>),
+    /// The executor could not move the task, for this reason.
+    Failed(Option<String>),
 }
 
-/// Advised moves: all waiting ones, and the last answered ones.
+impl MigrationAnswer {
+    /// State of the answered move, and its reason or executor.
+    fn outcome(self) -> (MigrationState, Option<String>) {
+        match self {
+            MigrationAnswer::Taken(executor) => (MigrationState::Taken, Some(executor)),
+            MigrationAnswer::Done => (MigrationState::Done, None),
+            MigrationAnswer::Refused(reason) => (MigrationState::Refused, reason),
+            MigrationAnswer::Failed(reason) => (MigrationState::Failed, reason),
+        }
+    }
+}
+
+/// Advised moves: all open ones, and the last closed ones.
 #[derive(Debug, Default)]
 pub(super) struct Migrations {
     all: BTreeMap<u64, Migration>,
+    /// Ids of the open moves.
+    open: BTreeSet<u64>,
     next: u64,
     /// True on a follower: the leader's coordinator handles answers and timeouts.
     is_follower: bool,
@@ -41,24 +58,34 @@ impl Migrations {
         self.all.values().rev()
     }
 
-    /// Deadline of the oldest waiting move.
-    pub fn due(&self) -> Option<Nanos> {
-        if self.is_follower {
-            return None;
-        }
-        let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
-        self.all.values().find(waits).map(|migration| migration.at.plus(ANSWER_TIMEOUT))
+    /// The first deadline of an open move.
+    pub fn due(&self, timeout: Nanos) -> Option<Nanos> {
+        self.next_due(timeout).map(|(due, _)| due)
+    }
+
+    /// The first deadline of an open move, and the move. An executor has the time limit twice from the advice on: to take
+    /// the move, and to carry it out.
+    fn next_due(&self, timeout: Nanos) -> Option<(Nanos, u64)> {
+        let open = self.open.iter().filter_map(|id| self.all.get(id));
+        let due = open.map(|migration| {
+            let limits = if migration.state == MigrationState::Taken { 2 } else { 1 };
+            (migration.at.plus(Nanos(timeout.0.saturating_mul(limits))), migration.id)
+        });
+        due.min().filter(|_| !self.is_follower)
     }
 
     /// Adds a move from the store or from the leader.
     pub fn note(&mut self, migration: Migration) {
         self.next = self.next.max(migration.id + 1);
+        if migration.state.is_open() {
+            self.open.insert(migration.id);
+        } else {
+            self.open.remove(&migration.id);
+        }
         self.all.insert(migration.id, migration);
         if self.all.len() > MAX_MOVES {
-            let answered = |migration: &&Migration| migration.state != MigrationState::Advised;
-            if let Some(oldest) = self.all.values().find(answered).map(|migration| migration.id) {
-                self.all.remove(&oldest);
-            }
+            let oldest = self.all.keys().copied().find(|id| !self.open.contains(id));
+            oldest.into_iter().for_each(|oldest| drop(self.all.remove(&oldest)));
         }
     }
 }
@@ -127,7 +154,7 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Sets a task's host and the new entries of its app.
     fn set_task_host(&mut self, task: TaskId, host: &str) {
-        let entries: Vec<_> = self.engine.entries_of(task.app).collect();
+        let entries = self.engine.entries_of(task.app);
         let stored = self.stored_entries(&entries);
         let fabric = self.engine.ledger().fabric().clone();
         let changed = self.records.change(DecisionId(task.app), |record: &mut DecisionRecord| {
@@ -148,9 +175,10 @@ impl<A: Addresses> Coordinator<A> {
     /// No move has this id, or it already has another answer.
     pub fn answer(&mut self, now: Nanos, id: u64, answer: MigrationAnswer) -> Result<Migration, AnswerError> {
         let answered = self.answered(now, id, answer)?;
-        let is_new = self.migrations.all.get(&id).is_some_and(|known| known.state == MigrationState::Advised);
-        if is_new {
-            self.close(answered.clone());
+        match self.migrations.all.get(&id).map(|known| known.state) {
+            Some(state) if state == answered.state || !state.is_open() => {}
+            _ if answered.state == MigrationState::Taken => self.note_migration(answered.clone()),
+            _ => self.close(answered.clone()),
         }
         Ok(answered)
     }
@@ -169,16 +197,15 @@ impl<A: Addresses> Coordinator<A> {
         let Some(migration) = self.migrations.all.get(&id).cloned() else {
             return Err(AnswerError::NotFound(id));
         };
-        let (state, reason) = match answer {
-            MigrationAnswer::Done => (MigrationState::Done, None),
-            MigrationAnswer::Refused(reason) => (MigrationState::Refused, reason),
-        };
-        if migration.state == MigrationState::Advised {
-            Ok(Migration { state, reason, ..migration })
-        } else if migration.state == state {
-            Ok(migration)
-        } else {
-            Err(AnswerError::Answered(migration.state))
+        let (state, reason) = answer.outcome();
+        match migration.state {
+            // Two executors must not move the same task.
+            MigrationState::Taken if state == MigrationState::Taken && migration.reason != reason => {
+                Err(AnswerError::Answered(migration.state))
+            }
+            known if known == state => Ok(migration),
+            known if known.is_open() => Ok(Migration { state, reason, ..migration }),
+            known => Err(AnswerError::Answered(known)),
         }
     }
 
@@ -198,9 +225,10 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Undoes moves without an answer in time.
     pub(super) fn expire_migrations(&mut self) {
-        while self.migrations.due().is_some_and(|due| due <= self.now) {
-            let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
-            let Some(migration) = self.migrations.all.values().find(waits).cloned() else { return };
+        while let Some((due, id)) = self.migrations.next_due(self.limits.move_timeout)
+            && due <= self.now
+            && let Some(migration) = self.migrations.all.get(&id).cloned()
+        {
             self.close(Migration { state: MigrationState::Expired, ..migration });
         }
     }

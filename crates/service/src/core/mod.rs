@@ -15,7 +15,6 @@ mod comparisons;
 mod completion;
 mod confirm;
 mod copies;
-mod disks;
 mod error;
 mod evicted;
 mod follow;
@@ -30,7 +29,6 @@ mod other_choices;
 mod place;
 mod policies;
 mod queries;
-mod readings;
 mod records;
 mod reevaluations;
 mod reply;
@@ -50,6 +48,7 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Input, Output, Ruling};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Epoch, Scratch};
+use leeward_readings::{Disks, Readings};
 use leeward_records::{
     Change, ClusterVersion, DecisionId, IdempotencyCache, Mode, Modes, ModesState, RequestState,
 };
@@ -60,8 +59,6 @@ use self::apps::QueuedApp;
 use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
 pub use self::copies::{ChooseDelete, ChooseRead, RankedCopies};
-use self::disks::Disks;
-pub use self::disks::ReportedDiskName;
 pub use self::error::{
     AnswerError, CallError, ConfirmError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload,
     PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
@@ -78,8 +75,6 @@ pub use self::modes::{ModeChange, ModesView};
 use self::other_choices::OtherChoices;
 pub use self::other_choices::StepCounts;
 pub use self::policies::{Configuration, PolicyLabels};
-use self::readings::Readings;
-pub use self::readings::{KnownReading, Reading, Requests};
 use self::records::Records;
 pub use self::reevaluations::Reevaluate;
 pub use self::reply::{
@@ -107,11 +102,20 @@ pub struct Limits {
     pub keys: usize,
     /// Requests that wait for their decision. Default 10,000.
     pub waiting: usize,
+    /// Time in which an advised move is answered, and in which a taken move is carried out. Default 5 minutes.
+    pub move_timeout: Nanos,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { decisions: 10_000, evicted: 300_000, clients: 10_000, keys: 100_000, waiting: 10_000 }
+        Limits {
+            decisions: 10_000,
+            evicted: 300_000,
+            clients: 10_000,
+            keys: 100_000,
+            waiting: 10_000,
+            move_timeout: Nanos(300 * Nanos::SECOND.0),
+        }
     }
 }
 
@@ -268,7 +272,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Time of the next [`Coordinator::wake`] if no operation comes first.
     pub fn wakes_at(&self) -> Option<Nanos> {
         let expires = self.expiries.first().map(|&(at, _)| at);
-        [self.wake, expires, self.migrations.due()].into_iter().flatten().min()
+        [self.wake, expires, self.migrations.due(self.limits.move_timeout)].into_iter().flatten().min()
     }
 
     /// Drains the changes to persist, in order. Replies may be sent only after these are durable.

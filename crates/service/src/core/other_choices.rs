@@ -255,7 +255,11 @@ impl<A: Addresses> Coordinator<A> {
         let by_default = match migration.state {
             MigrationState::Done => false,
             MigrationState::Considered => true,
-            MigrationState::Advised | MigrationState::Refused | MigrationState::Expired => return,
+            MigrationState::Advised
+            | MigrationState::Taken
+            | MigrationState::Refused
+            | MigrationState::Failed
+            | MigrationState::Expired => return,
         };
         let key = (migration.decision, Some(migration.index));
         let decision = self.other_choices.followed.get(&(migration.decision, None));

@@ -95,6 +95,7 @@ impl<A: Addresses> Coordinator<A> {
         let scope = SnapshotScope { job: Some(request.job), without: None };
         let input =
             (later && self.has_room_for_comparison()).then(|| (self.engine.snapshot(scope), request.clone()));
+        let input = input.map(|(snapshot, request)| (snapshot, self.engine.with_history(request)));
         let ruling = Ruling { by, compare: compare && !later };
         let result = self.engine.place_app(self.now, request, ruling, &mut self.outputs);
         self.finish_placement(id, result);

@@ -33,6 +33,8 @@ pub struct Configuration {
     pub admission: AdmissionPolicies,
     /// Settings of the ledger.
     pub ledger: LedgerSettings,
+    /// See [`super::Limits::move_timeout`].
+    pub move_timeout: Nanos,
 }
 
 impl<A: Addresses> Coordinator<A> {
@@ -43,12 +45,13 @@ impl<A: Addresses> Coordinator<A> {
     /// Returns an error, without a change, for a setting of the ledger that is out of its range or cannot change.
     pub fn configure(&mut self, now: Nanos, configuration: Configuration) -> Result<(), SettingsError> {
         self.wake(now);
-        let Configuration { mut policies, labels, admission, ledger } = configuration;
+        let Configuration { mut policies, labels, admission, ledger, move_timeout } = configuration;
         // Followers receive moves from the leader.
         policies.moves = policies.moves.filter(|_| !self.is_follower());
         self.engine.set_ledger_settings(self.now, ledger)?;
         self.engine.set_policies(policies);
         self.labels = labels;
+        self.limits.move_timeout = move_timeout;
         self.promises.policies = admission;
         Ok(())
     }

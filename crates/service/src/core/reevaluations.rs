@@ -5,8 +5,7 @@
 use leeward_fabric::Nanos;
 use leeward_placement::tasks::{ReevaluationRecord, Worth};
 use leeward_records::{
-    Change, DecisionDetails, DecisionId, DecisionRecord, MigrationState, Mode, PlacementSpec,
-    RemainingTransfer,
+    Change, DecisionDetails, DecisionId, DecisionRecord, Mode, PlacementSpec, RemainingTransfer,
 };
 
 use super::completion::WhatIfTo;
@@ -91,8 +90,7 @@ impl<A: Addresses> Coordinator<A> {
             self.changes.push(Change::Compared(record.clone()));
             return Ok(WhatIfResult { record, refusal: None, is_stored: true });
         };
-        let waits = |state| state == MigrationState::Advised;
-        let waits = self.migrations.last().any(|one| one.decision == id && waits(one.state));
+        let waits = self.migrations.last().any(|one| one.decision == id && one.state.is_open());
         if waits || details.hosts != record.details.hosts {
             return Err(WhatIfError::Busy);
         }

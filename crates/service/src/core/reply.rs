@@ -5,6 +5,7 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
 use leeward_ledger::Epoch;
 use leeward_placement::Refusal;
+use leeward_placement::moves::Stays;
 use leeward_placement::tasks::HostRating;
 use leeward_records::{DecisionId, DecisionRecord};
 use schemars::JsonSchema;
@@ -133,6 +134,8 @@ pub struct TaskState {
     pub host: HostId,
     /// True if the task may be moved.
     pub tolerant: bool,
+    /// Reason for which it may not be moved now; `None` if it may.
+    pub stays: Option<Stays>,
     /// Last measured rate that leaves the rack, or else the average demand, in bit/s.
     pub egress_bps: u64,
     /// Rate that enters the rack, in bit/s.

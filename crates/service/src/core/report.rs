@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use leeward_engine::Input;
 use leeward_fabric::{Nanos, ResourceId};
 use leeward_ledger::Sample;
+use leeward_readings::{Reading, ReportedDiskName};
 
 use super::clamp::Clamped;
-use super::disks::ReportedDiskName;
 use super::error::{InvalidReport, InvalidReportReason, ReportPart};
-use super::readings::Reading;
 use super::reply::{ReportSummary, Skipped, UNKNOWN};
 use super::request::Report;
 use super::{Addresses, Coordinator};
@@ -120,6 +119,7 @@ impl<A: Addresses> Coordinator<A> {
         let ledger = self.engine.ledger();
         let interval = ledger.settings().interval;
         let capacity = ledger.view(self.now, &mut self.scratch).capacity(resource);
+        let capacity = self.engine.capacity_before_loss(resource).unwrap_or(capacity);
         if let Some(capacity) = self.readings.record(resource, until, reading, capacity, interval) {
             self.apply(Input::SetCapacity(resource, capacity));
         }

@@ -6,11 +6,9 @@ use leeward_engine::Rates;
 use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::tasks::{AppRequest, Peer, TaskId};
+use leeward_readings::{Reading, ReportedDiskName};
 use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec};
 use leeward_registry::splitmix;
-
-use super::disks::ReportedDiskName;
-use super::readings::Reading;
 
 /// A task to score hosts for.
 #[derive(Clone, PartialEq, Debug)]

@@ -91,7 +91,11 @@ impl<A: Addresses> Coordinator<A> {
             }
             spec @ PlacementSpec::Tasks(tasks) => {
                 let job = self.hold_job(spec, id);
-                let request = tasks.request(self.engine.ledger().fabric(), id, job);
+                let mut request = tasks.request(self.engine.ledger().fabric(), id, job);
+                if tasks.truncated {
+                    // A move might lead to a host that the request excluded.
+                    request.tasks.iter_mut().for_each(|task| task.tolerant = false);
+                }
                 self.engine.resume_app(at, &request, hosts, entries)?
             }
             PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => {

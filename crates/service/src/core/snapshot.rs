@@ -5,10 +5,10 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
+use leeward_readings::{LastReading, Reading};
 use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, Modes, PlacementSpec};
 
-use super::readings::LastReading;
-use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
+use super::{Addresses, Coordinator, RackContent, TaskState};
 
 /// The network at one time.
 #[derive(Clone, Debug)]
@@ -269,7 +269,8 @@ impl<A: Addresses> Coordinator<A> {
         let link = |id| {
             let link = ResourceId(id);
             let reading = self.readings.get(link).and_then(recent).unwrap_or_default();
-            LinkState::of(&view, link, self.readings.full(link), reading)
+            let full = self.readings.full(link).or_else(|| self.engine.capacity_before_loss(link));
+            LinkState::of(&view, link, full, reading)
         };
         let (from, to) = (links.len(), links.len().saturating_add(most).min(first));
         links.extend((from as u32..to as u32).map(link));
@@ -325,6 +326,7 @@ impl<A: Addresses> Coordinator<A> {
                 job: spec.job.clone(),
                 host: running.host,
                 tolerant: running.demand.tolerant,
+                stays: self.engine.stays(running.task),
                 egress_bps: running.egress_bps,
                 ingress_bps: running.ingress_bps,
             })

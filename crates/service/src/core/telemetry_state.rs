@@ -7,9 +7,9 @@
 use leeward_engine::Input;
 use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Estimate, EstimateValues};
+use leeward_readings::{KnownReading, ReportedDiskName};
 
-use super::readings::KnownReading;
-use super::{Addresses, Coordinator, ReportedDiskName};
+use super::{Addresses, Coordinator};
 
 /// State of links, devices and hosts from telemetry.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -205,6 +205,7 @@ impl<A: Addresses> Coordinator<A> {
     /// The cluster's capacity of a resource.
     fn full_capacity(&mut self, resource: ResourceId) -> Load {
         let capacity = self.engine.ledger().view(self.now, &mut self.scratch).capacity(resource);
-        self.readings.full(resource).unwrap_or(capacity)
+        let lost = || self.engine.capacity_before_loss(resource);
+        self.readings.full(resource).or_else(lost).unwrap_or(capacity)
     }
 }

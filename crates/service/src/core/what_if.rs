@@ -57,6 +57,7 @@ impl<A: Addresses> Coordinator<A> {
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= MAX_LOOP_PAIRS {
             score.request.job = self.job_names.named(score.job.as_ref()).unwrap_or(JobId::NONE);
+            score.request = self.engine.with_history(score.request);
             let scores = self.score_now(&score);
             return self.reply_to_score(to, scores);
         }
@@ -85,7 +86,9 @@ impl<A: Addresses> Coordinator<A> {
         request.job = self.job_names.named(job.as_ref()).unwrap_or(JobId::NONE);
         let snapshot =
             self.engine.snapshot(SnapshotScope { job: Some(query.score.request.job), without: None });
-        let job = self.jobs.add(JobKind::Score(snapshot, query.score.clone()));
+        let mut score = query.score.clone();
+        score.request = self.engine.with_history(score.request);
+        let job = self.jobs.add(JobKind::Score(snapshot, score));
         self.scores.start(job, query);
     }
 
@@ -257,7 +260,7 @@ impl<A: Addresses> Coordinator<A> {
                 let own = Owner { kind: OwnerKind::App, id: id.0 };
                 let snapshot = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
                 match &what_if.again {
-                    None => WhatIfJob::Tasks(snapshot, policy, request, hosts),
+                    None => WhatIfJob::Tasks(snapshot, policy, self.engine.with_history(request), hosts),
                     Some(_) if hosts.load.is_empty() => return Err(WhatIfError::Ended(id)),
                     Some(Again { transfers, worth, .. }) => {
                         let request = AppRequest { transfers: transfers.clone(), ..request };

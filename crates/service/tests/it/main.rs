@@ -2,6 +2,7 @@
 
 mod core;
 mod faulty;
+mod history;
 mod persistence;
 mod pieces;
 mod restart;

@@ -538,8 +538,27 @@ fn check_moves(mut store: Box<dyn Store>, follower: Option<Box<dyn Store>>) {
         .expect("the state fits the cluster");
     assert_eq!(migrations(&mut after, now), advised);
     assert_eq!(host_of(&mut after, now, first.decision.0), first.to);
-    // A rejected move is undone, a completed one stays, and an answer is final.
     let answer = |coordinator: &mut Coordinator<Numbers>, answer| coordinator.answer(now, first.id, answer);
+    // One executor takes a move, and has the time limit twice; a failed move is undone.
+    let mut executed = coordinator(&cluster, limits);
+    executed
+        .resume(store.load(100, 100).expect("the store is readable"), LATER)
+        .expect("the state fits the cluster");
+    let taken = |name: &str| MigrationAnswer::Taken(name.to_owned());
+    for _ in 0..2 {
+        let one = answer(&mut executed, taken("a")).expect("the move is open");
+        assert_eq!((one.state, one.reason.as_deref()), (MigrationState::Taken, Some("a")));
+    }
+    let changes: Vec<Change> = executed.changes().collect();
+    let taken_once = |change: &&Change| matches!(change, Change::Migration(one) if one.id == first.id);
+    assert_eq!(changes.iter().filter(taken_once).count(), 1, "a repeated answer changes nothing");
+    assert_eq!(answer(&mut executed, taken("b")), Err(AnswerError::Answered(MigrationState::Taken)));
+    executed.wake(now.plus(Nanos(301 * SECOND.0)));
+    assert_eq!(host_of(&mut executed, now, first.decision.0), first.to);
+    let failed = answer(&mut executed, MigrationAnswer::Failed(Some("no room".to_owned())));
+    assert_eq!(failed.map(|one| one.state), Ok(MigrationState::Failed));
+    assert_eq!(host_of(&mut executed, now, first.decision.0), first.from);
+    // A rejected move is undone, a completed one stays, and an answer is final.
     let rejection = MigrationAnswer::Refused(Some("the task is busy".to_owned()));
     assert!(answer(&mut after, rejection.clone()).is_ok());
     assert_eq!(host_of(&mut after, now, first.decision.0), first.from);

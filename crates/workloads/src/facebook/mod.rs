@@ -45,12 +45,12 @@ mod writes;
 use std::collections::BTreeSet;
 
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Cluster, DomainId, Shape};
+use leeward_fabric::{Cluster, DomainId, HostId, Shape};
 use leeward_registry::random::{Kind, stream};
 use rand::seq::index::sample;
 
 use crate::model::{Loaded, Workload};
-use crate::settings::amount;
+use crate::settings::{amount, task_hosts};
 use settings::invalid;
 pub use settings::{Background, Facebook, Shares, Writers};
 
@@ -64,10 +64,11 @@ impl Facebook {
     pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         self.check(horizon)?;
         let down = self.racks_down(cluster, seed)?;
+        let hosts = self.hosts_outside(cluster, &down)?;
         let writes = writes::Writes::new(self, cluster)?;
         let mut workload = match self.writers {
             Writers::None => Workload::default(),
-            Writers::Waves | Writers::Paced => writes.generate(cluster, &down, seed, horizon)?,
+            Writers::Waves | Writers::Paced => writes.generate(&hosts, seed, horizon)?,
         };
         let written: u128 = workload.files.iter().map(|file| u128::from(file.bytes.0)).sum();
         let mut provenance = match self.writers {
@@ -80,9 +81,12 @@ impl Facebook {
             ),
         };
         if self.phases.is_some() {
-            let fetches = || workload.files.iter().flat_map(|file| &file.fetches);
+            let fetches = || workload.files.iter().flat_map(|file| file.remote_fetches(file.writer));
             let bytes = fetches().map(|fetch| u128::from(fetch.bytes.0)).sum();
             provenance += &format!("{} shuffled in {} fetches; ", amount(bytes), fetches().count());
+        }
+        if !down.is_empty() {
+            provenance += &format!("{} racks down; ", down.len());
         }
         let (background, note) =
             background::generate(self, cluster, &down, writes.bytes_per_second(), seed, horizon)?;
@@ -90,6 +94,20 @@ impl Facebook {
         (workload.flows, workload.rates) = (flows, rates);
         provenance += &note;
         Ok(Loaded { workload, provenance })
+    }
+
+    /// Returns the hosts that tasks run on: none in the racks that are down.
+    pub(crate) fn task_hosts(&self, cluster: &Cluster, seed: u64) -> Result<Vec<HostId>, InputError> {
+        self.hosts_outside(cluster, &self.racks_down(cluster, seed)?)
+    }
+
+    fn hosts_outside(&self, cluster: &Cluster, down: &BTreeSet<DomainId>) -> Result<Vec<HostId>, InputError> {
+        let mut hosts = task_hosts(cluster);
+        hosts.retain(|&host| !down.contains(&cluster.fabric.rack_of(host)));
+        if hosts.is_empty() {
+            return Err(invalid("down", format!("{}: no rack with tasks is left", self.down.get())));
+        }
+        Ok(hosts)
     }
 
     /// Draws the racks that were down while the workload was recorded.
@@ -104,6 +122,9 @@ impl Facebook {
         let (racks, count) = (fabric.rack_count(), (share * fabric.rack_count() as f64).round() as usize);
         if count >= racks {
             return Err(invalid("down", format!("{share}: no rack of {racks} is left")));
+        }
+        if count == 0 {
+            return Err(invalid("down", format!("{share}: less than half a rack of {racks}; leave it out")));
         }
         let drawn = sample(&mut stream(seed, DOWN, 0), racks, count);
         Ok(drawn.into_iter().map(|rack| DomainId(rack as u32)).collect())

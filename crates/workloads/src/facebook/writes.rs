@@ -22,10 +22,8 @@
 //! time that they take at a task's own rate, but not before the job is submitted. The writer starts to write when all
 //! bytes have arrived; on a busy network, this is later than without phases. Bytes fetched before the run are left out.
 
-use std::collections::BTreeSet;
-
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Bytes, Cluster, DomainId, HostId};
+use leeward_fabric::{Bytes, Cluster, HostId};
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
 use rand::distr::weighted::WeightedIndex;
@@ -35,7 +33,7 @@ use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 use super::settings::{Facebook, HOSTS, WARM_UP, Writers, invalid};
 use crate::model::{FileWrite, Job, MOST_RECORDS, Workload};
 use crate::phases::{Phases, fetches};
-use crate::settings::{copies, draw_host, task_hosts};
+use crate::settings::{DISK, copies, draw_host};
 
 const ARRIVALS: Kind = Kind::named("facebook.arrivals");
 const JOB: Kind = Kind::named("facebook.job");
@@ -47,7 +45,7 @@ const PACED_WRITERS: Kind = Kind::named("facebook.paced");
 const WEEK: f64 = 7.0 * 86_400.0;
 /// File sizes in blocks: the mean and deviation of the logarithm, and the largest. See `Sizes`.
 const SIZE: (f64, f64, f64) = (-4.186, 3.02, 64.0);
-/// Full blocks per file and mean size in blocks, for files of `SIZE`.
+/// Full blocks per file and mean size in blocks, for files of `SIZE`. Each file has one more block, which is smaller.
 const FULL_BLOCKS_A_FILE: f64 = 0.4706;
 const BLOCKS_A_FILE: f64 = 0.5812;
 /// Standard deviation of the logarithm of writers per job. The largest of a thousand jobs then has about 30 times the
@@ -59,9 +57,6 @@ const MOST_WRITERS: f64 = 10_000.0;
 const SPAN: f64 = 420.0;
 /// Mean write time of a job with paced writers, in seconds (section 7.1).
 const PACED: f64 = 291.0;
-/// Bytes per second of an undisturbed writer: one disk's rate (Sinbad section 7.1). The rate is used only for job
-/// times.
-const DISK: f64 = 50e6;
 
 /// A kind of job: Sinbad table 3.
 struct Bin {
@@ -149,30 +144,23 @@ impl<'a> Writes<'a> {
         self.files_per_second * BLOCKS_A_FILE * self.settings.block.0 as f64
     }
 
-    /// Generates the jobs of one run. No task runs in the racks that are `down`.
-    pub fn generate(
-        &self,
-        cluster: &Cluster,
-        down: &BTreeSet<DomainId>,
-        seed: u64,
-        horizon: f64,
-    ) -> Result<Workload, InputError> {
+    /// Generates the jobs of one run, whose tasks run on `hosts`.
+    pub fn generate(&self, hosts: &[HostId], seed: u64, horizon: f64) -> Result<Workload, InputError> {
         let mut workload = Workload::default();
         if self.files_per_second == 0.0 {
             return Ok(workload);
         }
         // With phases, the tasks of a job begin before the time of its first file's write.
         let until = horizon + self.longest_shuffle();
-        let records = (until + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
+        let files_a_writer = match self.settings.writers {
+            Writers::Paced => 1.0 + FULL_BLOCKS_A_FILE,
+            Writers::Waves | Writers::None => 1.0,
+        };
+        let records = (until + WARM_UP) * (self.files_per_second * files_a_writer).max(self.jobs_per_second);
         if records > MOST_RECORDS as f64 {
             let message =
                 format!("{records:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
             return Err(invalid("load", message));
-        }
-        let mut hosts = task_hosts(cluster);
-        hosts.retain(|&host| !down.contains(&cluster.fabric.rack_of(host)));
-        if hosts.is_empty() {
-            return Err(invalid("down", "no rack with tasks is left"));
         }
         let shape = 1.0 / self.settings.burstiness.get();
         let gaps = Gamma::new(shape, 1.0 / (shape * self.jobs_per_second))
@@ -185,7 +173,7 @@ impl<'a> Writes<'a> {
                 break;
             }
             let mut random = stream(seed, JOB, index);
-            let context = JobContext { index, first_file, horizon, hosts: &hosts, seed };
+            let context = JobContext { index, first_file, horizon, hosts, seed };
             jobs.extend(self.job(&context, &mut random, &mut fetched)?);
             index += 1;
             if index > 2 * MOST_RECORDS as u64 {
@@ -217,7 +205,7 @@ impl<'a> Writes<'a> {
         let &JobContext { index, first_file, horizon, hosts, .. } = context;
         let bin = self.kinds.sample(random);
         let length: f64 = random.sample(Exp1);
-        let (span, producing) = (SPAN * length, PACED * length);
+        let (span, producing, disk) = (SPAN * length, PACED * length, DISK.bytes_per_second());
         let (mut files, mut last_end) = (Vec::new(), first_file);
         let (replicas, layout) = copies(self.settings.replicas, self.settings.coding);
         let file = |start: f64, writer: HostId, bytes: u64, pace: f64| FileWrite {
@@ -232,6 +220,7 @@ impl<'a> Writes<'a> {
             flexible: self.settings.flexible,
             pace,
             failure: None,
+            choices: None,
         };
         let mut paced = stream(context.seed, PACED_WRITERS, index);
         for writer in 0..self.writers(bin, random) {
@@ -240,7 +229,7 @@ impl<'a> Writes<'a> {
             let bytes = self.file_size(random);
             let host = draw_host(hosts, random);
             if self.settings.writers != Writers::Paced {
-                last_end = last_end.max(start + bytes as f64 / DISK);
+                last_end = last_end.max(start + bytes as f64 / disk);
                 // Files written before the run are left out.
                 if start >= 0.0 {
                     files.push(file(start, host, bytes, f64::INFINITY));
@@ -252,7 +241,7 @@ impl<'a> Writes<'a> {
                 let block = left.min(self.settings.block.0);
                 let host = if left == bytes { host } else { draw_host(hosts, &mut paced) };
                 left -= block;
-                let seconds = producing.max(block as f64 / DISK);
+                let seconds = producing.max(block as f64 / disk);
                 last_end = last_end.max(first_file + seconds);
                 // Bytes written before the run are left out.
                 let share = (1.0 + first_file.min(0.0) / seconds).max(0.0);
@@ -295,8 +284,8 @@ impl<'a> Writes<'a> {
             }
             let remaining =
                 if write > fetch_start { (write - file.start) / (write - fetch_start) } else { 1.0 };
-            file.fetches = fetches(&mappers, file.writer, (bytes * remaining).round() as u64);
-            *fetched += file.fetches.len();
+            file.fetches = fetches(&mappers, (bytes * remaining).round() as u64);
+            *fetched += file.remote_fetches(file.writer).count();
             if *fetched > MOST_RECORDS {
                 let message = format!("more than {MOST_RECORDS} fetches; lower `mappers` or the horizon");
                 return Err(invalid("phases", message));

@@ -1,5 +1,6 @@
 //! Stragglers and failures of tasks: their shares, and files that are the same without them.
 
+use leeward_fabric::HostId;
 use leeward_workloads::{Facebook, Factor, Faults, FileWrite, Share};
 use proptest::prelude::*;
 
@@ -27,9 +28,10 @@ proptest! {
             stragglers: share(stragglers), failures: share(failures), slowdown: slowdown_factor,
             ..Faults::default()
         };
+        let hosts: Vec<HostId> = cluster.fabric.all_hosts().collect();
         let whole = files(3600.0);
         let mut drawn = whole.clone();
-        faults.apply(&mut drawn, &cluster, seed);
+        faults.apply(&mut drawn, &hosts, seed);
         let (mut slow, mut failed) = (0, 0);
         for (file, before) in drawn.iter().zip(&whole) {
             prop_assert_eq!(&FileWrite { pace: before.pace, failure: None, ..file.clone() }, before);
@@ -49,7 +51,7 @@ proptest! {
         prop_assert!(near(slow, stragglers) && near(failed, failures), "{slow} and {failed} of {count}");
         // A shorter run begins in the same way.
         let mut first = files(600.0);
-        faults.apply(&mut first, &cluster, seed);
+        faults.apply(&mut first, &hosts, seed);
         let of = |files: &[FileWrite]| -> Vec<_> {
             files.iter().map(|file| (file.start, file.writer, file.bytes, file.pace, file.failure)).collect()
         };

@@ -1,8 +1,10 @@
 //! Tests of workloads: their sources, and the generated hour beside the paper's statistics.
 
 mod cell;
+mod choices;
 mod facebook;
 mod faults;
+mod generated;
 mod properties;
 mod readers;
 mod sources;

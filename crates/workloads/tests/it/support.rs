@@ -1,11 +1,12 @@
 //! Helpers of the tests of workloads.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use leeward_fabric::input::{InputError, Text, read_yaml};
-use leeward_fabric::{Cluster, Nanos};
+use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_testing::clusters::cluster;
 use leeward_workloads::{Loaded, Source, Workload};
 
@@ -108,7 +109,9 @@ pub fn check(workload: &Workload, cluster: &Cluster, horizon: f64) {
         assert!(file.bytes.0 > 0 && file.block.0 > 0 && file.replicas > 0 && file.pace > 0.0);
         assert!(file.writer.index() < cluster.fabric.host_count());
         assert!(file.job.is_none_or(|job| workload.jobs[job as usize].start <= file.start));
-        assert!(file.fetches.iter().all(|fetch| fetch.from != file.writer && fetch.bytes.0 > 0));
+        let mappers: BTreeSet<HostId> = file.fetches.iter().map(|fetch| fetch.from).collect();
+        assert!(mappers.len() == file.fetches.len() && file.fetches.iter().all(|fetch| fetch.bytes.0 > 0));
+        assert!(file.remote_fetches(file.writer).all(|fetch| fetch.from != file.writer));
     }
 }
 

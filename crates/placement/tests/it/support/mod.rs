@@ -107,7 +107,7 @@ pub fn request(id: u64, writer: u32) -> ReplicaRequest {
         layout: Layout::Chain,
         fault_domains: 1,
         blocks_left: 1,
-        job_blocks_left: None,
+        job: None,
         constraints: Constraints::default(),
     }
 }

@@ -25,11 +25,9 @@ impl Driver<'_> {
                 self.fail_host(now, host);
             }
         }
-        for &(resource, capacity) in &effects.changed {
+        for &(resource, capacity) in effects.changed.nominal.iter().filter(|_| event.announced) {
             // Interfaces are not modeled, so their failures have no effect.
-            let is_modeled = effects.state.is_none() || self.fabric.domain_of_link(resource).is_some();
-            if event.announced && is_modeled {
-                self.believed.set(resource, capacity);
+            if effects.state.is_none() || self.fabric.domain_of_link(resource).is_some() {
                 self.notify(now, Input::SetCapacity(resource, capacity));
             }
         }

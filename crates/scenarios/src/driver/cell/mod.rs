@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use leeward_engine::{CommittedDecision, Engine, Input, Output, Policies, Ruling};
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Capacities, Fabric, HostId, Nanos};
+use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Ledger, Sample};
 use leeward_placement::tasks::{AppRequest, Assignment, TaskId};
 use leeward_placement::{Explain, Refusal};
@@ -58,8 +58,6 @@ struct Driver<'a> {
     /// True if the policy moves tasks, so that the engine needs their traffic.
     moves: bool,
     outages: Outages,
-    /// Capacities in the engine's ledger.
-    believed: Capacities,
     reporters: Reporters,
     links: LinkRecorder,
     loads: Loads,
@@ -117,7 +115,6 @@ impl<'a> Driver<'a> {
         Ok(Driver {
             engine: Engine::new(ledger, policies, seed, Explain::Off),
             moves: has_moves,
-            believed: truth.clone(),
             reporters: Reporters::new(counters(&scenario.telemetry)?, &fabric, seed),
             links: LinkRecorder::new(&fabric, scenario.ledger.hot).without_hosts(),
             loads: Loads::new(fabric.clone(), scenario.ledger.hot),

@@ -32,9 +32,9 @@ impl Driver<'_> {
     /// of tolerant tasks in racks that the report shows as hot.
     fn report(&mut self, now: Nanos, samples: &[Sample]) {
         if self.moves {
+            let (engine, threshold) = (&mut self.engine, self.scenario.ledger.hot);
             let hot = |sample: &&Sample| {
-                let capacity = self.believed.get(sample.resource).0 as f64;
-                sample.load.0 as f64 > self.scenario.ledger.hot * capacity
+                sample.load.0 as f64 > threshold * engine.capacity(sample.resource).0 as f64
             };
             let hot =
                 samples.iter().filter(hot).filter_map(|sample| self.fabric.domain_of_link(sample.resource));

@@ -11,11 +11,11 @@
 //! files, reads, requests. After the horizon nothing new starts. Files and reads in progress continue, but not beyond
 //! twice the horizon.
 
+mod choices;
 mod reads;
 mod repairs;
 mod stored;
 mod tasks;
-mod writers;
 mod writes;
 
 use std::collections::{BTreeMap, HashMap};
@@ -46,7 +46,9 @@ struct OpenFile {
     requested: u64,
     /// Bytes that are not yet requested.
     left: Bytes,
-    /// Hosts that failed during the write of its current block.
+    /// Blocks that are not yet written, with the current one.
+    blocks_left: u64,
+    /// Hosts that failed during the write of its current block, in order.
     excluded: Vec<HostId>,
     /// Written blocks of the first attempt, if that fails.
     written: Vec<u32>,
@@ -94,7 +96,6 @@ pub struct Driver<'a> {
     jobs: Vec<tasks::JobProgress>,
     reads: reads::Reads<'a>,
     repairs: repairs::Repairs<'a>,
-    writers: writers::Writers,
     outputs: Vec<Output>,
     wake: Option<Nanos>,
     /// Number of requested and active blocks, fetching tasks, reads, and repairs.
@@ -140,7 +141,6 @@ impl<'a> Driver<'a> {
             jobs: tasks::job_progress(workload),
             reads: reads::Reads::new(workload),
             repairs: repairs::Repairs::new(scenario, seed),
-            writers: writers::Writers::new(scenario, seed),
             outputs: Vec::new(),
             wake: None,
             working: 0,
@@ -170,7 +170,7 @@ impl<'a> Driver<'a> {
                     Pending::Event(event) => self.apply_event(now, event)?,
                     Pending::Samples(samples) => self.report(now, &samples),
                     Pending::Retry(block) => self.requests.push(block),
-                    Pending::Restart(file) => self.start_task(now, file)?,
+                    Pending::Restart(file) => self.restart_task(now, file)?,
                     Pending::Dead(host, failed) => self.lose_host(now, host, failed),
                     Pending::Round => self.start_round(now),
                 }

@@ -1,12 +1,13 @@
 //! Tasks and their jobs. A task fetches its share of the shuffle, then writes its file. A job ends with its last task,
-//! and communicates while at least one of its tasks does. A task that fails begins again on another host; what it wrote
-//! is deleted.
+//! and communicates while at least one of its tasks does. A task that fails begins again on another host; the blocks that
+//! it wrote are deleted.
 
 use std::collections::BTreeSet;
 
 use leeward_engine::Input;
 use leeward_fabric::{Bytes, Endpoint, Nanos};
 use leeward_fluid::Finished;
+use leeward_placement::replicas::JobLeft;
 use leeward_workloads::{Fetch, FileWrite, Workload};
 
 use super::writes::{blocks, piece};
@@ -19,8 +20,8 @@ use crate::record::File;
 pub(super) struct JobProgress {
     /// Number of files that are not yet written.
     files: u32,
-    /// Tasks that fetch or write, by their files.
-    active: BTreeSet<u32>,
+    /// Tasks that fetch or write: the blocks that they still have to write, and their files.
+    active: BTreeSet<(u64, u32)>,
     /// Start of the current period with active tasks.
     since: f64,
 }
@@ -36,17 +37,16 @@ impl Driver<'_> {
     /// Starts a task.
     pub(super) fn open_file(&mut self, now: f64, file: &FileWrite) -> Result<(), RunError> {
         let number = self.open.len() as u32;
-        let (excluded, written) = (Vec::new(), Vec::new());
-        self.open.push(OpenFile { requested: 0, left: file.bytes, excluded, written });
-        let (job, writer, bytes) = (file.job, self.choose_writer(now, number, file.writer), file.bytes);
-        let fetches = Bytes(file.fetches.iter().map(|fetch| fetch.bytes.0).sum());
-        let (write_start, finished) = (None, None);
+        let (excluded, written, blocks_left) = (Vec::new(), Vec::new(), blocks(file.bytes, file));
+        self.open.push(OpenFile { requested: 0, left: file.bytes, blocks_left, excluded, written });
+        let (job, writer, bytes) = (file.job, self.choose_host(now, number, None), file.bytes);
+        let (fetches, write_start, finished) = (Bytes(0), None, None);
         let file = File { job, writer, bytes, fetches, start: now, write_start, finished, attempts: 0 };
         self.record.files.push(file);
         if let Some(job) = job {
             let progress = &mut self.jobs[job as usize];
             progress.since = if progress.active.is_empty() { now } else { progress.since };
-            progress.active.insert(number);
+            progress.active.insert((blocks_left, number));
         }
         self.start_task(now, number)
     }
@@ -57,8 +57,8 @@ impl Driver<'_> {
         let file = &mut self.record.files[number as usize];
         file.attempts += 1;
         let writer = file.writer;
-        let fetches = workload.files[number as usize].fetches.iter().filter(|fetch| fetch.from != writer);
-        let fetches: Vec<&Fetch> = fetches.collect();
+        let fetches: Vec<&Fetch> = workload.files[number as usize].remote_fetches(writer).collect();
+        file.fetches = Bytes(fetches.iter().map(|fetch| fetch.bytes.0).sum());
         if fetches.is_empty() {
             self.begin_write(now, number);
             return Ok(());
@@ -73,6 +73,20 @@ impl Driver<'_> {
         self.fetching.insert(number, flows);
         self.working += 1;
         if self.world.outages.is_up(writer) { Ok(()) } else { self.abandon_fetches(now) }
+    }
+
+    /// Starts the next attempt of a task that failed, on another host. The blocks of the failed attempt are deleted.
+    pub(super) fn restart_task(&mut self, now: f64, file: u32) -> Result<(), RunError> {
+        let open = &mut self.open[file as usize];
+        let bytes = self.record.files[file as usize].bytes;
+        open.left = bytes;
+        for block in std::mem::take(&mut open.written) {
+            self.delete_block(now, block)?;
+        }
+        self.set_blocks_left(file, blocks(bytes, &self.workload.files[file as usize]));
+        let failed = self.record.files[file as usize].writer;
+        self.record.files[file as usize].writer = self.choose_host(now, file, Some(failed));
+        self.start_task(now, file)
     }
 
     /// Handles the end of a fetch; the last one ends the shuffle of its task.
@@ -108,15 +122,10 @@ impl Driver<'_> {
         if (open.written.len() as u64) < failure.blocks {
             return self.next_block(now, file);
         }
-        open.left = self.record.files[file as usize].bytes;
-        for block in std::mem::take(&mut open.written) {
-            self.delete_block(now, block);
-        }
-        self.record.files[file as usize].writer = failure.host;
         self.world.schedule(Nanos::from_secs_f64(now), Pending::Restart(file));
     }
 
-    fn delete_block(&mut self, now: f64, block: u32) {
+    fn delete_block(&mut self, now: f64, block: u32) -> Result<(), RunError> {
         let record = &mut self.record.blocks[block as usize];
         record.deleted = Some(now);
         let bytes = piece(record, &self.workload.files[record.file as usize]);
@@ -126,6 +135,7 @@ impl Driver<'_> {
             stored.blocks = stored.blocks.saturating_sub(1);
             self.notify(now, Input::Unstored(host, bytes));
         }
+        self.drop_repair(now, block)
     }
 
     /// Closes the written file of a task; the last file ends its job.
@@ -146,20 +156,28 @@ impl Driver<'_> {
     pub(super) fn end_task(&mut self, now: f64, file: u32) {
         if let Some(job) = self.record.files[file as usize].job {
             let progress = &mut self.jobs[job as usize];
-            progress.active.remove(&file);
+            progress.active.remove(&(self.open[file as usize].blocks_left, file));
             if progress.active.is_empty() {
                 self.record.jobs[job as usize].communication += now - progress.since;
             }
         }
     }
 
-    /// Returns the most blocks that an active task of a job still has to write, with the block that it writes now.
-    pub(super) fn job_blocks_left(&self, job: u32) -> u64 {
-        let left = |&file: &u32| {
-            let open = &self.open[file as usize];
-            u64::from(open.requested > 0) + blocks(open.left, &self.workload.files[file as usize])
-        };
-        self.jobs[job as usize].active.iter().map(left).max().unwrap_or(0)
+    /// Sets the number of blocks that a task still has to write, with the one that it writes now.
+    pub(super) fn set_blocks_left(&mut self, file: u32, left: u64) {
+        let before = std::mem::replace(&mut self.open[file as usize].blocks_left, left);
+        if let Some(job) = self.record.files[file as usize].job {
+            let active = &mut self.jobs[job as usize].active;
+            if active.remove(&(before, file)) {
+                active.insert((left, file));
+            }
+        }
+    }
+
+    /// Returns the blocks that the longest active task of a job still has to write, with the one that it writes now.
+    pub(super) fn job_left(&self, job: u32) -> JobLeft {
+        let blocks = self.jobs[job as usize].active.last().map_or(0, |&(left, _)| left);
+        JobLeft { job: u64::from(job), blocks }
     }
 
     /// Abandons tasks that fetch on a failed host. A fetch from a failed host only stalls.

@@ -27,6 +27,8 @@ impl Driver<'_> {
         let index = open.requested as u32;
         open.requested += 1;
         open.excluded.clear();
+        let left = 1 + blocks(open.left, write);
+        self.set_blocks_left(file, left);
         let block = self.record.blocks.len() as u32;
         self.record.blocks.push(Block {
             file,
@@ -64,8 +66,8 @@ impl Driver<'_> {
             replicas: file.replicas,
             layout: file.layout,
             fault_domains: fault_domains(self.scenario, file),
-            blocks_left: 1 + blocks(open.left, file),
-            job_blocks_left: file.job.map(|job| self.job_blocks_left(job)),
+            blocks_left: open.blocks_left,
+            job: file.job.map(|job| self.job_left(job)),
             constraints: Constraints {
                 excluded_hosts: open.excluded.clone(),
                 max_imbalance: self.scenario.max_imbalance,
@@ -142,7 +144,11 @@ impl Driver<'_> {
     pub(super) fn exclude(&mut self, block: u32, host: HostId) {
         let record = &mut self.record.blocks[block as usize];
         record.retries += 1;
-        self.open[record.file as usize].excluded.push(host);
+        // Long lists of constraints are searched in order.
+        let excluded = &mut self.open[record.file as usize].excluded;
+        if let Err(at) = excluded.binary_search(&host) {
+            excluded.insert(at, host);
+        }
         self.requests.push(block);
     }
 

@@ -1,4 +1,5 @@
 //! Helpers that several test modules share.
 
 pub mod cell;
+pub mod files;
 pub mod runs;

@@ -18,7 +18,7 @@ pub enum ReportedDiskName {
 
 /// First reported names, by the host's only device.
 #[derive(Debug, Default)]
-pub(crate) struct Disks(BTreeMap<ResourceId, ReportedDiskName>);
+pub struct Disks(BTreeMap<ResourceId, ReportedDiskName>);
 
 impl Disks {
     /// True if the reported disk is the device. The first reported name is remembered.

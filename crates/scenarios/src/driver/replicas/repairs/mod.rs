@@ -1,29 +1,34 @@
 //! Re-replication: blocks with copies, or chunks, on dead hosts get new ones, as in HDFS.
 //!
-//! A failed host counts as dead after a time. Its blocks then wait for repair. Rounds at intervals go through the
-//! waiting blocks, those with the fewest holders left first. Holders with a free stream send, and the policy of the run
-//! chooses the new hosts. A damaged stripe is rebuilt by the first of its new hosts, which reads as many chunks as the
-//! code has of data, and sends the others on.
+//! A host that is down has *failed*. After a time it counts as *dead*, and its copies as *lost*. Its blocks then wait for
+//! repair. Rounds at intervals go through the waiting blocks, those that can lose the fewest further holders first. Holders
+//! with a free stream send, and the policy of the run chooses the new hosts. A damaged stripe is rebuilt by the first of its
+//! new hosts, which reads as many chunks as the code has of data, and sends the others on.
 //!
 //! A host that comes up again has its copies as before. Blocks that wait for no other host then stop waiting. A copy that
 //! is on its way still arrives, and replaces that of the host.
+//!
+//! Two limits of HDFS are not modeled. A holder of a block with one copy left sends up to 4 of them at once
+//! (`dfs.namenode.replication.max-streams-hard-limit`). A round starts at most 2 blocks for each live DataNode
+//! (`dfs.namenode.replication.work.multiplier.per.iteration`).
+
+mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use leeward_engine::{Input, ReplicasAnswer};
-use leeward_fabric::{Endpoint, HostId, Nanos};
+use leeward_fabric::{Bandwidth, Endpoint, HostId, Nanos};
 use leeward_fluid::{Finished, FlowId};
 use leeward_ledger::EntryId;
-use leeward_placement::Constraints;
-use leeward_placement::replicas::{self, Layout, ReplicaRequest};
+use leeward_placement::replicas::{self, Layout};
 use leeward_registry::random::{Draws, Kind};
 
-use super::writes::{fault_domains, id, piece, stored_at};
+use super::writes::{id, piece, stored_at};
 use super::{Driver, FlowPurpose, Pending};
 use crate::driver::error::RunError;
 use crate::driver::world::World;
 use crate::record::{Block, Repair};
-use crate::scenario::{RepairFile, RepairSource, Scenario};
+use crate::scenario::{RepairFile, Scenario};
 
 /// Numbers of requests from here on are repairs; smaller ones are writes.
 pub(super) const FIRST_REPAIR: u64 = 1 << 32;
@@ -37,8 +42,8 @@ pub(super) struct Repairs<'a> {
     draws: Draws,
     /// Time at which each host failed; `None` if it is up.
     failed: Vec<Option<Nanos>>,
-    /// True for a failed host whose copies count as lost.
-    dead: Vec<bool>,
+    /// Time from which each host counts as dead; `None` if it does not.
+    dead: Vec<Option<f64>>,
     /// Hosts whose failure the engine learned of when they counted as dead.
     pub detected: BTreeSet<HostId>,
     waiting: BTreeMap<u32, Waiting>,
@@ -53,8 +58,6 @@ pub(super) struct Repairs<'a> {
 /// A block that waits for repair.
 #[derive(Clone, Default)]
 struct Waiting {
-    /// Time at which its first copy was lost.
-    lost: f64,
     /// Number of previous attempts.
     attempts: u64,
     /// Chosen hosts that were down.
@@ -64,6 +67,8 @@ struct Waiting {
 /// A repair in progress.
 struct ActiveRepair {
     waited: Waiting,
+    /// Time at which the first of the lost copies was lost.
+    lost: f64,
     from: Vec<HostId>,
     /// Dead hosts, each replaced by the host in `to` at its position.
     missing: Vec<HostId>,
@@ -81,7 +86,7 @@ impl<'a> Repairs<'a> {
             settings: scenario.repair.as_ref(),
             draws: Draws::new(seed, SOURCES),
             failed: vec![None; hosts],
-            dead: vec![false; hosts],
+            dead: vec![None; hosts],
             detected: BTreeSet::new(),
             waiting: BTreeMap::new(),
             active: BTreeMap::new(),
@@ -94,15 +99,18 @@ impl<'a> Repairs<'a> {
     pub fn unrepaired(&self, blocks: &[Block]) -> Option<u64> {
         self.settings?;
         let open = self.waiting.keys().chain(self.active.keys());
-        Some(open.filter(|&&block| self.has_lost_copies(&blocks[block as usize])).count() as u64)
+        let is_damaged = |block: &&u32| self.time_of_loss(&blocks[**block as usize]).is_some();
+        Some(open.filter(is_damaged).count() as u64)
     }
 
-    fn has_lost_copies(&self, block: &Block) -> bool {
-        block.deleted.is_none() && block.copies.iter().any(|host| self.dead[host.index()])
+    fn is_dead(&self, host: HostId) -> bool {
+        self.dead[host.index()].is_some()
     }
 
-    fn release_streams(&mut self, from: &[HostId]) {
-        from.iter().for_each(|host| self.sending[host.index()] -= 1);
+    /// Time at which the first of a block's lost copies was lost; `None` if it has none.
+    fn time_of_loss(&self, block: &Block) -> Option<f64> {
+        let losses = block.copies.iter().filter_map(|host| self.dead[host.index()]);
+        losses.min_by(f64::total_cmp).filter(|_| block.deleted.is_none())
     }
 }
 
@@ -120,144 +128,31 @@ impl Driver<'_> {
                 }
                 (true, Some(_)) => {
                     *failed = None;
-                    self.repairs.dead[host.index()] = false;
+                    self.repairs.dead[host.index()] = None;
                 }
                 _ => {}
             }
         }
     }
 
-    /// Counts a host as dead, unless it has been up since `failed`.
+    /// Counts a host as dead, unless it has been up since `failed`. After the horizon no host does, because nothing would be
+    /// repaired.
     pub(super) fn lose_host(&mut self, now: f64, host: HostId, failed: Nanos) {
-        if self.repairs.failed[host.index()] != Some(failed) {
+        let at = Nanos::from_secs_f64(now);
+        if self.repairs.failed[host.index()] != Some(failed) || at > self.scenario.horizon {
             return;
         }
-        self.repairs.dead[host.index()] = true;
+        self.repairs.dead[host.index()] = Some(now);
         self.repairs.detected.insert(host);
         self.notify(now, Input::Health(host, false));
         for (block, record) in (0..).zip(&self.record.blocks) {
             let is_lost =
                 record.finished.is_some() && record.deleted.is_none() && record.copies.contains(&host);
             if is_lost && !self.repairs.active.contains_key(&block) {
-                let waiting = Waiting { lost: now, ..Waiting::default() };
-                self.repairs.waiting.entry(block).or_insert(waiting);
+                self.repairs.waiting.entry(block).or_default();
             }
         }
-        self.schedule_round(Nanos::from_secs_f64(now));
-    }
-
-    /// Schedules a round, if a block waits and the run has not ended.
-    fn schedule_round(&mut self, at: Nanos) {
-        if !self.repairs.round_is_due && !self.repairs.waiting.is_empty() && at <= self.scenario.horizon {
-            self.repairs.round_is_due = true;
-            self.world.schedule(at, Pending::Round);
-        }
-    }
-
-    /// Starts the repairs that have free streams.
-    pub(super) fn start_round(&mut self, now: f64) {
-        self.repairs.round_is_due = false;
-        let Some(settings) = self.repairs.settings else { return };
-        let holders = |block: u32| {
-            let copies = &self.record.blocks[block as usize].copies;
-            copies.iter().filter(|host| !self.repairs.dead[host.index()]).count()
-        };
-        let mut blocks: Vec<(usize, u32)> =
-            self.repairs.waiting.keys().map(|&block| (holders(block), block)).collect();
-        blocks.sort_unstable();
-        for (_, block) in blocks {
-            self.request_repair(now, block, settings);
-        }
-        self.schedule_round(Nanos::from_secs_f64(now).plus(settings.every));
-    }
-
-    /// Requests new hosts for a waiting block, if enough holders have a free stream.
-    fn request_repair(&mut self, now: f64, block: u32, settings: &RepairFile) {
-        let (record, workload) = (&self.record.blocks[block as usize], self.workload);
-        let file = &workload.files[record.file as usize];
-        let (missing, existing): (Vec<HostId>, Vec<HostId>) =
-            record.copies.iter().copied().partition(|host| self.repairs.dead[host.index()]);
-        let is_lost = self.repairs.has_lost_copies(record);
-        let Some(waiting) = self.repairs.waiting.get(&block).filter(|_| is_lost) else {
-            self.repairs.waiting.remove(&block);
-            return;
-        };
-        let (waited, is_up) = (waiting.clone(), |host: &HostId| self.world.outages.is_up(*host));
-        let has_stream = |host: &HostId| self.repairs.sending[host.index()] < settings.streams.get();
-        let senders: Vec<HostId> =
-            existing.iter().copied().filter(|host| is_up(host) && has_stream(host)).collect();
-        let needed = match file.layout {
-            Layout::Chain => 1,
-            Layout::Stripe { parity } => usize::from(file.replicas - parity),
-        };
-        if senders.len() < needed {
-            return;
-        }
-        let mut request = ReplicaRequest {
-            id: id(record),
-            file: u64::from(record.file),
-            writer: None,
-            size: piece(record, file),
-            replicas: missing.len() as u8,
-            layout: file.layout,
-            fault_domains: fault_domains(self.scenario, file),
-            blocks_left: 1,
-            job_blocks_left: None,
-            constraints: Constraints {
-                excluded_hosts: waited.excluded.iter().copied().filter(|host| !is_up(host)).collect(),
-                max_imbalance: self.scenario.max_imbalance,
-                existing,
-                ..Constraints::default()
-            },
-        };
-        let senders = self.order_senders(now, &request, senders, waited.attempts, settings.source);
-        let Some(from) = senders.get(..needed).map(<[HostId]>::to_vec) else { return };
-        request.writer = from.first().copied();
-        if file.layout != Layout::Chain {
-            // The first chunks of a stripe are the ones that the rebuilding host reads.
-            request.constraints.existing.sort_by_key(|host| !from.contains(host));
-        }
-        from.iter().for_each(|host| self.repairs.sending[host.index()] += 1);
-        self.repairs.waiting.remove(&block);
-        let (to, flows, entries) = (Vec::new(), Vec::new(), Vec::new());
-        let repair = ActiveRepair { waited, from, missing, to, row: None, flows, entries };
-        self.repairs.active.insert(block, repair);
-        self.working += 1;
-        self.request_hosts(now, FIRST_REPAIR + u64::from(block), request);
-    }
-
-    /// Orders the holders that can send, the preferred one first.
-    fn order_senders(
-        &mut self,
-        now: f64,
-        request: &ReplicaRequest,
-        mut senders: Vec<HostId>,
-        attempts: u64,
-        source: RepairSource,
-    ) -> Vec<HostId> {
-        match source {
-            RepairSource::Drawn => {
-                let draws = self.repairs.draws;
-                for last in (1..senders.len()).rev() {
-                    let number = attempts.wrapping_mul(256).wrapping_add(last as u64);
-                    let drawn = (draws.draw(request.id, number) * (last + 1) as f64) as usize;
-                    senders.swap(last, drawn.min(last));
-                }
-                senders
-            }
-            RepairSource::Fastest => {
-                let mut ordered = Vec::with_capacity(senders.len());
-                while !senders.is_empty() {
-                    let constraints = Constraints { existing: senders.clone(), ..Constraints::default() };
-                    let request = ReplicaRequest { layout: Layout::Chain, constraints, ..request.clone() };
-                    let at = Nanos::from_secs_f64(now);
-                    let Some(fastest) = self.engine.with_source(at, request).writer else { break };
-                    senders.retain(|&host| host != fastest);
-                    ordered.push(fastest);
-                }
-                ordered
-            }
-        }
+        self.schedule_round(at);
     }
 
     /// Starts the flows of a repair on its new hosts, or lets the block wait again.
@@ -267,6 +162,13 @@ impl Driver<'_> {
         block: u32,
         answer: ReplicasAnswer,
     ) -> Result<(), RunError> {
+        if self.record.blocks[block as usize].deleted.is_some() {
+            if let Ok(placed) = answer {
+                self.undo(now, block, &placed.decision.choice, &placed.entries);
+            }
+            self.end_attempt(block);
+            return Ok(());
+        }
         let Ok(placed) = answer else {
             self.wait_again(now, block, None);
             return Ok(());
@@ -284,7 +186,7 @@ impl Driver<'_> {
         let file = &self.workload.files[record.file as usize];
         let World { fabric, network, hops, .. } = &mut self.world;
         let rate = self.repairs.settings.and_then(|settings| settings.rate);
-        let cap = rate.map_or(f64::INFINITY, |rate| rate.0 as f64 / 8.0);
+        let cap = rate.map_or(f64::INFINITY, Bandwidth::bytes_per_second);
         let (bytes, number) = (piece(record, file), id(record));
         let mut flows = Vec::with_capacity(1);
         let mut start = |route: &[Endpoint]| {
@@ -316,7 +218,7 @@ impl Driver<'_> {
             missing: repair.missing.clone().into(),
             to: to.clone().into(),
             bytes,
-            lost: repair.waited.lost,
+            lost: repair.lost,
             started: now,
             finished: None,
             abandoned: None,
@@ -332,22 +234,18 @@ impl Driver<'_> {
         if !repair.flows.is_empty() {
             return;
         }
-        let repair = self.repairs.active.remove(&block).expect("the repair was found above");
-        self.repairs.release_streams(&repair.from);
-        self.working -= 1;
+        let repair = self.end_attempt(block);
         self.notify(done.at, Input::Release(&repair.entries));
         if let Some(row) = repair.row {
             self.record.repairs[row].finished = Some(done.at);
         }
         let record = &self.record.blocks[block as usize];
         let bytes = piece(record, &self.workload.files[record.file as usize]);
-        if record.deleted.is_some() {
-            repair.to.iter().for_each(|&host| self.notify(done.at, Input::Unstored(host, bytes)));
-            return;
+        let replaced = || repair.missing.iter().copied().zip(repair.to.iter().copied());
+        for copy in &mut self.record.blocks[block as usize].copies {
+            *copy = replaced().find(|&(lost, _)| lost == *copy).map_or(*copy, |(_, new)| new);
         }
-        for (&lost, &new) in repair.missing.iter().zip(&repair.to) {
-            let copies = &mut self.record.blocks[block as usize].copies;
-            copies.iter_mut().filter(|copy| **copy == lost).for_each(|copy| *copy = new);
+        for (lost, new) in replaced() {
             for (host, sign) in [(lost, -1), (new, 1)] {
                 let stored = &mut self.record.hosts[host.index()];
                 stored.bytes.0 = stored.bytes.0.saturating_add_signed(sign * bytes.0 as i64);
@@ -356,8 +254,8 @@ impl Driver<'_> {
             self.notify(done.at, Input::Unstored(lost, bytes));
         }
         // Another of its hosts may have been lost in the meantime.
-        if self.repairs.has_lost_copies(&self.record.blocks[block as usize]) {
-            self.repairs.waiting.insert(block, Waiting { lost: done.at, ..Waiting::default() });
+        if self.repairs.time_of_loss(&self.record.blocks[block as usize]).is_some() {
+            self.repairs.waiting.insert(block, Waiting::default());
             self.schedule_round(Nanos::from_secs_f64(done.at));
         }
     }
@@ -371,27 +269,49 @@ impl Driver<'_> {
         let failed = self.repairs.active.iter().filter(|(_, repair)| has_failed(repair));
         let failed: Vec<u32> = failed.map(|(&block, _)| block).collect();
         for block in failed {
-            let repair = self.repairs.active.get_mut(&block).expect("the list has active repairs only");
-            let (flows, to) = (std::mem::take(&mut repair.flows), std::mem::take(&mut repair.to));
-            let (entries, row) = (std::mem::take(&mut repair.entries), repair.row);
-            if let Some(row) = row {
-                self.record.repairs[row].abandoned = Some(now);
-            }
-            for flow in flows {
-                self.world.network.cancel(now, flow)?;
-                self.purposes.remove(&flow);
-            }
-            self.undo(now, block, &to, &entries);
+            self.cancel_repair(now, block)?;
             self.wait_again(now, block, None);
         }
         Ok(())
     }
 
+    /// Ends the repair of a block that is deleted. A repair that waits for the policy ends with its answer.
+    pub(super) fn drop_repair(&mut self, now: f64, block: u32) -> Result<(), RunError> {
+        self.repairs.waiting.remove(&block);
+        if self.repairs.active.get(&block).is_some_and(|repair| !repair.flows.is_empty()) {
+            self.cancel_repair(now, block)?;
+            self.end_attempt(block);
+        }
+        Ok(())
+    }
+
+    /// Cancels the flows of a repair, and reverts its placement.
+    fn cancel_repair(&mut self, now: f64, block: u32) -> Result<(), RunError> {
+        let repair = self.repairs.active.get_mut(&block).expect("a repair is active until it ends");
+        let (flows, to) = (std::mem::take(&mut repair.flows), std::mem::take(&mut repair.to));
+        let (entries, row) = (std::mem::take(&mut repair.entries), repair.row);
+        if let Some(row) = row {
+            self.record.repairs[row].abandoned = Some(now);
+        }
+        for flow in flows {
+            self.world.network.cancel(now, flow)?;
+            self.purposes.remove(&flow);
+        }
+        self.undo(now, block, &to, &entries);
+        Ok(())
+    }
+
+    /// Ends an attempt; its holders can send others.
+    fn end_attempt(&mut self, block: u32) -> ActiveRepair {
+        let repair = self.repairs.active.remove(&block).expect("an attempt is active until it ends");
+        repair.from.iter().for_each(|host| self.repairs.sending[host.index()] -= 1);
+        self.working -= 1;
+        repair
+    }
+
     /// Ends an attempt; the block waits for the next round.
     fn wait_again(&mut self, now: f64, block: u32, failed_host: Option<HostId>) {
-        let repair = self.repairs.active.remove(&block).expect("an attempt is active until it ends");
-        self.repairs.release_streams(&repair.from);
-        self.working -= 1;
+        let repair = self.end_attempt(block);
         let mut waiting = Waiting { attempts: repair.waited.attempts + 1, ..repair.waited };
         waiting.excluded.extend(failed_host);
         self.repairs.waiting.insert(block, waiting);

@@ -35,7 +35,7 @@ pub struct Requests {
 
 /// Last reported state of each resource.
 #[derive(Debug, Default)]
-pub(crate) struct Readings {
+pub struct Readings {
     /// States by id, in blocks that exist only if one of their resources was reported. Once a second, the service reads
     /// all states in order of ids; in any other order, each read would be a cache miss.
     blocks: Vec<Option<Box<Block>>>,
@@ -51,7 +51,7 @@ const BLOCK: usize = 64;
 
 /// State of a resource with at least one report.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LastReading {
+pub struct LastReading {
     until: Nanos,
     reading: Reading,
 }
