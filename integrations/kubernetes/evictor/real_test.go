@@ -1,7 +1,6 @@
 package evictor
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -12,38 +11,68 @@ import (
 	"leeward.dev/kubernetes/snapshot"
 )
 
-func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
-	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t, service.Small)}}, 5*time.Second)
+// real is a client of a real service.
+type real struct {
+	*httpapi.Client
+	t        *testing.T
+	settings snapshot.Settings
+}
+
+func startReal(t *testing.T, flags ...string) *real {
+	t.Helper()
+	settings := snapshot.Settings{
+		Controllers: []string{service.Start(t, service.Small, flags...)}, Deadline: 2 * time.Second, MaxAge: time.Minute,
+		Windows: true,
+	}
+	client, err := httpapi.New(settings, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
-	send := func(path string, body any) {
-		t.Helper()
-		if _, err := client.Send(ctx, httpapi.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
-			t.Fatal(err)
-		}
+	return &real{Client: client, t: t, settings: settings}
+}
+
+func (r *real) post(path string, body any) {
+	r.t.Helper()
+	if _, err := r.Send(r.t.Context(), httpapi.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
+		r.t.Fatal(err)
 	}
+}
+
+// report reports a load of all links of racks over the ten seconds before a time, and another load of the link r0:uplink.
+func (r *real) report(until time.Time, load, hot int64) {
+	r.t.Helper()
 	var links []map[string]any
 	for rack := range 4 {
 		for _, direction := range []string{"uplink", "downlink"} {
-			links = append(links, map[string]any{"link": fmt.Sprintf("r%d:%s", rack, direction), "load_bps": 800_000_000})
+			links = append(links, map[string]any{"link": fmt.Sprintf("r%d:%s", rack, direction), "load_bps": load})
 		}
 	}
-	until := time.Now().UTC()
-	send("/v1/reports", map[string]any{
+	links[0]["load_bps"] = hot
+	r.post("/v1/reports", map[string]any{
 		"from": until.Add(-10 * time.Second).Format(time.RFC3339Nano), "until": until.Format(time.RFC3339Nano), "links": links,
 	})
+}
+
+// commit commits a pod as package reporter does.
+func (r *real) commit(reference, node, egress, ingress string) {
+	r.t.Helper()
+	r.post("/v1/commitments", map[string]any{"hosts": []string{node}, "tasks": map[string]any{
+		"app": map[string]any{"tasks": []any{map[string]any{
+			"name": "pod", "tolerant": true,
+			"egress": map[string]any{"peak": egress}, "ingress": map[string]any{"peak": ingress},
+		}}},
+		"client": "scheduler", "sequence": 1, "ref": reference,
+	}})
+}
+
+func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
+	client := startReal(t)
+	ctx := t.Context()
+	client.report(time.Now().UTC(), 800_000_000, 800_000_000)
 	record := Record{
 		UID: "uid-1", Namespace: "shop", Name: "web-0", Source: "r0", Target: "r2", Rates: [2]int64{3e8, 1e8},
 	}
-	// The scheduler's report of the pod, as package reporter sends it.
-	send("/v1/commitments", map[string]any{"hosts": []string{"r0h1"}, "tasks": map[string]any{
-		"app": map[string]any{"tasks": []any{map[string]any{
-			"name": "pod", "egress": map[string]any{"peak": "300Mbps"}, "ingress": map[string]any{"peak": "100Mbps"},
-		}}},
-		"client": "scheduler", "sequence": 1, "ref": record.reference(),
-	}})
+	client.commit(record.reference(), "r0h1", "300Mbps", "100Mbps")
 	load := func(link string) float64 {
 		t.Helper()
 		var state httpapi.Link
@@ -81,26 +110,11 @@ func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
 }
 
 func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t *testing.T) {
-	settings := snapshot.Settings{
-		Controllers: []string{service.Start(t, service.Small)}, Deadline: 2 * time.Second, MaxAge: time.Minute, Windows: true,
-	}
-	sender, err := httpapi.New(settings, 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := startReal(t)
 	now := time.Now().UTC()
-	for number, load := range []int64{800_000_000, 200_000_000} {
-		until := now.Add(time.Duration(10*number-10) * time.Second)
-		body := map[string]any{
-			"from": until.Add(-10 * time.Second).Format(time.RFC3339Nano), "until": until.Format(time.RFC3339Nano),
-			"links": []map[string]any{{"link": "r0:uplink", "load_bps": load}},
-		}
-		request := httpapi.Request{Method: http.MethodPost, Path: "/v1/reports", Body: body}
-		if _, err := sender.Send(t.Context(), request, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	client, err := snapshot.NewClient(settings)
+	real.report(now.Add(-10*time.Second), 0, 800_000_000)
+	real.report(now, 0, 200_000_000)
+	client, err := snapshot.NewClient(real.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,5 +136,40 @@ func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t 
 	}
 	if latest, length := next.Latest()[link], next.Until()[link]-next.From()[link]; latest != 200_000_000 || length != int64(10*time.Second) {
 		t.Errorf("%d over %d ns", latest, length)
+	}
+}
+
+func TestAMoveThatTheRealServiceAdvisesIsCarriedOutAndAnswered(t *testing.T) {
+	real := startReal(t, "--moves", "utp-reactive")
+	in := func(state string) []httpapi.Migration {
+		t.Helper()
+		moves, err := real.Migrations(t.Context(), state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return moves
+	}
+	o := newOffice(t)
+	o.caller = real.Client
+	runner := o.executor(Evict, silent{})
+	now := time.Now().UTC()
+	real.report(now.Add(-10*time.Second), 100_000_000, 100_000_000)
+	real.commit("shop/hot-a/uid-hot-a", "r0h0", "900Mbps", "0bps")
+	real.report(now, 100_000_000, 1_900_000_000)
+	for range 100 {
+		if len(in("advised")) > 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	o.round(runner)
+	taken := in("taken")
+	if len(o.left) != 1 || o.left[0].uid != "uid-hot-a" || len(taken) != 1 || *taken[0].Executor != "leeward-evictor leeward/leeward-evictor" {
+		t.Fatalf("%d evictions, %+v", len(o.left), taken)
+	}
+	o.replace("r3h1")
+	o.round(runner)
+	if done := in("done"); len(done) != 1 || done[0].ID != taken[0].ID {
+		t.Errorf("%+v", done)
 	}
 }

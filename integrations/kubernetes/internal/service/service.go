@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,9 +20,9 @@ const Small = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 2Gbps\n"
 // readyTimeout is the time for the service to start.
 const readyTimeout = 10 * time.Second
 
-// Start starts the service with a cluster file and returns its address. The environment variable LEEWARDD has its command; a
+// Start starts the service with a cluster file and flags, and returns its address. The environment variable LEEWARDD has its command; a
 // built one of this repository needs none. Without any, the test is skipped. The service ends with the test.
-func Start(t testing.TB, cluster string) string {
+func Start(t testing.TB, cluster string, flags ...string) string {
 	t.Helper()
 	command := strings.Fields(os.Getenv("LEEWARDD"))
 	if len(command) == 0 {
@@ -45,8 +46,9 @@ func Start(t testing.TB, cluster string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := exec.Command(command[0], append(command[1:],
-		"--cluster", file, "--interval", "10s", "--listen", address, "--store", filepath.Join(folder, "store"))...)
+	arguments := append(slices.Clone(command[1:]),
+		"--cluster", file, "--interval", "10s", "--listen", address, "--store", filepath.Join(folder, "store"))
+	process := exec.Command(command[0], append(arguments, flags...)...)
 	process.Stdout, process.Stderr = log, log
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
