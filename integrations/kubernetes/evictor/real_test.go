@@ -11,14 +11,14 @@ import (
 	"leeward.dev/kubernetes/snapshot"
 )
 
-// real is a client of a real service.
-type real struct {
+// liveService is a client of a real service.
+type liveService struct {
 	*httpapi.Client
 	t        *testing.T
 	settings snapshot.Settings
 }
 
-func startReal(t *testing.T, flags ...string) *real {
+func startLive(t *testing.T, flags ...string) *liveService {
 	t.Helper()
 	settings := snapshot.Settings{
 		Controllers: []string{service.Start(t, service.Small, flags...)}, Deadline: 2 * time.Second, MaxAge: time.Minute,
@@ -28,19 +28,19 @@ func startReal(t *testing.T, flags ...string) *real {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &real{Client: client, t: t, settings: settings}
+	return &liveService{Client: client, t: t, settings: settings}
 }
 
-func (r *real) post(path string, body any) {
-	r.t.Helper()
-	if _, err := r.Send(r.t.Context(), httpapi.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
-		r.t.Fatal(err)
+func (l *liveService) post(path string, body any) {
+	l.t.Helper()
+	if _, err := l.Send(l.t.Context(), httpapi.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
+		l.t.Fatal(err)
 	}
 }
 
 // report reports a load of all links of racks over the ten seconds before a time, and another load of the link r0:uplink.
-func (r *real) report(until time.Time, load, hot int64) {
-	r.t.Helper()
+func (l *liveService) report(until time.Time, load, hot int64) {
+	l.t.Helper()
 	var links []map[string]any
 	for rack := range 4 {
 		for _, direction := range []string{"uplink", "downlink"} {
@@ -48,15 +48,15 @@ func (r *real) report(until time.Time, load, hot int64) {
 		}
 	}
 	links[0]["load_bps"] = hot
-	r.post("/v1/reports", map[string]any{
+	l.post("/v1/reports", map[string]any{
 		"from": until.Add(-10 * time.Second).Format(time.RFC3339Nano), "until": until.Format(time.RFC3339Nano), "links": links,
 	})
 }
 
 // commit commits a pod as package reporter does.
-func (r *real) commit(reference, node, egress, ingress string) {
-	r.t.Helper()
-	r.post("/v1/commitments", map[string]any{"hosts": []string{node}, "tasks": map[string]any{
+func (l *liveService) commit(reference, node, egress, ingress string) {
+	l.t.Helper()
+	l.post("/v1/commitments", map[string]any{"hosts": []string{node}, "tasks": map[string]any{
 		"app": map[string]any{"tasks": []any{map[string]any{
 			"name": "pod", "tolerant": true,
 			"egress": map[string]any{"peak": egress}, "ingress": map[string]any{"peak": ingress},
@@ -66,7 +66,7 @@ func (r *real) commit(reference, node, egress, ingress string) {
 }
 
 func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
-	client := startReal(t)
+	client := startLive(t)
 	ctx := t.Context()
 	client.report(time.Now().UTC(), 800_000_000, 800_000_000)
 	record := Record{
@@ -110,11 +110,11 @@ func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
 }
 
 func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t *testing.T) {
-	real := startReal(t)
+	live := startLive(t)
 	now := time.Now().UTC()
-	real.report(now.Add(-10*time.Second), 0, 800_000_000)
-	real.report(now, 0, 200_000_000)
-	client, err := snapshot.NewClient(real.settings)
+	live.report(now.Add(-10*time.Second), 0, 800_000_000)
+	live.report(now, 0, 200_000_000)
+	client, err := snapshot.NewClient(live.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,22 +140,22 @@ func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t 
 }
 
 func TestAMoveThatTheRealServiceAdvisesIsCarriedOutAndAnswered(t *testing.T) {
-	real := startReal(t, "--moves", "utp-reactive")
+	live := startLive(t, "--moves", "utp-reactive")
 	in := func(state string) []httpapi.Migration {
 		t.Helper()
-		moves, err := real.Migrations(t.Context(), state)
+		moves, err := live.Migrations(t.Context(), state)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return moves
 	}
 	o := newOffice(t)
-	o.caller = real.Client
+	o.caller = live.Client
 	runner := o.executor(Evict, silent{})
 	now := time.Now().UTC()
-	real.report(now.Add(-10*time.Second), 100_000_000, 100_000_000)
-	real.commit("shop/hot-a/uid-hot-a", "r0h0", "900Mbps", "0bps")
-	real.report(now, 100_000_000, 1_900_000_000)
+	live.report(now.Add(-10*time.Second), 100_000_000, 100_000_000)
+	live.commit("shop/hot-a/uid-hot-a", "r0h0", "900Mbps", "0bps")
+	live.report(now, 100_000_000, 1_900_000_000)
 	for range 100 {
 		if len(in("advised")) > 0 {
 			break
