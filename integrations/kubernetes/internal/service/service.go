@@ -20,8 +20,8 @@ const Small = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 2Gbps\n"
 // readyTimeout is the time for the service to start.
 const readyTimeout = 10 * time.Second
 
-// Start starts the service with a cluster file and flags, and returns its address. The environment variable LEEWARDD has its command; a
-// built one of this repository needs none. Without any, the test is skipped. The service ends with the test.
+// Start starts the service with a cluster file and flags, and returns its address. The environment variable LEEWARDD has its
+// command; a built one of this repository needs none. Without any, the test is skipped. The service ends with the test.
 func Start(t testing.TB, cluster string, flags ...string) string {
 	t.Helper()
 	command := strings.Fields(os.Getenv("LEEWARDD"))
