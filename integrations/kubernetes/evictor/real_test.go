@@ -18,10 +18,10 @@ type liveService struct {
 	settings snapshot.Settings
 }
 
-func startLive(t *testing.T, flags ...string) *liveService {
+func startLive(t *testing.T, cluster string, flags ...string) *liveService {
 	t.Helper()
 	settings := snapshot.Settings{
-		Controllers: []string{service.Start(t, service.Small, flags...)}, Deadline: 2 * time.Second, MaxAge: time.Minute,
+		Controllers: []string{service.Start(t, cluster, flags...)}, Deadline: 2 * time.Second, MaxAge: time.Minute,
 		Windows: true,
 	}
 	client, err := httpapi.New(settings, 5*time.Second)
@@ -66,7 +66,7 @@ func (l *liveService) commit(reference, node, egress, ingress string) {
 }
 
 func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
-	client := startLive(t)
+	client := startLive(t, service.Small)
 	ctx := t.Context()
 	client.report(time.Now().UTC(), 800_000_000, 800_000_000)
 	record := Record{
@@ -110,7 +110,7 @@ func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
 }
 
 func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t *testing.T) {
-	live := startLive(t)
+	live := startLive(t, service.Small)
 	now := time.Now().UTC()
 	live.report(now.Add(-10*time.Second), 0, 800_000_000)
 	live.report(now, 0, 200_000_000)
@@ -140,7 +140,8 @@ func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t 
 }
 
 func TestAMoveThatTheRealServiceAdvisesIsCarriedOutAndAnswered(t *testing.T) {
-	live := startLive(t, "--moves", "utp-reactive")
+	// All its hosts are nodes of the world.
+	live := startLive(t, "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\nrack_link: 2Gbps\n", "--moves", "utp-reactive")
 	in := func(state string) []httpapi.Migration {
 		t.Helper()
 		moves, err := live.Migrations(t.Context(), state)
