@@ -127,6 +127,8 @@ pub static TABLES: [Table; COUNT] = [
             numbers("capacity_bps", |source, row| Some(source.link(row)?.capacity.0)),
             numbers("measured_bps", |source, row| Some(source.link(row)?.measured?.0)),
             times("until", |source, row| time(source.link(row)?.until)),
+            times("from", |source, row| time(source.link(row)?.latest.map(|(from, _)| from))),
+            numbers("latest_bps", |source, row| Some(source.link(row)?.latest?.1.0)),
             flags("derived", |source, row| Some(source.link(row)?.derived.into())),
             numbers("pending_bps", |source, row| Some(source.link(row)?.pending.0)),
             numbers("reserved_bps", |source, row| Some(source.link(row)?.reserved.0)),

@@ -231,6 +231,13 @@ impl<'a> View<'a> {
         Some(self.measured_until(resource)).filter(|&until| until > Nanos(0))
     }
 
+    /// Start of the last accepted window, and the mean load over it; `None` where [`View::window_end`] is `None`. In
+    /// contrast to [`View::measured`], earlier windows do not count.
+    pub fn latest(&self, resource: ResourceId) -> Option<(Nanos, Load)> {
+        let commitments = &self.ledger.commitments[resource.index()];
+        self.window_end(resource).map(|_| (commitments.from, Load(commitments.latest)))
+    }
+
     /// End of the last accepted window. Zero if no window was accepted, or none since the resource's host came up. If
     /// [`View::measured`] is `None`, the load has been unknown since then.
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {

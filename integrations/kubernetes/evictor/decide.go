@@ -34,12 +34,14 @@ const (
 	NoTarget Reason = "no_target"
 	// Unseen means that the loads of all other racks are unknown.
 	Unseen Reason = "loads_unknown"
+	// OtherNode means that the service advises to move the pod from another node than its own.
+	OtherNode Reason = "other_node"
 )
 
 // Reasons lists all reasons.
 var Reasons = [...]Reason{
 	NotMigratable, NoController, Bound, NotRunning, ManyBudgets, BudgetSpent, RackCools, WorkloadCools, HourSpent, NoTarget,
-	Unseen,
+	Unseen, OtherNode,
 }
 
 // Pod is a pod on a node.
@@ -74,11 +76,14 @@ type Request struct {
 // Eviction is a pod that leaves its rack.
 type Eviction struct {
 	Pod *Pod
-	// Link is the hot link, and Before and After are its projected utilizations without and with the eviction.
+	// Link is the hot link, and Before and After are its projected utilizations without and with the eviction. They are 0 for
+	// a move of the service, which has its own projection.
 	Link          string
 	Before, After float64
 	// Target is a rack that stays cool with the pod, and Node one of its nodes with room. The scheduler may choose another.
 	Target, Node string
+	// Move is the move of the service that the eviction carries out, empty for a decision of the evictor.
+	Move string
 }
 
 // Stay is a pod that stays on a link that is still hot.
@@ -86,6 +91,8 @@ type Stay struct {
 	Pod    *Pod
 	Link   string
 	Reason Reason
+	// Move is the move of the service that is refused, empty for a decision of the evictor.
+	Move string
 }
 
 // HotLink is a link that was hot for long enough.
@@ -107,21 +114,7 @@ type Round struct {
 // The hottest link is first. Of a rack's pods, the one with the largest demand in the direction of the link leaves first, so
 // that few leave. Pods leave until the projected load is at the threshold, and never after that.
 func Decide(request Request) Round {
-	d := decision{
-		Request: request, loads: newLoads(&request), room: newRoom(request.Nodes), byName: map[string]*Link{},
-		gone: map[string]bool{}, rackCools: map[string]bool{}, cools: map[string]bool{}, disruptions: map[string]int32{},
-	}
-	d.left = max(request.Settings.HourlyBudget-inHour(request.Records, request.Now), 0)
-	for _, record := range request.Records {
-		age := request.Now.Sub(record.At)
-		if age < request.Settings.cooldown(request.Settings.RackCooldown) {
-			d.rackCools[record.Source] = true
-		}
-		if age < request.Settings.cooldown(request.Settings.WorkloadCooldown) {
-			d.cools[record.Workload] = true
-		}
-	}
-	maps.Copy(d.disruptions, request.Disruptions)
+	d := newDecision(request)
 	for _, hot := range d.hotLinks() {
 		d.cool(hot)
 	}
@@ -149,6 +142,25 @@ type decision struct {
 	left   int
 	byName map[string]*Link
 	round  Round
+}
+
+func newDecision(request Request) *decision {
+	d := &decision{
+		Request: request, loads: newLoads(&request), room: newRoom(request.Nodes), byName: map[string]*Link{},
+		gone: map[string]bool{}, rackCools: map[string]bool{}, cools: map[string]bool{}, disruptions: map[string]int32{},
+	}
+	d.left = max(request.Settings.HourlyBudget-inHour(request.Records, request.Now), 0)
+	for _, record := range request.Records {
+		age := request.Now.Sub(record.At)
+		if age < request.Settings.cooldown(request.Settings.RackCooldown) {
+			d.rackCools[record.Source] = true
+		}
+		if age < request.Settings.cooldown(request.Settings.WorkloadCooldown) {
+			d.cools[record.Workload] = true
+		}
+	}
+	maps.Copy(d.disruptions, request.Disruptions)
+	return d
 }
 
 // hotSide is a hot link of a rack.
@@ -206,12 +218,12 @@ func (d *decision) cool(hot hotSide) {
 	}
 }
 
-// evict evicts a pod, or returns the reason for which it stays.
-func (d *decision) evict(pod *Pod, rack *Rack, link *Link) Reason {
+// limit returns the reason for which a pod may not leave, empty if it may.
+func (d *decision) limit(pod *Pod) Reason {
 	switch {
 	case pod.Stays != "":
 		return pod.Stays
-	case d.rackCools[rack.Name]:
+	case d.rackCools[pod.Rack]:
 		return RackCools
 	case d.cools[pod.Workload]:
 		return WorkloadCools
@@ -220,6 +232,24 @@ func (d *decision) evict(pod *Pod, rack *Rack, link *Link) Reason {
 	case pod.Budget != "" && d.disruptions[pod.Budget] <= 0:
 		return BudgetSpent
 	}
+	return ""
+}
+
+// spend counts an eviction against the limits and against the room of a node.
+func (d *decision) spend(pod *Pod, node *Node) {
+	d.room.take(node, pod)
+	d.gone[pod.UID], d.cools[pod.Workload] = true, true
+	d.left--
+	if pod.Budget != "" {
+		d.disruptions[pod.Budget]--
+	}
+}
+
+// evict evicts a pod, or returns the reason for which it stays.
+func (d *decision) evict(pod *Pod, rack *Rack, link *Link) Reason {
+	if reason := d.limit(pod); reason != "" {
+		return reason
+	}
 	target, node, reason := d.target(pod, rack)
 	if reason != "" {
 		return reason
@@ -227,12 +257,7 @@ func (d *decision) evict(pod *Pod, rack *Rack, link *Link) Reason {
 	before := d.loads.projected(link) / link.Capacity
 	d.loads.leave(rack.Name, pod.Rates)
 	d.loads.arrive(rack.Name, target.Name, pod.Rates)
-	d.room.take(node, pod)
-	d.gone[pod.UID], d.cools[pod.Workload] = true, true
-	d.left--
-	if pod.Budget != "" {
-		d.disruptions[pod.Budget]--
-	}
+	d.spend(pod, node)
 	d.round.Evictions = append(d.round.Evictions, Eviction{
 		Pod: pod, Link: link.Name, Before: before, After: d.loads.projected(link) / link.Capacity,
 		Target: target.Name, Node: node.Name,

@@ -4,10 +4,10 @@ import "k8s.io/component-base/metrics"
 
 // Metrics are the metrics of an evictor.
 type Metrics struct {
-	rounds, evictions, stays, reports *metrics.CounterVec
-	invalid                           *metrics.Counter
-	hot, left, leader                 *metrics.Gauge
-	mode                              *metrics.GaugeVec
+	rounds, evictions, stays, reports, moves *metrics.CounterVec
+	invalid                                  *metrics.Counter
+	hot, left, leader, inverted              *metrics.Gauge
+	mode                                     *metrics.GaugeVec
 }
 
 // Outcomes of rounds.
@@ -18,6 +18,15 @@ const (
 	roundConflict     = "conflict"
 	roundUnsynced     = "not_synced"
 	roundOtherCluster = "other_cluster"
+	roundUnadvised    = "no_advice"
+)
+
+// Outcomes of answers to moves of the service, beside the answers themselves.
+const (
+	// moveClosed means that the move has another answer or has expired.
+	moveClosed = "closed"
+	// moveUnanswered means that the service did not accept the answer.
+	moveUnanswered = "unanswered"
 )
 
 // Outcomes of evictions.
@@ -53,6 +62,8 @@ func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 		reports:   counter("reports_total", "Evictions and landings that were reported to the service, by outcome.", "outcome"),
 		hot:       gauge("hot_links", "Links of racks that were hot for enough windows in a row, in the last round."),
 		left:      gauge("hourly_budget_left", "Evictions that the budget of the hour allows now."),
+		moves:     counter("moves_total", "Answers to moves that the service advises, by outcome.", "outcome"),
+		inverted:  gauge("inverts_estimates", "1 if the means of windows come from the service's estimates, which lack last windows; else 0."),
 		leader:    gauge("leader", "1 if this process decides, else 0."),
 		invalid: metrics.NewCounter(&metrics.CounterOpts{
 			Namespace: "leeward", Subsystem: "evictor", Name: "invalid_annotations_total", StabilityLevel: metrics.ALPHA,

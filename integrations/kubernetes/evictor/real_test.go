@@ -1,7 +1,6 @@
 package evictor
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -12,38 +11,68 @@ import (
 	"leeward.dev/kubernetes/snapshot"
 )
 
-func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
-	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t, service.Small)}}, 5*time.Second)
+// liveService is a client of a real service.
+type liveService struct {
+	*httpapi.Client
+	t        *testing.T
+	settings snapshot.Settings
+}
+
+func startLive(t *testing.T, cluster string, flags ...string) *liveService {
+	t.Helper()
+	settings := snapshot.Settings{
+		Controllers: []string{service.Start(t, cluster, flags...)}, Deadline: 2 * time.Second, MaxAge: time.Minute,
+		Windows: true,
+	}
+	client, err := httpapi.New(settings, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
-	send := func(path string, body any) {
-		t.Helper()
-		if _, err := client.Send(ctx, httpapi.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
-			t.Fatal(err)
-		}
+	return &liveService{Client: client, t: t, settings: settings}
+}
+
+func (l *liveService) post(path string, body any) {
+	l.t.Helper()
+	if _, err := l.Send(l.t.Context(), httpapi.Request{Method: http.MethodPost, Path: path, Body: body}, nil); err != nil {
+		l.t.Fatal(err)
 	}
+}
+
+// report reports a load of all links of racks over the ten seconds before a time, and another load of the link r0:uplink.
+func (l *liveService) report(until time.Time, load, hot int64) {
+	l.t.Helper()
 	var links []map[string]any
 	for rack := range 4 {
 		for _, direction := range []string{"uplink", "downlink"} {
-			links = append(links, map[string]any{"link": fmt.Sprintf("r%d:%s", rack, direction), "load_bps": 800_000_000})
+			links = append(links, map[string]any{"link": fmt.Sprintf("r%d:%s", rack, direction), "load_bps": load})
 		}
 	}
-	until := time.Now().UTC()
-	send("/v1/reports", map[string]any{
+	links[0]["load_bps"] = hot
+	l.post("/v1/reports", map[string]any{
 		"from": until.Add(-10 * time.Second).Format(time.RFC3339Nano), "until": until.Format(time.RFC3339Nano), "links": links,
 	})
+}
+
+// commit commits a pod as package reporter does.
+func (l *liveService) commit(reference, node, egress, ingress string) {
+	l.t.Helper()
+	l.post("/v1/commitments", map[string]any{"hosts": []string{node}, "tasks": map[string]any{
+		"app": map[string]any{"tasks": []any{map[string]any{
+			"name": "pod", "tolerant": true,
+			"egress": map[string]any{"peak": egress}, "ingress": map[string]any{"peak": ingress},
+		}}},
+		"client": "scheduler", "sequence": 1, "ref": reference,
+	}})
+}
+
+func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
+	client := startLive(t, service.Small)
+	ctx := t.Context()
+	client.report(time.Now().UTC(), 800_000_000, 800_000_000)
 	record := Record{
 		UID: "uid-1", Namespace: "shop", Name: "web-0", Source: "r0", Target: "r2", Rates: [2]int64{3e8, 1e8},
 	}
-	// The scheduler's report of the pod, as package reporter sends it.
-	send("/v1/commitments", map[string]any{"hosts": []string{"r0h1"}, "tasks": map[string]any{
-		"app": map[string]any{"tasks": []any{map[string]any{
-			"name": "pod", "egress": map[string]any{"peak": "300Mbps"}, "ingress": map[string]any{"peak": "100Mbps"},
-		}}},
-		"client": "scheduler", "sequence": 1, "ref": record.reference(),
-	}})
+	client.commit(record.reference(), "r0h1", "300Mbps", "100Mbps")
 	load := func(link string) float64 {
 		t.Helper()
 		var state httpapi.Link
@@ -78,4 +107,70 @@ func TestTheRealServiceCountsAnEvictionOnBothRacks(t *testing.T) {
 		}
 	}
 	expect("after the landing", map[string]float64{"r0:uplink": 8e8, "r2:uplink": 8e8})
+}
+
+func TestTheRealServiceSendsTheLastWindowBesideItsEstimateOrRejectsItsColumns(t *testing.T) {
+	live := startLive(t, service.Small)
+	now := time.Now().UTC()
+	live.report(now.Add(-10*time.Second), 0, 800_000_000)
+	live.report(now, 0, 200_000_000)
+	client, err := snapshot.NewClient(live.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := client.Get(t.Context(), nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := client.Get(t.Context(), whole, false)
+	if err != nil || !next.IsDifference() || next.HasWindows() != whole.HasWindows() {
+		t.Fatalf("%+v, %v", next, err)
+	}
+	link := next.Names().Link("r0:uplink")
+	if measured := next.Measured()[link]; measured != 680_000_000 {
+		t.Errorf("an estimate of %d", measured)
+	}
+	if !next.HasWindows() {
+		t.Log("this service has no last windows")
+		return
+	}
+	if latest, length := next.Latest()[link], next.Until()[link]-next.From()[link]; latest != 200_000_000 || length != int64(10*time.Second) {
+		t.Errorf("%d over %d ns", latest, length)
+	}
+}
+
+func TestAMoveThatTheRealServiceAdvisesIsCarriedOutAndAnswered(t *testing.T) {
+	// All its hosts are nodes of the world.
+	live := startLive(t, "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\nrack_link: 2Gbps\n", "--moves", "utp-reactive")
+	in := func(state string) []httpapi.Migration {
+		t.Helper()
+		moves, err := live.Migrations(t.Context(), state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return moves
+	}
+	o := newOffice(t)
+	o.caller = live.Client
+	runner := o.executor(Evict, silent{})
+	now := time.Now().UTC()
+	live.report(now.Add(-10*time.Second), 100_000_000, 100_000_000)
+	live.commit("shop/hot-a/uid-hot-a", "r0h0", "900Mbps", "0bps")
+	live.report(now, 100_000_000, 1_900_000_000)
+	for range 100 {
+		if len(in("advised")) > 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	o.round(runner)
+	taken := in("taken")
+	if len(o.left) != 1 || o.left[0].uid != "uid-hot-a" || len(taken) != 1 || *taken[0].Executor != "leeward-evictor leeward/leeward-evictor" {
+		t.Fatalf("%d evictions, %+v", len(o.left), taken)
+	}
+	o.replace("r3h1")
+	o.round(runner)
+	if done := in("done"); len(done) != 1 || done[0].ID != taken[0].ID {
+		t.Errorf("%+v", done)
+	}
 }

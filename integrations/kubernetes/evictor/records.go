@@ -29,6 +29,8 @@ type Record struct {
 	Started     time.Time `json:"started,omitzero"`
 	// Expectation is the decision of the service that stands for the replacement until it has landed.
 	Expectation string `json:"expectation,omitempty"`
+	// Move is the move of the service that the eviction carries out, empty if none waits for its outcome.
+	Move string `json:"move,omitempty"`
 }
 
 // relieves returns true if the pod's traffic is in a window that starts at a time, though the pod leaves.

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"leeward.dev/kubernetes/httpapi"
 )
+
+// reportDeadline is the time for all requests to the service about one eviction.
+const reportDeadline = 5 * time.Second
 
 // Service is the part of the service that learns of evictions.
 type Service interface {
@@ -20,8 +24,11 @@ type Service interface {
 
 var _ Service = (*httpapi.Client)(nil)
 
-// reference returns the name under which the scheduler's reports know a pod.
-func (r *Record) reference() string { return r.Namespace + "/" + r.Name + "/" + r.UID }
+// reference returns the name under which the scheduler's reports know the pod.
+func (r *Record) reference() string { return referenceOf(r.Namespace, r.Name, r.UID) }
+
+// referenceOf returns the name under which the scheduler's reports know a pod.
+func referenceOf(namespace, name, uid string) string { return namespace + "/" + name + "/" + uid }
 
 // reportEviction tells the service that a pod leaves: the decision that placed it ends, so its traffic counts as leaving,
 // and its replacement counts on a node of the target. It returns the decision that stands for the replacement.
@@ -50,4 +57,45 @@ func reportEviction(ctx context.Context, to Service, record *Record, node string
 func reportLanding(ctx context.Context, to Service, record *Record) error {
 	_, err := to.Release(ctx, record.Expectation)
 	return err
+}
+
+func (r *Runner) reportEviction(ctx context.Context, record *Record, node string) {
+	if r.options.Service == nil || record.Move != "" {
+		// The service counts its own moves from their advice on.
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
+	defer cancel()
+	id, err := reportEviction(ctx, r.options.Service, record, node, r.options.Settings)
+	record.Expectation = id
+	r.reported(err)
+}
+
+// reportLandings reports the replacements that have a node.
+func (r *Runner) reportLandings(ctx context.Context, records []Record) {
+	if r.options.Service == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
+	defer cancel()
+	for i := range records {
+		record := &records[i]
+		if record.Landed == "" || record.Expectation == "" {
+			continue
+		}
+		err := reportLanding(ctx, r.options.Service, record)
+		r.reported(err)
+		if err == nil {
+			record.Expectation = ""
+		}
+	}
+}
+
+func (r *Runner) reported(err error) {
+	outcome := "accepted"
+	if err != nil {
+		outcome = "failed"
+		r.options.Log.Warn("the service did not learn of an eviction", "problem", err.Error())
+	}
+	r.options.Metrics.reports.WithLabelValues(outcome).Inc()
 }

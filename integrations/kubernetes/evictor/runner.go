@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"leeward.dev/kubernetes/demand"
+	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/snapshot"
 )
@@ -59,19 +59,20 @@ type Options struct {
 	Peaks demand.Peaks
 	// Service learns of evictions; nil for none.
 	Service Service
+	// Advisor advises moves; nil if the evictor decides itself.
+	Advisor Advisor
 	Events  events.EventRecorder
 	Metrics *Metrics
 	Log     *slog.Logger
 }
 
-// reportDeadline is the time for all requests to the service about one eviction.
-const reportDeadline = 5 * time.Second
-
 // Runner carries rounds out.
 type Runner struct {
 	options Options
 	gate    gate
-	closed  chan struct{}
+	// executor carries out moves of the service; nil if the evictor decides itself.
+	executor *executor
+	closed   chan struct{}
 
 	// mutex guards the fields below, which the follower changes.
 	mutex   sync.Mutex
@@ -91,10 +92,14 @@ func NewRunner(options Options) (*Runner, error) {
 		return nil, fmt.Errorf("configmap: %q in namespace %q: expected both names", options.Name, options.Namespace)
 	}
 	options.Metrics.mode.WithLabelValues(string(options.Mode)).Set(1)
-	return &Runner{
+	r := &Runner{
 		options: options, closed: make(chan struct{}, 1), windows: NewWindows(options.Estimator, options.Settings),
 		gate: gate{maps: options.Client.CoreV1().ConfigMaps(options.Namespace), name: options.Name},
-	}, nil
+	}
+	if options.Advisor != nil {
+		r.executor = newExecutor(&options)
+	}
+	return r, nil
 }
 
 // OnSnapshot takes in the next snapshot. The follower calls it, also while another process leads: the windows are then known
@@ -103,7 +108,12 @@ func (r *Runner) OnSnapshot(next *snapshot.Snapshot) {
 	r.mutex.Lock()
 	closed := r.windows.TakeIn(next)
 	r.last = next
+	inverted := 0.0
+	if r.windows.Inverts() {
+		inverted = 1
+	}
 	r.mutex.Unlock()
+	r.options.Metrics.inverted.Set(inverted)
 	if closed {
 		select {
 		case r.closed <- struct{}{}:
@@ -113,17 +123,25 @@ func (r *Runner) OnSnapshot(next *snapshot.Snapshot) {
 	}
 }
 
-// Run carries out a round at the end of each window until the context ends.
+// Run carries out a round at the end of each window until the context ends, or a round every few seconds if the service
+// decides.
 func (r *Runner) Run(ctx context.Context) {
 	r.options.Metrics.leader.Set(1)
 	defer r.options.Metrics.leader.Set(0)
+	closed, due := r.closed, (<-chan time.Time)(nil)
+	if r.executor != nil {
+		ticker := time.NewTicker(adviceInterval)
+		defer ticker.Stop()
+		closed, due = nil, ticker.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.closed:
-			r.Round(ctx, time.Now())
+		case <-closed:
+		case <-due:
 		}
+		r.Round(ctx, time.Now())
 	}
 }
 
@@ -148,6 +166,16 @@ func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
 	if cluster == nil {
 		return roundUnsynced, nil
 	}
+	var moves []httpapi.Migration
+	if r.executor != nil {
+		var err error
+		if moves, err = r.executor.open(ctx); err != nil {
+			return roundUnadvised, err
+		}
+		if len(moves) == 0 && (!r.executor.waits || r.options.Mode == DryRun) {
+			return roundDecided, nil
+		}
+	}
 	stopped := false
 	if r.options.Mode == Evict {
 		records, stops, err := r.gate.open(ctx)
@@ -160,24 +188,51 @@ func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
 	}
 	request.Records = follow(prune(request.Records, r.options.Settings, now), cluster.sightings(rackOf), now)
 	r.reportLandings(ctx, request.Records)
+	moves = withoutRecord(moves, request.Records)
+	if r.executor != nil && r.options.Mode == Evict {
+		request.Records = r.executor.finish(ctx, request.Records)
+	}
 	places := cluster.Places(rackOf, r.options.Peaks)
 	if isOtherCluster(places.Nodes) {
 		return roundOtherCluster, nil
 	}
 	request.Pods, request.Nodes, request.Disruptions = places.Pods, places.Nodes, places.Disruptions
-	round := Decide(*request)
-	r.options.Metrics.hot.Set(float64(len(round.Hot)))
-	r.options.Metrics.left.Set(float64(r.left(request.Records, now)))
-	if len(round.Hot) > 0 {
-		r.options.Metrics.invalid.Add(float64(len(places.Problems)))
+	round, err := r.decide(ctx, request, moves, rackOf)
+	if err != nil {
+		return roundUnadvised, err
 	}
-	for _, stay := range round.Stays {
-		r.options.Metrics.stays.WithLabelValues(string(stay.Reason)).Inc()
+	r.options.Metrics.left.Set(float64(r.left(request.Records, now)))
+	if len(round.Hot)+len(moves) > 0 {
+		r.options.Metrics.invalid.Add(float64(len(places.Problems)))
 	}
 	if stopped {
 		return roundStopped, nil
 	}
 	return r.carryOut(ctx, round, request.Records, now)
+}
+
+// decide decides by the evictor's own rule, or by the moves of the service.
+func (r *Runner) decide(ctx context.Context, request *Request, moves []httpapi.Migration, rackOf func(string) string) (Round, error) {
+	if r.executor == nil {
+		round := Decide(*request)
+		r.options.Metrics.hot.Set(float64(len(round.Hot)))
+		for _, stay := range round.Stays {
+			r.options.Metrics.stays.WithLabelValues(string(stay.Reason)).Inc()
+		}
+		return round, nil
+	}
+	advice, err := r.executor.advice(ctx, moves, request, rackOf)
+	if err != nil {
+		return Round{}, err
+	}
+	round := Accept(*request, advice)
+	isNew := r.executor.firstTime(&round)
+	for _, stay := range round.Stays {
+		if isNew(stay.Move) {
+			r.options.Metrics.stays.WithLabelValues(string(stay.Reason)).Inc()
+		}
+	}
+	return round, nil
 }
 
 // isOtherCluster returns true if the service knows fewer than half of the nodes.
@@ -228,11 +283,19 @@ func (r *Runner) carryOut(ctx context.Context, round Round, records []Record, no
 		r.imagined = records
 		return roundDecided, nil
 	}
+	for _, stay := range round.Stays {
+		if stay.Move != "" {
+			r.executor.giveUp(ctx, stay.Move, httpapi.Refused, string(stay.Reason))
+		}
+	}
 	for i := range round.Evictions {
 		if ctx.Err() != nil {
 			return roundConflict, ctx.Err()
 		}
 		eviction := &round.Evictions[i]
+		if eviction.Move != "" && !r.executor.take(ctx, eviction.Move) {
+			continue
+		}
 		next := append(records[:len(records):len(records)], recordOf(eviction, now))
 		// The record comes first. If the process ends before the eviction, one eviction too many counts, and not one too few.
 		if err := r.gate.write(ctx, next); err != nil {
@@ -251,6 +314,10 @@ func (r *Runner) carryOut(ctx context.Context, round Round, records []Record, no
 		case unanswered:
 			// The pod may leave, so the eviction counts.
 			records = next
+		default:
+			if eviction.Move != "" {
+				r.executor.giveUp(ctx, eviction.Move, answerTo(outcome), fmt.Sprintf("%s: %v", outcome, err))
+			}
 		}
 	}
 	// This also removes the records of evictions that were rejected, and writes landings.
@@ -264,7 +331,7 @@ func recordOf(eviction *Eviction, now time.Time) Record {
 	pod := eviction.Pod
 	return Record{
 		At: now, UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Workload: pod.Workload,
-		Source: pod.Rack, Target: eviction.Target, Rates: pod.Rates,
+		Source: pod.Rack, Target: eviction.Target, Rates: pod.Rates, Move: eviction.Move,
 	}
 }
 
@@ -289,69 +356,4 @@ func (r *Runner) evict(ctx context.Context, pod *Pod) (string, error) {
 		return rejected, err
 	}
 	return unanswered, err
-}
-
-// announce writes the metric, the log and the events of an eviction: one on the pod and, unless it failed, one on its node.
-func (r *Runner) announce(eviction *Eviction, outcome, verb string) {
-	r.options.Metrics.evictions.WithLabelValues(outcome).Inc()
-	pod := eviction.Pod
-	r.options.Log.Info("eviction", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "outcome", outcome, "node", pod.Node,
-		"link", eviction.Link, "before", eviction.Before, "after", eviction.After, "target", eviction.Target)
-	regarding := &corev1.ObjectReference{
-		Kind: "Pod", APIVersion: "v1", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID),
-	}
-	node := &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: pod.Node, UID: types.UID(pod.Node)}
-	switch outcome {
-	case evicted, wouldEvict:
-		reason := map[string]string{evicted: "HotRack", wouldEvict: "HotRackDryRun"}[outcome]
-		r.options.Events.Eventf(regarding, node, corev1.EventTypeNormal, reason, "Evict",
-			"%s to relieve %s, from %.0f %% to %.0f %%; rack %s has room and stays cool", verb, eviction.Link,
-			100*eviction.Before, 100*eviction.After, eviction.Target)
-		r.options.Events.Eventf(node, regarding, corev1.EventTypeNormal, reason, "Evict",
-			"pod %s/%s %s to relieve %s, from %.0f %% to %.0f %%", pod.Namespace, pod.Name, verb, eviction.Link,
-			100*eviction.Before, 100*eviction.After)
-	case budgetSpent:
-		r.options.Events.Eventf(regarding, node, corev1.EventTypeNormal, "HotRackBudgetSpent", "Evict",
-			"not evicted to relieve %s: its PodDisruptionBudget allows no disruption now", eviction.Link)
-	}
-}
-
-func (r *Runner) reportEviction(ctx context.Context, record *Record, node string) {
-	if r.options.Service == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
-	defer cancel()
-	id, err := reportEviction(ctx, r.options.Service, record, node, r.options.Settings)
-	record.Expectation = id
-	r.reported(err)
-}
-
-// reportLandings reports the replacements that have a node.
-func (r *Runner) reportLandings(ctx context.Context, records []Record) {
-	if r.options.Service == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
-	defer cancel()
-	for i := range records {
-		record := &records[i]
-		if record.Landed == "" || record.Expectation == "" {
-			continue
-		}
-		err := reportLanding(ctx, r.options.Service, record)
-		r.reported(err)
-		if err == nil {
-			record.Expectation = ""
-		}
-	}
-}
-
-func (r *Runner) reported(err error) {
-	outcome := "accepted"
-	if err != nil {
-		outcome = "failed"
-		r.options.Log.Warn("the service did not learn of an eviction", "problem", err.Error())
-	}
-	r.options.Metrics.reports.WithLabelValues(outcome).Inc()
 }

@@ -23,11 +23,34 @@ type silent struct{}
 func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 func TestTenThousandRandomStepsBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
+	w := randomSteps(t, true, 10_000)
+	// Each rule was the limit at some time.
+	stays := map[Reason]float64{}
+	for _, reason := range []Reason{NotMigratable, BudgetSpent, RackCools, WorkloadCools, HourSpent, NoTarget} {
+		stays[reason] = value(t, w.metrics.stays.WithLabelValues(string(reason)))
+		if stays[reason] == 0 {
+			t.Errorf("no pod stayed for the reason %s", reason)
+		}
+	}
+	for _, cause := range []string{"fault", "lost answer", "gone"} {
+		if w.rejected[cause] == 0 {
+			t.Errorf("no request was rejected for the cause %q", cause)
+		}
+	}
+	t.Logf("%d evictions, rejected: %v, %d releases, stays: %v", len(w.left), w.rejected, w.service.released, stays)
+}
+
+func TestTheSameHoldsForAServiceWithoutLastWindows(t *testing.T) { randomSteps(t, false, 2_000) }
+
+// randomSteps passes steps in a world whose snapshots have the last windows of links, or lack them.
+func randomSteps(t *testing.T, windows bool, steps int) *world {
+	t.Helper()
 	w := newWorld(t, 7, 24e9)
+	w.plant.network.Windows = windows
 	w.configFaults, w.evictionFaults, w.serviceFaults, w.lag, w.rollouts = 0.02, 0.1, 0.1, 0.5, 0.5
 	runners := []*Runner{w.runner(Evict, silent{}), w.runner(Evict, silent{})}
 	leader := 0
-	for range 10_000 {
+	for range steps {
 		w.vary()
 		w.advance()
 		if w.r.IntN(200) == 0 {
@@ -50,23 +73,10 @@ func TestTenThousandRandomStepsBreakNoBudgetAndMoveNoPodTwice(t *testing.T) {
 		}
 		w.client.ClearActions()
 	}
-	if len(w.left) < 300 {
+	if len(w.left) < 3*steps/100 {
 		t.Errorf("only %d evictions", len(w.left))
 	}
-	// Each rule was the limit at some time.
-	stays := map[Reason]float64{}
-	for _, reason := range []Reason{NotMigratable, BudgetSpent, RackCools, WorkloadCools, HourSpent, NoTarget} {
-		stays[reason] = value(t, w.metrics.stays.WithLabelValues(string(reason)))
-		if stays[reason] == 0 {
-			t.Errorf("no pod stayed for the reason %s", reason)
-		}
-	}
-	for _, cause := range []string{"fault", "lost answer", "gone"} {
-		if w.rejected[cause] == 0 {
-			t.Errorf("no request was rejected for the cause %q", cause)
-		}
-	}
-	t.Logf("%d evictions, rejected: %v, %d releases, stays: %v", len(w.left), w.rejected, w.service.released, stays)
+	return w
 }
 
 // heat makes the uplink of rack r0 hot by three pods of 12 Gb/s that may leave.

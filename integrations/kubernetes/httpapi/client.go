@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"leeward.dev/kubernetes/snapshot"
 )
@@ -188,7 +187,7 @@ func (c *Client) unreachable(address, token string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: no response within %v", address, c.deadline)
 	}
-	return fmt.Errorf("%s: %s", address, excerpt(err.Error(), token))
+	return fmt.Errorf("%s: %s", address, snapshot.Excerpt(err.Error(), token, mostShown))
 }
 
 func problemOf(address string, status int, text []byte, token string) error {
@@ -199,12 +198,12 @@ func problemOf(address string, status int, text []byte, token string) error {
 	}
 	if json.Unmarshal(text, &document) != nil || document.Detail == "" {
 		document.Type, document.Field = "", ""
-		document.Detail = excerpt(string(text), token)
+		document.Detail = snapshot.Excerpt(string(text), token, mostShown)
 	}
 	kind, _ := strings.CutPrefix(document.Type, "urn:leeward:problem:")
 	return &ProblemError{
 		Address: address, Status: status, Kind: kind,
-		Detail: excerpt(document.Detail, token), Field: excerpt(document.Field, token),
+		Detail: snapshot.Excerpt(document.Detail, token, mostShown), Field: snapshot.Excerpt(document.Field, token, mostShown),
 	}
 }
 
@@ -219,19 +218,6 @@ func decode(address, path string, text []byte, into any) error {
 		return fmt.Errorf("%s%s: invalid response: %w", address, path, err)
 	}
 	return nil
-}
-
-// excerpt returns a part of a text for logs: on one line, short, and without the token, which a proxy may repeat.
-func excerpt(text, token string) string {
-	if token != "" {
-		text = strings.ReplaceAll(text, token, "...")
-	}
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
-	line := []rune(strings.Join(words, " "))
-	if len(line) > mostShown {
-		return string(line[:mostShown]) + "..."
-	}
-	return string(line)
 }
 
 // List requests all items of a list. The path may have parameters, but neither limit nor after.

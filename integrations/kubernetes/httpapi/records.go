@@ -66,12 +66,40 @@ type Status struct {
 	} `json:"agents"`
 }
 
-// Decision is a part of a decision.
+// Decision is a part of a decision. Ref is the name of the placed thing in the words of the client that asked for it.
 type Decision struct {
 	ID       string   `json:"id"`
 	Hosts    []string `json:"hosts"`
+	Ref      *string  `json:"ref"`
 	Released *string  `json:"released"`
 }
+
+// Migration is a part of a move that the service advises: the task of a decision leaves a host for another one.
+type Migration struct {
+	ID       string `json:"id"`
+	Decision string `json:"decision"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	// Link is the hot link.
+	Link string `json:"link"`
+	// Executor is the one that has taken the move; nil in other states.
+	Executor *string `json:"executor"`
+}
+
+// Answer is how an executor answers an advised move.
+type Answer string
+
+// Answers to moves. A repeated answer changes nothing.
+const (
+	// Taken means that the executor carries the move out.
+	Taken Answer = "taken"
+	// Done means that the task runs at its destination.
+	Done Answer = "done"
+	// Refused means that the task stays, because its system does not want the move.
+	Refused Answer = "refused"
+	// Failed means that the task stays, because the executor could not move it.
+	Failed Answer = "failed"
+)
 
 // Status requests the state of the service.
 func (c *Client) Status(ctx context.Context) (Status, error) {
@@ -113,6 +141,31 @@ func (c *Client) PatchCluster(ctx context.Context, patch map[string]any, version
 // DecisionsOf requests the decisions about the thing with this name in the client's words.
 func (c *Client) DecisionsOf(ctx context.Context, ref string) ([]Decision, error) {
 	return List[Decision](ctx, c, "/v1/decisions?ref="+url.QueryEscape(ref))
+}
+
+// Decision requests a decision. The error is a problem "not-found" if the service does not know it.
+func (c *Client) Decision(ctx context.Context, id string) (Decision, error) {
+	var decision Decision
+	return decision, c.Get(ctx, "/v1/decisions/"+url.PathEscape(id), &decision)
+}
+
+// Migrations requests the moves in a state, such as "advised", the latest first.
+func (c *Client) Migrations(ctx context.Context, state string) ([]Migration, error) {
+	return List[Migration](ctx, c, "/v1/migrations?state="+url.QueryEscape(state))
+}
+
+// AnswerMigration answers a move: with the name of the executor if it is taken, and the reason for which the task stays if it
+// is refused or failed. The error is a problem "answered" if the move has another answer or has expired.
+func (c *Client) AnswerMigration(ctx context.Context, id string, answer Answer, text string) error {
+	body := map[string]any{"answer": answer}
+	switch answer {
+	case Taken:
+		body["executor"] = text
+	case Refused, Failed:
+		body["reason"] = text
+	}
+	_, err := c.Send(ctx, Request{Method: http.MethodPost, Path: "/v1/migrations/" + url.PathEscape(id), Body: body}, nil)
+	return err
 }
 
 // Release ends a decision: its work no longer counts, and its traffic leaves as telemetry follows. It returns false if the

@@ -2,7 +2,6 @@ package networkload
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 	"unicode"
@@ -10,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/placements"
-	"leeward.dev/kubernetes/snapshot"
 )
 
 // DefaultClient is the name of the scheduler at the service.
@@ -24,18 +23,7 @@ const mostClient = 128
 // Args are the arguments of the plugin, in pluginConfig of the scheduler's configuration.
 type Args struct {
 	metav1.TypeMeta `json:",inline"`
-	// Controllers are the addresses of the service, such as https://leeward:7600. At least one is required.
-	Controllers []string `json:"controllers"`
-	// TokenFile is a file with a token of the role `place`, or `read` without reports. Without it, requests have no token.
-	TokenFile string `json:"tokenFile,omitempty"`
-	// AuthorityFile is a PEM file of certificates to which that of the service must lead; those of the system by default.
-	AuthorityFile string `json:"authorityFile,omitempty"`
-	// Interval is the time between two snapshots, 100 ms to 1 min; 1 s by default.
-	Interval metav1.Duration `json:"interval,omitempty"`
-	// Deadline is the time for an answer beyond the interval, 10 ms to 1 min; 200 ms by default.
-	Deadline metav1.Duration `json:"deadline,omitempty"`
-	// MaxAge is the age from which a snapshot no longer counts; 5 s by default.
-	MaxAge metav1.Duration `json:"maxAge,omitempty"`
+	arguments.Service
 	// Client is the name of this scheduler at the service; all replicas of a scheduler share it, and no other has it.
 	// [DefaultClient] by default.
 	Client string `json:"client,omitempty"`
@@ -65,7 +53,8 @@ func (e *InvalidArgsError) Unwrap() error { return e.problem }
 
 // readArgs returns the arguments of a configuration with their defaults. The error is an [InvalidArgsError].
 func readArgs(configuration runtime.Object) (Args, error) {
-	args, err := decodeArgs(configuration)
+	var args Args
+	err := arguments.Decode(configuration, &args)
 	if err == nil {
 		err = args.complete()
 	}
@@ -73,23 +62,6 @@ func readArgs(configuration runtime.Object) (Args, error) {
 		return Args{}, &InvalidArgsError{problem: err}
 	}
 	return args, nil
-}
-
-func decodeArgs(configuration runtime.Object) (Args, error) {
-	var args Args
-	unknown, ok := configuration.(*runtime.Unknown)
-	switch {
-	case configuration == nil, ok && len(unknown.Raw) == 0:
-		return args, nil
-	case !ok:
-		return args, fmt.Errorf("type %T: expected an object in the configuration of the scheduler", configuration)
-	case unknown.ContentType != "" && unknown.ContentType != runtime.ContentTypeJSON:
-		return args, fmt.Errorf("content type %s: expected %s", unknown.ContentType, runtime.ContentTypeJSON)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(unknown.Raw))
-	// A misspelt field must not become a default.
-	decoder.DisallowUnknownFields()
-	return args, decoder.Decode(&args)
 }
 
 // complete sets defaults, and checks the fields that no other constructor checks.
@@ -119,13 +91,5 @@ func (a *Args) complete() error {
 func setDefault(value *metav1.Duration, standard time.Duration) {
 	if value.Duration == 0 {
 		value.Duration = standard
-	}
-}
-
-// settings returns those of the client of the service.
-func (a *Args) settings() snapshot.Settings {
-	return snapshot.Settings{
-		Controllers: a.Controllers, TokenFile: a.TokenFile, AuthorityFile: a.AuthorityFile,
-		Interval: a.Interval.Duration, Deadline: a.Deadline.Duration, MaxAge: a.MaxAge.Duration,
 	}
 }

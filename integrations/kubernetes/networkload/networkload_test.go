@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/demand"
 	network "leeward.dev/kubernetes/internal/fake"
 )
@@ -230,6 +231,30 @@ func TestPodsOfOtherSchedulersCountUntilTheyEnd(t *testing.T) {
 	}
 }
 
+func TestTheBindingOfAPodThatTheServiceCountsDoesNotCountItAgain(t *testing.T) {
+	s := newScene(t, nil)
+	s.ready()
+	pod := podOf("a", "1G")
+	s.reserve(pod, "r0h0")
+	s.eventually("the service does not count the pod", func() bool { return s.plugin.tracker.placements.Len() == 0 })
+	s.plugin.tracker.onPod(pod, bound(pod, "r0h0"))
+	if load := s.load("r0:uplink"); load != 1e9 {
+		t.Errorf("load %v", load)
+	}
+}
+
+func TestAPodThatWasBoundLongAgoNeverCounts(t *testing.T) {
+	s := newScene(t, func(args *Args) { args.Report = new(bool) })
+	s.ready()
+	old := bound(podOf("old", "1G"), "r0h0")
+	old.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+	// The next snapshot would drop it, and decisions before it must not see it.
+	s.plugin.tracker.onPod(nil, old)
+	if count := s.plugin.tracker.placements.Len(); count != 0 {
+		t.Errorf("%d placements", count)
+	}
+}
+
 func TestAStartedPodFadesWithTelemetry(t *testing.T) {
 	s := newScene(t, func(args *Args) { args.Report = new(bool) })
 	s.ready()
@@ -257,7 +282,7 @@ func TestAnUnreportedPodThatEndsLeavesItsLinksAtOnce(t *testing.T) {
 
 func TestProfilesOfASchedulerShareTheirPlacements(t *testing.T) {
 	s := newScene(t, nil)
-	args := Args{Controllers: []string{"http://127.0.0.1:1"}}
+	args := Args{Service: arguments.Service{Controllers: []string{"http://127.0.0.1:1"}}}
 	first, second := s.another(args), s.another(args)
 	if first.tracker == s.plugin.tracker {
 		t.Error("plugins with other arguments share nothing")
@@ -326,10 +351,10 @@ func BenchmarkPreScoreAndScore(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.start(Args{
+	s.start(Args{Service: arguments.Service{
 		Controllers: []string{address}, MaxAge: metav1.Duration{Duration: time.Hour},
 		Deadline: metav1.Duration{Duration: 10 * time.Second},
-	})
+	}})
 	s.ready()
 	var names []string
 	for rack := range 200 {

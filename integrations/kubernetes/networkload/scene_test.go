@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/demand"
 	network "leeward.dev/kubernetes/internal/fake"
 )
@@ -86,10 +87,10 @@ func newScene(t *testing.T, change func(*Args), objects ...runtime.Object) *scen
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := Args{
+	args := Args{Service: arguments.Service{
 		Controllers: []string{address},
 		Interval:    metav1.Duration{Duration: 100 * time.Millisecond}, Deadline: metav1.Duration{Duration: 2 * time.Second},
-	}
+	}}
 	if change != nil {
 		change(&args)
 	}

@@ -106,7 +106,7 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := snapshot.NewClient(args.settings())
+	client, err := snapshot.NewClient(args.Settings())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +118,7 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 	pods := handle.SharedInformerFactory().Core().V1().Pods()
 	if *args.Report {
 		// The reporter has a client of its own: its failures must not move the follower to another address.
-		sender, err := snapshot.NewClient(args.settings())
+		sender, err := snapshot.NewClient(args.Settings())
 		if err != nil {
 			return nil, nil, err
 		}

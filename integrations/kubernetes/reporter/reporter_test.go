@@ -87,6 +87,27 @@ func TestAPlacementWithoutAnAnswerIsCommittedOnce(t *testing.T) {
 	}
 }
 
+func TestAPlacementThatTheServiceDidNotGetCountsUntilItIsSentAgain(t *testing.T) {
+	s := newScene(t)
+	s.place("b", "r1h0")
+	s.settle()
+	s.place("a", "r0h0")
+	s.next = []fault{lost}
+	s.step()
+	s.end("b")
+	// The list shows that the report of a did not arrive. The release of b fails, so nothing is sent again yet.
+	s.next = []fault{none, lost}
+	s.step()
+	// Another replica of the scheduler reports under the same name, with later sequences.
+	s.network.Clients[client] += 1000
+	s.publish()
+	s.expectLoad("before the report is sent again", "r0:uplink", 100)
+	s.settle()
+	s.publish()
+	s.expectPresent("in the end", "a")
+	s.expectLoad("in the end", "r0:uplink", 100)
+}
+
 func TestARejectedPlacementStaysUntilTelemetryShowsIt(t *testing.T) {
 	s := newScene(t)
 	s.place("a", "r0h0")

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 )
 
 // Limits of answers.
@@ -71,6 +70,8 @@ type Client struct {
 	http     *http.Client
 	// next counts the failures, and so numbers the address of the next request.
 	next atomic.Uint32
+	// rejected is true if the service does not send last windows.
+	rejected atomic.Bool
 }
 
 // NewClient returns a client. It returns an error that names an invalid setting.
@@ -108,26 +109,46 @@ func (c *Client) Address() string {
 // Get returns the next snapshot: the difference from the last one at the end of the interval, or a whole one at once. The
 // error is a [RequestError], or that of the context.
 func (c *Client) Get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot, error) {
-	path, deadline := "/v1/snapshot?"+query(), c.settings.wholeDeadline()
-	if last != nil && !whole {
-		interval := fmt.Sprintf("%dms", c.settings.Interval.Milliseconds())
-		path += "&since=" + url.QueryEscape(last.ID()) + "&interval=" + interval + "&wait=" + interval
-		deadline = c.settings.differenceDeadline()
-	}
+	windows := c.settings.Windows && !c.rejected.Load()
+	// A difference has the columns of the snapshot before.
+	whole = whole || last == nil || last.HasWindows() != windows
 	address := c.Address()
-	body, problem := c.send(ctx, http.MethodGet, address, path, nil, deadline)
+	body, problem := c.snapshot(ctx, address, last, whole, windows)
+	if problem != nil && whole && windows && problem.Status == http.StatusUnprocessableEntity {
+		// An earlier version of the service rejects columns that it does not know.
+		c.rejected.Store(true)
+		body, problem = c.snapshot(ctx, address, last, whole, false)
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if problem == nil {
 		next, err := Read(body, last, time.Now())
 		if err == nil {
+			switch {
+			case whole && windows && !next.HasWindows():
+				c.rejected.Store(true)
+			case !whole && !next.IsDifference():
+				// Another run of the service may be of another version.
+				c.rejected.Store(false)
+			}
 			return next, nil
 		}
-		problem = failed(Invalid, "%s: %s", address, c.excerpt(err.Error(), ""))
+		problem = failed(Invalid, "%s: %s", address, Excerpt(err.Error(), "", mostShown))
 	}
 	c.next.Add(1)
 	return nil, problem
+}
+
+// snapshot requests a whole snapshot at once, or the difference from the last one at the end of the interval.
+func (c *Client) snapshot(ctx context.Context, address string, last *Snapshot, whole, windows bool) ([]byte, *RequestError) {
+	path, deadline := "/v1/snapshot?"+query(windows), c.settings.wholeDeadline()
+	if !whole {
+		interval := fmt.Sprintf("%dms", c.settings.Interval.Milliseconds())
+		path += "&since=" + url.QueryEscape(last.ID()) + "&interval=" + interval + "&wait=" + interval
+		deadline = c.settings.differenceDeadline()
+	}
+	return c.send(ctx, http.MethodGet, address, path, nil, deadline)
 }
 
 // Call sends a request with a body in JSON, nil for none, and returns the body of the answer. The error is a
@@ -165,7 +186,7 @@ func (c *Client) send(
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.classify(address, deadline, token, err)
+		return nil, classify(address, deadline, token, err)
 	}
 	defer answer.Body.Close()
 	most := int64(mostBytes)
@@ -176,9 +197,9 @@ func (c *Client) send(
 	body, err := readBody(answer, most)
 	switch {
 	case !succeeded:
-		return nil, c.refused(address, answer.StatusCode, token, body)
+		return nil, refused(address, answer.StatusCode, token, body)
 	case err != nil:
-		return nil, c.classify(address, deadline, token, err)
+		return nil, classify(address, deadline, token, err)
 	case int64(len(body)) > most:
 		return nil, failed(Invalid, "%s: the answer has more than %d bytes", address, most)
 	}
@@ -196,19 +217,19 @@ func readBody(answer *http.Response, most int64) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-func (c *Client) refused(address string, status int, token string, body []byte) *RequestError {
+func refused(address string, status int, token string, body []byte) *RequestError {
 	failure := BadStatus
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest:
 		failure = Unauthorized
 	}
-	problem := failed(failure, "%s: status %d: %s", address, status, c.excerpt(string(body), token))
+	problem := failed(failure, "%s: status %d: %s", address, status, Excerpt(string(body), token, mostShown))
 	problem.Status = status
 	return problem
 }
 
 // classify returns the reason of a failure without an answer.
-func (c *Client) classify(address string, deadline time.Duration, token string, err error) *RequestError {
+func classify(address string, deadline time.Duration, token string, err error) *RequestError {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
@@ -218,7 +239,7 @@ func (c *Client) classify(address string, deadline time.Duration, token string, 
 		// The address with its long query says nothing.
 		err = wrapped.Err
 	}
-	problem := c.excerpt(err.Error(), token)
+	problem := Excerpt(err.Error(), token, mostShown)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed(Timeout, "%s: no answer within %v", address, deadline)
@@ -228,17 +249,4 @@ func (c *Client) classify(address string, deadline time.Duration, token string, 
 	default:
 		return failed(Unreachable, "%s: %s", address, problem)
 	}
-}
-
-// excerpt returns a part of an answer for logs: on one line, short, and without the token, which a proxy may repeat.
-func (c *Client) excerpt(text, token string) string {
-	if token != "" {
-		text = strings.ReplaceAll(text, token, "...")
-	}
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
-	line := []rune(strings.Join(words, " "))
-	if len(line) > mostShown {
-		return string(line[:mostShown]) + "..."
-	}
-	return string(line)
 }

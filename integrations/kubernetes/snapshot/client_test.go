@@ -99,6 +99,72 @@ func TestTheClientGetsAWholeSnapshotAndThenDifferences(t *testing.T) {
 	}
 }
 
+func TestWindowsAreRequestedOnlyFromAServiceThatSendsThem(t *testing.T) {
+	for _, has := range []bool{true, false} {
+		network := fake.NewController(fake.Tree(0, 2, 2))
+		network.Windows = has
+		server := serve(t, network)
+		settings := patient(server.URL)
+		settings.Windows = true
+		c := client(t, settings)
+		var last *Snapshot
+		for number := range 4 {
+			network.Change(func(n *fake.Network) {
+				n.Advance(time.Second)
+				n.Link("r0:uplink").Latest = int64(number)
+			})
+			next, err := c.Get(t.Context(), last, last == nil)
+			if err != nil || next.HasWindows() != has || next.IsDifference() != (number > 0) {
+				t.Fatalf("snapshot %d: %+v, %v", number, next, err)
+			}
+			if link := next.Names().Link("r0:uplink"); has && (next.Latest()[link] != int64(number) ||
+				next.From()[link] != next.Until()[link]-int64(time.Second)) {
+				t.Errorf("snapshot %d: %d from %d", number, next.Latest()[link], next.From()[link])
+			}
+			last = next
+		}
+		// The rejection costs one request.
+		if requests := network.Requests(); requests != map[bool]int{true: 4, false: 5}[has] {
+			t.Errorf("%d requests", requests)
+		}
+	}
+}
+
+func TestAnotherVersionOfTheServiceChangesWindowsInTheNextSnapshots(t *testing.T) {
+	network := fake.NewController(fake.Tree(0, 2, 2))
+	server := serve(t, network)
+	settings := patient(server.URL)
+	settings.Windows = true
+	c := client(t, settings)
+	var last *Snapshot
+	for _, has := range []bool{false, true, false} {
+		network.Windows = has
+		network.Replace(fake.Tree(0, 2, 2))
+		network.Change(func(n *fake.Network) { n.Run = fmt.Sprint("run", has) })
+		for attempt := range 5 {
+			next, err := c.Get(t.Context(), last, last == nil)
+			if err != nil {
+				// The follower requests a whole snapshot after a failure.
+				last = nil
+			} else if last = next; next.HasWindows() == has && next.IsDifference() {
+				break
+			}
+			if attempt == 4 {
+				t.Fatalf("windows %v: %+v", has, last)
+			}
+		}
+	}
+}
+
+func TestWithoutTheSettingNoWindowsAreRequested(t *testing.T) {
+	network := fake.NewController(fake.Tree(0, 2, 2))
+	network.Windows = true
+	next, err := client(t, patient(serve(t, network).URL)).Get(t.Context(), nil, true)
+	if err != nil || next.HasWindows() {
+		t.Errorf("%+v, %v", next, err)
+	}
+}
+
 func TestEveryBadAnswerHasItsReason(t *testing.T) {
 	write := func(status int, body string) http.HandlerFunc {
 		return func(writer http.ResponseWriter, _ *http.Request) {

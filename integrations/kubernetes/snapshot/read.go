@@ -160,7 +160,18 @@ func (s *Snapshot) fill(a *answer, base *Snapshot) error {
 	columns := &a.tables[links].columns
 	s.capacity, s.measured = columns[linkCapacity].values, columns[linkMeasured].values
 	s.pending, s.until = columns[linkPending].values, columns[linkUntil].values
+	if columns[linkFrom].read && columns[linkLatest].read {
+		s.from, s.latest = notNil(columns[linkFrom].values), notNil(columns[linkLatest].values)
+	}
 	return s.merge(nil, a.clients)
+}
+
+// notNil returns the values; a cluster without links has empty columns, which are not missing.
+func notNil(values []int64) []int64 {
+	if values == nil {
+		return []int64{}
+	}
+	return values
 }
 
 func (n *Names) equal(read *[tableCount]rowsOf) bool {
@@ -192,7 +203,12 @@ func (s *Snapshot) change(a *answer, base *Snapshot) error {
 		}{
 			{linkCapacity, &base.capacity, &s.capacity}, {linkMeasured, &base.measured, &s.measured},
 			{linkPending, &base.pending, &s.pending}, {linkUntil, &base.until, &s.until},
+			{linkFrom, &base.from, &s.from}, {linkLatest, &base.latest, &s.latest},
 		} {
+			if *c.before == nil {
+				// The base has no windows, so they were not requested.
+				continue
+			}
 			if *c.into, err = a.tables[links].changed(links, c.position, *c.before, rows); err != nil {
 				return err
 			}

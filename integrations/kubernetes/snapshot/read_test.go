@@ -82,7 +82,7 @@ func walk(network *fake.Network, random *rand.Rand) {
 	for range random.IntN(8) {
 		link := &network.Links[random.IntN(len(network.Links))]
 		link.Measured, link.Pending = random.Int64N(1e12), random.Int64N(1e12)-5e11
-		link.Until = network.Time
+		link.Until, link.From, link.Latest = network.Time, network.Time.Add(-time.Second), random.Int64N(1e12)
 		switch random.IntN(4) {
 		case 0:
 			link.Measured = fake.Unknown
@@ -104,6 +104,7 @@ func same(t *testing.T, a, b *Snapshot) {
 	t.Helper()
 	for _, columns := range [][2][]int64{
 		{a.capacity, b.capacity}, {a.measured, b.measured}, {a.pending, b.pending}, {a.until, b.until},
+		{a.from, b.from}, {a.latest, b.latest},
 	} {
 		if !slices.Equal(columns[0], columns[1]) {
 			t.Fatalf("%v\n%v", columns[0], columns[1])
@@ -117,8 +118,14 @@ func same(t *testing.T, a, b *Snapshot) {
 func TestDifferencesMakeTheSameSnapshotsAsWholeOnes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	network := fake.Tree(2, 3, 4)
+	network.Windows = true
 	last := read(t, network.Whole(), nil)
-	for range 300 {
+	for number := range 300 {
+		if number == 150 {
+			// A service of an earlier version.
+			network.Windows = false
+			last = read(t, network.Whole(), last)
+		}
 		walk(network, random)
 		before := fmt.Sprint(*last)
 		next := read(t, network.Difference(last.ID()), last)
@@ -158,6 +165,31 @@ func TestASnapshotIsAsOldAsItsState(t *testing.T) {
 	next, err := Read(network.Difference(repeated.ID()), repeated, later)
 	if err != nil || next.Age(later) != 0 || next.TimeAt(later.Add(time.Second)) != network.Time.Add(time.Second).UnixNano() {
 		t.Errorf("a new state: %v, %v", next.Age(later), err)
+	}
+}
+
+func TestWindowsAreReadAsFarAsASnapshotHasThem(t *testing.T) {
+	columns := strings.Replace(small, `"pending_bps"`, `"from":["2026-01-31T11:59:59Z",null],"latest_bps":[7,null],"pending_bps"`, 1)
+	whole := read(t, []byte(columns), nil)
+	at := now.Add(-2 * time.Second).UnixNano()
+	if !slices.Equal(whole.Latest(), []int64{7, Unknown}) || !slices.Equal(whole.From(), []int64{at, Unknown}) || !whole.HasWindows() {
+		t.Errorf("%v, %v", whole.Latest(), whole.From())
+	}
+	with := strings.Replace(difference, `"until":[null]`, `"until":[null],"from":[null],"latest_bps":[3]`, 1)
+	if next := read(t, []byte(with), whole); !slices.Equal(next.Latest(), []int64{7, 3}) {
+		t.Errorf("%v", next.Latest())
+	}
+	if next, err := Read([]byte(difference), whole, now); err == nil {
+		t.Errorf("a difference without the windows of its base: %v", next)
+	}
+	for _, without := range []string{small, strings.Replace(small, `"pending_bps"`, `"latest_bps":[7,null],"pending_bps"`, 1)} {
+		base := read(t, []byte(without), nil)
+		if next := read(t, []byte(with), base); base.HasWindows() || next.HasWindows() || next.Latest() != nil {
+			t.Errorf("windows from %s", without)
+		}
+	}
+	if _, err := Read([]byte(strings.Replace(columns, "[7,null]", "[7]", 1)), nil, now); err == nil || !strings.Contains(err.Error(), "latest_bps") {
+		t.Errorf("a column of another length: %v", err)
 	}
 }
 

@@ -36,7 +36,9 @@ type Snapshot struct {
 	measured       []int64
 	pending        []int64
 	until          []int64
-	clients        map[string]int64
+	// from and latest are nil if the answer did not have them.
+	from, latest []int64
+	clients      map[string]int64
 }
 
 // ID identifies the snapshot, for the difference from it.
@@ -82,9 +84,19 @@ func (s *Snapshot) Pending() []int64 { return s.pending }
 // Until returns the end of the last window of each link in nanoseconds since 1970, [Unknown] for a link without reports.
 func (s *Snapshot) Until() []int64 { return s.until }
 
+// HasWindows returns true if the snapshot has the last window of each link.
+func (s *Snapshot) HasWindows() bool { return s.latest != nil }
+
+// Latest returns the mean load of each link over its last window alone in bit/s, or [Unknown]; nil without windows. In
+// contrast to [Snapshot.Measured], earlier windows do not count.
+func (s *Snapshot) Latest() []int64 { return s.latest }
+
+// From returns the start of the last window of each link in nanoseconds since 1970, or [Unknown]; nil without windows.
+func (s *Snapshot) From() []int64 { return s.from }
+
 // Names has the names of all rows, and the links of every host. It does not change.
 type Names struct {
-	tables [tableCount][5][]string
+	tables [tableCount][mostColumns][]string
 	rows   [tableCount]map[string]int32
 	hosts  []HostLinks
 }

@@ -37,13 +37,18 @@ const (
 type column struct {
 	name string
 	kind kind
+	// isWindow is true for a column of the last windows, which earlier versions of the service do not have.
+	isWindow bool
 }
+
+// mostColumns is the largest number of columns of a table.
+const mostColumns = 7
 
 // Positions of the requested columns within their tables.
 const (
-	linkName, linkCapacity, linkMeasured, linkPending, linkUntil = 0, 1, 2, 3, 4
-	rackName, rackPod, rackUplink, rackDownlink                  = 0, 1, 2, 3
-	hostName, hostRack                                           = 0, 1
+	linkName, linkCapacity, linkMeasured, linkPending, linkUntil, linkFrom, linkLatest = 0, 1, 2, 3, 4, 5, 6
+	rackName, rackPod, rackUplink, rackDownlink                                        = 0, 1, 2, 3
+	hostName, hostRack                                                                 = 0, 1
 )
 
 // Positions of the tables.
@@ -60,21 +65,26 @@ var tables = [tableCount]struct {
 	columns []column
 }{
 	links: {"links", []column{
-		{"link", name}, {"capacity_bps", rate}, {"measured_bps", rate}, {"pending_bps", rate}, {"until", moment},
+		{name: "link", kind: name}, {name: "capacity_bps", kind: rate}, {name: "measured_bps", kind: rate},
+		{name: "pending_bps", kind: rate}, {name: "until", kind: moment},
+		{name: "from", kind: moment, isWindow: true}, {name: "latest_bps", kind: rate, isWindow: true},
 	}},
 	racks: {"racks", []column{
-		{"rack", name}, {"pod", optionalName}, {"uplink", optionalName}, {"downlink", optionalName},
+		{name: "rack", kind: name}, {name: "pod", kind: optionalName}, {name: "uplink", kind: optionalName},
+		{name: "downlink", kind: optionalName},
 	}},
-	hosts: {"hosts", []column{{"host", name}, {"rack", optionalName}}},
+	hosts: {"hosts", []column{{name: "host", kind: name}, {name: "rack", kind: optionalName}}},
 }
 
-// query returns the parameters of GET /v1/snapshot for these tables.
-func query() string {
+// query returns the parameters of GET /v1/snapshot for these tables, with or without the last windows.
+func query(windows bool) string {
 	var parts []string
 	for _, table := range tables {
 		var names []string
 		for _, column := range table.columns {
-			names = append(names, column.name)
+			if windows || !column.isWindow {
+				names = append(names, column.name)
+			}
 		}
 		parts = append(parts, table.name+"="+strings.Join(names, ","))
 	}
@@ -90,7 +100,7 @@ type cells struct {
 
 // rowsOf is a table as it was read: its columns, and for a difference the distances of its rows.
 type rowsOf struct {
-	columns [5]cells
+	columns [mostColumns]cells
 	rows    cells
 	read    bool
 }
@@ -101,7 +111,7 @@ func (s *scanner) readTable(number int, table *rowsOf) error {
 	columns := tables[number].columns
 	return s.object(tables[number].name, func(field []byte) error {
 		if string(field) == "rows" {
-			return s.readColumn(column{tables[number].name + ".rows", rate}, &table.rows)
+			return s.readColumn(column{name: tables[number].name + ".rows", kind: rate}, &table.rows)
 		}
 		for i, column := range columns {
 			if string(field) == column.name {
@@ -180,6 +190,9 @@ func (t *rowsOf) check(number int) error {
 	rows := len(t.columns[0].names)
 	for i, column := range table.columns {
 		c := t.columns[i]
+		if !c.read && column.isWindow {
+			continue
+		}
 		if !c.read {
 			return invalid("%s.%s: the column is missing", table.name, column.name)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,9 @@ const (
 
 // indexLabels are the labels in which Jobs and StatefulSets number their pods.
 var indexLabels = [...]string{"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index"}
+
+// reasonBound is the reason of the condition Complete once the decision has the nodes of all pods.
+const reasonBound = "Bound"
 
 // noTask marks a pod that is no task of its app: all tasks of its group have a pod.
 const noTask int32 = -1
@@ -84,6 +88,8 @@ type app struct {
 	settling bool
 	retry    time.Time
 	pause    time.Duration
+	// unsure is true if such a request of this run had no answer, so that the service may count its nodes.
+	unsure bool
 	// reports are the conditions of the matrix that changed, and status is the status without them. One request at a time
 	// writes it, so that none overtakes another.
 	reports    []report
@@ -97,18 +103,20 @@ type report struct {
 	holds, important           bool
 }
 
-// newApp returns the app of a matrix. A scheduler that starts again finds the decision of the pods that run in its status.
+// newApp returns the app of a matrix. A scheduler that starts again finds the decision of the pods that run in its status. The
+// decision counts once all pods are bound to its nodes; before, the service only holds it for a while.
 func newApp(matrix *v1alpha1.TrafficMatrix) *app {
 	decision := matrix.Status.Decision
 	a := &app{members: map[types.UID]*member{}, status: matrix.Status.DeepCopy(), decision: decision}
 	a.setSpec(matrix)
-	a.settled = decision != ""
+	complete := meta.FindStatusCondition(matrix.Status.Conditions, v1alpha1.ConditionComplete)
+	a.settled = decision != "" && complete != nil && complete.Reason == reasonBound && complete.ObservedGeneration == matrix.Generation
 	return a
 }
 
 // setSpec replaces the matrix by one of another generation. Hosts that were chosen for the earlier one count no longer.
 func (a *app) setSpec(matrix *v1alpha1.TrafficMatrix) {
-	a.matrix, a.settled, a.settling, a.run = matrix, false, false, ""
+	a.matrix = matrix
 	a.traffic, a.problem = matrix.Spec.App()
 	a.selectors, a.hosts = nil, nil
 	if a.phase != idle {

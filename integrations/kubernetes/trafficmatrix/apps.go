@@ -38,6 +38,10 @@ type apps struct {
 	// ended are decisions whose pods have ended, or have another decision. They are not released before releaseAt.
 	ended     []string
 	releaseAt time.Time
+	// lost are keys of commitments without an answer, whose pods have another run by now. The service may have decisions with
+	// them, which nothing else would release. They are not looked up before findAt.
+	lost   []string
+	findAt time.Time
 	// freed are pods that waited and have no matrix any more.
 	freed []*corev1.Pod
 }
@@ -52,7 +56,7 @@ func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, no
 	defer as.mutex.Unlock()
 	a := as.byName[matrix.Namespace][matrix.Name]
 	if a != nil && a.matrix.UID != matrix.UID {
-		as.drop(a)
+		as.drop(a, now)
 		a = nil
 	}
 	switch {
@@ -62,13 +66,13 @@ func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, no
 		a.matrix = matrix
 		return
 	default:
-		as.change(a, matrix)
+		as.change(a, matrix, now)
 	}
 	for _, pod := range pods {
 		as.setPodLocked(pod, now)
 	}
 	if len(a.members) == 0 {
-		as.end(a)
+		as.end(a, now)
 	}
 }
 
@@ -82,29 +86,43 @@ func (as *apps) add(matrix *v1alpha1.TrafficMatrix) *app {
 }
 
 // change replaces the spec of a matrix. Its pods may belong to other groups, or to none.
-func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix) {
+func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix, now time.Time) {
+	as.endRun(a, now)
 	a.setSpec(matrix)
 	for uid, m := range a.members {
 		if m.group, m.task = a.groupOf(m.pod), noTask; m.group < 0 {
-			as.leave(a, uid)
+			as.leave(a, uid, now)
 		}
 	}
 }
 
+// endRun ends a run, whose pods have changed. A commitment without an answer is looked up later.
+func (as *apps) endRun(a *app, now time.Time) {
+	if a.unsure {
+		as.lose(a.run, now)
+	}
+	a.settled, a.settling, a.unsure, a.run = false, false, false, ""
+}
+
+// lose looks up the commitment of a run later, when a request that is still under way has reached the service.
+func (as *apps) lose(run string, now time.Time) {
+	as.lost, as.findAt = append(as.lost, keyOf(run)), now.Add(firstPause)
+}
+
 // dropMatrix removes a matrix. Its pods are then placed without it.
-func (as *apps) dropMatrix(name types.NamespacedName) {
+func (as *apps) dropMatrix(name types.NamespacedName, now time.Time) {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
 	if a := as.byName[name.Namespace][name.Name]; a != nil {
-		as.drop(a)
+		as.drop(a, now)
 	}
 }
 
-func (as *apps) drop(a *app) {
+func (as *apps) drop(a *app, now time.Time) {
 	for uid := range a.members {
-		as.leave(a, uid)
+		as.leave(a, uid, now)
 	}
-	as.end(a)
+	as.end(a, now)
 	of := as.byName[a.matrix.Namespace]
 	if delete(of, a.matrix.Name); len(of) == 0 {
 		delete(as.byName, a.matrix.Namespace)
@@ -124,7 +142,7 @@ func (as *apps) setPodLocked(pod *corev1.Pod, now time.Time) *app {
 	a := as.byPod[pod.UID]
 	if hasEnded {
 		if a != nil {
-			as.leave(a, pod.UID)
+			as.leave(a, pod.UID, now)
 		}
 		return nil
 	}
@@ -164,9 +182,10 @@ func (as *apps) join(a *app, pod *corev1.Pod, now time.Time) {
 	a.members[pod.UID] = &member{pod: pod, group: a.groupOf(pod), task: noTask}
 	as.byPod[pod.UID] = a
 	a.foreign = a.foreign || pod.Spec.SchedulerName != as.profile
-	if (a.settled || a.settling) && pod.Spec.NodeName == "" {
+	if (a.settled || a.settling || a.unsure) && pod.Spec.NodeName == "" {
 		// It replaces another pod, and may get another node. The answer to a request about the other one comes too late.
-		a.settled, a.settling, a.run = false, false, ""
+		as.endRun(a, now)
+		a.report(report{condition: v1alpha1.ConditionComplete, reason: "Unbound", message: "a pod that replaces another one has no node yet"})
 	}
 	switch {
 	case a.foreign && a.phase == gathering:
@@ -182,33 +201,33 @@ func (as *apps) join(a *app, pod *corev1.Pod, now time.Time) {
 }
 
 // dropPod removes a pod that no longer exists.
-func (as *apps) dropPod(uid types.UID) {
+func (as *apps) dropPod(uid types.UID, now time.Time) {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
 	if a := as.byPod[uid]; a != nil {
-		as.leave(a, uid)
+		as.leave(a, uid, now)
 	}
 }
 
-func (as *apps) leave(a *app, uid types.UID) {
+func (as *apps) leave(a *app, uid types.UID, now time.Time) {
 	if m := a.members[uid]; !m.admitted {
 		as.freed = append(as.freed, m.pod)
 	}
 	delete(a.members, uid)
 	delete(as.byPod, uid)
 	if len(a.members) == 0 {
-		as.end(a)
+		as.end(a, now)
 	}
 }
 
 // end ends a run: its decision is released, and the next pod begins another.
-func (as *apps) end(a *app) {
+func (as *apps) end(a *app, now time.Time) {
 	if a.decision != "" {
 		a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Ended", message: "the pods have ended"})
 	}
 	as.decide(a, "")
-	a.phase, a.foreign, a.run, a.hosts, a.nominated = idle, false, "", nil, false
-	a.settled, a.settling, a.retry, a.pause = false, false, time.Time{}, 0
+	as.endRun(a, now)
+	a.phase, a.foreign, a.hosts, a.nominated, a.retry, a.pause = idle, false, nil, false, time.Time{}, 0
 }
 
 // decide replaces the decision of an app, and releases the earlier one. Requests for one app may overlap, so only this state

@@ -113,8 +113,17 @@ func (c *controller) place(ctx context.Context, of *ask, exclude []string) (chos
 	return result, err
 }
 
-// decided returns the decision of an earlier request with a key.
+// decided returns the decision of an earlier request with a key. It is an error if there is none.
 func (c *controller) decided(ctx context.Context, key string) (chosen, error) {
+	result, err := c.find(ctx, key)
+	if err == nil && result.ID == "" {
+		err = fmt.Errorf("key %s: its decision is not stored", key)
+	}
+	return result, err
+}
+
+// find returns the decision of a request with a key, without an id if there is none.
+func (c *controller) find(ctx context.Context, key string) (chosen, error) {
 	answer, err := c.call(ctx, http.MethodGet, "/v1/decisions?limit=1&key="+url.QueryEscape(key), nil)
 	if err != nil {
 		return chosen{}, err
@@ -126,7 +135,7 @@ func (c *controller) decided(ctx context.Context, key string) (chosen, error) {
 		return chosen{}, fmt.Errorf("list of decisions: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return chosen{}, fmt.Errorf("key %s: its decision is not stored", key)
+		return chosen{}, nil
 	}
 	return list.Items[0], nil
 }
@@ -135,15 +144,23 @@ func (c *controller) decided(ctx context.Context, key string) (chosen, error) {
 func (c *controller) settle(ctx context.Context, of *settlement) (string, error) {
 	if of.decision != "" && of.same {
 		_, err := c.call(ctx, http.MethodPost, "/v1/decisions/"+url.PathEscape(of.decision)+"/confirm", []byte("{}"))
-		var refused *snapshot.RequestError
-		if err == nil || !errors.As(err, &refused) || refused.Status != http.StatusConflict {
+		if err == nil || !isGone(err) {
 			return of.decision, err
 		}
-		// The hold has ended before the last pod was bound.
 	}
-	commitment := map[string]any{"key": of.run + "-nodes", "hosts": of.nodes, "tasks": bodyOf(&of.ask)}
+	commitment := map[string]any{"key": keyOf(of.run), "hosts": of.nodes, "tasks": bodyOf(&of.ask)}
 	result, err := c.item(ctx, "/v1/commitments/batch", "commitments", commitment)
 	return result.ID, err
+}
+
+// keyOf returns the key of the commitment of a run's nodes.
+func keyOf(run string) string { return run + "-nodes" }
+
+// isGone returns true if a decision cannot be confirmed any more: its hold has ended before the last pod was bound, or the service
+// does not know it.
+func isGone(err error) bool {
+	var refused *snapshot.RequestError
+	return errors.As(err, &refused) && (refused.Status == http.StatusConflict || refused.Status == http.StatusNotFound)
 }
 
 // release ends decisions. A decision that has ended already, or that the controller does not know, is none to end.

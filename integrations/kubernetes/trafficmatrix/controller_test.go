@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -131,18 +132,20 @@ func TestADecisionIsConfirmedOrReplacedByTheNodes(t *testing.T) {
 	}
 }
 
-func TestAConfirmationAfterTheHoldHasEndedBecomesACommitment(t *testing.T) {
-	of := &settlement{ask: *askOf(t, 2), nodes: []string{"h0", "h1"}, decision: "d1", same: true}
-	service := &answers{answer: []string{strings.Replace(twoHosts, "d1", "d2", 1)}}
-	first := true
-	c := &controller{call: func(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-		if first {
-			first = false
-			return nil, &snapshot.RequestError{Failure: snapshot.BadStatus, Status: 409}
+func TestAConfirmationOfADecisionThatIsGoneBecomesACommitment(t *testing.T) {
+	for status, expected := range map[int]string{http.StatusConflict: "d2", http.StatusNotFound: "d2", http.StatusForbidden: "d1"} {
+		of := &settlement{ask: *askOf(t, 2), nodes: []string{"h0", "h1"}, decision: "d1", same: true}
+		service := &answers{answer: []string{strings.Replace(twoHosts, "d1", "d2", 1)}}
+		first := true
+		c := &controller{call: func(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+			if first {
+				first = false
+				return nil, &snapshot.RequestError{Failure: snapshot.BadStatus, Status: status}
+			}
+			return service.call(ctx, method, path, body)
+		}}
+		if id, err := c.settle(t.Context(), of); id != expected || (err == nil) != (expected == "d2") {
+			t.Errorf("status %d: %s, %v", status, id, err)
 		}
-		return service.call(ctx, method, path, body)
-	}}
-	if id, err := c.settle(t.Context(), of); id != "d2" || err != nil {
-		t.Errorf("%s, %v", id, err)
 	}
 }

@@ -24,11 +24,11 @@ func New(ctx context.Context, object runtime.Object, handle fwk.Handle) (fwk.Plu
 	if err != nil {
 		return nil, err
 	}
-	client, err := snapshot.NewClient(read.controller())
+	client, err := snapshot.NewClient(read.Settings())
 	if err != nil {
 		return nil, fmt.Errorf("%s: arguments: %w", Name, err)
 	}
-	caller, err := snapshot.NewClient(read.controller())
+	caller, err := snapshot.NewClient(read.Settings())
 	if err != nil {
 		return nil, fmt.Errorf("%s: arguments: %w", Name, err)
 	}

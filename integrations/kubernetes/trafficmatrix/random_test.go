@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ type history struct {
 	decisions int
 	// held are decisions that the controller has and that were not released.
 	held map[string]bool
-	// committed has the decision about the nodes of each run. The controller answers a repeated request with it.
+	// committed has the last decision about the nodes of each run.
 	committed map[string]string
 	// asked are the runs that were asked for.
 	asked   map[string]bool
@@ -37,9 +38,9 @@ func (h *history) choose() string {
 	return id
 }
 
-// commit returns the decision about the nodes of a run.
+// commit returns the decision about the nodes of a run, which is the same one until its release.
 func (h *history) commit(run string) string {
-	if h.committed[run] == "" {
+	if !h.held[h.committed[run]] {
 		h.committed[run] = h.choose()
 	}
 	return h.committed[run]
@@ -61,6 +62,16 @@ func (h *history) work() {
 			h.notReleased([]string{id}, h.now)
 		} else {
 			delete(h.held, id)
+		}
+	}
+	for _, key := range work.find {
+		switch decision := h.committed[strings.TrimSuffix(key, "-nodes")]; {
+		case h.random.IntN(4) == 0:
+			h.found(key, "", false, h.now)
+		case h.held[decision]:
+			h.found(key, decision, true, h.now)
+		default:
+			h.found(key, "", true, h.now)
 		}
 	}
 	for _, of := range work.nominate {
@@ -95,6 +106,10 @@ func (h *history) answer() {
 		h.settles = slices.Delete(h.settles, index, index+1)
 		switch {
 		case h.random.IntN(3) == 0:
+			if h.random.IntN(2) == 0 {
+				// The controller has carried the request out, and its answer is lost.
+				h.commit(of.run)
+			}
 			h.settledWith(of.name, of.run, "", false, h.now)
 		case h.random.IntN(8) == 0:
 			h.settledWith(of.name, of.run, "", true, h.now)
@@ -126,7 +141,7 @@ func (h *history) step() {
 		if uids := slices.Sorted(maps.Keys(h.live)); len(uids) > 0 {
 			uid := uids[h.random.IntN(len(uids))]
 			delete(h.live, uid)
-			h.dropPod(uid)
+			h.dropPod(uid, h.now)
 		}
 	case 4:
 		h.answer()
@@ -147,7 +162,7 @@ func TestNoDecisionOutlivesItsPodsWhateverHappens(t *testing.T) {
 		}
 		for _, uid := range slices.Sorted(maps.Keys(h.live)) {
 			delete(h.live, uid)
-			h.dropPod(uid)
+			h.dropPod(uid, h.now)
 		}
 		for range 200 {
 			h.answer()

@@ -74,6 +74,16 @@ func TestARealControllerPlacesAnAppHoldsItAndForgetsIt(t *testing.T) {
 	if err != nil || id == result.ID {
 		t.Fatalf("committed: %s, %v", id, err)
 	}
+	if found, err := c.find(t.Context(), keyOf(of.run)); err != nil || found.ID != id {
+		t.Errorf("the decision of a lost answer: %+v, %v", found, err)
+	}
+	if found, err := c.find(t.Context(), keyOf("other")); err != nil || found.ID != "" {
+		t.Errorf("a request that never arrived: %+v, %v", found, err)
+	}
+	bound.same, bound.decision = true, "999999"
+	if again, err := c.settle(t.Context(), bound); err != nil || again != id {
+		t.Errorf("a decision that the service does not know: %s, %v", again, err)
+	}
 	if err := c.release(t.Context(), []string{id, result.ID, "999999"}); err != nil {
 		t.Errorf("released: %v", err)
 	}

@@ -1,15 +1,13 @@
 package trafficmatrix
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"leeward.dev/kubernetes/snapshot"
+	"leeward.dev/kubernetes/arguments"
 )
 
 // Settings of the plugin.
@@ -28,39 +26,20 @@ const (
 	mostHold    = time.Hour
 )
 
-// Args are the arguments of the plugin in pluginConfig of the scheduler's configuration. The first six are those of the plugin
-// NetworkLoad.
+// Args are the arguments of the plugin, in pluginConfig of the scheduler's configuration.
 type Args struct {
 	metav1.TypeMeta `json:",inline"`
-	// Controllers are the addresses of the service, such as https://leeward:7600. At least one is required.
-	Controllers []string `json:"controllers"`
-	// TokenFile is a file with a token of the role place. Without it, requests have no token.
-	TokenFile string `json:"tokenFile,omitempty"`
-	// AuthorityFile is a PEM file of certificates to which that of the service must lead; those of the system by default.
-	AuthorityFile string `json:"authorityFile,omitempty"`
-	// Interval, Deadline and MaxAge are those of snapshots, with the defaults of package snapshot.
-	Interval metav1.Duration `json:"interval,omitempty"`
-	Deadline metav1.Duration `json:"deadline,omitempty"`
-	MaxAge   metav1.Duration `json:"maxAge,omitempty"`
+	arguments.Service
 	// Wait and Hold are those of [Settings].
 	Wait *metav1.Duration `json:"wait,omitempty"`
 	Hold *metav1.Duration `json:"hold,omitempty"`
 }
 
-// readArgs returns the arguments of a configuration. A misspelt field is an error, so that it does not become a default.
+// readArgs returns the arguments of a configuration.
 func readArgs(object runtime.Object) (Args, error) {
 	var args Args
-	unknown, ok := object.(*runtime.Unknown)
-	switch {
-	case object == nil, ok && len(unknown.Raw) == 0:
-		return args, nil
-	case !ok:
-		return args, fmt.Errorf("%s: arguments of type %T: expected an object in the scheduler's configuration", Name, object)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(unknown.Raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&args); err != nil {
-		return args, fmt.Errorf("%s: arguments: %w", Name, err)
+	if err := arguments.Decode(object, &args); err != nil {
+		return Args{}, fmt.Errorf("%s: arguments: %w", Name, err)
 	}
 	return args, nil
 }
@@ -75,14 +54,6 @@ func (a *Args) settings() Settings {
 		settings.Hold = a.Hold.Duration
 	}
 	return settings
-}
-
-// controller returns the settings of the client of the service.
-func (a *Args) controller() snapshot.Settings {
-	return snapshot.Settings{
-		Controllers: a.Controllers, TokenFile: a.TokenFile, AuthorityFile: a.AuthorityFile,
-		Interval: a.Interval.Duration, Deadline: a.Deadline.Duration, MaxAge: a.MaxAge.Duration,
-	}
 }
 
 // check returns an error that names an invalid setting.

@@ -18,7 +18,9 @@ type steps struct {
 	wake     []*corev1.Pod
 	settle   []settlement
 	release  []string
-	publish  []publication
+	// find are keys whose decisions are looked up, and then released.
+	find    []string
+	publish []publication
 	// next is the time of the next work, zero if only an event brings some.
 	next time.Time
 }
@@ -71,6 +73,11 @@ func (as *apps) due(now time.Time) steps {
 		result.at(as.releaseAt)
 	} else {
 		result.release, as.ended = as.ended, nil
+	}
+	if len(as.lost) > 0 && now.Before(as.findAt) {
+		result.at(as.findAt)
+	} else {
+		result.find, as.lost = as.lost, nil
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(as.byName)) {
 		of := as.byName[namespace]
@@ -197,6 +204,19 @@ func (as *apps) notReleased(decisions []string, now time.Time) {
 	as.ended, as.releaseAt = append(as.ended, decisions...), now.Add(firstPause)
 }
 
+// found says which decisions a lost commitment led to, empty if it led to none, or with ok false that the look-up failed and is
+// sent again later.
+func (as *apps) found(key, decision string, ok bool, now time.Time) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	switch {
+	case !ok:
+		as.lost, as.findAt = append(as.lost, key), now.Add(firstPause)
+	case decision != "":
+		as.ended = append(as.ended, decision)
+	}
+}
+
 // answered takes in the hosts that the controller chose for a run, or the reason and the message of its refusal. If the app no
 // longer waits for them, they are released.
 func (as *apps) answered(name types.NamespacedName, run string, hosts []string, decision, reason, message string) {
@@ -279,17 +299,24 @@ func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok 
 	a := as.byName[name.Namespace][name.Name]
 	switch {
 	case a == nil || a.run != run || !a.settling:
-		if decision != "" && (a == nil || a.decision != decision) {
+		switch {
+		case !ok:
+			as.lose(run, now)
+		case decision != "" && (a == nil || a.decision != decision):
 			as.ended = append(as.ended, decision)
 		}
 		return
 	case !ok:
 		a.pause = min(max(2*a.pause, firstPause), longestPause)
-		a.settling, a.retry = false, now.Add(a.pause)
+		a.settling, a.unsure, a.retry = false, true, now.Add(a.pause)
 		return
 	}
-	a.settling, a.settled = false, true
+	if a.unsure && decision == "" {
+		// The service may have carried out an earlier request.
+		as.lose(run, now)
+	}
+	a.settling, a.settled, a.unsure = false, true, false
 	as.decide(a, decision)
 	// The status of the matrix keeps the decision over a restart.
-	a.report(report{condition: v1alpha1.ConditionComplete, reason: "Bound", message: "all pods have nodes", holds: true})
+	a.report(report{condition: v1alpha1.ConditionComplete, reason: reasonBound, message: "all pods have nodes", holds: true})
 }

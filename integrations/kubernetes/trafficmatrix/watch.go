@@ -70,7 +70,7 @@ func (w *worker) setMatrix(object any) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, matrix); err != nil {
 		// The schema of the kind rejects such objects.
 		w.environment.Log.Warn("a traffic matrix is not readable", "trafficmatrix", of.GetNamespace()+"/"+of.GetName(), "problem", err.Error())
-		w.apps.dropMatrix(types.NamespacedName{Namespace: of.GetNamespace(), Name: of.GetName()})
+		w.apps.dropMatrix(types.NamespacedName{Namespace: of.GetNamespace(), Name: of.GetName()}, w.environment.Now())
 		return
 	}
 	pods, err := w.pods.Pods(matrix.Namespace).List(labels.Everything())
@@ -86,7 +86,7 @@ func (w *worker) dropMatrix(object any) {
 		object = last.Obj
 	}
 	if of, ok := object.(*unstructured.Unstructured); ok {
-		w.apps.dropMatrix(types.NamespacedName{Namespace: of.GetNamespace(), Name: of.GetName()})
+		w.apps.dropMatrix(types.NamespacedName{Namespace: of.GetNamespace(), Name: of.GetName()}, w.environment.Now())
 		w.signal()
 	}
 }
@@ -102,7 +102,7 @@ func (w *worker) dropPod(object any) {
 		object = last.Obj
 	}
 	if pod, ok := object.(*corev1.Pod); ok {
-		w.apps.dropPod(pod.UID)
+		w.apps.dropPod(pod.UID, w.environment.Now())
 		w.signal()
 	}
 }

@@ -97,6 +97,9 @@ func (w *worker) step(ctx context.Context) time.Time {
 	if len(work.release) > 0 {
 		w.start(ctx, w.asking, func() { w.release(ctx, work.release) })
 	}
+	if len(work.find) > 0 {
+		w.start(ctx, w.asking, func() { w.find(ctx, work.find) })
+	}
 	for _, of := range work.publish {
 		w.start(ctx, w.nominating, func() { w.publish(ctx, of) })
 	}
@@ -183,6 +186,18 @@ func (w *worker) release(ctx context.Context, decisions []string) {
 		failuresTotal.WithLabelValues("release").Inc()
 		w.environment.Log.Warn("decisions of ended pods still count", "decisions", decisions, "problem", err.Error())
 		w.apps.notReleased(decisions, w.environment.Now())
+	}
+}
+
+// find looks up the decisions of commitments whose answers were lost.
+func (w *worker) find(ctx context.Context, keys []string) {
+	for _, key := range keys {
+		decision, err := w.controller.find(ctx, key)
+		if err != nil && ctx.Err() == nil {
+			failuresTotal.WithLabelValues("find").Inc()
+			w.environment.Log.Warn("a decision without pods may still count", "key", key, "problem", err.Error())
+		}
+		w.apps.found(key, decision.ID, err == nil, w.environment.Now())
 	}
 }
 

@@ -16,8 +16,8 @@ use leeward_testing::numbers::Numbers;
 use serde_json::{Map, Value, json};
 
 /// Every column of every table, at a resolution of half a per cent.
-const EVERYTHING: &str = "links=link,capacity_bps,measured_bps,until,derived,pending_bps,reserved_bps,residual_bps,\
-    expected_capacity_bps,hot_since,full_bps,speed_bps,queue_bytes,measured_steps,pending_steps,reserved_steps,\
+const EVERYTHING: &str = "links=link,capacity_bps,measured_bps,until,from,latest_bps,derived,pending_bps,reserved_bps,\
+    residual_bps,expected_capacity_bps,hot_since,full_bps,speed_bps,queue_bytes,measured_steps,pending_steps,reserved_steps,\
     residual_steps,expected_capacity_steps&racks=rack,pod,uplink,downlink,hosts,tasks,replicas,\
     up_steps,down_steps,up_hot_since,down_hot_since&hosts=host,rack,up,\
     draining,stored_bytes,tasks,replicas,egress_steps,ingress_steps&devices=device,until,hot_since,busy_steps,\
@@ -141,6 +141,28 @@ fn differences_applied_in_turn_give_the_whole_snapshot() {
 }
 
 #[test]
+fn the_latest_window_of_a_link_is_beside_its_estimate() {
+    let (time, clock) = manual_clock();
+    let server = Server::start(service(RACKS_3X2, "", clock.clone()));
+    for load in [100_000_000, 400_000_000] {
+        let from = clock.text(clock.now());
+        time.fetch_add(Nanos::SECOND.0, Ordering::Relaxed);
+        let links = json!([{ "link": "r0:uplink", "load_bps": load }]);
+        let body = json!({ "from": from, "until": clock.text(clock.now()), "links": links });
+        assert_eq!(server.post("/v1/reports", &body).0, 200);
+    }
+    let links = &server.get("/v1/snapshot?links=link,measured_bps,from,until,latest_bps").2["links"];
+    let names = links["link"].as_array().expect("names");
+    let row = |name: &str| names.iter().position(|link| *link == json!(name)).expect("a link");
+    let (reported, silent) = (row("r0:uplink"), row("r1:uplink"));
+    assert_eq!(links["latest_bps"][reported], json!(400_000_000));
+    assert_eq!(links["measured_bps"][reported], json!(160_000_000));
+    assert_eq!(links["from"][reported], json!("2026-01-31T12:00:02Z"));
+    assert_eq!(links["until"][reported], json!("2026-01-31T12:00:03Z"));
+    assert_eq!((&links["latest_bps"][silent], &links["from"][silent]), (&Value::Null, &Value::Null));
+}
+
+#[test]
 fn snapshots_and_differences_have_the_modes_in_force() {
     let (time, clock) = manual_clock();
     let server = Server::start(service(RACKS_3X2, "", clock));
@@ -195,7 +217,7 @@ fn invalid_choices_name_the_parameter_and_what_is_expected() {
         (
             "links=link,load",
             "links",
-            "`load`: expected columns of link, capacity_bps, measured_bps, until, derived",
+            "`load`: expected columns of link, capacity_bps, measured_bps, until, from, latest_bps, derived",
         ),
         (
             "racks=",

@@ -453,6 +453,27 @@ fn late_class_counters_start_at_their_first_value() {
 }
 
 #[test]
+fn the_latest_window_alone_is_beside_the_estimate_also_of_a_sum() {
+    let (mut ledger, link) = new();
+    let hosts = [ingress(ledger.fabric(), 0), ingress(ledger.fabric(), 1)];
+    let latest = |ledger: &Ledger, resource, now| {
+        let mut scratch = Scratch::default();
+        let view = ledger.view(Nanos(now), &mut scratch);
+        (view.latest(resource), view.measured(resource))
+    };
+    assert_eq!(latest(&ledger, hosts[0], SECOND), (None, None));
+    for (second, load) in [(1, 100), (2, 400)] {
+        let window = ((second - 1) * SECOND, second * SECOND);
+        ledger.report(&hosts.map(|host| sample(host, window, load)), Nanos(second * SECOND));
+    }
+    let from = Nanos(SECOND);
+    assert_eq!(latest(&ledger, hosts[0], 2 * SECOND), (Some((from, Load(400))), Some(Load(160))));
+    assert_eq!(latest(&ledger, link, 2 * SECOND), (Some((from, Load(800))), Some(Load(320))));
+    // A silent link has no load, and its latest window is still the last one.
+    assert_eq!(latest(&ledger, hosts[0], 60 * SECOND), (Some((from, Load(400))), None));
+}
+
+#[test]
 fn the_last_line_of_a_link_determines_its_age() {
     let fabric = cluster(TREE).fabric;
     let name = fabric.resource_name(downlink(&fabric));

@@ -70,6 +70,8 @@ pub struct LinkState {
     /// End of the last accepted window; `None` without an accepted window, or if no window was accepted since the
     /// link's host came up.
     pub until: Option<Nanos>,
+    /// Start of that window, and the mean load over it.
+    pub latest: Option<(Nanos, Load)>,
     /// True if the measured load is a sum over the hosts below.
     pub derived: bool,
     /// Placed load that telemetry does not show yet.
@@ -140,6 +142,7 @@ impl LinkState {
             capacity: view.capacity(link),
             measured,
             until: view.window_end(link),
+            latest: view.latest(link),
             derived: view.is_derived(link),
             pending: pending.unwrap_or_default(),
             reserved,

@@ -30,6 +30,8 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	s := evictor.DefaultSettings()
 	mode := set.String("mode", string(evictor.DryRun),
 		"dry-run says which pods would leave, evict evicts them, and stop decides nothing: `mode`")
+	source := set.String("moves", string(evictor.Own),
+		"own moves pods by the evictor's rule, and service carries out the moves that the service advises: `source`")
 	set.Float64Var(&s.Threshold, "threshold", s.Threshold, "utilization above which a link is hot, as a `share`")
 	set.Float64Var(&s.Margin, "margin", s.Margin, "distance below the threshold that a target must keep, as a `share`")
 	set.DurationVar(&s.Window, "window", s.Window, "`time` over which loads are averaged")
@@ -50,6 +52,10 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 		return err
 	}
 	parsed, err := evictor.ParseMode(*mode)
+	if err != nil {
+		return fmt.Errorf("%w: --%w", errUsage, err)
+	}
+	moves, err := evictor.ParseMoves(*source)
 	if err != nil {
 		return fmt.Errorf("%w: --%w", errUsage, err)
 	}
@@ -75,6 +81,7 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
+	p.settings.Windows = true
 	snapshots, err := snapshot.NewClient(p.settings)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -98,6 +105,9 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	if *reports {
 		options.Service = p.service
 	}
+	if moves == evictor.Advised {
+		options.Advisor = p.service
+	}
 	if *measured {
 		// The follower has a client of its own: its failures must not move the snapshots to another address.
 		client, err := snapshot.NewClient(p.settings)
@@ -113,7 +123,7 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	go snapshot.NewFollower(snapshots, feed, runner.OnSnapshot, rand.Float64, log).Run(ctx)
-	log.Info("evictor", "mode", string(parsed), "threshold", s.Threshold, "window", s.Window, "hot_windows", s.HotWindows,
+	log.Info("evictor", "mode", string(parsed), "moves", string(moves), "threshold", s.Threshold, "window", s.Window, "hot_windows", s.HotWindows,
 		"interval", *interval, "alpha", *alpha)
 	return p.lead(ctx, runner.Run)
 }

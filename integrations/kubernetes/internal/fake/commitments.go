@@ -59,7 +59,7 @@ func (c *Controller) list(writer http.ResponseWriter, request *http.Request) {
 			"id": one.ID, "client": one.Client, "sequence": one.Sequence, "ref": one.Reference, "released": nil,
 		})
 	}
-	respond(writer, map[string]any{"items": items, "next": next})
+	send(writer, http.StatusOK, map[string]any{"items": items, "next": next})
 }
 
 // commit answers POST /v1/commitments/batch.
@@ -106,7 +106,7 @@ func (c *Controller) commit(writer http.ResponseWriter, request *http.Request) {
 			})
 		}
 	}
-	respond(writer, map[string]any{"results": results})
+	send(writer, http.StatusOK, map[string]any{"results": results})
 }
 
 // release answers POST /v1/release.
@@ -131,18 +131,13 @@ func (c *Controller) release(writer http.ResponseWriter, request *http.Request) 
 			"status": http.StatusOK, "decision": map[string]any{"id": id}, "problem": nil,
 		})
 	}
-	respond(writer, map[string]any{"results": results})
+	send(writer, http.StatusOK, map[string]any{"results": results})
 }
 
 func problem(status int, kind, detail string) map[string]any {
 	return map[string]any{
 		"status": status, "decision": nil, "problem": map[string]any{"type": kind, "detail": detail},
 	}
-}
-
-func respond(writer http.ResponseWriter, answer map[string]any) {
-	writer.Header().Set("content-type", "application/json")
-	_, _ = writer.Write(encode(answer))
 }
 
 // bps returns a rate in bit/s. The texts are those of this project's reporter, which has one unit.

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -12,6 +13,9 @@ type Controller struct {
 	Token string
 	// Answer replaces the next answers, if it is set. It returns false to leave a request to the controller.
 	Answer func(writer http.ResponseWriter, request *http.Request) bool
+	// Windows is true if the controller has the last windows of links. It else rejects their columns, as earlier versions of
+	// the service do.
+	Windows bool
 
 	mutex       sync.Mutex
 	network     *Network
@@ -97,6 +101,13 @@ func (c *Controller) snapshot(writer http.ResponseWriter, request *http.Request)
 		}
 	}
 	c.mutex.Lock()
+	wantsWindows := strings.Contains(query.Get("links"), "latest_bps")
+	if wantsWindows && !c.Windows {
+		c.mutex.Unlock()
+		reject(writer, http.StatusUnprocessableEntity, "invalid", "links", "`from`: expected columns of link, capacity_bps")
+		return
+	}
+	c.network.Windows = wantsWindows
 	body := c.network.Whole
 	if since := query.Get("since"); since != "" {
 		body = func() []byte { return c.network.Difference(since) }
@@ -105,4 +116,17 @@ func (c *Controller) snapshot(writer http.ResponseWriter, request *http.Request)
 	c.mutex.Unlock()
 	writer.Header().Set("content-type", "application/json")
 	_, _ = writer.Write(text)
+}
+
+// reject answers a request with a problem.
+func reject(writer http.ResponseWriter, status int, kind, field, detail string) {
+	send(writer, status, map[string]any{
+		"type": "urn:leeward:problem:" + kind, "status": status, "field": field, "detail": detail,
+	})
+}
+
+func send(writer http.ResponseWriter, status int, body any) {
+	writer.Header().Set("content-type", "application/json")
+	writer.WriteHeader(status)
+	_, _ = writer.Write(encode(body))
 }

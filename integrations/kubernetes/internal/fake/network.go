@@ -18,8 +18,9 @@ const Unknown int64 = math.MinInt64
 type Link struct {
 	Name                        string
 	Capacity, Measured, Pending int64
-	// Until is the end of the last window, zero without one.
-	Until time.Time
+	// From and Until are the ends of the last window, zero without one, and Latest is the mean load over it.
+	From, Until time.Time
+	Latest      int64
 }
 
 // Rack is a rack. A network without pods has racks with an empty one.
@@ -41,6 +42,8 @@ type Network struct {
 	Racks        []Rack
 	Hosts        []Host
 	Clients      map[string]int64
+	// Windows is true if snapshots have From and Latest of links.
+	Windows bool
 
 	number int
 	sent   map[string]state
@@ -53,6 +56,9 @@ type state struct {
 	links   []Link
 	clients map[string]int64
 }
+
+// mostSent is the number of last snapshots from which the network writes differences. All readers share them.
+const mostSent = 256
 
 // Start is the time of a new network.
 var Start = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -102,13 +108,14 @@ func (n *Network) Advance(by time.Duration) {
 	n.Time = n.Time.Add(by)
 	n.Epoch++
 	for i := range n.Links {
-		n.Links[i].Until = n.Time
+		n.Links[i].From, n.Links[i].Until = n.Time.Add(-by), n.Time
 	}
 }
 
 // head returns the fields of an answer beside the tables, and remembers what it has.
 func (n *Network) head(since any, clients []map[string]any) map[string]any {
 	id := fmt.Sprintf("%s-%d", n.Run, n.number)
+	delete(n.sent, fmt.Sprintf("%s-%d", n.Run, n.number-mostSent))
 	n.number++
 	n.sent[id] = state{version: n.Version, links: slices.Clone(n.Links), clients: maps.Clone(n.Clients)}
 	return map[string]any{
@@ -153,13 +160,18 @@ func (n *Network) Whole() []byte {
 		clients = append(clients, map[string]any{"client": client, "sequence": sequence})
 	}
 	answer := n.head(nil, clients)
-	answer["links"] = map[string]any{
+	links := map[string]any{
 		"link":         columnOf(n.Links, func(l Link) any { return l.Name }),
 		"capacity_bps": columnOf(n.Links, func(l Link) any { return l.Capacity }),
 		"measured_bps": columnOf(n.Links, func(l Link) any { return number(l.Measured) }),
 		"pending_bps":  columnOf(n.Links, func(l Link) any { return number(l.Pending) }),
 		"until":        columnOf(n.Links, func(l Link) any { return moment(l.Until) }),
 	}
+	if n.Windows {
+		links["from"] = columnOf(n.Links, func(l Link) any { return moment(l.From) })
+		links["latest_bps"] = columnOf(n.Links, func(l Link) any { return number(l.Latest) })
+	}
+	answer["links"] = links
 	answer["racks"] = map[string]any{
 		"rack":     columnOf(n.Racks, func(r Rack) any { return r.Name }),
 		"pod":      columnOf(n.Racks, func(r Rack) any { return text(r.Pod) }),
@@ -200,13 +212,18 @@ func (n *Network) Difference(since string) []byte {
 		}
 	}
 	answer := n.head(since, clients)
-	answer["links"] = map[string]any{
+	links := map[string]any{
 		"rows":         columnOf(rows, func(row int) any { return row }),
 		"capacity_bps": changes(now, then, func(l Link) int64 { return l.Capacity }),
 		"measured_bps": changes(now, then, func(l Link) int64 { return l.Measured }),
 		"pending_bps":  changes(now, then, func(l Link) int64 { return l.Pending }),
 		"until":        columnOf(now, func(l Link) any { return moment(l.Until) }),
 	}
+	if n.Windows {
+		links["from"] = columnOf(now, func(l Link) any { return moment(l.From) })
+		links["latest_bps"] = changes(now, then, func(l Link) int64 { return l.Latest })
+	}
+	answer["links"] = links
 	answer["racks"] = map[string]any{"rows": []int{}}
 	answer["hosts"] = map[string]any{"rows": []int{}}
 	return encode(answer)
@@ -228,7 +245,7 @@ func changes(now, then []Link, value func(Link) int64) []any {
 	return column
 }
 
-func encode(answer map[string]any) []byte {
+func encode(answer any) []byte {
 	body, err := json.Marshal(answer)
 	if err != nil {
 		panic(err)

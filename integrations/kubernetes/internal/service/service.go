@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,8 +34,8 @@ func Command(t testing.TB) []string {
 	return command
 }
 
-// Start starts the service with a cluster file and returns its address. The service ends with the test.
-func Start(t testing.TB, cluster string) string {
+// Start starts the service with a cluster file and flags, and returns its address. The service ends with the test.
+func Start(t testing.TB, cluster string, flags ...string) string {
 	t.Helper()
 	command := Command(t)
 	folder := t.TempDir()
@@ -52,8 +53,9 @@ func Start(t testing.TB, cluster string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := exec.Command(command[0], append(command[1:],
-		"--cluster", file, "--interval", "10s", "--listen", address, "--store", filepath.Join(folder, "store"))...)
+	arguments := append(slices.Clone(command[1:]),
+		"--cluster", file, "--interval", "10s", "--listen", address, "--store", filepath.Join(folder, "store"))
+	process := exec.Command(command[0], append(arguments, flags...)...)
 	process.Stdout, process.Stderr = log, log
 	if err := process.Start(); err != nil {
 		t.Fatal(err)

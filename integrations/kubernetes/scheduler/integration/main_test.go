@@ -20,6 +20,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/internal/fake"
 	"leeward.dev/kubernetes/networkload"
@@ -113,10 +114,10 @@ func newScene(t *testing.T, reports time.Duration, change func(*fake.Network)) *
 // newSceneAt returns a scene with a service at an address.
 func newSceneAt(t *testing.T, address string) *scene {
 	t.Helper()
-	s := &scene{t: t, rackOf: fake.Tree(0, racks, rackSize).RackOf(), args: &networkload.Args{
+	s := &scene{t: t, rackOf: fake.Tree(0, racks, rackSize).RackOf(), args: &networkload.Args{Service: arguments.Service{
 		Controllers: []string{address},
 		Deadline:    metav1.Duration{Duration: 5 * time.Second}, MaxAge: metav1.Duration{Duration: 20 * time.Second},
-	}}
+	}}}
 	var err error
 	if s.bindings, err = plane.WatchBindings(t.Context()); err != nil {
 		t.Fatal(err)

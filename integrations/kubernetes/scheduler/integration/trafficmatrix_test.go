@@ -87,10 +87,8 @@ func newMatrices(t *testing.T, wait time.Duration, nodesToScore int32, chooser *
 	m.connect()
 	m.service.Intercept(chooser.answer)
 	stop, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{
-		TrafficMatrix: &trafficmatrix.Args{
-			Controllers: m.args.Controllers, Deadline: m.args.Deadline, MaxAge: m.args.MaxAge, Wait: &metav1.Duration{Duration: wait},
-		},
-		Weight: 10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
+		TrafficMatrix: &trafficmatrix.Args{Service: m.args.Service, Wait: &metav1.Duration{Duration: wait}},
+		Weight:        10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/internal/fake"
 	"leeward.dev/kubernetes/networkload"
@@ -105,10 +106,10 @@ func measure(ctx context.Context, plane *controlplane.ControlPlane, mode, servic
 	}}
 	switch mode {
 	case modes[1]:
-		scheduler.NetworkLoad = &networkload.Args{Controllers: []string{service}}
+		scheduler.NetworkLoad = &networkload.Args{Service: arguments.Service{Controllers: []string{service}}}
 	case modes[2]:
 		// Nothing listens at this port.
-		scheduler.NetworkLoad = &networkload.Args{Controllers: []string{"http://127.0.0.1:1"}}
+		scheduler.NetworkLoad = &networkload.Args{Service: arguments.Service{Controllers: []string{"http://127.0.0.1:1"}}}
 	}
 	if scheduler.NetworkLoad != nil {
 		scheduler.NetworkLoad.MaxAge = metav1.Duration{Duration: 10 * time.Second}

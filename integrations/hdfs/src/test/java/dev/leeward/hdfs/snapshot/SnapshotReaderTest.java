@@ -179,6 +179,14 @@ class SnapshotReaderTest {
         assertTrue(error.getMessage().contains("32 levels"), error.getMessage());
     }
 
+    @Test
+    void columnsOfLaterVersionsArePassedOver() throws Exception {
+        String whole = new String(new FakeNetwork(2, 2, 1000, 2000).whole(), StandardCharsets.UTF_8);
+        String later = whole.replaceFirst("\"links\":\\{", "\"links\":{\"latest_bps\":[7,null],\"from\":[null],");
+        assertNotEquals(whole, later);
+        assertArrayEquals(read(whole).measured(), read(later).measured());
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"epoch", "resolution"})
     void aNumberOfMillionsOfDigitsIsRejectedAtOnce(String field) {
