@@ -312,7 +312,7 @@ func TestAPodWithoutAnnotationsHasTheMeasuredPeakOfItsWorkload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := Args{Controllers: []string{address}, Deadline: metav1.Duration{Duration: 2 * time.Second}}
+	args := Args{Service: arguments.Service{Controllers: []string{address}, Deadline: metav1.Duration{Duration: 2 * time.Second}}}
 	s.start(args, bound(pod, "r0h0"))
 	s.ready()
 	s.eventually("no peak", func() bool { return s.plugin.tracker.measured.Counts().Workloads == 1 })

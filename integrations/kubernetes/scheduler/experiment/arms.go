@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/evictor"
 	"leeward.dev/kubernetes/httpapi"
 	"leeward.dev/kubernetes/ledger"
@@ -67,8 +68,10 @@ func startParts(ctx context.Context, plane *controlplane.ControlPlane, of arm, c
 	}
 	if of.hasPlugin() {
 		scheduler.NetworkLoad = &networkload.Args{
-			Controllers: []string{controller}, Interval: metav1.Duration{Duration: snapshotInterval},
-			Deadline: metav1.Duration{Duration: deadline}, MaxAge: metav1.Duration{Duration: maxAge},
+			Service: arguments.Service{
+				Controllers: []string{controller}, Interval: metav1.Duration{Duration: snapshotInterval},
+				Deadline: metav1.Duration{Duration: deadline}, MaxAge: metav1.Duration{Duration: maxAge},
+			},
 			ReportInterval: metav1.Duration{Duration: tick},
 		}
 	}
