@@ -63,6 +63,9 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	if err := s.Check(*interval); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
+	if s.Window < c.snapshotInterval {
+		return fmt.Errorf("%w: --window: %v: expected at least the interval of snapshots, %v", errUsage, s.Window, c.snapshotInterval)
+	}
 	if *alpha != 0 {
 		if _, err := ledger.NewEstimator(time.Second, *alpha); err != nil {
 			return fmt.Errorf("%w: %w", errUsage, err)

@@ -31,6 +31,7 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 		{[]string{"evictor", "--threshold", "75"}, "threshold: 75: expected a share"},
 		{[]string{"evictor", "--hot-windows", "0"}, "hot windows: 0"},
 		{[]string{"evictor", "--window", "1s", "--interval", "1m"}, "window: 1s"},
+		{[]string{"evictor", "--window", "5s", "--snapshot-interval", "10s"}, "at least the interval of snapshots, 10s"},
 		{[]string{"evictor", "--alpha", "2"}, "alpha: 2"},
 		{[]string{"evictor", "--controller", "leeward"}, `controllers: "leeward"`},
 		{[]string{"sync"}, "--controller: missing"},
