@@ -218,7 +218,7 @@ def prometheus(tmp_path_factory: Any, backfill: Any) -> Iterator[str]:
 
 @pytest.fixture
 def kubectl() -> None:
-    require("kubectl")
+    require("kubectl", package="kubernetes-client")
 
 
 def record(config: str, url: str, **given: Any) -> Recording:

@@ -35,7 +35,7 @@ var (
 	_ fwk.EnqueueExtensions = &NetworkLoad{}
 )
 
-// Environment has what the plugin takes from outside.
+// Environment has the clock, the random numbers, the measured peaks and the log of the plugin.
 type Environment struct {
 	// Now returns the time, and Random numbers from 0 to 1.
 	Now    func() time.Time

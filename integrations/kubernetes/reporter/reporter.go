@@ -44,7 +44,7 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Counts are the numbers of placements by what became of their reports.
+// Counts are the numbers of placements by the result of their reports.
 type Counts struct {
 	// Accepted and Rejected have an answer of the service. Dropped found the queue full, and Late waited too long.
 	Accepted, Rejected, Dropped, Late uint64

@@ -19,7 +19,7 @@ import (
 
 const client = "scheduler"
 
-// fault is what happens to a request.
+// fault is the failure of a request.
 type fault int
 
 const (

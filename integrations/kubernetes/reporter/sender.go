@@ -300,7 +300,7 @@ func (r *Reporter) inherit(one listed) {
 	r.options.Placements.Reported(one.pod, one.sequence)
 }
 
-// settle decides what became of the reports without an answer. Those that the service does not have are sent again, with
+// settle finds the results of reports without an answer. Those that the service does not have are sent again, with
 // new sequences.
 func (r *Reporter) settle(own []listed) {
 	decisions := map[int64]string{}

@@ -40,7 +40,7 @@ var (
 	_ fwk.SignPlugin        = &TrafficMatrix{}
 )
 
-// Environment has what the plugin takes from outside.
+// Environment has the network, the clients, the clock and the log of the plugin.
 type Environment struct {
 	// View returns the network in memory, nil before the first snapshot, and Fresh whether it is young enough to count.
 	View  func() *placements.View

@@ -26,7 +26,7 @@ const (
 	mostNominations = 16
 )
 
-// worker does what takes time, beside the scheduling cycles.
+// worker sends requests and writes objects, beside the scheduling cycles.
 type worker struct {
 	environment Environment
 	settings    Settings

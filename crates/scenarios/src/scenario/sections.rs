@@ -2,12 +2,12 @@
 
 use leeward_fabric::input::{InputError, Spanned};
 
-/// Why a section does not apply without files.
+/// Error for a section that needs files.
 pub(super) const NO_FILES: &str =
     "applies to tasks that write files, and this scenario has none; leave it out";
-/// Why a field does not apply without blocks.
+/// Error for a field that needs blocks.
 pub(super) const NO_COPIES: &str = "applies to copies of blocks, and this scenario places none; leave it out";
-/// Why re-placement does not apply without apps.
+/// Error for re-placement without apps.
 pub(super) const NO_APPS: &str = "only apps migrate: there is no `app` among the workloads";
 
 /// Why moves of tasks do not apply without the tasks of a cell.

@@ -123,7 +123,7 @@ func (t *table) text(row int, column string) string {
 
 func (t *table) number(row int, column string, least, most float64) float64 {
 	value, err := strconv.ParseFloat(t.text(row, column), 64)
-	// A number that is none is not within the bounds.
+	// NaN is outside of all bounds.
 	if err != nil || !(value >= least && value <= most) {
 		t.fail(row, column, fmt.Sprintf("expected a number from %g to %g", least, most))
 	}

@@ -199,7 +199,7 @@ func startSchedulerProgram(t *testing.T, service string) *program {
 	if err := yaml.UnmarshalStrict([]byte(object.Data["scheduler.yaml"]), &configuration); err != nil {
 		t.Fatal(err)
 	}
-	// What a pod of the chart gets from its volumes.
+	// In a pod of the chart, these files are volumes.
 	configuration["clientConnection"].(map[string]any)["kubeconfig"] = kubeconfig
 	profile := configuration["profiles"].([]any)[0].(map[string]any)
 	for _, plugin := range profile["pluginConfig"].([]any) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// grant is what a service account of the chart may do.
+// grant is the set of rights of a service account of the chart.
 type grant struct {
 	chart, account string
 	// base is a user whose rights the account has too.

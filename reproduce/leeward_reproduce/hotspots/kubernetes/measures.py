@@ -82,7 +82,7 @@ def simulate(scenario: Path, seed: int) -> dict[str, Measures]:
 
 
 def intensive(tasks: Path) -> Mask:
-    """Whether each task of a list is among the tenth with the most bandwidth per processor."""
+    """Marks the tenth of the tasks with the most bandwidth per processor."""
     rows = read_csv(tasks)
     rates = numpy.array([float(row["egress_bps"]) + float(row["ingress_bps"]) for row in rows])
     by_processor = rates / numpy.array([float(row["cpus"]) for row in rows])

@@ -10,7 +10,7 @@ from pathlib import Path
 MODULE = Path(__file__).parents[4] / "integrations" / "kubernetes" / "scheduler"
 """Go module of the control plane, in the sources of Leeward."""
 BINARY = MODULE.parents[2] / "dist" / "leeward-experiment"
-"""The built command. Go builds only what has changed."""
+"""The built command. Go builds only changed packages."""
 VERSION = (1, 26)
 """Least version of Go."""
 _GO = Path("/usr/local/go/bin/go")
