@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use leeward_controller::{Configured, MoveOptions, Service};
 use leeward_fabric::Nanos;
@@ -133,10 +133,12 @@ fn states(server: &Server) -> BTreeMap<String, (String, Value)> {
 
 /// Waits until a condition holds.
 fn until(what: &str, condition: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let pause = Duration::from_millis(50);
+    let mut left = PATIENCE;
     while !condition() {
-        assert!(Instant::now() < end, "{what}");
-        thread::sleep(Duration::from_millis(50));
+        assert!(!left.is_zero(), "{what}");
+        thread::sleep(pause);
+        left = left.saturating_sub(pause);
     }
 }
 

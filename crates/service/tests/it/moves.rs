@@ -215,7 +215,8 @@ fn the_end_of_a_move_that_nobody_took_keeps_the_name_of_its_executor() {
 
 #[test]
 fn moves_that_are_turned_off_are_undone_at_once_unless_an_executor_has_taken_them() {
-    let turn_off: [(&str, fn(&mut Coordinator<Numbers>, Nanos)); 3] = [
+    type Switch = fn(&mut Coordinator<Numbers>, Nanos);
+    let turn_off: [(&str, Switch); 3] = [
         ("off switch", |coordinator, now| drop(coordinator.set_off_switch(now, true))),
         ("off", |coordinator, now| drop(coordinator.set_file_modes(now, Modes::all(Mode::Off)))),
         ("shadow", |coordinator, now| drop(coordinator.set_file_modes(now, Modes::all(Mode::Shadow)))),
