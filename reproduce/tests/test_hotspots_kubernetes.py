@@ -220,7 +220,7 @@ def test_rows_have_changes_and_levels_of_arms() -> None:
 def test_invalid_arguments_are_errors_before_anything_runs() -> None:
     fields: Sequence[tuple[dict[str, Any], str]] = (
         ({"horizon": "10min"}, "`10min`: expected at least"),
-        ({"jobs": 2}, "2: control planes would disturb each other"),
+        ({"jobs": 2}, "2: real runs would disturb each other"),
         ({"lab": True}, "leave out `lab` and `real`"),
         ({"figures": ["15"]}, "unknown figure `15`; there are: table-2, table-3"),
     )

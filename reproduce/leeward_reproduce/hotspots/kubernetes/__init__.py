@@ -11,6 +11,7 @@ simulator runs the same list of tasks under the policies that correspond to the 
 | `service` | the service beside a run |
 | `run` | a run, and the steps that it prints |
 | `measures` | the table `cell` of a run, as the simulator makes it |
+| `pairs` | the runs of a seed, in the simulator and in Kubernetes |
 | `figures` | rows and pictures of tables 2 and 3 |
 | `perform` | `leeward reproduce hotspots --kubernetes` |
 | `demo` | `make kubernetes-demo` |

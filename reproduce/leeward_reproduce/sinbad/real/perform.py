@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from leeward.errors import InputError
 from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.bars import bars
 from leeward_reproduce.hdfs import missing
+from leeward_reproduce.real.figures import check_jobs
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad.real import conditions, figures
 from leeward_reproduce.sinbad.real.cases import CASES, Case
@@ -66,8 +66,7 @@ def make(
         InputError: `jobs` is not 1.
         OSError: HDFS cannot run in a lab on this machine.
     """
-    if jobs not in (None, 1):
-        raise InputError.about("jobs", f"{jobs}: real runs would disturb each other, and follow one another")
+    check_jobs(jobs)
     lacks = missing()
     if lacks is not None:
         raise OSError(lacks)
