@@ -13,7 +13,7 @@ from leeward import Cluster
 from leeward.errors import InputError
 from leeward.simulation import read_scenario
 from leeward_reproduce import drawing
-from leeward_reproduce.hotspots.kubernetes import demo, measures, perform, program, run, scenario
+from leeward_reproduce.hotspots.kubernetes import demo, measures, pairs, program, run, scenario
 from leeward_reproduce.hotspots.kubernetes.measures import COLUMNS, Measures, simulate
 from leeward_reproduce.hotspots.kubernetes.perform import FIGURES
 from leeward_reproduce.hotspots.kubernetes.run import Links, Outcome, Step
@@ -264,17 +264,17 @@ def test_runs_of_seeds_are_stored_and_read_again(tmp_path: Path, monkeypatch: py
         return Outcome(links, all_steps, 7, 7)
 
     monkeypatch.setattr(program, "build", lambda: Path("program"))
-    monkeypatch.setattr(perform, "run", simulated)
+    monkeypatch.setattr(pairs, "run", simulated)
     shares: list[float] = []
-    pairs = perform.make_pairs(tmp_path, SMALL, (1, 2), shares.append)
+    made = pairs.make_pairs(tmp_path, SMALL, (1, 2), shares.append)
     assert sorted(ran) == sorted((seed, arm) for seed in (1, 2) for arm in POLICIES)
     assert [arm for seed, arm in ran if seed == 1] != [arm for seed, arm in ran if seed == 2]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    assert pairs[0].real["both"].ranked == 7
-    again = perform.make_pairs(tmp_path, SMALL, (1, 2), shares.append)
+    assert made[0].real["both"].ranked == 7
+    again = pairs.make_pairs(tmp_path, SMALL, (1, 2), shares.append)
     assert len(ran) == 2 * len(POLICIES)
-    assert again == pairs
+    assert again == made
 
 
 def test_the_comparison_has_the_first_run_beside_the_second_at_the_same_step() -> None:
