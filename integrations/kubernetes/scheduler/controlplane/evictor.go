@@ -28,6 +28,8 @@ type Evictor struct {
 	Snapshots snapshot.Settings
 	// Service learns of evictions; nil for none.
 	Service evictor.Service
+	// Metrics has the evictor's metrics.
+	Metrics metrics.KubeRegistry
 }
 
 // StartEvictor starts an evictor, and returns the function that stops it. It waits until the evictor knows all pods.
@@ -54,7 +56,7 @@ func (c *ControlPlane) StartEvictor(ctx context.Context, e Evictor) (stop func()
 	runner, err := evictor.NewRunner(evictor.Options{
 		Mode: e.Mode, Settings: e.Settings, Estimator: e.Estimator, MaxAge: maxAge, Client: c.Client,
 		Namespace: metav1.NamespaceDefault, Name: e.Name, Service: e.Service,
-		Metrics: evictor.NewMetrics(metrics.NewKubeRegistry()),
+		Metrics: evictor.NewMetrics(e.Metrics),
 		Cluster: func() *evictor.Cluster {
 			var cluster evictor.Cluster
 			cluster.Pods, _ = core.Pods().Lister().List(labels.Everything())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
 
 	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/evictor"
@@ -106,7 +107,7 @@ func startEvictor(ctx context.Context, plane *controlplane.ControlPlane, control
 	}
 	return plane.StartEvictor(ctx, controlplane.Evictor{
 		Name: "leeward-evictor", Mode: evictor.Evict, Settings: settings, Estimator: estimator,
-		Snapshots: snapshotsOf(controller), Service: service,
+		Snapshots: snapshotsOf(controller), Service: service, Metrics: metrics.NewKubeRegistry(),
 	})
 }
 

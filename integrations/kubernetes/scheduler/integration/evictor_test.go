@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"sync"
 	"testing"
@@ -13,19 +12,17 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
 
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/evictor"
 	"leeward.dev/kubernetes/internal/fake"
 	"leeward.dev/kubernetes/ledger"
+	"leeward.dev/kubernetes/scheduler/controlplane"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -204,49 +201,17 @@ func (s *scene) evict(mode evictor.Mode, change func(*evictor.Settings)) *evicti
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client, err := snapshot.NewClient(snapshot.Settings{
-		Controllers: s.args.Controllers, Interval: interval, Deadline: time.Second, MaxAge: 20 * time.Second,
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(s.t.Context())
-	shared := informers.NewSharedInformerFactory(plane.Client, 0)
-	core, budgets := shared.Core().V1(), shared.Policy().V1().PodDisruptionBudgets()
-	core.Pods().Informer()
-	core.Nodes().Informer()
-	budgets.Informer()
-	shared.Start(ctx.Done())
-	shared.WaitForCacheSync(ctx.Done())
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: plane.Client.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		s.t.Fatal(err)
-	}
 	registry := metrics.NewKubeRegistry()
-	runner, err := evictor.NewRunner(evictor.Options{
-		Mode: mode, Settings: settings, Estimator: estimator, MaxAge: 20 * time.Second, Client: plane.Client,
-		Namespace: metav1.NamespaceDefault, Name: configMap, Metrics: evictor.NewMetrics(registry),
-		Cluster: func() *evictor.Cluster {
-			var cluster evictor.Cluster
-			cluster.Pods, _ = core.Pods().Lister().List(labels.Everything())
-			cluster.Nodes, _ = core.Nodes().Lister().List(labels.Everything())
-			cluster.Budgets, _ = budgets.Lister().List(labels.Everything())
-			return &cluster
+	end, err := plane.StartEvictor(s.t.Context(), controlplane.Evictor{
+		Name: configMap, Mode: mode, Settings: settings, Estimator: estimator, Metrics: registry,
+		Snapshots: snapshot.Settings{
+			Controllers: s.args.Controllers, Interval: interval, Deadline: time.Second, MaxAge: 20 * time.Second,
 		},
-		Events: broadcaster.NewRecorder(scheme.Scheme, configMap), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var running sync.WaitGroup
-	feed := snapshot.NewFeed(20 * time.Second)
-	follower := snapshot.NewFollower(client, feed, runner.OnSnapshot, func() float64 { return 0 }, slog.New(slog.DiscardHandler))
-	running.Go(func() { follower.Run(ctx) })
-	running.Go(func() { runner.Run(ctx) })
-	stop := sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
-	})
+	stop := sync.OnceFunc(end)
 	s.t.Cleanup(func() {
 		stop()
 		err := plane.Client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Delete(context.Background(), configMap, metav1.DeleteOptions{})
