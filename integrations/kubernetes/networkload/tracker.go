@@ -157,7 +157,7 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 
 // newFollower returns the follower of measured peaks. A scheduler that may write to the service names the pods as well.
 func newFollower(args Args, environment Environment, pods cache.SharedIndexInformer) (*peaks.Follower, error) {
-	client, err := snapshot.NewClient(args.settings())
+	client, err := snapshot.NewClient(args.Settings())
 	if err != nil {
 		return nil, err
 	}

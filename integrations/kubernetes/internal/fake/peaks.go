@@ -67,7 +67,7 @@ func (c *Controller) listPeaks(writer http.ResponseWriter, request *http.Request
 			"ingress_mean_bps": 0, "observations": one.Observations,
 		})
 	}
-	respond(writer, map[string]any{"items": items, "next": next, "window_s": 86400, "percentile": 0.98})
+	send(writer, http.StatusOK, map[string]any{"items": items, "next": next, "window_s": 86400, "percentile": 0.98})
 }
 
 // namePods answers POST /v1/pods. The pods that it lists move to the end of the list.
@@ -92,5 +92,5 @@ func (c *Controller) namePods(writer http.ResponseWriter, request *http.Request)
 	count := min(len(c.unnamed), body.Limit)
 	listed := slices.Clone(c.unnamed[:count])
 	c.unnamed = append(slices.Clone(c.unnamed[count:]), listed...)
-	respond(writer, map[string]any{"named": named, "unnamed": listed})
+	send(writer, http.StatusOK, map[string]any{"named": named, "unnamed": listed})
 }
