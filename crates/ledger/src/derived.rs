@@ -93,7 +93,8 @@ impl Ledger {
                 (true, Initial::Zero) => self.settings.weight(until.since(from)),
                 (false, _) => self.settings.weight(until.since(before)),
             };
-            self.window_passed(link, (from, until), weight, sum.latest);
+            let latest = sum.latest.min(gauge.capacity);
+            self.window_passed(link, (from, until), weight, latest);
         }
         due
     }
