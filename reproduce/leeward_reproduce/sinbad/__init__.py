@@ -8,6 +8,7 @@ from leeward_reproduce.figures import Figure
 from leeward_reproduce.sinbad import (
     analysis,
     extensions,
+    failures,
     imbalance,
     limits,
     machines,
@@ -34,6 +35,9 @@ FIGURES = {
     "7.2-load": Figure(
         "the simulation under more load", simulation.LOAD_SWEEPS, simulation.load_rows, pictures.intervals
     ),
+    "7.2-flows": Figure(
+        "the simulation over flows", simulation.FLOW_SWEEPS, simulation.flow_rows, pictures.intervals
+    ),
     "7.2-sources": Figure(
         "the simulation with free sources",
         simulation.SOURCE_SWEEPS,
@@ -58,6 +62,9 @@ FIGURES = {
     "11": Figure("machines: arrival rates", machines.LOAD_SWEEPS, machines.load_rows, pictures.intervals),
     "12": Figure("probability of a slow copy", (), analysis.slowdown_rows, pictures.slowdown),
     "equations": Figure("equations (2) to (5)", analysis.SWEEPS, analysis.rows, pictures.intervals),
+    "failures": Figure(
+        "failures, stragglers, sources and jobs", failures.SWEEPS, failures.rows, pictures.intervals
+    ),
     "limits": Figure("what holds blocks back", limits.SWEEPS, limits.rows),
     "load": Figure(
         "the simulation: arrival rates", extensions.LOAD_SWEEPS, extensions.load_rows, pictures.intervals

@@ -145,6 +145,50 @@ HIGH_LOAD = Sweep(
     max_seeds=3,
 )
 """Arrivals up to six times the rate, to find the load at which the paper's factor appears."""
+FLOWS = {
+    load: Sweep(
+        f"flows-{load}x",
+        RACKS,
+        both("uniform", "sinbad"),
+        fixed=(
+            ("horizon", "10min"),
+            ("workloads[0].facebook.background", "flows"),
+            ("workloads[0].facebook.load", load),
+        ),
+        axis="workloads[0].facebook.ceiling",
+        values=("0.5", "0.8", "0.9", "0.95", "0.99"),
+    )
+    for load in ("1", "2", "3")
+}
+"""Background of flows by the factor on all arrivals. A hot link has c / (1 - c) flows for a ceiling of c, so
+that one more flow gets the rest of its capacity."""
+FAULTS = Sweep(
+    "faults",
+    RACKS,
+    both("uniform", "sinbad", "leeward"),
+    fixed=(*HALF, ("faults", "{stragglers: 0.05, slowdown: 5, failures: 0.01}")),
+)
+"""Stragglers and tasks that fail; the paper gives no numbers of its own."""
+REPAIRS = Sweep(
+    "repairs",
+    RACKS,
+    both("uniform", "sinbad", "leeward"),
+    fixed=(*HALF, ("repair", "{after: 1min}"), ("events", "[{at: 5min, rack: r7, state: down}]")),
+)
+"""A rack that fails, and the new copies of its blocks."""
+CHOICES = Sweep(
+    "writer-choices",
+    RACKS,
+    both("uniform", "sinbad", "leeward"),
+    fixed=HALF,
+    axis="writer_choices",
+    values=("2", "4"),
+)
+"""Tasks that choose their host by the network (section 8)."""
+MAKESPAN = f"{OPT}:makespan=true"
+"""OPT' that orders by the longest writers of jobs (section 8)."""
+JOB_ENDS = Sweep("makespan", RACKS, both(OPT, MAKESPAN), fixed=(*HALF, ("workloads[0].facebook.load", "3")))
+"""Both orders of OPT' at a load at which blocks wait for each other."""
 
 MACHINE_POLICIES = ("uniform", "sinbad", "leeward")
 MACHINES = Sweep("machines", EC2, MACHINE_POLICIES, fixed=((PHASES, "{}"),), tables=True)
