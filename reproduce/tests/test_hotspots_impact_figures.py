@@ -48,13 +48,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_template_draws_its_tables_and_names_the_source_of_the_marks(folder: Path, name: str) -> None:
     template = impact_figures.TEMPLATES[name]
     source = impact_figures.read(folder / ",".join(template.by))
+    open_before = pyplot.get_fignums()
     with drawing.settings():
         svg = drawing.render(template.draw(source))["svg"].decode()
     assert impact_figures.PRIVATE in svg
     for kind in {kind for row in source.buckets.select(template.by[:1]).to_pylist() for kind in row.values()}:
         assert kind in svg
     assert ("paper: " in svg) == (name != "22")
-    assert not pyplot.get_fignums()
+    assert pyplot.get_fignums() == open_before
 
 
 def test_curves_match_the_planted_growth(folder: Path) -> None:

@@ -20,7 +20,8 @@ use leeward_problems::Problem;
 
 /// Schema of the UID of a pod.
 pub(super) fn uid(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$" })
+    let pattern = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$";
+    json_schema!({ "type": "string", "pattern": pattern })
 }
 
 /// Parses the UID of a pod.
