@@ -56,5 +56,6 @@ def bars(rows: Sequence[Row], measured: str = "lab") -> "Figure":
         axes.invert_yaxis()
         axes.set_xlabel("multiple" if unit == "x" else unit)
     if units:
-        panels[0, 0].legend(fontsize=8)
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), fontsize=8)
     return figure
