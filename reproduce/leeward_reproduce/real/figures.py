@@ -45,7 +45,7 @@ def make_rows(
     out: Path,
     keep: bool,
 ) -> list[Row]:
-    """Makes the rows of figures, and their pictures in `out` if it is to be kept."""
+    """Makes the rows of figures, and their pictures in `out` if the caller keeps it."""
     rows: list[Row] = []
     for name, figure in selection.items():
         mine = results_folder.mark_rows(figure.rows(pairs), inputs)

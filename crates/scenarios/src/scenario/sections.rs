@@ -10,7 +10,7 @@ pub(super) const NO_COPIES: &str = "applies to copies of blocks, and this scenar
 /// Error for re-placement without apps.
 pub(super) const NO_APPS: &str = "only apps migrate: there is no `app` among the workloads";
 
-/// Why moves of tasks do not apply without the tasks of a cell.
+/// Reason of the error for moves of tasks in a scenario without cells.
 pub(super) const NO_TASKS: &str =
     "applies to the tasks of a cell: there is neither `cell` nor `tasks` among the workloads; leave it out";
 
