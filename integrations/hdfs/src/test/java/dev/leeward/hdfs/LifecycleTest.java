@@ -1,0 +1,112 @@
+package dev.leeward.hdfs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.leeward.hdfs.testing.Eventually;
+import dev.leeward.hdfs.testing.FakeController;
+import dev.leeward.hdfs.testing.FakeNetwork;
+import dev.leeward.hdfs.testing.Jmx;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault;
+import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
+import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
+import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
+import org.apache.hadoop.hdfs.server.blockmanagement.LeewardUpgradeDomainPlacementPolicy;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Start and end of the policy: settings, daemons and beans. */
+class LifecycleTest {
+
+    private static final long GBPS = 1_000_000_000L;
+
+    private final FakeDataNodes nodes = new FakeDataNodes(4, 4);
+    private final FakeNetwork network = new FakeNetwork(4, 4, GBPS, 2 * GBPS)
+            .measure("r1:downlink", 1_900_000_000L).measure("r3:downlink", 1_950_000_000L);
+    private final FakeController controller;
+
+    LifecycleTest() throws Exception {
+        controller = new FakeController(network);
+    }
+
+    @AfterEach
+    void stop() {
+        controller.close();
+    }
+
+    @Test
+    void invalidSettingsLeaveAllBlocksToTheDefaultPolicyUnlessTheyAreStrict() {
+        Configuration conf = Harness.conf(controller.address(), "fastest");
+        Harness harness = Harness.open(nodes, conf);
+        assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
+        conf.set("dfs.leeward.strict", "true");
+        IllegalArgumentException error =
+                assertThrows(IllegalArgumentException.class, () -> Harness.open(nodes, conf));
+        assertTrue(error.getMessage().startsWith("dfs.leeward.policy: `fastest`"), error.getMessage());
+    }
+
+    @Test
+    void aFaultAtTheStartLeavesAllBlocksToTheDefaultPolicyUnlessSettingsAreStrict() {
+        Configuration broken = new Configuration() {
+            @Override
+            public Map<String, String> getPropsWithPrefix(String prefix) {
+                throw new IllegalStateException("a fault");
+            }
+        };
+        assertEquals(3, Harness.open(nodes, broken).place("r0h0").size());
+        broken.set("dfs.leeward.strict", "true");
+        assertThrows(IllegalStateException.class, () -> Harness.open(nodes, broken));
+    }
+
+    @Test
+    void policiesOfTheBalancerTheMoverAndFsckStartNothing() {
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        // The Balancer requires that they extend the default policy.
+        for (BlockPlacementPolicyDefault policy : List.of(
+                new LeewardBlockPlacementPolicy(), new LeewardUpgradeDomainPlacementPolicy(),
+                new LeewardErasureCodedPlacementPolicy())) {
+            // As Mover, then as Balancer and fsck.
+            policy.initialize(conf, null, null, null);
+            policy.initialize(conf, null, nodes.map(), null);
+            DatanodeInfo[] copies = {nodes.node("r0h0"), nodes.node("r0h1"), nodes.node("r1h0")};
+            assertTrue(policy.isMovable(List.of(copies), copies[0], nodes.node("r2h0")));
+            policy.verifyBlockPlacement(copies, 3);
+        }
+        assertEquals(0, daemons());
+        assertEquals(0, controller.requestCount());
+    }
+
+    @Test
+    void policiesWithTheSameSettingsShareOneDaemonWhichEndsWithThem() throws Exception {
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        Harness one = Harness.open(new FakeDataNodes(4, 4), conf);
+        Harness two = Harness.open(new FakeDataNodes(4, 4), conf);
+        two.awaitReason(Reason.RANKED);
+        assertEquals(2, daemons(), "a thread for snapshots and one for reports");
+        one.place("r0h0");
+        one = null;
+        two = null;
+        Harness.forget();
+        // As if HDFS had replaced the policy by one of its own.
+        Eventually.holds("the end of the daemons", () -> {
+            System.gc();
+            return daemons() == 0;
+        });
+        assertEquals("", Jmx.bean().getPolicy());
+        assertEquals(-1, Jmx.bean().getSnapshotAgeMs());
+        assertEquals(List.of(), Jmx.bean().findDecisions(""));
+        assertEquals(0, Metric.of("UnknownDataNodes"));
+    }
+
+    private int daemons() {
+        return (int) Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().endsWith(controller.address()))
+                .count();
+    }
+}
