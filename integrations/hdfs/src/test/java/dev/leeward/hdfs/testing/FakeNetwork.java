@@ -12,7 +12,7 @@ import java.util.TreeMap;
 
 /**
  * A network as a controller would show it: racks {@code r0}, {@code r1}, ... with hosts {@code r0h0}, ... and their
- * links. Loads are bit/s. Names of hosts can be replaced, for DataNodes that have other ones.
+ * links. Loads are bit/s. Names of hosts and racks can be replaced, for DataNodes that have other ones.
  */
 public final class FakeNetwork {
 
@@ -28,7 +28,7 @@ public final class FakeNetwork {
     private final Map<String, Long> pending = new HashMap<>();
     private final Map<String, Double> devices = new TreeMap<>();
     private final Map<String, Long> clients = new TreeMap<>();
-    private final Map<String, String> hostNames = new HashMap<>();
+    private final Map<String, String> otherNames = new HashMap<>();
     private Instant time = START;
     private Instant until = START;
     private String clusterVersion = "1";
@@ -115,9 +115,9 @@ public final class FakeNetwork {
         return this;
     }
 
-    /** Replaces the name of a host. */
-    public synchronized FakeNetwork rename(String host, String name) {
-        hostNames.put(host, name);
+    /** Replaces the name of a host or rack. */
+    public synchronized FakeNetwork rename(String part, String name) {
+        otherNames.put(part, name);
         return this;
     }
 
@@ -180,7 +180,7 @@ public final class FakeNetwork {
         ArrayNode expected = links.putArray("expected_capacity_bps");
         capacities.forEach((link, bps) -> {
             Long known = measured.get(link);
-            names.add(named(link));
+            names.add(namedLink(link));
             capacity.add(bps);
             load.add(known);
             window.add(known == null ? null : until.toString());
@@ -189,9 +189,13 @@ public final class FakeNetwork {
         });
     }
 
-    private String named(String link) {
+    private String named(String part) {
+        return otherNames.getOrDefault(part, part);
+    }
+
+    private String namedLink(String link) {
         int colon = link.indexOf(':');
-        return hostNames.getOrDefault(link.substring(0, colon), link.substring(0, colon)) + link.substring(colon);
+        return named(link.substring(0, colon)) + link.substring(colon);
     }
 
     private void putRacks(ObjectNode table) {
@@ -200,10 +204,11 @@ public final class FakeNetwork {
         ArrayNode uplinks = table.putArray("uplink");
         ArrayNode downlinks = table.putArray("downlink");
         for (int rack = 0; rack < racks; rack++) {
-            names.add("r" + rack);
+            String name = named("r" + rack);
+            names.add(name);
             pods.add(racksPerPod == 0 ? null : "p" + rack / racksPerPod);
-            uplinks.add("r" + rack + ":uplink");
-            downlinks.add("r" + rack + ":downlink");
+            uplinks.add(name + ":uplink");
+            downlinks.add(name + ":downlink");
         }
     }
 
@@ -213,8 +218,8 @@ public final class FakeNetwork {
         ArrayNode up = table.putArray("up");
         for (int rack = 0; rack < racks; rack++) {
             for (int host = 0; host < hostsPerRack; host++) {
-                names.add(hostNames.getOrDefault(host(rack, host), host(rack, host)));
-                inRack.add("r" + rack);
+                names.add(named(host(rack, host)));
+                inRack.add(named("r" + rack));
                 up.add(true);
             }
         }
