@@ -1,7 +1,6 @@
 package dev.leeward.hdfs;
 
 import dev.leeward.hdfs.placements.LocalLoads;
-import dev.leeward.hdfs.policies.EqualRates;
 import dev.leeward.hdfs.policies.NetworkView;
 import dev.leeward.hdfs.policies.UplinkClasses;
 import dev.leeward.hdfs.settings.Settings;
@@ -123,9 +122,8 @@ final class CurrentView implements SnapshotFeed.Listener {
         UplinkClasses classes = UplinkClasses.of(network, storage, snapshot, settings.ccp().uplinkPerTb());
         boolean sinbad = settings.policy() == Settings.PolicyName.SINBAD && snapshot != null;
         LocalLoads loads = link == null ? new LocalLoads("", 0) : link.placements().loads();
-        view = new NetworkView(
-                topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
-                NetworkView.widestIngress(network, snapshot), sinbad ? expectedCapacities.of(snapshot) : NOTHING,
+        view = NetworkView.of(
+                topology, network, storage, classes, snapshot, sinbad ? expectedCapacities.of(snapshot) : NOTHING,
                 loads);
         if (!sameNetwork && snapshot != null) {
             warnOfUnknown(network, nano);

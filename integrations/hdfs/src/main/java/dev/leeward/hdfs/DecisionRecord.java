@@ -126,6 +126,9 @@ final class DecisionRecord {
             json.writeStringField("name", considered.name());
             json.writeNumberField("value", considered.value());
             json.writeStringField("unit", considered.unit());
+            if (!considered.detail().isEmpty()) {
+                json.writeStringField("detail", considered.detail());
+            }
             json.writeEndObject();
         }
         json.writeEndArray();

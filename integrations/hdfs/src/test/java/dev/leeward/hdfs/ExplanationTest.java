@@ -106,6 +106,24 @@ class ExplanationTest {
         assertTrue(controller.commitments().isEmpty());
     }
 
+    /** As in the first minute of a cluster, before its agents run. */
+    @Test
+    void anExplanationWithoutTelemetryHasNumbersOnly() throws Exception {
+        network.forgetAll();
+        Harness.openWithSnapshot(nodes, controller, "leeward");
+        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
+        int candidates = 0;
+        for (JsonNode step : decision.get("steps")) {
+            for (String level : List.of("racks", "hosts")) {
+                for (JsonNode candidate : step.path(level)) {
+                    assertTrue(candidate.get("value").isNumber(), candidate.toString());
+                    candidates++;
+                }
+            }
+        }
+        assertTrue(candidates > 0, decision.toString());
+    }
+
     @Test
     void anExplanationIsAnAttributeToo() throws Exception {
         Harness.openWithSnapshot(nodes, controller, "leeward");
