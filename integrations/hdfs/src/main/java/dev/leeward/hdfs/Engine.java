@@ -19,6 +19,7 @@ import dev.leeward.hdfs.snapshot.ControllerException;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
+import java.lang.ref.Cleaner;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -42,6 +43,7 @@ public final class Engine {
 
     private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
     private static final long WARNING_NS = 60_000_000_000L;
+    private static final Cleaner CLEANER = Cleaner.create();
 
     /** Form of a block's data at its hosts. */
     public enum Layout {
@@ -99,6 +101,7 @@ public final class Engine {
         try {
             Settings settings = SettingsReader.read(conf);
             if (settings.policy() == Settings.PolicyName.DEFAULT) {
+                Beans.remove(layout);
                 return null;
             }
             return open(settings, map, layout);
@@ -107,6 +110,7 @@ public final class Engine {
                 throw new IllegalArgumentException(e.getMessage(), e);
             }
             LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
+            Beans.show(layout, Metrics.ofPolicyThatIsOff("settings", e.getMessage()));
             return null;
         } catch (RuntimeException | LinkageError e) {
             // A LinkageError: this Hadoop lacks a method that Leeward calls.
@@ -114,6 +118,7 @@ public final class Engine {
                 throw e;
             }
             LOG.error("Leeward is off, and the default policy places all blocks: a fault in Leeward", e);
+            Beans.show(layout, Metrics.ofPolicyThatIsOff("error", "a fault in Leeward: " + e));
             return null;
         }
     }
@@ -125,7 +130,10 @@ public final class Engine {
         if (link != null) {
             link.feed().addListener(engine.views);
         }
-        engine.metrics.register(layout);
+        Metrics metrics = engine.metrics;
+        Beans.show(layout, metrics);
+        // HDFS does not say when it replaces a policy by one of its own. Beans must not show the old one as running.
+        CLEANER.register(engine, () -> Beans.remove(layout, metrics));
         LOG.info("Leeward places {} by policy {}; controller: {}",
                 layout == Layout.CHAIN ? "replicated blocks" : "erasure-coded blocks",
                 settings.policy().text(), settings.connection());

@@ -6,7 +6,7 @@ import java.util.Map;
 /** The state of Leeward in a NameNode, by JMX: {@code Hadoop:service=NameNode,name=LeewardInfo}. */
 public interface LeewardMXBean {
 
-    /** Name of the policy. */
+    /** Name of the policy; empty if Leeward is off, because its settings are invalid. */
     String getPolicy();
 
     /** Address of the controller that is asked next; empty without one. */
@@ -21,10 +21,13 @@ public interface LeewardMXBean {
     /** Epoch of the last snapshot; -1 without one. */
     long getSnapshotEpoch();
 
-    /** Reason of the last request's failure; empty if it succeeded. */
+    /**
+     * Reason of the last request's failure; empty if it succeeded. If Leeward is off, {@code settings} for invalid ones,
+     * or {@code error} for a fault.
+     */
     String getFailure();
 
-    /** Message of the last failure. */
+    /** Message of the last failure, or that of invalid settings, which begins with the name of the property. */
     String getFailureDetail();
 
     /** Number of DataNodes. */

@@ -11,15 +11,11 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
-import javax.management.ObjectName;
 import org.apache.hadoop.metrics2.MetricsCollector;
 import org.apache.hadoop.metrics2.MetricsInfo;
 import org.apache.hadoop.metrics2.MetricsRecordBuilder;
 import org.apache.hadoop.metrics2.MetricsSource;
-import org.apache.hadoop.metrics2.MetricsSystem;
-import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.metrics2.lib.Interns;
-import org.apache.hadoop.metrics2.util.MBeans;
 
 /**
  * Counts of an engine, as a source of Metrics2 and by JMX. Both hold it for as long as the process runs, so it refers
@@ -28,18 +24,36 @@ import org.apache.hadoop.metrics2.util.MBeans;
 final class Metrics implements MetricsSource, LeewardMXBean {
 
     private static final int MOST_NAMES = 100;
-    /** The bean of each layout: a NameNode that starts again in one process replaces it. */
-    private static final Map<Engine.Layout, ObjectName> BEANS = new EnumMap<>(Engine.Layout.class);
 
     private final WeakReference<Engine> engine;
+    /** Reason why Leeward is off, and its message; null of a policy that runs. */
+    private final String offReason;
+    private final String offDetail;
     private final Map<Reason, LongAdder> decisions = new EnumMap<>(Reason.class);
     private final TimeHistogram times = new TimeHistogram();
 
+    /** Counts of an engine. */
     Metrics(Engine engine) {
+        this(engine, null, null);
+    }
+
+    private Metrics(Engine engine, String offReason, String offDetail) {
         this.engine = new WeakReference<>(engine);
+        this.offReason = offReason;
+        this.offDetail = offDetail;
         for (Reason reason : Reason.values()) {
             decisions.put(reason, new LongAdder());
         }
+    }
+
+    /** The state of a policy that leaves all blocks to HDFS's default policy: only {@code Failure} says something. */
+    static Metrics ofPolicyThatIsOff(String reason, String detail) {
+        return new Metrics(null, reason, detail);
+    }
+
+    /** True if Leeward is off. */
+    boolean isOff() {
+        return offReason != null;
     }
 
     void count(Reason reason) {
@@ -49,25 +63,6 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     /** Adds the time of a block that the policy placed, in whole or in part. */
     void time(long nanoseconds) {
         times.add(nanoseconds);
-    }
-
-    void register(Engine.Layout layout) {
-        String name = layout == Engine.Layout.CHAIN ? "Leeward" : "LeewardErasureCoded";
-        synchronized (BEANS) {
-            MetricsSystem system = DefaultMetricsSystem.instance();
-            if (system.getSource(name) != null) {
-                system.unregisterSource(name);
-            }
-            system.register(name, "Block placement by Leeward", this);
-            ObjectName before = BEANS.remove(layout);
-            if (before != null) {
-                MBeans.unregister(before);
-            }
-            ObjectName bean = MBeans.register("NameNode", name + "Info", new LeewardBean(this));
-            if (bean != null) {
-                BEANS.put(layout, bean);
-            }
-        }
     }
 
     // ---- Metrics2 -------------------------------------------------------------------------------------------
@@ -165,12 +160,13 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     @Override
     public String getFailure() {
         Failure failure = readFeed(SnapshotFeed::failure, null);
-        return failure == null ? "" : failure.text();
+        String text = failure == null ? "" : failure.text();
+        return isOff() ? offReason : text;
     }
 
     @Override
     public String getFailureDetail() {
-        return readFeed(SnapshotFeed::detail, "");
+        return isOff() ? offDetail : readFeed(SnapshotFeed::detail, "");
     }
 
     @Override

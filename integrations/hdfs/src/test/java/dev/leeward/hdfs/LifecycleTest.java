@@ -1,6 +1,7 @@
 package dev.leeward.hdfs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -41,10 +42,16 @@ class LifecycleTest {
     }
 
     @Test
-    void invalidSettingsLeaveAllBlocksToTheDefaultPolicyUnlessTheyAreStrict() {
+    void invalidSettingsLeaveAllBlocksToTheDefaultPolicyUnlessTheyAreStrict() throws Exception {
         Configuration conf = Harness.conf(controller.address(), "fastest");
         Harness harness = Harness.open(nodes, conf);
         assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
+        assertEquals("", Jmx.bean().getPolicy());
+        assertEquals("settings", Jmx.bean().getFailure());
+        String detail = Jmx.bean().getFailureDetail();
+        assertTrue(detail.startsWith("dfs.leeward.policy: `fastest`: expected one of"), detail);
+        assertEquals("", Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
+        assertFalse(Metric.isRegistered());
         conf.set("dfs.leeward.strict", "true");
         IllegalArgumentException error =
                 assertThrows(IllegalArgumentException.class, () -> Harness.open(nodes, conf));
@@ -60,6 +67,9 @@ class LifecycleTest {
             }
         };
         assertEquals(3, Harness.open(nodes, broken).place("r0h0").size());
+        assertEquals("error", Jmx.bean().getFailure());
+        String detail = Jmx.bean().getFailureDetail();
+        assertTrue(detail.endsWith("IllegalStateException: a fault"), detail);
         broken.set("dfs.leeward.strict", "true");
         assertThrows(IllegalStateException.class, () -> Harness.open(nodes, broken));
     }
@@ -94,14 +104,26 @@ class LifecycleTest {
         two = null;
         Harness.forget();
         // As if HDFS had replaced the policy by one of its own.
-        Eventually.holds("the end of the daemons", () -> {
+        Eventually.holds("the end of the daemons and of the bean", () -> {
             System.gc();
-            return daemons() == 0;
+            return daemons() == 0 && !Jmx.hasBean();
         });
-        assertEquals("", Jmx.bean().getPolicy());
-        assertEquals(-1, Jmx.bean().getSnapshotAgeMs());
-        assertEquals(List.of(), Jmx.bean().findDecisions(""));
-        assertEquals(0, Metric.of("UnknownDataNodes"));
+        assertFalse(Metric.isRegistered(), "the source of metrics ends too");
+    }
+
+    @Test
+    void theBeanOfAPolicyThatWasReplacedIsThatOfTheLaterOne() throws Exception {
+        Harness.open(nodes, Harness.conf(controller.address(), "sinbad"));
+        Harness harness = Harness.open(nodes, Harness.conf(controller.address(), "ccp"));
+        // The earlier policy is garbage; its end leaves the bean alone.
+        for (int collection = 0; collection < 5; collection++) {
+            System.gc();
+            Thread.sleep(20);
+            assertEquals("ccp", Jmx.bean().getPolicy());
+        }
+        assertEquals(3, harness.place("r0h0").size());
+        Harness.open(nodes, Harness.conf(controller.address(), "default"));
+        assertFalse(Jmx.hasBean() || Metric.isRegistered(), "HDFS places all blocks");
     }
 
     private int daemons() {

@@ -168,7 +168,10 @@ class MiniClusterTest {
             conf.unset(key);
             dfs.getNameNode().getNamesystem().getBlockManager().refreshBlockPlacementPolicy(conf);
             cluster.awaitCopies(cluster.write("/after", 2 * MiniCluster.BLOCK, 3), 3, "none");
-            assertEquals(2, Jmx.bean().getDecisionsByReason().get("ranked"));
+            Eventually.holds("the end of the bean", () -> {
+                System.gc();
+                return !Jmx.hasBean();
+            });
         }
     }
 
@@ -183,6 +186,11 @@ class MiniClusterTest {
         try (MiniDFSCluster cluster = MiniCluster.builder(conf, folder, 2, 1).build()) {
             MiniCluster started = new MiniCluster(conf, cluster);
             started.awaitCopies(started.write("/file", 100, 2), 2, "none");
+            for (String bean : List.of("LeewardInfo", "LeewardErasureCodedInfo")) {
+                assertEquals("settings", Jmx.bean(bean).getFailure());
+                String detail = Jmx.bean(bean).getFailureDetail();
+                assertTrue(detail.startsWith("dfs.leeward.remote-rack: unknown property"), detail);
+            }
         }
     }
 

@@ -18,6 +18,11 @@ public final class Jmx {
         return bean("LeewardInfo");
     }
 
+    /** True if the bean of the policy for replicated blocks exists. */
+    public static boolean hasBean() {
+        return ManagementFactory.getPlatformMBeanServer().isRegistered(name("LeewardInfo"));
+    }
+
     /** True if decisions read a snapshot. The daemon shows its state before it passes the snapshot on to them. */
     public static boolean hasSnapshot(String bean) {
         return bean(bean).getSnapshotEpoch() >= 0 && !bean(bean).explain("", 1L << 30, 3).contains("no_snapshot");
@@ -25,22 +30,23 @@ public final class Jmx {
 
     /** A metric of the source {@code Leeward}, as the web page of the NameNode shows it. */
     public static long metric(String name) throws JMException {
-        ObjectName source = new ObjectName("Hadoop:service=NameNode,name=Leeward");
-        Object value = ManagementFactory.getPlatformMBeanServer().getAttribute(source, name);
+        Object value = ManagementFactory.getPlatformMBeanServer().getAttribute(name("Leeward"), name);
         return ((Number) value).longValue();
     }
 
     /** An attribute of the bean of the policy for replicated blocks, by its name. */
     public static String attribute(String name) throws JMException {
-        ObjectName bean = new ObjectName("Hadoop:service=NameNode,name=LeewardInfo");
-        return (String) ManagementFactory.getPlatformMBeanServer().getAttribute(bean, name);
+        return (String) ManagementFactory.getPlatformMBeanServer().getAttribute(name("LeewardInfo"), name);
     }
 
     /** A bean by its name. */
     public static LeewardMXBean bean(String name) {
+        return JMX.newMXBeanProxy(ManagementFactory.getPlatformMBeanServer(), name(name), LeewardMXBean.class);
+    }
+
+    private static ObjectName name(String name) {
         try {
-            ObjectName object = new ObjectName("Hadoop:service=NameNode,name=" + name);
-            return JMX.newMXBeanProxy(ManagementFactory.getPlatformMBeanServer(), object, LeewardMXBean.class);
+            return new ObjectName("Hadoop:service=NameNode,name=" + name);
         } catch (MalformedObjectNameException e) {
             throw new AssertionError(e);
         }
