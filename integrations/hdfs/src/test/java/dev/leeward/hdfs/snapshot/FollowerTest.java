@@ -23,7 +23,7 @@ class FollowerTest {
 
     private static Controller controller(long deadlineMs, FakeController... controllers) throws ControllerException {
         List<URI> addresses = Arrays.stream(controllers).map(fake -> URI.create(fake.address())).toList();
-        return new Controller(new Settings.Connection(addresses, "nn", null, null, 100, deadlineMs, 1_000));
+        return new Controller(new Settings.Connection(addresses, "nn", null, null, null, 100, deadlineMs, 1_000));
     }
 
     @Test
