@@ -364,14 +364,17 @@ public final class Engine {
     /**
      * The rate in bit/s left on the links out of a host, for the choice of a copy to delete; NaN if it is unknown or no
      * policy reads loads. No I/O, no lock.
+     *
+     * @param draw from 0 to below 1, one for all copies of the choice: Leeward takes part if it is below the share of
+     *     the controller's mode
      */
-    public double leftOut(DatanodeDescriptor node) {
+    public double leftOut(DatanodeDescriptor node, double draw) {
         NetworkView current = views.last();
         if (current == null || !settings.policy().readsLoads()) {
             return Double.NaN;
         }
         try {
-            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime(), 0.0) == Reason.RANKED;
+            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime(), draw) == Reason.RANKED;
             return fresh ? placementLog.leftOut(current, node) : Double.NaN;
         } catch (RuntimeException | LinkageError e) {
             // The caller is a thread without which the NameNode stops.
