@@ -187,7 +187,7 @@ public final class Engine {
                         sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
                 long expected = chosen.isEmpty() ? views.expectedSize(bytes) : bytes;
                 return new Decision(
-                        writer, expected, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+                        writer, size, expected, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
             }
             metrics.count(reason);
         } catch (RuntimeException | LinkageError e) {
@@ -293,7 +293,7 @@ public final class Engine {
             }
         }
         Candidates candidates =
-                new Candidates(topology, scope, excluded, type, decision.bytes(), held, decision.mostPerRack());
+                new Candidates(topology, scope, excluded, type, decision.size(), held, decision.mostPerRack());
         Ties ties = decision.nextTies();
         int unknown = settings.policy().readsLoads() ? drawUnknown(current, candidates, ties) : Policy.NONE;
         if (unknown >= 0) {
@@ -433,7 +433,7 @@ public final class Engine {
         List<String> hosts = List.of();
         if (reason == Reason.RANKED) {
             Decision decision = new Decision(
-                    writer, views.expectedSize(bytes), null, copies, List.of(), current, nano,
+                    writer, bytes, views.expectedSize(bytes), null, copies, List.of(), current, nano,
                     new Ties(ThreadLocalRandom.current().nextLong()), record);
             decision.take(trial.search(decision, writer, bytes, copies));
             hosts = hostNames(decision);

@@ -280,6 +280,31 @@ class EngineTest {
         assertEquals(Harness.BLOCK + "B", controller.commitments().get(0).get("replicas").get("size").asText());
     }
 
+    /** On average a block has 1 MiB, and HDFS wants room for the largest one. */
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void hostsWithoutRoomForTheLargestBlockAreNotOffered(String policy) throws Exception {
+        FakeDataNodes many = new FakeDataNodes(4, 50);
+        many.nodes().forEach(node -> many.leave(node.getHostName(), Harness.BLOCK / 2));
+        many.store("r0h0", 1_000, 1 << 20);
+        for (String host : List.of("r1h3", "r1h49", "r2h7", "r2h8", "r3h11", "r3h12")) {
+            many.leave(host, FakeDataNodes.CAPACITY / 2);
+        }
+        try (FakeController other = new FakeController(new FakeNetwork(4, 50, GBPS, 2 * GBPS))) {
+            Configuration conf = Harness.conf(other.address(), policy);
+            conf.set("dfs.leeward.explain.sample", "1");
+            conf.set("dfs.leeward.snapshot.max-age", "5s");
+            Harness harness = Harness.open(many, conf);
+            Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
+            for (int block = 0; block < 10; block++) {
+                assertEquals(3, harness.place("r0h0").size());
+                JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
+                assertTrue(decision.get("steps").size() <= 4, decision.toString());
+            }
+            assertEquals(0, Harness.count(Reason.REJECTED_HOSTS));
+        }
+    }
+
     // ---- own placements -------------------------------------------------------------------------------------
 
     @Test

@@ -57,7 +57,12 @@ public final class FakeDataNodes implements FSClusterStats {
 
     /** Sets the used share of a DataNode's storage. */
     public void fill(String name, double share) {
-        use(name, (long) (share * CAPACITY));
+        use(name, (long) (share * CAPACITY), (long) (share * CAPACITY));
+    }
+
+    /** Fills the storage of a DataNode up to some bytes with files that are not those of HDFS. */
+    public void leave(String name, long bytes) {
+        use(name, CAPACITY - bytes, 0);
     }
 
     /** Stores copies of blocks of a size on a DataNode, and nothing else. */
@@ -65,17 +70,17 @@ public final class FakeDataNodes implements FSClusterStats {
         for (int copy = 0; copy < copies; copy++) {
             storage(name).addBlock(new BlockInfoContiguous(new Block(blocks++, bytes, 1), (short) 1));
         }
-        use(name, copies * bytes);
+        use(name, copies * bytes, copies * bytes);
     }
 
-    private void use(String name, long used) {
+    private void use(String name, long used, long byBlocks) {
         DatanodeDescriptor node = byName.get(name);
         List<StorageReport> reports = new ArrayList<>();
         for (DatanodeStorageInfo storage : node.getStorageInfos()) {
-            storage.setUtilizationForTesting(CAPACITY, used, CAPACITY - used, used);
+            storage.setUtilizationForTesting(CAPACITY, byBlocks, CAPACITY - used, byBlocks);
             reports.add(new StorageReport(
                     new DatanodeStorage(storage.getStorageID(), storage.getState(), storage.getStorageType()),
-                    false, CAPACITY, used, CAPACITY - used, used, 0));
+                    false, CAPACITY, byBlocks, CAPACITY - used, byBlocks, 0));
         }
         node.updateHeartbeat(reports.toArray(StorageReport.EMPTY_ARRAY), 0, 0, 0, 0, null);
     }
