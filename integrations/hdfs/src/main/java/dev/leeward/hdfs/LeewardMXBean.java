@@ -40,14 +40,12 @@ public interface LeewardMXBean {
     Map<String, Long> getDecisionsByReason();
 
     /**
-     * Explained decisions, the latest first, as JSON.
+     * Stored decisions, the latest first, as JSON. The page {@code /jmx} has the same as the attribute
+     * {@code Decisions,TEXT}.
      *
      * @param path text that the path of the file contains; empty for all
      */
     List<String> findDecisions(String path);
-
-    /** All explained decisions, the latest first, as JSON. The page {@code /jmx} of Hadoop shows attributes only. */
-    List<String> getExplainedDecisions();
 
     /**
      * The decision about a new block now, explained, as JSON. HDFS makes all its checks, and nothing is placed. The

@@ -202,11 +202,6 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     }
 
     @Override
-    public List<String> getExplainedDecisions() {
-        return findDecisions("");
-    }
-
-    @Override
     public String explain(String writer, long bytes, int copies) {
         return read(current -> current.explain(writer, bytes, copies), "");
     }

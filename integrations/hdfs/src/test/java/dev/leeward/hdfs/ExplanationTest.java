@@ -76,6 +76,24 @@ class ExplanationTest {
         assertEquals(4, step.get("hosts").size());
     }
 
+    /** A page with all attributes, which collectors read each few seconds, must not have them. */
+    @Test
+    void storedDecisionsAreAnAttributeThatIsReadByItsNameOnly() throws Exception {
+        Configuration conf = Harness.withoutHysteresis(controller);
+        conf.set("dfs.leeward.explain.sample", "1");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        String[] all = (String[]) Jmx.attribute("Decisions,");
+        assertEquals(Jmx.bean().findDecisions(""), List.of(all));
+        assertTrue(all.length > 0);
+        assertEquals(all.length, ((String[]) Jmx.attribute("Decisions,/file")).length);
+        assertEquals(0, ((String[]) Jmx.attribute("Decisions,/other,/file")).length);
+        for (String name : Jmx.attributes()) {
+            String value = String.valueOf(Jmx.attribute(name));
+            assertFalse(name.contains("Explained") || value.contains("/file"), name + ": " + value);
+        }
+    }
+
     @Test
     void theStoredDecisionAboutAFurtherCopyHasTheHostsOfTheEarlierOnes() throws Exception {
         Configuration conf = Harness.withoutHysteresis(controller);
@@ -127,10 +145,10 @@ class ExplanationTest {
     @Test
     void anExplanationIsAnAttributeToo() throws Exception {
         Harness.openWithSnapshot(nodes, controller, "leeward");
-        JsonNode decision = new ObjectMapper().readTree(Jmx.attribute("Explain,r0h0,134217728,3"));
+        JsonNode decision = new ObjectMapper().readTree((String) Jmx.attribute("Explain,r0h0,134217728,3"));
         assertEquals(3, decision.get("hosts").size());
         for (String invalid : List.of("Explain", "Explain,r0h0,1", "Explain,r0h0,much,3", "Explain,r0h0,1,513",
-                "Explain,r0h0,-1,3", "Explain,r0h0,1,0", "Explain,a,b,1,1", "Other")) {
+                "Explain,r0h0,-1,3", "Explain,r0h0,1,0", "Explain,a,b,1,1", "Decisions", "Other")) {
             assertThrows(AttributeNotFoundException.class, () -> Jmx.attribute(invalid), invalid);
         }
     }

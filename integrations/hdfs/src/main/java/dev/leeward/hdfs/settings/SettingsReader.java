@@ -63,7 +63,7 @@ public final class SettingsReader {
                 Quantities.number(Property.LEEWARD_HEADROOM, text(Property.LEEWARD_HEADROOM), 1, 1000),
                 new Settings.Explain(
                         Quantities.number(Property.EXPLAIN_SAMPLE, text(Property.EXPLAIN_SAMPLE), 0, 1),
-                        Quantities.count(Property.EXPLAIN_STORED, text(Property.EXPLAIN_STORED), 1, 65_536)));
+                        Quantities.count(Property.EXPLAIN_STORED, text(Property.EXPLAIN_STORED), 1, 4_096)));
     }
 
     private void rejectUnknown() throws SettingsException {

@@ -2,8 +2,11 @@ package dev.leeward.hdfs.testing;
 
 import dev.leeward.hdfs.LeewardMXBean;
 import java.lang.management.ManagementFactory;
+import java.util.Arrays;
+import java.util.List;
 import javax.management.JMException;
 import javax.management.JMX;
+import javax.management.MBeanAttributeInfo;
 import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 
@@ -35,8 +38,15 @@ public final class Jmx {
     }
 
     /** An attribute of the bean of the policy for replicated blocks, by its name. */
-    public static String attribute(String name) throws JMException {
-        return (String) ManagementFactory.getPlatformMBeanServer().getAttribute(name("LeewardInfo"), name);
+    public static Object attribute(String name) throws JMException {
+        return ManagementFactory.getPlatformMBeanServer().getAttribute(name("LeewardInfo"), name);
+    }
+
+    /** Names of all attributes that a collector of the whole bean reads. */
+    public static List<String> attributes() throws JMException {
+        return Arrays.stream(
+                ManagementFactory.getPlatformMBeanServer().getMBeanInfo(name("LeewardInfo")).getAttributes())
+                .map(MBeanAttributeInfo::getName).toList();
     }
 
     /** A bean by its name. */
