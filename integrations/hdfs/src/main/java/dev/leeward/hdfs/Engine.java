@@ -184,7 +184,7 @@ public final class Engine {
             if (reason == Reason.RANKED) {
                 double sample = settings.explain().sample();
                 DecisionRecord record =
-                        sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
+                        sample > 0.0 && random.nextDouble() < sample ? record(current, path, writer, bytes) : null;
                 long expected = chosen.isEmpty() ? views.expectedSize(bytes) : bytes;
                 return new Decision(
                         writer, size, expected, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
@@ -197,12 +197,13 @@ public final class Engine {
         return null;
     }
 
-    private DecisionRecord record(String path, Node writer, long bytes) {
+    private DecisionRecord record(NetworkView current, String path, Node writer, long bytes) {
         String name = writer == null ? null : writer.getName();
         if (writer instanceof DatanodeDescriptor node) {
             name = node.getHostName();
         }
-        return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text());
+        String mode = current.snapshot() == null ? null : current.snapshot().mode();
+        return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text(), mode);
     }
 
     /**
@@ -212,15 +213,18 @@ public final class Engine {
      */
     private Reason reasonAgainst(NetworkView current, long bytes, long nano, double draw) {
         Snapshot snapshot = current.snapshot();
-        if (snapshot != null && draw >= snapshot.share()) {
-            return Reason.OFF;
-        }
+        return snapshot != null && draw >= snapshot.share() ? Reason.OFF : reasonAgainst(current, bytes, nano);
+    }
+
+    /** As above, whatever the mode of the controller. */
+    private Reason reasonAgainst(NetworkView current, long bytes, long nano) {
         if (settings.policy() == Settings.PolicyName.SINBAD && bytes < settings.sinbad().threshold()) {
             return Reason.SMALL;
         }
         if (settings.policy() == Settings.PolicyName.REHDFS) {
             return Reason.RANKED;
         }
+        Snapshot snapshot = current.snapshot();
         if (snapshot == null || !current.loads().numbering().equals(snapshot.numbering())) {
             return Reason.withoutSnapshot(link.feed().failure(), false);
         }
@@ -419,7 +423,8 @@ public final class Engine {
     }
 
     /**
-     * An explained decision about a new block now, by HDFS's own search; nothing is placed, counted or reported.
+     * An explained decision about a new block now, by HDFS's own search, whatever the mode of the controller; nothing is
+     * placed, counted or reported.
      *
      * @param writerName host name or IP address of a DataNode; another text stands for a writer outside
      */
@@ -427,9 +432,8 @@ public final class Engine {
         long nano = System.nanoTime();
         NetworkView current = views.current(nano);
         DatanodeDescriptor writer = node(current.topology(), writerName);
-        DecisionRecord record = record("", writer, bytes);
-        // The draw of a canary: the decision is that about a block that the policy places.
-        Reason reason = reasonAgainst(current, bytes, nano, 0.0);
+        DecisionRecord record = record(current, "", writer, bytes);
+        Reason reason = reasonAgainst(current, bytes, nano);
         List<String> hosts = List.of();
         if (reason == Reason.RANKED) {
             Decision decision = new Decision(

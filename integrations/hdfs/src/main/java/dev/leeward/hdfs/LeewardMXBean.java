@@ -48,8 +48,9 @@ public interface LeewardMXBean {
     List<String> findDecisions(String path);
 
     /**
-     * The decision about a new block now, explained, as JSON. HDFS makes all its checks, and nothing is placed. The
-     * page {@code /jmx} has the same as the attribute {@code Explain,WRITER,BYTES,COPIES}.
+     * The decision about a new block now, explained, as JSON. HDFS makes all its checks, and nothing is placed. In the
+     * modes {@code off} and {@code shadow} it is the decision that the policy would make. The page
+     * {@code /jmx} has the same as the attribute {@code Explain,WRITER,BYTES,COPIES}.
      *
      * @param writer host name or IP address of the writing DataNode; another text stands for a writer outside
      * @param bytes size of the block, or of each chunk of a stripe

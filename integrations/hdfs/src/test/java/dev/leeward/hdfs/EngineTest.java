@@ -233,7 +233,9 @@ class EngineTest {
         assertEquals(200, Harness.count(Reason.OFF));
         assertEquals(0, Metric.of("PlacementsLocal"));
         JsonNode explained = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
-        assertEquals("off", explained.get("reason").asText());
+        assertEquals("ranked", explained.get("reason").asText(), "as the policy would place it");
+        assertEquals("off", explained.get("mode").asText());
+        assertEquals(3, explained.get("hosts").size());
         network.setMode("on");
         harness.awaitReason(Reason.RANKED);
         network.setMode("shadow");
