@@ -137,6 +137,18 @@ class EngineTest {
     }
 
     @Test
+    void blocksOfClientsOutsideTheRacksAreOnesThatRehdfsPlaces() throws Exception {
+        Configuration conf = new Configuration();
+        conf.set("dfs.leeward.policy", "rehdfs");
+        Harness harness = Harness.open(nodes, conf);
+        for (Node writer : Arrays.asList(null, new NodeBase("/elsewhere/10.9.9.9"))) {
+            List<String> hosts = harness.placeBy(writer, 3, Set.of(), List.of());
+            assertEquals(2, hosts.stream().map(Harness::rack).distinct().count(), hosts.toString());
+        }
+        assertEquals(2, Harness.count(Reason.RANKED));
+    }
+
+    @Test
     void copiesOnOtherTypesOfStorageAreOrderedToo() throws Exception {
         for (String host : List.of("r1h1", "r2h2", "r3h3")) {
             nodes.addStorage(host, StorageType.SSD);

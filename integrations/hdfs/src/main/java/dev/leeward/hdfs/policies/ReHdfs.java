@@ -6,7 +6,8 @@ import dev.leeward.hdfs.topology.Topology;
 /**
  * Policy {@code rehdfs}: copies of a writer in rack i go to rack (i + k) mod N, so that few pairs of racks communicate
  * and a circuit can serve them (Etalon, section 6). With several k, each holds for a period. Racks are in the natural
- * order of their locations. A further rack of the same block is the one after the last.
+ * order of their locations. A further rack of the same block is the one after the last. The first copy of a writer
+ * outside the racks of DataNodes has no rack to start from, and goes to any host, as by HDFS's own draw.
  */
 public final class ReHdfs implements Policy {
 
@@ -31,8 +32,7 @@ public final class ReHdfs implements Policy {
         } else if (request.writer().rack() >= 0) {
             start = request.writer().rack() + (long) offset(request.nowNs());
         } else {
-            // The first copy of a writer outside the racks of DataNodes has no rack to start from.
-            return NONE;
+            start = topology.rackOf(request.ties().draw(0, topology.hostCount()));
         }
         for (int step = 0; step < (candidates.isOneRack() ? 1 : racks); step++) {
             int rack = (int) Math.floorMod(start + step, (long) racks);
