@@ -24,6 +24,7 @@ public final class ReHdfs implements Policy {
         int racks = topology.rackCount();
         int[] placed = request.placedRacks();
         long start;
+        String origin = " of the schedule";
         if (candidates.isOneRack()) {
             start = candidates.firstRack();
         } else if (placed.length > 1 || (placed.length == 1 && request.writer().rack() < 0)) {
@@ -33,6 +34,7 @@ public final class ReHdfs implements Policy {
             start = request.writer().rack() + (long) offset(request.nowNs());
         } else {
             start = topology.rackOf(request.ties().draw(0, topology.hostCount()));
+            origin = ", which was drawn";
         }
         for (int step = 0; step < (candidates.isOneRack() ? 1 : racks); step++) {
             int rack = (int) Math.floorMod(start + step, (long) racks);
@@ -44,7 +46,7 @@ public final class ReHdfs implements Policy {
             if (host >= 0) {
                 if (why != null) {
                     why.setNote("rack " + topology.location(rack) + " is " + step + " after rack "
-                            + topology.location((int) Math.floorMod(start, (long) racks)) + " of the schedule");
+                            + topology.location((int) Math.floorMod(start, (long) racks)) + origin);
                 }
                 return host;
             }
