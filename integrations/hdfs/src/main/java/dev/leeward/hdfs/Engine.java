@@ -1,5 +1,6 @@
 package dev.leeward.hdfs;
 
+import dev.leeward.hdfs.log.OncePerMinute;
 import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.policies.Candidates;
 import dev.leeward.hdfs.policies.Ccp;
@@ -42,7 +43,6 @@ import org.slf4j.LoggerFactory;
 public final class Engine {
 
     private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
-    private static final long WARNING_NS = 60_000_000_000L;
     private static final Cleaner CLEANER = Cleaner.create();
 
     /** Form of a block's data at its hosts. */
@@ -69,7 +69,7 @@ public final class Engine {
     private final PlacementLog placementLog;
     private final CurrentView views;
     private final ThreadLocal<Scratch> scratch = ThreadLocal.withInitial(Scratch::new);
-    private volatile long warnedNano;
+    private final OncePerMinute warnings = new OncePerMinute();
     private volatile Trial trial;
 
     private Engine(Settings settings, Layout layout, NetworkTopology map, Link link) {
@@ -127,9 +127,14 @@ public final class Engine {
     static Engine open(Settings settings, NetworkTopology map, Layout layout) throws ControllerException {
         Link link = settings.connection().controllers().isEmpty() ? null : Link.of(settings);
         Engine engine = new Engine(settings, layout, map, link);
+        engine.keepUp(System.nanoTime());
         if (link != null) {
+            if (link.feed().last() != null) {
+                engine.views.accept(link.feed().last());
+            }
             link.feed().addListener(engine.views);
         }
+        Upkeep.start(engine, "leeward-datanodes" + (link == null ? "" : " " + link.controller().address()));
         Metrics metrics = engine.metrics;
         Beans.show(layout, metrics);
         // HDFS does not say when it replaces a policy by one of its own. Beans must not show the old one as running.
@@ -170,7 +175,7 @@ public final class Engine {
         }
         long nano = System.nanoTime();
         try {
-            NetworkView current = views.current(nano);
+            NetworkView current = views.last();
             Coding coding = layout == Layout.STRIPE ? ErasureCodes.withChunks(copies + chosen.size()) : null;
             long bytes = size;
             if (layout == Layout.STRIPE && !chosen.isEmpty()) {
@@ -187,11 +192,12 @@ public final class Engine {
                         sample > 0.0 && random.nextDouble() < sample ? record(current, path, writer, bytes) : null;
                 long expected = chosen.isEmpty() ? views.expectedSize(bytes) : bytes;
                 return new Decision(
-                        writer, size, expected, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+                        writer, size, expected, coding, copies, chosen, current, nano,
+                        new Ties(random.nextLong()), record);
             }
             metrics.count(reason);
         } catch (RuntimeException | LinkageError e) {
-            warn(e);
+            warn("the default policy places the block", e);
             metrics.count(Reason.ERROR);
         }
         return null;
@@ -224,14 +230,10 @@ public final class Engine {
         if (settings.policy() == Settings.PolicyName.REHDFS) {
             return Reason.RANKED;
         }
-        Snapshot snapshot = current.snapshot();
-        if (snapshot == null || !current.loads().numbering().equals(snapshot.numbering())) {
-            return Reason.withoutSnapshot(link.feed().failure(), false);
-        }
-        long ageMs = (nano - snapshot.advancedNano()) / 1_000_000;
         // Capacities stay right for as long as the controller is away; loads do not.
-        if (settings.policy().readsLoads() && ageMs > settings.connection().maxAgeMs()) {
-            return Reason.withoutSnapshot(link.feed().failure(), true);
+        long maxAgeMs = settings.policy().readsLoads() ? settings.connection().maxAgeMs() : Long.MAX_VALUE;
+        if (!current.isFresh(nano, maxAgeMs)) {
+            return Reason.withoutSnapshot(link.feed().failure(), current.snapshot() != null);
         }
         return current.network().isOfOtherCluster() ? Reason.OTHER_CLUSTER : Reason.RANKED;
     }
@@ -269,7 +271,7 @@ public final class Engine {
             }
             return node;
         } catch (RuntimeException | LinkageError e) {
-            warn(e);
+            warn("the default policy chooses the host", e);
             decision.fallBack(Reason.ERROR);
             return null;
         }
@@ -347,7 +349,7 @@ public final class Engine {
                 ring.add(decision.record());
             }
         } catch (RuntimeException | LinkageError e) {
-            warn(e);
+            warn("the placement is neither counted nor reported", e);
         }
         metrics.count(decision.reason());
         metrics.time(System.nanoTime() - decision.beganNano());
@@ -374,7 +376,7 @@ public final class Engine {
      */
     public double leftOut(DatanodeDescriptor node, double draw) {
         NetworkView current = views.last();
-        if (current == null || !settings.policy().readsLoads()) {
+        if (!settings.policy().readsLoads()) {
             return Double.NaN;
         }
         try {
@@ -382,7 +384,7 @@ public final class Engine {
             return fresh ? placementLog.leftOut(current, node) : Double.NaN;
         } catch (RuntimeException | LinkageError e) {
             // The caller is a thread without which the NameNode stops.
-            warn(e);
+            warn("the default rule chooses the copy to delete", e);
             return Double.NaN;
         }
     }
@@ -392,11 +394,20 @@ public final class Engine {
         return settings.remoteRacks();
     }
 
-    private void warn(Throwable e) {
-        long nano = System.nanoTime();
-        if (warnedNano == 0 || nano - warnedNano > WARNING_NS) {
-            warnedNano = nano;
-            LOG.error("a fault in Leeward; the default policy places the block", e);
+    /** Keeps the view and the counts of the last hour up to date, at a monotonic time in ns. */
+    void keepUp(long nano) {
+        try {
+            metrics.keepUp(nano);
+            views.keepUp(nano);
+        } catch (RuntimeException | Error e) {
+            // HDFS throws exceptions while DataNodes join. No fault may end the daemon.
+            warn("decisions continue with the DataNodes as they were", e);
+        }
+    }
+
+    private void warn(String consequence, Throwable e) {
+        if (warnings.take(System.nanoTime())) {
+            LOG.error("a fault in Leeward; {}", consequence, e);
         }
     }
 
@@ -423,14 +434,14 @@ public final class Engine {
     }
 
     /**
-     * An explained decision about a new block now, by HDFS's own search, whatever the mode of the controller; nothing is
-     * placed, counted or reported.
+     * An explained decision about a new block now, by HDFS's own search, whatever the mode of the controller. Nothing
+     * is placed, counted or reported.
      *
      * @param writerName host name or IP address of a DataNode; another text stands for a writer outside
      */
     String explain(String writerName, long bytes, int copies) {
         long nano = System.nanoTime();
-        NetworkView current = views.current(nano);
+        NetworkView current = views.last();
         DatanodeDescriptor writer = node(current.topology(), writerName);
         DecisionRecord record = record(current, "", writer, bytes);
         Reason reason = reasonAgainst(current, bytes, nano);

@@ -12,18 +12,18 @@ public interface LeewardMXBean {
     /** Address of the controller that is asked next; empty without one. */
     String getController();
 
-    /** Age of the last snapshot in ms; -1 without one. */
+    /** Age in ms of the snapshot that decisions read; -1 without one. */
     long getSnapshotAgeMs();
 
     /** Age in ms from which a snapshot no longer counts; -1 if the policy reads no loads, so that any age serves it. */
     long getSnapshotMaxAgeMs();
 
-    /** Epoch of the last snapshot; -1 without one. */
+    /** Epoch of the snapshot that decisions read; -1 without one. */
     long getSnapshotEpoch();
 
     /**
-     * Reason of the last request's failure; empty if it succeeded. If Leeward is off, {@code settings} for invalid ones,
-     * or {@code error} for a fault.
+     * Reason of the last request's failure; empty if it succeeded. If Leeward is off, {@code settings} for invalid
+     * ones, or {@code error} for a fault.
      */
     String getFailure();
 
@@ -36,8 +36,11 @@ public interface LeewardMXBean {
     /** Names of at most 100 DataNodes that the controller does not know, or has in another rack. */
     List<String> getUnknownDataNodes();
 
-    /** Decisions by {@link Reason}. */
+    /** Decisions since the start by {@link Reason}. */
     Map<String, Long> getDecisionsByReason();
+
+    /** Decisions of the last hour by {@link Reason}; the hour is exact to a minute. */
+    Map<String, Long> getDecisionsOfLastHour();
 
     /**
      * Stored decisions, the latest first, as JSON. The page {@code /jmx} has the same as the attribute

@@ -30,6 +30,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     private final String offReason;
     private final String offDetail;
     private final Map<Reason, LongAdder> decisions = new EnumMap<>(Reason.class);
+    private final LastHour lastHour = new LastHour(Reason.values().length, System.nanoTime());
     private final TimeHistogram times = new TimeHistogram();
 
     /** Counts of an engine. */
@@ -58,6 +59,17 @@ final class Metrics implements MetricsSource, LeewardMXBean {
 
     void count(Reason reason) {
         decisions.get(reason).increment();
+    }
+
+    /** Stores the counts of each minute, at a monotonic time in ns. */
+    void keepUp(long nano) {
+        if (lastHour.isDue(nano)) {
+            lastHour.store(totals(), nano);
+        }
+    }
+
+    private long[] totals() {
+        return decisions.values().stream().mapToLong(LongAdder::sum).toArray();
     }
 
     /** Adds the time of a block that the policy placed, in whole or in part. */
@@ -141,7 +153,12 @@ final class Metrics implements MetricsSource, LeewardMXBean {
 
     @Override
     public long getSnapshotAgeMs() {
-        return readFeed(feed -> feed.ageMs(System.nanoTime()), -1L);
+        // That of the view: a fault in Leeward may keep a snapshot from decisions.
+        NetworkView view = read(Engine::view, null);
+        long nano = System.nanoTime();
+        return view == null || view.snapshot() == null
+                ? -1
+                : Math.max(0, nano - view.snapshot().advancedNano()) / 1_000_000;
     }
 
     @Override
@@ -191,9 +208,20 @@ final class Metrics implements MetricsSource, LeewardMXBean {
 
     @Override
     public Map<String, Long> getDecisionsByReason() {
-        Map<String, Long> counts = new TreeMap<>();
-        decisions.forEach((reason, count) -> counts.put(reason.text(), count.sum()));
-        return counts;
+        return byReason(totals());
+    }
+
+    @Override
+    public Map<String, Long> getDecisionsOfLastHour() {
+        return byReason(lastHour.increase(totals()));
+    }
+
+    private static Map<String, Long> byReason(long[] counts) {
+        Map<String, Long> table = new TreeMap<>();
+        for (Reason reason : Reason.values()) {
+            table.put(reason.text(), counts[reason.ordinal()]);
+        }
+        return table;
     }
 
     @Override

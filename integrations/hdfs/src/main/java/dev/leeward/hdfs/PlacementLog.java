@@ -38,10 +38,7 @@ final class PlacementLog {
         Snapshot snapshot = view.snapshot();
         long nano = System.nanoTime();
         // Without a snapshot nothing would ever drop the placement.
-        boolean fresh = snapshot != null
-                && (nano - snapshot.advancedNano()) / 1_000_000 <= settings.connection().maxAgeMs()
-                && view.loads().numbering().equals(snapshot.numbering())
-                && !view.network().isOfOtherCluster();
+        boolean fresh = view.isFresh(nano, settings.connection().maxAgeMs()) && !view.network().isOfOtherCluster();
         int[] hosts = fresh ? newHosts(view.topology(), decision) : new int[0];
         if (hosts.length == 0) {
             return;

@@ -177,6 +177,7 @@ class EngineTest {
         }
         assertEquals(0, Harness.count(Reason.NO_CANDIDATE));
         few.add("/r2", "r2h0");
+        harness.awaitDataNodes(5);
         for (int block = 0; block < 20; block++) {
             assertTrue(harness.place("r0h0").contains("r2h0"));
             List<String> hosts = harness.place("r0h0", 3, Set.of("r2h0"), List.of());

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.leeward.hdfs.settings.SettingsReader;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeNetwork;
@@ -15,12 +16,15 @@ import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault;
+import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
 import org.apache.hadoop.hdfs.server.blockmanagement.LeewardUpgradeDomainPlacementPolicy;
+import org.apache.hadoop.test.GenericTestUtils.LogCapturer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** Start and end of the policy: settings, daemons and beans. */
 class LifecycleTest {
@@ -98,7 +102,7 @@ class LifecycleTest {
         Harness one = Harness.open(new FakeDataNodes(4, 4), conf);
         Harness two = Harness.open(new FakeDataNodes(4, 4), conf);
         two.awaitReason(Reason.RANKED);
-        assertEquals(2, daemons(), "a thread for snapshots and one for reports");
+        assertEquals(4, daemons(), "threads for snapshots, for reports, and for the DataNodes of each policy");
         one.place("r0h0");
         one = null;
         two = null;
@@ -109,6 +113,26 @@ class LifecycleTest {
             return daemons() == 0 && !Jmx.hasBean();
         });
         assertFalse(Metric.isRegistered(), "the source of metrics ends too");
+    }
+
+    @Test
+    void aFaultIsInTheLogWithWhatItMeans() throws Exception {
+        Engine engine = Engine.open(
+                SettingsReader.read(Harness.conf(controller.address(), "leeward")), nodes.map(), Engine.Layout.CHAIN);
+        Eventually.holds("a snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
+        Decision decision = engine.begin("/file", nodes.node("r0h0"), 1, 1, List.of(), Set.of());
+        decision.take(new DatanodeStorageInfo[] {null});
+        LogCapturer log = LogCapturer.captureLogs(LoggerFactory.getLogger(Engine.class));
+        try {
+            engine.end(decision);
+            assertTrue(log.getOutput().contains("neither counted nor reported"), log.getOutput());
+            log.clearOutput();
+            // At most one a minute.
+            engine.end(decision);
+            assertEquals("", log.getOutput());
+        } finally {
+            log.stopCapturing();
+        }
     }
 
     @Test

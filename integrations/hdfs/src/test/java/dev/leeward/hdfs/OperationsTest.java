@@ -228,7 +228,7 @@ class OperationsTest {
         try (MiniDFSCluster dfs = MiniCluster.builder(conf, folder, 2, 2).simulatedCapacities(capacities).build()) {
             MiniCluster cluster = new MiniCluster(conf, dfs);
             dfs.waitActive();
-            Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot("LeewardInfo"));
+            cluster.awaitView(4);
             cluster.write("/file", 140 * MiniCluster.BLOCK, 3);
             assertTrue(ranked("LeewardInfo") > 0, "Leeward placed blocks");
             dfs.startDataNodes(conf, 1, true, null, new String[] {"/r1"}, new String[] {"r1h2"}, new long[] {capacity},
@@ -251,7 +251,7 @@ class OperationsTest {
         try (MiniDFSCluster dfs = builder.build()) {
             MiniCluster cluster = new MiniCluster(conf, dfs);
             dfs.waitActive();
-            Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot("LeewardInfo"));
+            cluster.awaitView(8);
             Path path = cluster.write("/cold", 6 * MiniCluster.BLOCK, 3);
             assertTrue(ranked("LeewardInfo") > 0, "Leeward placed blocks");
             cluster.files().setStoragePolicy(path, "COLD");

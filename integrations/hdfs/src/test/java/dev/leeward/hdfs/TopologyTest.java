@@ -72,16 +72,33 @@ class TopologyTest {
     }
 
     @Test
-    void aDataNodeThatJoinsIsACandidateAtOnceAndOneThatLeftIsNot() throws Exception {
+    void aDataNodeThatJoinsIsACandidateSoonAndOneThatLeftIsNotFromThenOn() throws Exception {
         FakeDataNodes few = new FakeDataNodes(2, 2);
         Harness harness = Harness.openWithSnapshot(few, controller, "leeward");
         assertEquals("r1", Harness.rack(harness.place("r0h0").get(1)));
         few.add("/r2", "r2h0");
+        harness.awaitDataNodes(5);
         assertEquals("r2h0", harness.place("r0h0", 2, Set.of(), List.of()).get(1));
         few.map().remove(few.node("r2h0"));
         few.map().add(few.add("/r3", "r3h0"));
         for (int block = 0; block < 20; block++) {
             assertFalse(harness.place("r0h0").contains("r2h0"));
         }
+    }
+
+    /** Their names are those of an import of the cluster. */
+    @Test
+    void racksOfTheSameLastNameAreKnownByTheirWholeLocations() throws Exception {
+        FakeDataNodes same = new FakeDataNodes(0, 0);
+        for (int rack = 0; rack < 4; rack++) {
+            String location = "/dc" + rack / 2 + "/row/rack" + rack % 2;
+            network.rename("r" + rack, location.substring(1).replace('/', '.'));
+            same.add(location, "r" + rack + "h0");
+            same.add(location, "r" + rack + "h1");
+        }
+        Harness harness = Harness.openWithSnapshot(same, controller, "leeward");
+        assertEquals(List.of(), Jmx.bean().getUnknownDataNodes());
+        assertEquals("r2", Harness.rack(harness.place("r0h0").get(1)), "the coolest rack");
+        assertEquals(1, Harness.count(Reason.RANKED));
     }
 }

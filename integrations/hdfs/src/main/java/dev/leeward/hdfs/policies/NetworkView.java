@@ -66,6 +66,17 @@ public record NetworkView(
         return widest > 0.0 ? widest : UNLIMITED;
     }
 
+    /**
+     * True if the loads of links count: there is a snapshot, own placements are on its links, and it is young enough.
+     *
+     * @param nano local monotonic time in ns
+     * @param maxAgeMs largest age in ms
+     */
+    public boolean isFresh(long nano, long maxAgeMs) {
+        return snapshot != null && loads.numbering().equals(snapshot.numbering())
+                && (nano - snapshot.advancedNano()) / 1_000_000 <= maxAgeMs;
+    }
+
     /** A node of HDFS as a sender; null stands for an unknown one. */
     public Sender sender(Node node) {
         return network.sender(node, snapshot);

@@ -1,5 +1,6 @@
 package dev.leeward.hdfs.snapshot;
 
+import dev.leeward.hdfs.log.OncePerMinute;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
@@ -13,8 +14,6 @@ import org.slf4j.LoggerFactory;
 public final class Follower implements Runnable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
-    /** Time between two warnings, in ns. */
-    private static final long WARNING_NS = 60_000_000_000L;
 
     private final Controller controller;
     private final WeakReference<SnapshotFeed> feed;
@@ -24,7 +23,7 @@ public final class Follower implements Runnable {
     private Snapshot last;
     /** True if the next snapshot must be whole. */
     private boolean whole = true;
-    private long warnedNano = System.nanoTime() - WARNING_NS;
+    private final OncePerMinute warnings = new OncePerMinute();
     /** True if the log has the present outage. */
     private boolean announced;
 
@@ -107,12 +106,9 @@ public final class Follower implements Runnable {
             return;
         }
         target.fail(failure, message);
-        long now = System.nanoTime();
-        // At most one warning a minute, also if the controller fails and is back again and again.
-        if (now - warnedNano > WARNING_NS) {
+        if (warnings.take(System.nanoTime())) {
             LOG.warn("Leeward has no new snapshot ({}): {}; blocks are placed by the default policy once the last one"
                     + " is too old", failure.text(), message, fault);
-            warnedNano = now;
             announced = true;
         }
         // An answer that does not fit the last snapshot is requested whole the next time.

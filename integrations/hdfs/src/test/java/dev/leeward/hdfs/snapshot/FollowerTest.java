@@ -1,6 +1,7 @@
 package dev.leeward.hdfs.snapshot;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -40,6 +41,26 @@ class FollowerTest {
             assertTrue(daemon.isAlive());
             assertEquals(1, feed.failureCount(Failure.ERROR));
             assertEquals(0, feed.failureCount(Failure.INVALID));
+        }
+    }
+
+    @Test
+    void aReaderThatFailsKeepsSnapshotsFromNoOtherOne() throws Exception {
+        try (FakeController fake = new FakeController(network)) {
+            SnapshotFeed feed = new SnapshotFeed(1_000);
+            SnapshotFeed.Listener broken = snapshot -> {
+                throw new IllegalStateException("of this test");
+            };
+            AtomicInteger snapshots = new AtomicInteger();
+            SnapshotFeed.Listener sound = snapshot -> snapshots.incrementAndGet();
+            feed.addListener(broken);
+            feed.addListener(sound);
+            Thread daemon = Follower.start(controller(200, fake), feed, snapshot -> { });
+            Eventually.holds("two snapshots for the sound reader", () -> snapshots.get() >= 2);
+            Eventually.holds("the fault is shown", () -> feed.failure() == Failure.ERROR);
+            assertFalse(feed.isAway(), "decisions of the sound reader continue");
+            assertTrue(daemon.isAlive());
+            assertTrue(List.of(broken, sound).size() == 2, "the feed holds neither");
         }
     }
 

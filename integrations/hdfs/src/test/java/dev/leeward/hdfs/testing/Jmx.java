@@ -26,9 +26,9 @@ public final class Jmx {
         return ManagementFactory.getPlatformMBeanServer().isRegistered(name("LeewardInfo"));
     }
 
-    /** True if decisions read a snapshot. The daemon shows its state before it passes the snapshot on to them. */
+    /** True if decisions read a snapshot. */
     public static boolean hasSnapshot(String bean) {
-        return bean(bean).getSnapshotEpoch() >= 0 && !bean(bean).explain("", 1L << 30, 3).contains("no_snapshot");
+        return bean(bean).getSnapshotEpoch() >= 0;
     }
 
     /** A metric of the source {@code Leeward}, as the web page of the NameNode shows it. */
