@@ -49,7 +49,7 @@ class ChecksTest {
     void noCopyGoesToABusyOrStaleDataNode(String policy) throws Exception {
         Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
         for (int block = 0; block < 200; block++) {
-            List<String> hosts = harness.place(block % 2 == 0 ? "r0h0" : "r1h0");
+            List<String> hosts = harness.place(block % 2 == 0 ? "r0h0" : "r3h0");
             assertEquals(3, new HashSet<>(hosts).size(), hosts.toString());
             assertTrue(hosts.stream().noneMatch(REJECTED::contains), hosts.toString());
         }
