@@ -88,7 +88,6 @@ class OperationsTest {
     }
 
     @Test
-    @Tag("whole")
     void aDecommissionedDataNodeLosesItsCopies() throws Exception {
         java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
         conf.set("dfs.hosts.exclude", excluded.toString());
@@ -214,7 +213,6 @@ class OperationsTest {
     }
 
     @Test
-    @Tag("whole")
     void theBalancerMovesBlocksToAnEmptyDataNode() throws Exception {
         conf.setLong("dfs.datanode.balance.bandwidthPerSec", 1L << 30);
         conf.setLong("dfs.balancer.getBlocks.min-block-size", 1);
