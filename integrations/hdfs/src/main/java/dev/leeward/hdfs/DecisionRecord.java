@@ -88,7 +88,9 @@ final class DecisionRecord {
             json.writeStringField("writer", writer);
             json.writeNumberField("bytes", bytes);
             json.writeStringField("policy", policy);
-            json.writeStringField("mode", mode);
+            if (mode != null) {
+                json.writeStringField("mode", mode);
+            }
             json.writeStringField("reason", reason.text());
             writeNames(json, "hosts", hosts);
             writeNames(json, "existing", existing);

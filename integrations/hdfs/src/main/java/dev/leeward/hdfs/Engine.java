@@ -110,7 +110,7 @@ public final class Engine {
                 throw new IllegalArgumentException(e.getMessage(), e);
             }
             LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
-            Beans.show(layout, Metrics.ofPolicyThatIsOff("settings", e.getMessage()));
+            Beans.show(layout, Metrics.withoutEngine(e.getMessage()));
             return null;
         } catch (RuntimeException | LinkageError e) {
             // A LinkageError: this Hadoop lacks a method that Leeward calls.
@@ -118,7 +118,7 @@ public final class Engine {
                 throw e;
             }
             LOG.error("Leeward is off, and the default policy places all blocks: a fault in Leeward", e);
-            Beans.show(layout, Metrics.ofPolicyThatIsOff("error", "a fault in Leeward: " + e));
+            Beans.show(layout, Metrics.withoutEngine("a fault in Leeward: " + e));
             return null;
         }
     }

@@ -22,12 +22,12 @@ public interface LeewardMXBean {
     long getSnapshotEpoch();
 
     /**
-     * Reason of the last request's failure; empty if it succeeded. If Leeward is off, {@code settings} for invalid
-     * ones, or {@code error} for a fault.
+     * Reason of the last request's failure; empty if it succeeded. {@code settings} if Leeward is off, because its
+     * settings are invalid or cannot be used.
      */
     String getFailure();
 
-    /** Message of the last failure, or that of invalid settings, which begins with the name of the property. */
+    /** Message of the last failure. That of invalid settings begins with the name of the property. */
     String getFailureDetail();
 
     /** Number of DataNodes. */

@@ -26,35 +26,33 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     private static final int MOST_NAMES = 100;
 
     private final WeakReference<Engine> engine;
-    /** Reason why Leeward is off, and its message; null of a policy that runs. */
-    private final String offReason;
-    private final String offDetail;
+    /** Why Leeward is off; null of a policy that runs. */
+    private final String offBecause;
     private final Map<Reason, LongAdder> decisions = new EnumMap<>(Reason.class);
     private final LastHour lastHour = new LastHour(Reason.values().length, System.nanoTime());
     private final TimeHistogram times = new TimeHistogram();
 
     /** Counts of an engine. */
     Metrics(Engine engine) {
-        this(engine, null, null);
+        this(engine, null);
     }
 
-    private Metrics(Engine engine, String offReason, String offDetail) {
+    private Metrics(Engine engine, String offBecause) {
         this.engine = new WeakReference<>(engine);
-        this.offReason = offReason;
-        this.offDetail = offDetail;
+        this.offBecause = offBecause;
         for (Reason reason : Reason.values()) {
             decisions.put(reason, new LongAdder());
         }
     }
 
-    /** The state of a policy that leaves all blocks to HDFS's default policy: only {@code Failure} says something. */
-    static Metrics ofPolicyThatIsOff(String reason, String detail) {
-        return new Metrics(null, reason, detail);
+    /** The state without an engine: only the failure says something. */
+    static Metrics withoutEngine(String offBecause) {
+        return new Metrics(null, offBecause);
     }
 
     /** True if Leeward is off. */
     boolean isOff() {
-        return offReason != null;
+        return offBecause != null;
     }
 
     void count(Reason reason) {
@@ -178,12 +176,12 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     public String getFailure() {
         Failure failure = readFeed(SnapshotFeed::failure, null);
         String text = failure == null ? "" : failure.text();
-        return isOff() ? offReason : text;
+        return isOff() ? "settings" : text;
     }
 
     @Override
     public String getFailureDetail() {
-        return isOff() ? offDetail : readFeed(SnapshotFeed::detail, "");
+        return isOff() ? offBecause : readFeed(SnapshotFeed::detail, "");
     }
 
     @Override

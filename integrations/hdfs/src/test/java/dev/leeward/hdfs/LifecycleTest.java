@@ -71,7 +71,7 @@ class LifecycleTest {
             }
         };
         assertEquals(3, Harness.open(nodes, broken).place("r0h0").size());
-        assertEquals("error", Jmx.bean().getFailure());
+        assertEquals("settings", Jmx.bean().getFailure());
         String detail = Jmx.bean().getFailureDetail();
         assertTrue(detail.endsWith("IllegalStateException: a fault"), detail);
         broken.set("dfs.leeward.strict", "true");
