@@ -148,7 +148,8 @@ public final class Controller {
     private HttpResponse<byte[]> send(HttpRequest request, AtomicInteger number, int most, long deadlineMs)
             throws ControllerException, InterruptedException {
         CompletableFuture<HttpResponse<byte[]>> answer =
-                credentials.client().sendAsync(request, info -> new LimitedBody(info.statusCode() == 200 ? most : MOST_ANSWER));
+                credentials.client().sendAsync(
+                        request, info -> new LimitedBody(info.statusCode() == 200 ? most : MOST_ANSWER));
         try {
             return answer.get(deadlineMs, TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
