@@ -45,6 +45,8 @@ class ExplanationTest {
             harness.place("r0h0");
         }
         assertEquals(10, Metric.of("Decisions_ranked"));
+        assertEquals(10, Jmx.bean().getDecisionsOfLastHour().get("ranked"));
+        assertEquals(0, Jmx.bean().getDecisionsOfLastHour().get("off"));
         assertEquals(10, Metric.of("PlaceTimeNumOps"));
         assertTrue(Metric.of("PlaceTimeP99Ns") >= Metric.of("PlaceTimeP50Ns") && Metric.of("PlaceTimeP50Ns") > 0);
         assertTrue(Metric.of("SnapshotAgeMs") >= 0 && Metric.of("SnapshotAgeMs") < 5_000);

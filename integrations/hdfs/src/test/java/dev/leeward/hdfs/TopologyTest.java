@@ -2,14 +2,22 @@ package dev.leeward.hdfs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.testing.Jmx;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
+import org.apache.hadoop.net.Node;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -84,6 +92,46 @@ class TopologyTest {
         for (int block = 0; block < 20; block++) {
             assertFalse(harness.place("r0h0").contains("r2h0"));
         }
+    }
+
+    /** A topology of thousands of DataNodes, which takes long to read. */
+    public static final class SlowTopology extends DFSNetworkTopology {
+        private static volatile CountDownLatch gate = new CountDownLatch(0);
+        private static final AtomicInteger WAITING = new AtomicInteger();
+
+        @Override
+        public List<Node> getLeaves(String location) {
+            WAITING.incrementAndGet();
+            try {
+                gate.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            return super.getLeaves(location);
+        }
+    }
+
+    @Test
+    void whileTheDataNodesAreReadDecisionsContinueWithTheEarlierView() throws Exception {
+        Configuration conf = new Configuration(false);
+        conf.setClass("dfs.net.topology.impl", SlowTopology.class, DFSNetworkTopology.class);
+        FakeDataNodes slow = new FakeDataNodes(2, 2, conf);
+        Harness harness = Harness.openWithSnapshot(slow, controller, "leeward");
+        SlowTopology.gate = new CountDownLatch(1);
+        try {
+            int before = SlowTopology.WAITING.get();
+            slow.add("/r2", "r2h0");
+            Eventually.holds("a read", () -> SlowTopology.WAITING.get() > before);
+            assertTimeoutPreemptively(Duration.ofSeconds(4), () -> {
+                for (int block = 0; block < 20; block++) {
+                    assertEquals("r1", Harness.rack(harness.place("r0h0").get(1)));
+                }
+            });
+        } finally {
+            SlowTopology.gate.countDown();
+        }
+        harness.awaitDataNodes(5);
+        assertEquals("r2h0", harness.place("r0h0", 2, Set.of(), List.of()).get(1));
     }
 
     /** Their names are those of an import of the cluster. */

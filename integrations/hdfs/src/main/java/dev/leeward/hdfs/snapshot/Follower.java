@@ -85,8 +85,8 @@ public final class Follower implements Runnable {
     }
 
     /**
-     * Passes a snapshot on. A reader that fails keeps its earlier view, and the default policy decides in its place once
-     * that is too old. The other readers get further snapshots in time.
+     * Passes a snapshot on. A reader that fails keeps its earlier view, and the default policy decides in its place
+     * once that is too old. The other readers get further snapshots in time.
      */
     private void publish(Snapshot next) {
         SnapshotFeed target = feed.get();

@@ -22,7 +22,7 @@ public final class FakeDataNodes implements FSClusterStats {
     /** Storage of each DataNode. */
     public static final long CAPACITY = 1L << 42;
 
-    private final DFSNetworkTopology map = DFSNetworkTopology.getInstance(new Configuration(false));
+    private final DFSNetworkTopology map;
     private final List<DatanodeDescriptor> nodes = new ArrayList<>();
     private final Map<String, DatanodeDescriptor> byName = new HashMap<>();
     private final Map<String, Integer> transfers = new HashMap<>();
@@ -31,6 +31,12 @@ public final class FakeDataNodes implements FSClusterStats {
 
     /** DataNodes that are empty, in service and idle. */
     public FakeDataNodes(int racks, int hostsPerRack) {
+        this(racks, hostsPerRack, new Configuration(false));
+    }
+
+    /** The same with a configuration of HDFS, which may name another class of the topology. */
+    public FakeDataNodes(int racks, int hostsPerRack, Configuration conf) {
+        map = DFSNetworkTopology.getInstance(conf);
         for (int rack = 0; rack < racks; rack++) {
             for (int host = 0; host < hostsPerRack; host++) {
                 add("/r" + rack, "r" + rack + "h" + host);
