@@ -117,8 +117,9 @@ class LifecycleTest {
 
     @Test
     void aFaultIsInTheLogWithWhatItMeans() throws Exception {
-        Engine engine = Engine.open(
-                SettingsReader.read(Harness.conf(controller.address(), "leeward")), nodes.map(), Engine.Layout.CHAIN);
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        Engine engine = Engine.open(SettingsReader.read(conf), nodes.map(), Engine.Layout.CHAIN);
         Eventually.holds("a snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
         Decision decision = engine.begin("/file", nodes.node("r0h0"), 1, 1, List.of(), Set.of());
         decision.take(new DatanodeStorageInfo[] {null});
