@@ -59,7 +59,7 @@ class ExpectedCapacitiesTest {
         assertEquals(800, of(sinbad, "r1:downlink"), 1e-9);
         network.pass(2_000);
         assertEquals(512, of(sinbad, "r1:downlink"), 1e-9);
-        network.measure("r1:downlink", 300L);
+        network.advance(0).measure("r1:downlink", 300L);
         assertEquals(1700, of(sinbad, "r1:downlink"), 1e-9);
     }
 
