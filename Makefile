@@ -217,7 +217,7 @@ test-web: build servers
 	@mkdir -p target
 	@scripts/test-web 2>&1 | tee target/test-web.log
 
-# The first run downloads Hadoop, about 150 MB.
+# The first run downloads two versions of Hadoop, about 300 MB.
 .PHONY: test-hdfs
 test-hdfs: build servers
 	@mkdir -p target

@@ -15,6 +15,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.commons.io.FileUtils;
@@ -55,8 +57,8 @@ import org.slf4j.event.Level;
  *
  * <p>{@code creates} are those of HDFS's NNThroughputBenchmark, whose files have no blocks, so no policy takes part.
  * {@code writes} are creates with the first block of the file, at 3,000 DataNodes in 150 racks. Two NameNodes run in
- * this process, one for each policy, and take turns, so other work on the machine affects both alike. The controller
- * runs here too, so its work counts.
+ * this process, one for each policy, and take turns, so other work on the machine affects both alike. All settings have
+ * their defaults. The controller runs here too, so its work counts.
  */
 public final class NameNodeBenchmark {
 
@@ -88,12 +90,16 @@ public final class NameNodeBenchmark {
         }
         DefaultMetricsSystem.setMiniClusterMode(true);
         Path folder = Files.createTempDirectory("leeward-namenode");
-        try (FakeController controller =
-                new FakeController(new FakeNetwork(RACKS, HOSTS, 10_000_000_000L, 100_000_000_000L))) {
+        FakeNetwork network = new FakeNetwork(RACKS, HOSTS, 10_000_000_000L, 100_000_000_000L);
+        ScheduledExecutorService agents = Executors.newSingleThreadScheduledExecutor();
+        try (FakeController controller = new FakeController(network)) {
+            // Agents report each second, so each difference has a new window of every link.
+            agents.scheduleAtFixedRate(() -> network.advance(0), 1, 1, TimeUnit.SECONDS);
             NameNodeBenchmark benchmark = new NameNodeBenchmark(folder, arguments[0]);
             benchmark.runCreates(controller);
             benchmark.runWrites(controller);
         } finally {
+            agents.shutdownNow();
             FileUtils.deleteDirectory(folder.toFile());
         }
         System.exit(0);
@@ -141,9 +147,6 @@ public final class NameNodeBenchmark {
             conf.set("dfs.leeward.controller", controller.address());
             conf.set("dfs.leeward.policy", policy);
             conf.set("dfs.leeward.strict", "true");
-            // A real controller answers differences, which cost a tenth of this one's whole snapshots.
-            conf.set("dfs.leeward.snapshot.interval", "5s");
-            conf.set("dfs.leeward.snapshot.max-age", "30s");
         }
         return conf;
     }

@@ -23,8 +23,9 @@ public final class Decision {
     static final int MOST_REJECTED = 64;
 
     /** Stands for a block that the default policy places. */
-    public static final Decision BY_DEFAULT = new Decision(null, 0, null, 0, List.of(), null, 0, new Ties(0), null);
+    public static final Decision BY_DEFAULT = new Decision(null, 0, 0, null, 0, List.of(), null, 0, new Ties(0), null);
 
+    private final long size;
     private final long bytes;
     private final Coding coding;
     private final int copies;
@@ -43,6 +44,7 @@ public final class Decision {
 
     Decision(
             Node writer,
+            long size,
             long bytes,
             Coding coding,
             int copies,
@@ -51,6 +53,7 @@ public final class Decision {
             long beganNano,
             Ties ties,
             DecisionRecord record) {
+        this.size = size;
         this.bytes = bytes;
         this.coding = coding;
         this.copies = copies;
@@ -102,7 +105,12 @@ public final class Decision {
         return source;
     }
 
-    /** Size of each copy or chunk; of a new one, the expected size. */
+    /** Size as HDFS gives it, for which it requires room at each host. */
+    long size() {
+        return size;
+    }
+
+    /** Size of each copy or chunk in loads and reports; of a new one, the expected size. */
     long bytes() {
         return bytes;
     }

@@ -26,18 +26,27 @@ final class DecisionRecord {
     private final String writer;
     private final long bytes;
     private final String policy;
+    private final String mode;
     private final List<Step> steps = new ArrayList<>();
     private int omitted;
     private List<String> hosts = List.of();
     private List<String> existing = List.of();
     private Reason reason = Reason.RANKED;
 
-    DecisionRecord(Instant time, String path, String writer, long bytes, String policy) {
+    /**
+     * A decision without any choice yet.
+     *
+     * @param path file of the block, or null
+     * @param writer name of the machine that writes, or null
+     * @param mode mode of the controller, or null without a snapshot
+     */
+    DecisionRecord(Instant time, String path, String writer, long bytes, String policy, String mode) {
         this.time = time;
         this.path = path == null ? "" : path;
         this.writer = writer;
         this.bytes = bytes;
         this.policy = policy;
+        this.mode = mode;
     }
 
     /** True if further choices are only counted. */
@@ -79,6 +88,9 @@ final class DecisionRecord {
             json.writeStringField("writer", writer);
             json.writeNumberField("bytes", bytes);
             json.writeStringField("policy", policy);
+            if (mode != null) {
+                json.writeStringField("mode", mode);
+            }
             json.writeStringField("reason", reason.text());
             writeNames(json, "hosts", hosts);
             writeNames(json, "existing", existing);
@@ -126,6 +138,9 @@ final class DecisionRecord {
             json.writeStringField("name", considered.name());
             json.writeNumberField("value", considered.value());
             json.writeStringField("unit", considered.unit());
+            if (!considered.detail().isEmpty()) {
+                json.writeStringField("detail", considered.detail());
+            }
             json.writeEndObject();
         }
         json.writeEndArray();

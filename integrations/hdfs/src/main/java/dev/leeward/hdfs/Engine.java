@@ -1,5 +1,6 @@
 package dev.leeward.hdfs;
 
+import dev.leeward.hdfs.log.OncePerMinute;
 import dev.leeward.hdfs.placements.Coding;
 import dev.leeward.hdfs.policies.Candidates;
 import dev.leeward.hdfs.policies.Ccp;
@@ -19,6 +20,7 @@ import dev.leeward.hdfs.snapshot.ControllerException;
 import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.topology.Sender;
 import dev.leeward.hdfs.topology.Topology;
+import java.lang.ref.Cleaner;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -41,7 +43,7 @@ import org.slf4j.LoggerFactory;
 public final class Engine {
 
     private static final Logger LOG = LoggerFactory.getLogger(Engine.class);
-    private static final long WARNING_NS = 60_000_000_000L;
+    private static final Cleaner CLEANER = Cleaner.create();
 
     /** Form of a block's data at its hosts. */
     public enum Layout {
@@ -67,7 +69,7 @@ public final class Engine {
     private final PlacementLog placementLog;
     private final CurrentView views;
     private final ThreadLocal<Scratch> scratch = ThreadLocal.withInitial(Scratch::new);
-    private volatile long warnedNano;
+    private final OncePerMinute warnings = new OncePerMinute();
     private volatile Trial trial;
 
     private Engine(Settings settings, Layout layout, NetworkTopology map, Link link) {
@@ -99,6 +101,7 @@ public final class Engine {
         try {
             Settings settings = SettingsReader.read(conf);
             if (settings.policy() == Settings.PolicyName.DEFAULT) {
+                Beans.remove(layout);
                 return null;
             }
             return open(settings, map, layout);
@@ -107,6 +110,7 @@ public final class Engine {
                 throw new IllegalArgumentException(e.getMessage(), e);
             }
             LOG.error("Leeward is off, and the default policy places all blocks: {}", e.getMessage());
+            Beans.show(layout, Metrics.withoutEngine(e.getMessage()));
             return null;
         } catch (RuntimeException | LinkageError e) {
             // A LinkageError: this Hadoop lacks a method that Leeward calls.
@@ -114,6 +118,7 @@ public final class Engine {
                 throw e;
             }
             LOG.error("Leeward is off, and the default policy places all blocks: a fault in Leeward", e);
+            Beans.show(layout, Metrics.withoutEngine("a fault in Leeward: " + e));
             return null;
         }
     }
@@ -122,10 +127,18 @@ public final class Engine {
     static Engine open(Settings settings, NetworkTopology map, Layout layout) throws ControllerException {
         Link link = settings.connection().controllers().isEmpty() ? null : Link.of(settings);
         Engine engine = new Engine(settings, layout, map, link);
+        engine.keepUp(System.nanoTime());
         if (link != null) {
+            if (link.feed().last() != null) {
+                engine.views.accept(link.feed().last());
+            }
             link.feed().addListener(engine.views);
         }
-        engine.metrics.register(layout);
+        Upkeep.start(engine, "leeward-datanodes" + (link == null ? "" : " " + link.controller().address()));
+        Metrics metrics = engine.metrics;
+        Beans.show(layout, metrics);
+        // HDFS does not say when it replaces a policy by one of its own. Beans must not show the old one as running.
+        CLEANER.register(engine, () -> Beans.remove(layout, metrics));
         LOG.info("Leeward places {} by policy {}; controller: {}",
                 layout == Layout.CHAIN ? "replicated blocks" : "erasure-coded blocks",
                 settings.policy().text(), settings.connection());
@@ -162,7 +175,7 @@ public final class Engine {
         }
         long nano = System.nanoTime();
         try {
-            NetworkView current = views.current(nano);
+            NetworkView current = views.last();
             Coding coding = layout == Layout.STRIPE ? ErasureCodes.withChunks(copies + chosen.size()) : null;
             long bytes = size;
             if (layout == Layout.STRIPE && !chosen.isEmpty()) {
@@ -176,25 +189,27 @@ public final class Engine {
             if (reason == Reason.RANKED) {
                 double sample = settings.explain().sample();
                 DecisionRecord record =
-                        sample > 0.0 && random.nextDouble() < sample ? record(path, writer, bytes) : null;
+                        sample > 0.0 && random.nextDouble() < sample ? record(current, path, writer, bytes) : null;
                 long expected = chosen.isEmpty() ? views.expectedSize(bytes) : bytes;
                 return new Decision(
-                        writer, expected, coding, copies, chosen, current, nano, new Ties(random.nextLong()), record);
+                        writer, size, expected, coding, copies, chosen, current, nano,
+                        new Ties(random.nextLong()), record);
             }
             metrics.count(reason);
         } catch (RuntimeException | LinkageError e) {
-            warn(e);
+            warn("the default policy places the block", e);
             metrics.count(Reason.ERROR);
         }
         return null;
     }
 
-    private DecisionRecord record(String path, Node writer, long bytes) {
+    private DecisionRecord record(NetworkView current, String path, Node writer, long bytes) {
         String name = writer == null ? null : writer.getName();
         if (writer instanceof DatanodeDescriptor node) {
             name = node.getHostName();
         }
-        return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text());
+        String mode = current.snapshot() == null ? null : current.snapshot().mode();
+        return new DecisionRecord(Instant.now(), path, name, bytes, settings.policy().text(), mode);
     }
 
     /**
@@ -204,22 +219,21 @@ public final class Engine {
      */
     private Reason reasonAgainst(NetworkView current, long bytes, long nano, double draw) {
         Snapshot snapshot = current.snapshot();
-        if (snapshot != null && draw >= snapshot.share()) {
-            return Reason.OFF;
-        }
+        return snapshot != null && draw >= snapshot.share() ? Reason.OFF : reasonAgainst(current, bytes, nano);
+    }
+
+    /** As above, whatever the mode of the controller. */
+    private Reason reasonAgainst(NetworkView current, long bytes, long nano) {
         if (settings.policy() == Settings.PolicyName.SINBAD && bytes < settings.sinbad().threshold()) {
             return Reason.SMALL;
         }
         if (settings.policy() == Settings.PolicyName.REHDFS) {
             return Reason.RANKED;
         }
-        if (snapshot == null || !current.loads().numbering().equals(snapshot.numbering())) {
-            return Reason.withoutSnapshot(link.feed().failure(), false);
-        }
-        long ageMs = (nano - snapshot.advancedNano()) / 1_000_000;
         // Capacities stay right for as long as the controller is away; loads do not.
-        if (settings.policy().readsLoads() && ageMs > settings.connection().maxAgeMs()) {
-            return Reason.withoutSnapshot(link.feed().failure(), true);
+        long maxAgeMs = settings.policy().readsLoads() ? settings.connection().maxAgeMs() : Long.MAX_VALUE;
+        if (!current.isFresh(nano, maxAgeMs)) {
+            return Reason.withoutSnapshot(link.feed().failure(), current.snapshot() != null);
         }
         return current.network().isOfOtherCluster() ? Reason.OTHER_CLUSTER : Reason.RANKED;
     }
@@ -257,7 +271,7 @@ public final class Engine {
             }
             return node;
         } catch (RuntimeException | LinkageError e) {
-            warn(e);
+            warn("the default policy chooses the host", e);
             decision.fallBack(Reason.ERROR);
             return null;
         }
@@ -285,7 +299,7 @@ public final class Engine {
             }
         }
         Candidates candidates =
-                new Candidates(topology, scope, excluded, type, decision.bytes(), held, decision.mostPerRack());
+                new Candidates(topology, scope, excluded, type, decision.size(), held, decision.mostPerRack());
         Ties ties = decision.nextTies();
         int unknown = settings.policy().readsLoads() ? drawUnknown(current, candidates, ties) : Policy.NONE;
         if (unknown >= 0) {
@@ -335,7 +349,7 @@ public final class Engine {
                 ring.add(decision.record());
             }
         } catch (RuntimeException | LinkageError e) {
-            warn(e);
+            warn("the placement is neither counted nor reported", e);
         }
         metrics.count(decision.reason());
         metrics.time(System.nanoTime() - decision.beganNano());
@@ -356,18 +370,21 @@ public final class Engine {
     /**
      * The rate in bit/s left on the links out of a host, for the choice of a copy to delete; NaN if it is unknown or no
      * policy reads loads. No I/O, no lock.
+     *
+     * @param draw from 0 to below 1, one for all copies of the choice: Leeward takes part if it is below the share of
+     *     the controller's mode
      */
-    public double leftOut(DatanodeDescriptor node) {
+    public double leftOut(DatanodeDescriptor node, double draw) {
         NetworkView current = views.last();
-        if (current == null || !settings.policy().readsLoads()) {
+        if (!settings.policy().readsLoads()) {
             return Double.NaN;
         }
         try {
-            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime(), 0.0) == Reason.RANKED;
+            boolean fresh = reasonAgainst(current, Long.MAX_VALUE, System.nanoTime(), draw) == Reason.RANKED;
             return fresh ? placementLog.leftOut(current, node) : Double.NaN;
         } catch (RuntimeException | LinkageError e) {
             // The caller is a thread without which the NameNode stops.
-            warn(e);
+            warn("the default rule chooses the copy to delete", e);
             return Double.NaN;
         }
     }
@@ -377,11 +394,20 @@ public final class Engine {
         return settings.remoteRacks();
     }
 
-    private void warn(Throwable e) {
-        long nano = System.nanoTime();
-        if (warnedNano == 0 || nano - warnedNano > WARNING_NS) {
-            warnedNano = nano;
-            LOG.error("a fault in Leeward; the default policy places the block", e);
+    /** Keeps the view and the counts of the last hour up to date, at a monotonic time in ns. */
+    void keepUp(long nano) {
+        try {
+            metrics.keepUp(nano);
+            views.keepUp(nano);
+        } catch (RuntimeException | Error e) {
+            // HDFS throws exceptions while DataNodes join. No fault may end the daemon.
+            warn("decisions continue with the DataNodes as they were", e);
+        }
+    }
+
+    private void warn(String consequence, Throwable e) {
+        if (warnings.take(System.nanoTime())) {
+            LOG.error("a fault in Leeward; {}", consequence, e);
         }
     }
 
@@ -408,21 +434,21 @@ public final class Engine {
     }
 
     /**
-     * An explained decision about a new block now, by HDFS's own search; nothing is placed, counted or reported.
+     * An explained decision about a new block now, by HDFS's own search, whatever the mode of the controller. Nothing
+     * is placed, counted or reported.
      *
      * @param writerName host name or IP address of a DataNode; another text stands for a writer outside
      */
     String explain(String writerName, long bytes, int copies) {
         long nano = System.nanoTime();
-        NetworkView current = views.current(nano);
+        NetworkView current = views.last();
         DatanodeDescriptor writer = node(current.topology(), writerName);
-        DecisionRecord record = record("", writer, bytes);
-        // The draw of a canary: the decision is that about a block that the policy places.
-        Reason reason = reasonAgainst(current, bytes, nano, 0.0);
+        DecisionRecord record = record(current, "", writer, bytes);
+        Reason reason = reasonAgainst(current, bytes, nano);
         List<String> hosts = List.of();
         if (reason == Reason.RANKED) {
             Decision decision = new Decision(
-                    writer, views.expectedSize(bytes), null, copies, List.of(), current, nano,
+                    writer, bytes, views.expectedSize(bytes), null, copies, List.of(), current, nano,
                     new Ties(ThreadLocalRandom.current().nextLong()), record);
             decision.take(trial.search(decision, writer, bytes, copies));
             hosts = hostNames(decision);

@@ -10,6 +10,7 @@ import java.util.Arrays;
 /**
  * Capacity that Sinbad expects to remain on each link, without own placements, and Sinbad's rules for links without a
  * report (section 6.2). The rules need the last known loads, so an instance takes in all snapshots, one after another.
+ * The controller must not count missing reports too: its own estimator has to be {@code strict}, as by default.
  */
 final class ExpectedCapacities {
 
@@ -38,14 +39,25 @@ final class ExpectedCapacities {
         for (int link = 0; link < result.length; link++) {
             if (measured[link] == Snapshot.UNKNOWN) {
                 result[link] = ofUnknown(link, capacities[link], snapshot.timeNs());
-            } else if (settings.hysteresis() == Settings.Hysteresis.PAPER && expected[link] != Snapshot.UNKNOWN) {
+                continue;
+            }
+            double load = settings.missingAsFull()
+                    ? withMissing(link, measured[link], capacities[link], snapshot.timeNs())
+                    : measured[link];
+            if (settings.hysteresis() == Settings.Hysteresis.PAPER && expected[link] != Snapshot.UNKNOWN) {
                 // The controller adds the pressure of the placements that it knows.
-                result[link] = expected[link];
+                result[link] = Math.max(0.0, expected[link] - (load - measured[link]));
             } else {
-                result[link] = Numbers.expectedCapacity(capacities[link], measured[link], 0);
+                result[link] = Numbers.expectedCapacity(capacities[link], load, 0);
             }
         }
         return result;
+    }
+
+    /** A load after the reports that are missing since the last one: each counts as one of a full link. */
+    private double withMissing(int link, double measured, long capacity, long now) {
+        MissedReports missed = ledger.missedAt(lastUntil[link], now);
+        return missed == null ? measured : missed.afterFull(measured, capacity);
     }
 
     private void remember(Snapshot snapshot) {
@@ -76,8 +88,6 @@ final class ExpectedCapacities {
             return seen ? Double.NaN : capacity;
         }
         double measured = seen ? lastMeasured[link] : 0.0;
-        MissedReports missed = ledger.missedAt(lastUntil[link], now);
-        double full = missed == null ? measured : missed.afterFull(measured, capacity);
-        return Numbers.expectedCapacity(capacity, full, 0);
+        return Numbers.expectedCapacity(capacity, withMissing(link, measured, capacity, now), 0);
     }
 }

@@ -6,12 +6,15 @@ import javax.management.ReflectionException;
 import javax.management.StandardMBean;
 
 /**
- * The bean, with attributes {@code Explain,WRITER,BYTES,COPIES} that answer as {@link LeewardMXBean#explain}. The page
- * {@code /jmx} of the NameNode reads any attribute by its name, and calls no operation.
+ * The bean, with the operations as attributes too: {@code Explain,WRITER,BYTES,COPIES} answers as
+ * {@link LeewardMXBean#explain}, and {@code Decisions,TEXT} as {@link LeewardMXBean#findDecisions}. The page
+ * {@code /jmx} of the NameNode reads any attribute by its name, and calls no operation. The list of attributes does not
+ * have these, so collectors that read all of the page do not read the stored decisions.
  */
 final class LeewardBean extends StandardMBean {
 
     private static final String EXPLAIN = "Explain";
+    private static final String DECISIONS = "Decisions,";
     private static final int PARTS = 4;
     /** Largest number of copies: {@code dfs.replication.max} of HDFS by default. */
     private static final int MOST_COPIES = 512;
@@ -26,6 +29,9 @@ final class LeewardBean extends StandardMBean {
     @Override
     public Object getAttribute(String attribute)
             throws AttributeNotFoundException, MBeanException, ReflectionException {
+        if (attribute.startsWith(DECISIONS)) {
+            return state.findDecisions(attribute.substring(DECISIONS.length())).toArray(new String[0]);
+        }
         String[] parts = attribute.split(",", -1);
         if (!parts[0].equals(EXPLAIN)) {
             return super.getAttribute(attribute);

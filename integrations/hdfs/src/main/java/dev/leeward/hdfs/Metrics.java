@@ -11,15 +11,11 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
-import javax.management.ObjectName;
 import org.apache.hadoop.metrics2.MetricsCollector;
 import org.apache.hadoop.metrics2.MetricsInfo;
 import org.apache.hadoop.metrics2.MetricsRecordBuilder;
 import org.apache.hadoop.metrics2.MetricsSource;
-import org.apache.hadoop.metrics2.MetricsSystem;
-import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.metrics2.lib.Interns;
-import org.apache.hadoop.metrics2.util.MBeans;
 
 /**
  * Counts of an engine, as a source of Metrics2 and by JMX. Both hold it for as long as the process runs, so it refers
@@ -28,46 +24,55 @@ import org.apache.hadoop.metrics2.util.MBeans;
 final class Metrics implements MetricsSource, LeewardMXBean {
 
     private static final int MOST_NAMES = 100;
-    /** The bean of each layout: a NameNode that starts again in one process replaces it. */
-    private static final Map<Engine.Layout, ObjectName> BEANS = new EnumMap<>(Engine.Layout.class);
 
     private final WeakReference<Engine> engine;
+    /** Why Leeward is off; null of a policy that runs. */
+    private final String offBecause;
     private final Map<Reason, LongAdder> decisions = new EnumMap<>(Reason.class);
+    private final LastHour lastHour = new LastHour(Reason.values().length, System.nanoTime());
     private final TimeHistogram times = new TimeHistogram();
 
+    /** Counts of an engine. */
     Metrics(Engine engine) {
+        this(engine, null);
+    }
+
+    private Metrics(Engine engine, String offBecause) {
         this.engine = new WeakReference<>(engine);
+        this.offBecause = offBecause;
         for (Reason reason : Reason.values()) {
             decisions.put(reason, new LongAdder());
         }
+    }
+
+    /** The state without an engine: only the failure says something. */
+    static Metrics withoutEngine(String offBecause) {
+        return new Metrics(null, offBecause);
+    }
+
+    /** True if Leeward is off. */
+    boolean isOff() {
+        return offBecause != null;
     }
 
     void count(Reason reason) {
         decisions.get(reason).increment();
     }
 
+    /** Stores the counts of each minute, at a monotonic time in ns. */
+    void keepUp(long nano) {
+        if (lastHour.isDue(nano)) {
+            lastHour.store(totals(), nano);
+        }
+    }
+
+    private long[] totals() {
+        return decisions.values().stream().mapToLong(LongAdder::sum).toArray();
+    }
+
     /** Adds the time of a block that the policy placed, in whole or in part. */
     void time(long nanoseconds) {
         times.add(nanoseconds);
-    }
-
-    void register(Engine.Layout layout) {
-        String name = layout == Engine.Layout.CHAIN ? "Leeward" : "LeewardErasureCoded";
-        synchronized (BEANS) {
-            MetricsSystem system = DefaultMetricsSystem.instance();
-            if (system.getSource(name) != null) {
-                system.unregisterSource(name);
-            }
-            system.register(name, "Block placement by Leeward", this);
-            ObjectName before = BEANS.remove(layout);
-            if (before != null) {
-                MBeans.unregister(before);
-            }
-            ObjectName bean = MBeans.register("NameNode", name + "Info", new LeewardBean(this));
-            if (bean != null) {
-                BEANS.put(layout, bean);
-            }
-        }
     }
 
     // ---- Metrics2 -------------------------------------------------------------------------------------------
@@ -146,7 +151,12 @@ final class Metrics implements MetricsSource, LeewardMXBean {
 
     @Override
     public long getSnapshotAgeMs() {
-        return readFeed(feed -> feed.ageMs(System.nanoTime()), -1L);
+        // That of the view: a fault in Leeward may keep a snapshot from decisions.
+        NetworkView view = read(Engine::view, null);
+        long nano = System.nanoTime();
+        return view == null || view.snapshot() == null
+                ? -1
+                : Math.max(0, nano - view.snapshot().advancedNano()) / 1_000_000;
     }
 
     @Override
@@ -165,12 +175,13 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     @Override
     public String getFailure() {
         Failure failure = readFeed(SnapshotFeed::failure, null);
-        return failure == null ? "" : failure.text();
+        String text = failure == null ? "" : failure.text();
+        return isOff() ? "settings" : text;
     }
 
     @Override
     public String getFailureDetail() {
-        return readFeed(SnapshotFeed::detail, "");
+        return isOff() ? offBecause : readFeed(SnapshotFeed::detail, "");
     }
 
     @Override
@@ -195,19 +206,25 @@ final class Metrics implements MetricsSource, LeewardMXBean {
 
     @Override
     public Map<String, Long> getDecisionsByReason() {
-        Map<String, Long> counts = new TreeMap<>();
-        decisions.forEach((reason, count) -> counts.put(reason.text(), count.sum()));
-        return counts;
+        return byReason(totals());
+    }
+
+    @Override
+    public Map<String, Long> getDecisionsOfLastHour() {
+        return byReason(lastHour.increase(totals()));
+    }
+
+    private static Map<String, Long> byReason(long[] counts) {
+        Map<String, Long> table = new TreeMap<>();
+        for (Reason reason : Reason.values()) {
+            table.put(reason.text(), counts[reason.ordinal()]);
+        }
+        return table;
     }
 
     @Override
     public List<String> findDecisions(String path) {
         return read(current -> current.ring().search(path), List.of());
-    }
-
-    @Override
-    public List<String> getExplainedDecisions() {
-        return findDecisions("");
     }
 
     @Override

@@ -38,10 +38,7 @@ final class PlacementLog {
         Snapshot snapshot = view.snapshot();
         long nano = System.nanoTime();
         // Without a snapshot nothing would ever drop the placement.
-        boolean fresh = snapshot != null
-                && (nano - snapshot.advancedNano()) / 1_000_000 <= settings.connection().maxAgeMs()
-                && view.loads().numbering().equals(snapshot.numbering())
-                && !view.network().isOfOtherCluster();
+        boolean fresh = view.isFresh(nano, settings.connection().maxAgeMs()) && !view.network().isOfOtherCluster();
         int[] hosts = fresh ? newHosts(view.topology(), decision) : new int[0];
         if (hosts.length == 0) {
             return;
@@ -84,7 +81,7 @@ final class PlacementLog {
         int[] crossed = settings.policy() == Settings.PolicyName.LEEWARD
                 ? path(view, sender, remaining, hosts)
                 : new int[0];
-        long rate = rate(view, crossed);
+        long rate = rate(view.snapshot(), view.loads(), crossed, settings.diskWriteRate());
         return new Placement(
                 view.loads(), nowNs, pressed, pressures, pressure.isInSnapshot(), crossed, rate, bytes);
     }
@@ -147,16 +144,21 @@ final class PlacementLog {
      * <p>The ledger of the controller also knows the flows of others and the streams that yield to none. The snapshot
      * does not have them, so the fair share here is among own blocks, and can be more than the ledger's. It counts only
      * until the snapshot has the placement at the ledger's share.
+     *
+     * @param crossed links on the way; one that several copies cross is there for each of them
+     * @param diskRate rate in bit/s at which a disk takes a block; 0 for no limit
      */
-    private long rate(NetworkView view, int[] crossed) {
-        double least = settings.diskWriteRate() > 0 ? settings.diskWriteRate() : 1e18;
-        Snapshot snapshot = view.snapshot();
-        LocalLoads loads = view.loads();
-        for (int number : crossed) {
-            int own = 0;
-            for (int other : crossed) {
-                own += other == number ? 1 : 0;
+    static long rate(Snapshot snapshot, LocalLoads loads, int[] crossed, long diskRate) {
+        double least = diskRate > 0 ? diskRate : 1e18;
+        // Equal numbers stand together then: a block of hundreds of copies crosses thousands of links.
+        int[] sorted = crossed.clone();
+        Arrays.sort(sorted);
+        for (int from = 0, until; from < sorted.length; from = until) {
+            int number = sorted[from];
+            for (until = from + 1; until < sorted.length && sorted[until] == number; ) {
+                until++;
             }
+            int own = until - from;
             double left = Math.max(0.0, snapshot.residual()[number] - loads.rate(number)) / own;
             double fair = snapshot.capacities()[number] / (double) (loads.flows(number) + own);
             least = Math.min(least, Math.max(left, fair));

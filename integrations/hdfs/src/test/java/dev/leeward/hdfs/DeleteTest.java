@@ -15,6 +15,8 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class DeleteTest {
 
@@ -93,5 +95,20 @@ class DeleteTest {
         controller.behave(Behavior.HANGS);
         harness.awaitReason(Reason.TIMEOUT);
         assertEquals(Set.of("r3h0"), delete(harness, 2, "r0h0", "r1h2", "r3h0"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"off, 0, 0", "shadow, 0, 0", "canary:25%, 50, 150", "on, 400, 400"})
+    void theModeOfTheControllerCountsForDeletesToo(String mode, int least, int most) throws Exception {
+        network.measure("r1:uplink", 1_900_000_000L).setMode(mode);
+        nodes.fill("r3h0", 0.9);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        int hot = 0;
+        for (int block = 0; block < 400; block++) {
+            Set<String> deleted = delete(harness, 2, "r0h0", "r1h2", "r3h0");
+            assertTrue(deleted.equals(Set.of("r1h2")) || deleted.equals(Set.of("r3h0")), deleted.toString());
+            hot += deleted.contains("r1h2") ? 1 : 0;
+        }
+        assertTrue(hot >= least && hot <= most, "copies behind the hot link: " + hot);
     }
 }

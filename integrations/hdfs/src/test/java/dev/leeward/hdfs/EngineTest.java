@@ -3,14 +3,12 @@ package dev.leeward.hdfs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
-import dev.leeward.hdfs.testing.FakeController.Behavior;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.testing.Jmx;
 import java.util.ArrayList;
@@ -18,21 +16,14 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import javax.management.AttributeNotFoundException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.AddBlockFlag;
 import org.apache.hadoop.hdfs.protocol.BlockStoragePolicy;
-import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
-import org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault;
 import org.apache.hadoop.hdfs.server.blockmanagement.BlockStoragePolicySuite;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
-import org.apache.hadoop.hdfs.server.blockmanagement.LeewardBlockPlacementPolicy;
-import org.apache.hadoop.hdfs.server.blockmanagement.LeewardErasureCodedPlacementPolicy;
-import org.apache.hadoop.hdfs.server.blockmanagement.LeewardUpgradeDomainPlacementPolicy;
 import org.apache.hadoop.net.Node;
 import org.apache.hadoop.net.NodeBase;
 import org.junit.jupiter.api.AfterEach;
@@ -41,6 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+/** Decisions of the policy over DataNodes without processes: their order, and the rules of HDFS. */
 class EngineTest {
 
     private static final long GBPS = 1_000_000_000L;
@@ -58,8 +50,6 @@ class EngineTest {
     void stop() {
         controller.close();
     }
-
-    // ---- order and rules ------------------------------------------------------------------------------------
 
     @ParameterizedTest
     @ValueSource(strings = {"sinbad", "leeward"})
@@ -143,6 +133,18 @@ class EngineTest {
     }
 
     @Test
+    void blocksOfClientsOutsideTheRacksAreOnesThatRehdfsPlaces() throws Exception {
+        Configuration conf = new Configuration();
+        conf.set("dfs.leeward.policy", "rehdfs");
+        Harness harness = Harness.open(nodes, conf);
+        for (Node writer : Arrays.asList(null, new NodeBase("/elsewhere/10.9.9.9"))) {
+            List<String> hosts = harness.placeBy(writer, 3, Set.of(), List.of());
+            assertEquals(2, hosts.stream().map(Harness::rack).distinct().count(), hosts.toString());
+        }
+        assertEquals(2, Harness.count(Reason.RANKED));
+    }
+
+    @Test
     void copiesOnOtherTypesOfStorageAreOrderedToo() throws Exception {
         for (String host : List.of("r1h1", "r2h2", "r3h3")) {
             nodes.addStorage(host, StorageType.SSD);
@@ -171,6 +173,7 @@ class EngineTest {
         }
         assertEquals(0, Harness.count(Reason.NO_CANDIDATE));
         few.add("/r2", "r2h0");
+        harness.awaitDataNodes(5);
         for (int block = 0; block < 20; block++) {
             assertTrue(harness.place("r0h0").contains("r2h0"));
             List<String> hosts = harness.place("r0h0", 3, Set.of("r2h0"), List.of());
@@ -186,6 +189,29 @@ class EngineTest {
         assertEquals(List.of(), harness.place("r0h0", 1, all, List.of()));
         assertEquals(1, Harness.count(Reason.NO_CANDIDATE));
         assertEquals(0, Harness.count(Reason.RANKED));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void afterManyRejectedHostsTheDefaultPolicyContinues(String policy) throws Exception {
+        FakeDataNodes many = new FakeDataNodes(4, 50);
+        many.nodes().forEach(node -> node.getStorageInfos()[0].setUtilizationForTesting(1, 1, 0, 1));
+        Configuration conf = Harness.conf(controller.address(), policy);
+        conf.set("dfs.leeward.explain.sample", "1");
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        try (FakeController other = new FakeController(new FakeNetwork(4, 50, GBPS, 2 * GBPS))) {
+            conf.set("dfs.leeward.controller", other.address());
+            Harness harness = Harness.open(many, conf);
+            Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
+            assertEquals(List.of(), harness.place("r0h0"), "no host has room");
+            assertEquals(1, Harness.count(Reason.REJECTED_HOSTS));
+            JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
+            assertEquals(64, decision.get("steps").size());
+            assertEquals(3, decision.get("steps_omitted").asInt(), "three copies, and 64 rejected hosts");
+            // A host with room is found by the default policy.
+            many.fill("r3h49", 0.5);
+            assertEquals(List.of("r3h49"), harness.place("r0h0"));
+        }
     }
 
     @Test
@@ -216,7 +242,9 @@ class EngineTest {
         assertEquals(200, Harness.count(Reason.OFF));
         assertEquals(0, Metric.of("PlacementsLocal"));
         JsonNode explained = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
-        assertEquals("off", explained.get("reason").asText());
+        assertEquals("ranked", explained.get("reason").asText(), "as the policy would place it");
+        assertEquals("off", explained.get("mode").asText());
+        assertEquals(3, explained.get("hosts").size());
         network.setMode("on");
         harness.awaitReason(Reason.RANKED);
         network.setMode("shadow");
@@ -263,354 +291,28 @@ class EngineTest {
         assertEquals(Harness.BLOCK + "B", controller.commitments().get(0).get("replicas").get("size").asText());
     }
 
-    // ---- own placements -------------------------------------------------------------------------------------
-
-    @Test
-    void betweenTwoReportsBlocksDoNotAllGoToOneRack() throws Exception {
-        network.measure("r1:downlink", 200_000_000L).measure("r3:downlink", 100_000_000L);
-        controller.setCounts(false);
-        for (String policy : List.of("sinbad", "leeward")) {
-            Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
-            Map<String, Integer> counts = harness.secondRacks("r0h0", 60);
-            assertEquals(Set.of("r1", "r2", "r3"), counts.keySet(), policy);
-            counts.values().forEach(count -> assertTrue(count >= 8, policy + counts));
-        }
-    }
-
-    @Test
-    void placementsAreReportedInOrderUnderOneClientAndLeaveWhenTheyAreCounted() throws Exception {
-        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
-        for (int block = 0; block < 25; block++) {
-            harness.place("r0h2");
-        }
-        Eventually.holds("25 reports", () -> controller.commitments().size() == 25);
-        long before = 0;
-        for (JsonNode body : controller.commitments()) {
-            JsonNode replicas = body.get("replicas");
-            assertEquals(3, body.get("hosts").size());
-            assertEquals("r0h2", replicas.get("writer").asText());
-            assertEquals(Harness.BLOCK + "B", replicas.get("size").asText());
-            assertTrue(replicas.get("sequence").asLong() > before);
-            assertTrue(replicas.get("sequence").asLong() < 1L << 53);
-            before = replicas.get("sequence").asLong();
-        }
-        Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
-        // A snapshot may count a placement before the answer to its report is here.
-        Eventually.holds("25 accepted reports", () -> Metric.of("ReportsAccepted") == 25);
-    }
-
-    @ParameterizedTest
-    @CsvSource({"paper, 0", "rate, 3"})
-    void withThePapersRuleOwnPressureLeavesWhenTheSnapshotHasIt(String hysteresis, int left) throws Exception {
-        Configuration conf = Harness.conf(controller.address(), "sinbad");
-        conf.set("dfs.leeward.snapshot.max-age", "5s");
-        conf.set("dfs.leeward.sinbad.hysteresis", hysteresis);
-        Harness harness = Harness.open(nodes, conf);
-        Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
-        for (int block = 0; block < 3; block++) {
-            harness.place("r0h0");
-        }
-        assertEquals(3, Harness.count(Reason.RANKED));
-        Eventually.holds("3 accepted reports", () -> Metric.of("ReportsAccepted") == 3);
-        int requests = controller.requestCount();
-        Eventually.holds("later snapshots", () -> controller.requestCount() > requests + 3);
-        assertEquals(left, Metric.of("PlacementsLocal"));
-    }
-
-    @Test
-    void rejectedPlacementsLeaveWithTheNextWindowOfTheirLinks() throws Exception {
-        FakeNetwork slow = new FakeNetwork(4, 4, GBPS / 100, GBPS / 50);
-        try (FakeController other = new FakeController(slow)) {
-            Harness harness = Harness.openWithSnapshot(nodes, other, "leeward");
-            other.behave(Behavior.REFUSES);
-            for (int block = 0; block < 5; block++) {
-                harness.place("r0h0");
-            }
-            Eventually.holds("5 rejections", () -> Metric.of("ReportsRejected") == 5);
-            assertEquals(5, Metric.of("PlacementsLocal"), "a block takes minutes on these links");
-            slow.advance(2_000);
-            int requests = other.requestCount();
-            Eventually.holds("later snapshots", () -> other.requestCount() > requests + 3);
-            assertEquals(0, Metric.of("PlacementsLocal"));
-        }
-    }
-
-    @Test
-    void aRejectedPlacementStillCountsAfterALaterOneIsAccepted() throws Exception {
-        FakeNetwork slow = new FakeNetwork(4, 4, GBPS / 100, GBPS / 50);
-        try (FakeController other = new FakeController(slow)) {
-            Harness harness = Harness.openWithSnapshot(nodes, other, "leeward");
-            other.setLastSequence(1L << 53);
-            harness.place("r0h0");
-            Eventually.holds("a rejection", () -> Metric.of("ReportsRejected") == 1);
-            other.setLastSequence(0);
-            harness.place("r0h0");
-            Eventually.holds("an accepted report", () -> Metric.of("ReportsAccepted") == 1);
-            int requests = other.requestCount();
-            Eventually.holds("later snapshots", () -> other.requestCount() > requests + 3);
-            assertEquals(1, Metric.of("PlacementsLocal"), "the accepted one has left, and the other has not");
-            slow.advance(2_000);
-            Eventually.holds("no local placements", () -> Metric.of("PlacementsLocal") == 0);
-        }
-    }
-
-    @Test
-    void sequencesRiseOverARestartWithAClockThatWasSetBack() throws Exception {
-        Configuration conf = Harness.conf(controller.address(), "leeward");
-        long inAnHour = (System.currentTimeMillis() + 3_600_000) * 1000;
-        controller.setLastSequence(inAnHour);
-        network.count(conf.get("dfs.leeward.client"), inAnHour);
-        Harness harness = Harness.open(nodes, conf);
-        harness.awaitReason(Reason.RANKED);
-        harness.place("r0h0");
-        Eventually.holds("reports", () -> Metric.of("ReportsWaiting") == 0 && Metric.of("ReportsAccepted") > 0);
-        assertEquals(0, Metric.of("ReportsRejected"));
-    }
-
-    @Test
-    void aControllerThatHangsDropsReportsAndDelaysNoPlacement() throws Exception {
-        Configuration conf = Harness.conf(controller.address(), "leeward");
-        conf.set("dfs.leeward.report.queue", "5");
-        Harness harness = Harness.open(nodes, conf);
-        harness.awaitReason(Reason.RANKED);
-        controller.behave(Behavior.HANGS);
-        long start = System.nanoTime();
-        for (int block = 0; block < 200; block++) {
-            assertEquals(3, harness.place("r0h0").size());
-        }
-        long ms = (System.nanoTime() - start) / 1_000_000;
-        assertTrue(ms < 2_000, "200 placements took " + ms + " ms");
-        assertTrue(Metric.of("ReportsDropped") > 100, "dropped: " + Metric.of("ReportsDropped"));
-    }
-
-    // ---- the topologies differ ------------------------------------------------------------------------------
-
-    @Test
-    void aSnapshotOfAnotherClusterIsItsOwnReason() throws Exception {
-        FakeDataNodes others = new FakeDataNodes(0, 0);
-        for (int host = 0; host < 8; host++) {
-            others.add("/x" + host / 2, "r9h" + host);
-        }
-        Harness harness = Harness.openWithSnapshot(others, controller, "sinbad");
-        assertEquals(3, harness.place("r9h0").size());
-        assertEquals(1, Harness.count(Reason.OTHER_CLUSTER));
-        assertEquals(8, Jmx.bean().getUnknownDataNodes().size());
-    }
-
-    @Test
-    void hostsThatTheControllerDoesNotKnowGetTheirShareAndAreCounted() throws Exception {
-        nodes.add("/r2", "r2h90");
-        nodes.add("/r1", "r1h91");
-        nodes.add("/r7", "r3h0x");
-        nodes.add("/r3", "r0h3x");
-        Harness harness = Harness.openWithSnapshot(nodes, controller, "sinbad");
-        int unknown = 0;
-        for (int block = 0; block < 400; block++) {
-            for (String host : harness.place("r0h0")) {
-                unknown += Set.of("r2h90", "r1h91", "r3h0x", "r0h3x").contains(host) ? 1 : 0;
-            }
-        }
-        assertEquals(4, Jmx.bean().getUnknownDataNodes().size());
-        assertTrue(unknown > 60 && unknown < 260, "copies on 4 unknown hosts of 20: " + unknown);
-        assertTrue(Harness.count(Reason.UNKNOWN_HOST) > 50);
-        assertEquals(400, Harness.count(Reason.UNKNOWN_HOST) + Harness.count(Reason.RANKED));
-    }
-
-    @Test
-    void aHostInAnotherRackThanTheControllersIsUnknown() throws Exception {
-        FakeDataNodes moved = new FakeDataNodes(3, 4);
-        moved.add("/r0", "r3h1");
-        Harness.openWithSnapshot(moved, controller, "leeward").place("r0h0");
-        assertEquals(List.of("r3h1"), Jmx.bean().getUnknownDataNodes());
-    }
-
-    @Test
-    void aDataNodeThatJoinsIsACandidateAtOnceAndOneThatLeftIsNot() throws Exception {
-        FakeDataNodes few = new FakeDataNodes(2, 2);
-        Harness harness = Harness.openWithSnapshot(few, controller, "leeward");
-        assertEquals("r1", Harness.rack(harness.place("r0h0").get(1)));
-        few.add("/r2", "r2h0");
-        assertEquals("r2h0", harness.place("r0h0", 2, Set.of(), List.of()).get(1));
-        few.map().remove(few.node("r2h0"));
-        few.map().add(few.add("/r3", "r3h0"));
-        for (int block = 0; block < 20; block++) {
-            assertFalse(harness.place("r0h0").contains("r2h0"));
-        }
-    }
-
-    // ---- settings -------------------------------------------------------------------------------------------
-
-    @Test
-    void invalidSettingsLeaveAllBlocksToTheDefaultPolicyUnlessTheyAreStrict() {
-        Configuration conf = Harness.conf(controller.address(), "fastest");
-        Harness harness = Harness.open(nodes, conf);
-        assertEquals(Set.of("r1", "r2", "r3"), harness.secondRacks("r0h0", 200).keySet());
-        conf.set("dfs.leeward.strict", "true");
-        IllegalArgumentException error =
-                assertThrows(IllegalArgumentException.class, () -> Harness.open(nodes, conf));
-        assertTrue(error.getMessage().startsWith("dfs.leeward.policy: `fastest`"), error.getMessage());
-    }
-
-    @Test
-    void aFaultAtTheStartLeavesAllBlocksToTheDefaultPolicyUnlessSettingsAreStrict() {
-        Configuration broken = new Configuration() {
-            @Override
-            public Map<String, String> getPropsWithPrefix(String prefix) {
-                throw new IllegalStateException("a fault");
-            }
-        };
-        assertEquals(3, Harness.open(nodes, broken).place("r0h0").size());
-        broken.set("dfs.leeward.strict", "true");
-        assertThrows(IllegalStateException.class, () -> Harness.open(nodes, broken));
-    }
-
-    @Test
-    void policiesOfTheBalancerTheMoverAndFsckStartNothing() {
-        Configuration conf = Harness.conf(controller.address(), "leeward");
-        // The Balancer requires that they extend the default policy.
-        for (BlockPlacementPolicyDefault policy : List.of(
-                new LeewardBlockPlacementPolicy(), new LeewardUpgradeDomainPlacementPolicy(),
-                new LeewardErasureCodedPlacementPolicy())) {
-            // As Mover, then as Balancer and fsck.
-            policy.initialize(conf, null, null, null);
-            policy.initialize(conf, null, nodes.map(), null);
-            DatanodeInfo[] copies = {nodes.node("r0h0"), nodes.node("r0h1"), nodes.node("r1h0")};
-            assertTrue(policy.isMovable(List.of(copies), copies[0], nodes.node("r2h0")));
-            policy.verifyBlockPlacement(copies, 3);
-        }
-        assertEquals(0, daemons());
-        assertEquals(0, controller.requestCount());
-    }
-
-    @Test
-    void policiesWithTheSameSettingsShareOneDaemonWhichEndsWithThem() throws Exception {
-        Configuration conf = Harness.conf(controller.address(), "leeward");
-        Harness one = Harness.open(new FakeDataNodes(4, 4), conf);
-        Harness two = Harness.open(new FakeDataNodes(4, 4), conf);
-        two.awaitReason(Reason.RANKED);
-        assertEquals(2, daemons(), "a thread for snapshots and one for reports");
-        one.place("r0h0");
-        one = null;
-        two = null;
-        Harness.forget();
-        // As if HDFS had replaced the policy by one of its own.
-        Eventually.holds("the end of the daemons", () -> {
-            System.gc();
-            return daemons() == 0;
-        });
-        assertEquals("", Jmx.bean().getPolicy());
-        assertEquals(-1, Jmx.bean().getSnapshotAgeMs());
-        assertEquals(List.of(), Jmx.bean().findDecisions(""));
-        assertEquals(0, Metric.of("UnknownDataNodes"));
-    }
-
-    private int daemons() {
-        return (int) Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().endsWith(controller.address()))
-                .count();
-    }
-
+    /** On average a block has 1 MiB, and HDFS wants room for the largest one. */
     @ParameterizedTest
     @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
-    void afterManyRejectedHostsTheDefaultPolicyContinues(String policy) throws Exception {
+    void hostsWithoutRoomForTheLargestBlockAreNotOffered(String policy) throws Exception {
         FakeDataNodes many = new FakeDataNodes(4, 50);
-        many.nodes().forEach(node -> node.getStorageInfos()[0].setUtilizationForTesting(1, 1, 0, 1));
-        Configuration conf = Harness.conf(controller.address(), policy);
-        conf.set("dfs.leeward.explain.sample", "1");
-        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        many.nodes().forEach(node -> many.leave(node.getHostName(), Harness.BLOCK / 2));
+        many.store("r0h0", 1_000, 1 << 20);
+        for (String host : List.of("r1h3", "r1h49", "r2h7", "r2h8", "r3h11", "r3h12")) {
+            many.leave(host, FakeDataNodes.CAPACITY / 2);
+        }
         try (FakeController other = new FakeController(new FakeNetwork(4, 50, GBPS, 2 * GBPS))) {
-            conf.set("dfs.leeward.controller", other.address());
+            Configuration conf = Harness.conf(other.address(), policy);
+            conf.set("dfs.leeward.explain.sample", "1");
+            conf.set("dfs.leeward.snapshot.max-age", "5s");
             Harness harness = Harness.open(many, conf);
             Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
-            assertEquals(List.of(), harness.place("r0h0"), "no host has room");
-            assertEquals(1, Harness.count(Reason.REJECTED_HOSTS));
-            JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
-            assertEquals(64, decision.get("steps").size());
-            assertEquals(3, decision.get("steps_omitted").asInt(), "three copies, and 64 rejected hosts");
-            // A host with room is found by the default policy.
-            many.fill("r3h49", 0.5);
-            assertEquals(List.of("r3h49"), harness.place("r0h0"));
-        }
-    }
-
-    // ---- metrics and explanations ---------------------------------------------------------------------------
-
-    @Test
-    void metricsCountDecisionsAndTheTimeInThePolicy() throws Exception {
-        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
-        for (int block = 0; block < 10; block++) {
-            harness.place("r0h0");
-        }
-        assertEquals(10, Metric.of("Decisions_ranked"));
-        assertEquals(10, Metric.of("PlaceTimeNumOps"));
-        assertTrue(Metric.of("PlaceTimeP99Ns") >= Metric.of("PlaceTimeP50Ns") && Metric.of("PlaceTimeP50Ns") > 0);
-        assertTrue(Metric.of("SnapshotAgeMs") >= 0 && Metric.of("SnapshotAgeMs") < 5_000);
-        assertTrue(Metric.of("SnapshotsWhole") > 0);
-        assertEquals("leeward", Jmx.bean().getPolicy());
-        assertEquals(16, Jmx.bean().getDataNodes());
-        assertEquals(5_000, Jmx.bean().getSnapshotMaxAgeMs());
-    }
-
-    @Test
-    void aSampleOfDecisionsIsStoredWithItsCandidates() throws Exception {
-        Configuration conf = Harness.withoutHysteresis(controller);
-        conf.set("dfs.leeward.explain.sample", "1");
-        conf.set("dfs.leeward.explain.stored", "4");
-        Harness harness = Harness.open(nodes, conf);
-        harness.awaitReason(Reason.RANKED);
-        for (int block = 0; block < 10; block++) {
-            harness.place("r0h0");
-        }
-        List<String> decisions = Jmx.bean().findDecisions("/fi");
-        assertEquals(4, decisions.size());
-        assertEquals(0, Jmx.bean().findDecisions("/other").size());
-        JsonNode decision = new ObjectMapper().readTree(decisions.get(0));
-        assertEquals("r0h0", decision.get("writer").asText());
-        assertEquals(3, decision.get("hosts").size());
-        JsonNode step = decision.get("steps").get(0);
-        assertEquals("~/r0", step.get("scope").asText());
-        assertEquals("/r2", step.get("racks").get(0).get("name").asText());
-        assertEquals(4, step.get("hosts").size());
-    }
-
-    @Test
-    void theStoredDecisionAboutAFurtherCopyHasTheHostsOfTheEarlierOnes() throws Exception {
-        Configuration conf = Harness.withoutHysteresis(controller);
-        conf.set("dfs.leeward.explain.sample", "1");
-        Harness harness = Harness.open(nodes, conf);
-        harness.awaitReason(Reason.RANKED);
-        String host = harness.place("r0h0", 1, Set.of(), List.of("r0h0", "r0h1")).get(0);
-        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
-        assertEquals("[\"" + host + "\"]", decision.get("hosts").toString());
-        assertEquals("[\"r0h0\",\"r0h1\"]", decision.get("existing").toString());
-    }
-
-    @Test
-    void anExplanationOnDemandIsTheDecisionOfTheNameNodeNowAndPlacesNothing() throws Exception {
-        Harness.openWithSnapshot(nodes, controller, "leeward");
-        // HDFS would reject this host, so the explanation does not name it.
-        nodes.storage("r2h1").setUtilizationForTesting(1, 1, 0, 1);
-        JsonNode decision = new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 3));
-        assertEquals("ranked", decision.get("reason").asText());
-        List<String> hosts = new ArrayList<>();
-        decision.get("hosts").forEach(host -> hosts.add(host.asText()));
-        assertEquals("r0h0", hosts.get(0));
-        assertEquals(List.of("r2", "r2"), hosts.subList(1, 3).stream().map(Harness::rack).toList());
-        assertFalse(hosts.contains("r2h1"), hosts.toString());
-        assertEquals(6, new ObjectMapper().readTree(Jmx.bean().explain("r0h0", Harness.BLOCK, 6)).get("hosts").size());
-        assertEquals(0, Harness.count(Reason.RANKED));
-        assertEquals(0, Metric.of("PlacementsLocal"));
-        assertTrue(controller.commitments().isEmpty());
-    }
-
-    @Test
-    void anExplanationIsAnAttributeToo() throws Exception {
-        Harness.openWithSnapshot(nodes, controller, "leeward");
-        JsonNode decision = new ObjectMapper().readTree(Jmx.attribute("Explain,r0h0,134217728,3"));
-        assertEquals(3, decision.get("hosts").size());
-        for (String invalid : List.of("Explain", "Explain,r0h0,1", "Explain,r0h0,much,3", "Explain,r0h0,1,513",
-                "Explain,r0h0,-1,3", "Explain,r0h0,1,0", "Explain,a,b,1,1", "Other")) {
-            assertThrows(AttributeNotFoundException.class, () -> Jmx.attribute(invalid), invalid);
+            for (int block = 0; block < 10; block++) {
+                assertEquals(3, harness.place("r0h0").size());
+                JsonNode decision = new ObjectMapper().readTree(Jmx.bean().findDecisions("").get(0));
+                assertTrue(decision.get("steps").size() <= 4, decision.toString());
+            }
+            assertEquals(0, Harness.count(Reason.REJECTED_HOSTS));
         }
     }
 }

@@ -8,6 +8,8 @@ import dev.leeward.hdfs.snapshot.Snapshot;
 import dev.leeward.hdfs.snapshot.Snapshots;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Sinbad's rules for links without a report (section 6.2), with reports each second of weight 0.2. */
 class ExpectedCapacitiesTest {
@@ -57,8 +59,26 @@ class ExpectedCapacitiesTest {
         assertEquals(800, of(sinbad, "r1:downlink"), 1e-9);
         network.pass(2_000);
         assertEquals(512, of(sinbad, "r1:downlink"), 1e-9);
-        network.measure("r1:downlink", 300L);
+        network.advance(0).measure("r1:downlink", 300L);
         assertEquals(1700, of(sinbad, "r1:downlink"), 1e-9);
+    }
+
+    /** The controller still shows its last load for some intervals. */
+    @ParameterizedTest
+    @EnumSource(value = Hysteresis.class, names = {"RATE", "PAPER"})
+    void aMissingReportCountsAlsoWhileTheControllerKnowsTheLink(Hysteresis hysteresis) {
+        ExpectedCapacities sinbad = capacities(hysteresis, true, false);
+        network.measure("r1:downlink", 1000L);
+        assertEquals(1000, of(sinbad, "r1:downlink"), 1e-9);
+        network.pass(1_499);
+        assertEquals(1000, of(sinbad, "r1:downlink"), 1e-9);
+        network.pass(1);
+        assertEquals(800, of(sinbad, "r1:downlink"), 1e-9);
+        network.pass(1_000);
+        assertEquals(640, of(sinbad, "r1:downlink"), 1e-9);
+        assertEquals(1000, of(capacities(hysteresis, false, false), "r1:downlink"), 1e-9);
+        network.advance(1_000);
+        assertEquals(1000, of(sinbad, "r1:downlink"), 1e-9, "a report has come");
     }
 
     @Test

@@ -109,6 +109,11 @@ final class Harness {
         return host.substring(0, host.indexOf('h'));
     }
 
+    /** Waits until decisions know a number of DataNodes. */
+    void awaitDataNodes(int count) throws InterruptedException {
+        Eventually.holds(count + " DataNodes", () -> Jmx.bean().getDataNodes() == count);
+    }
+
     static long count(Reason reason) {
         return Jmx.bean().getDecisionsByReason().get(reason.text());
     }

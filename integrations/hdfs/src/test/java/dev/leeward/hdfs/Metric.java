@@ -10,6 +10,11 @@ final class Metric {
     private Metric() {
     }
 
+    /** True if the source exists. */
+    static boolean isRegistered() {
+        return DefaultMetricsSystem.instance().getSource("Leeward") != null;
+    }
+
     /** The value of a metric. */
     static long of(String name) {
         MetricsCollectorImpl collector = new MetricsCollectorImpl();

@@ -168,7 +168,10 @@ class MiniClusterTest {
             conf.unset(key);
             dfs.getNameNode().getNamesystem().getBlockManager().refreshBlockPlacementPolicy(conf);
             cluster.awaitCopies(cluster.write("/after", 2 * MiniCluster.BLOCK, 3), 3, "none");
-            assertEquals(2, Jmx.bean().getDecisionsByReason().get("ranked"));
+            Eventually.holds("the end of the bean", () -> {
+                System.gc();
+                return !Jmx.hasBean();
+            });
         }
     }
 
@@ -183,23 +186,22 @@ class MiniClusterTest {
         try (MiniDFSCluster cluster = MiniCluster.builder(conf, folder, 2, 1).build()) {
             MiniCluster started = new MiniCluster(conf, cluster);
             started.awaitCopies(started.write("/file", 100, 2), 2, "none");
+            for (String bean : List.of("LeewardInfo", "LeewardErasureCodedInfo")) {
+                assertEquals("settings", Jmx.bean(bean).getFailure());
+                String detail = Jmx.bean(bean).getFailureDetail();
+                assertTrue(detail.startsWith("dfs.leeward.remote-rack: unknown property"), detail);
+            }
         }
     }
 
     @Test
-    void thePageOfBeansExplainsWhatTheNameNodeWouldDoNow() throws Exception {
+    void thePageOfBeansExplainsWhatTheNameNodeWouldDoNowAndHasStoredDecisions() throws Exception {
         Configuration conf = MiniCluster.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.explain.sample", "1");
         try (MiniCluster cluster = MiniCluster.start(conf, folder, 6, 2)) {
             for (String question : List.of("LeewardInfo::Explain,r0h0,65536,3",
                     "LeewardErasureCodedInfo::Explain,r0h0,65536,9")) {
-                String bean = URLEncoder.encode("Hadoop:service=NameNode,name=" + question, StandardCharsets.UTF_8);
-                InetSocketAddress address = cluster.dfs().getNameNode().getHttpAddress();
-                String page = "http://" + address.getHostString() + ":" + address.getPort() + "/jmx?get=" + bean;
-                JsonNode answer;
-                try (InputStream body = URI.create(page).toURL().openStream()) {
-                    answer = new ObjectMapper().readTree(body).get("beans").get(0);
-                }
-                JsonNode decision = new ObjectMapper().readTree(answer.get(question.split("::")[1]).asText());
+                JsonNode decision = new ObjectMapper().readTree(page(cluster, question).asText());
                 int copies = question.endsWith("3") ? 3 : 9;
                 assertEquals(copies, decision.get("hosts").size(), decision.toString());
                 assertEquals("ranked", decision.get("reason").asText());
@@ -207,6 +209,21 @@ class MiniClusterTest {
             }
             assertEquals(0, Jmx.bean().getDecisionsByReason().get("ranked"), "nothing is counted");
             assertTrue(controller.commitments().isEmpty(), "nothing is reported");
+            cluster.awaitCopies(cluster.write("/stored", MiniCluster.BLOCK, 3), 3, "none");
+            JsonNode stored = page(cluster, "LeewardInfo::Decisions,/stored");
+            assertEquals(1, stored.size(), stored.toString());
+            assertEquals("/stored", new ObjectMapper().readTree(stored.get(0).asText()).get("path").asText());
+            assertEquals(0, page(cluster, "LeewardInfo::Decisions,/other").size());
+        }
+    }
+
+    /** An attribute of a bean, from the page of the NameNode. */
+    private static JsonNode page(MiniCluster cluster, String question) throws Exception {
+        String bean = URLEncoder.encode("Hadoop:service=NameNode,name=" + question, StandardCharsets.UTF_8);
+        InetSocketAddress address = cluster.dfs().getNameNode().getHttpAddress();
+        String page = "http://" + address.getHostString() + ":" + address.getPort() + "/jmx?get=" + bean;
+        try (InputStream body = URI.create(page).toURL().openStream()) {
+            return new ObjectMapper().readTree(body).get("beans").get(0).get(question.split("::")[1]);
         }
     }
 }

@@ -88,7 +88,6 @@ class OperationsTest {
     }
 
     @Test
-    @Tag("whole")
     void aDecommissionedDataNodeLosesItsCopies() throws Exception {
         java.nio.file.Path excluded = Files.createFile(folder.resolve("excluded"));
         conf.set("dfs.hosts.exclude", excluded.toString());
@@ -214,7 +213,6 @@ class OperationsTest {
     }
 
     @Test
-    @Tag("whole")
     void theBalancerMovesBlocksToAnEmptyDataNode() throws Exception {
         conf.setLong("dfs.datanode.balance.bandwidthPerSec", 1L << 30);
         conf.setLong("dfs.balancer.getBlocks.min-block-size", 1);
@@ -228,7 +226,7 @@ class OperationsTest {
         try (MiniDFSCluster dfs = MiniCluster.builder(conf, folder, 2, 2).simulatedCapacities(capacities).build()) {
             MiniCluster cluster = new MiniCluster(conf, dfs);
             dfs.waitActive();
-            Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot("LeewardInfo"));
+            cluster.awaitView(4);
             cluster.write("/file", 140 * MiniCluster.BLOCK, 3);
             assertTrue(ranked("LeewardInfo") > 0, "Leeward placed blocks");
             dfs.startDataNodes(conf, 1, true, null, new String[] {"/r1"}, new String[] {"r1h2"}, new long[] {capacity},
@@ -251,7 +249,7 @@ class OperationsTest {
         try (MiniDFSCluster dfs = builder.build()) {
             MiniCluster cluster = new MiniCluster(conf, dfs);
             dfs.waitActive();
-            Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot("LeewardInfo"));
+            cluster.awaitView(8);
             Path path = cluster.write("/cold", 6 * MiniCluster.BLOCK, 3);
             assertTrue(ranked("LeewardInfo") > 0, "Leeward placed blocks");
             cluster.files().setStoragePolicy(path, "COLD");

@@ -10,6 +10,8 @@ import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeController.Behavior;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.testing.Jmx;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +23,7 @@ import org.apache.hadoop.test.GenericTestUtils;
 import org.apache.hadoop.test.GenericTestUtils.LogCapturer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -180,6 +183,29 @@ class OutageTest {
         harness.awaitReason(Reason.UNAUTHORIZED);
         conf.set("dfs.leeward.token", "right");
         Harness.open(nodes, conf).awaitReason(Reason.RANKED);
+    }
+
+    /** An operator replaces the token at the controller first, and then in the file. */
+    @Test
+    void aTokenThatIsReplacedInItsFileIsUsedWithoutARestart(@TempDir Path folder) throws Exception {
+        Path file = folder.resolve("token");
+        Files.writeString(file, "lw_first\n");
+        controller.requireToken("lw_first");
+        Configuration conf = Harness.conf(controller.address(), "leeward");
+        conf.set("dfs.leeward.token.file", file.toString());
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        controller.requireToken("lw_second");
+        Files.delete(file);
+        harness.awaitReason(Reason.UNAUTHORIZED);
+        String detail = Jmx.bean().getFailureDetail();
+        assertTrue(detail.contains("status 401") && detail.contains("; dfs.leeward.token.file: `"), detail);
+        assertFalse(detail.contains("lw_"), detail);
+        Files.writeString(file, "lw_second\n");
+        harness.awaitReason(Reason.RANKED);
+        int before = controller.commitments().size();
+        harness.place("r0h0");
+        Eventually.holds("a report with the second token", () -> controller.commitments().size() > before);
     }
 
     @Test

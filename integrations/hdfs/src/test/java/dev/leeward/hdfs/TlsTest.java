@@ -4,12 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.testing.Jmx;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.security.KeyStore;
 import java.util.ArrayList;
 import java.util.List;
@@ -76,6 +78,23 @@ class TlsTest {
             harness.awaitReason(Reason.TLS);
             assertEquals(2, harness.place("r0h0", 2, Set.of(), List.of()).size());
             assertEquals("tls", Jmx.bean().getFailure());
+        }
+    }
+
+    @Test
+    void certificatesThatAreReplacedInTheirFileAreTrustedWithoutARestart() throws Exception {
+        SSLContext tls = context("ours", "localhost");
+        context("theirs", "localhost");
+        Path trusted = folder.resolve("trusted.pem");
+        Files.copy(folder.resolve("theirs.pem"), trusted);
+        try (FakeController controller = new FakeController(network, 0, tls)) {
+            Harness harness = Harness.open(nodes, conf(controller, "trusted"));
+            harness.awaitReason(Reason.TLS);
+            Files.writeString(trusted, "");
+            String why = trusted + ": no certificates";
+            Eventually.holds("the reason", () -> Jmx.bean().getFailureDetail().endsWith(why));
+            Files.copy(folder.resolve("ours.pem"), trusted, StandardCopyOption.REPLACE_EXISTING);
+            harness.awaitReason(Reason.RANKED);
         }
     }
 

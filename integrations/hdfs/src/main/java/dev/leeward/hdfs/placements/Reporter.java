@@ -1,5 +1,6 @@
 package dev.leeward.hdfs.placements;
 
+import dev.leeward.hdfs.log.OncePerMinute;
 import dev.leeward.hdfs.snapshot.Controller;
 import dev.leeward.hdfs.snapshot.ControllerException;
 import java.lang.ref.WeakReference;
@@ -25,8 +26,6 @@ public final class Reporter {
     private static final int MOST_COMMITMENTS = 100;
     /** Pause after a failed request, in ms. The queue then fills, and drops. */
     private static final long PAUSE_MS = 500;
-    /** Time between two warnings, in ns. */
-    private static final long WARNING_NS = 60_000_000_000L;
     /** Largest sequence of the API, at which all numbers of JSON are exact. */
     private static final long MOST_SEQUENCE = (1L << 53) - 1;
 
@@ -111,7 +110,7 @@ public final class Reporter {
         private final BlockingQueue<Report> queue;
         private final AtomicLong sequences;
         private final WeakReference<Reporter> reporter;
-        private long warnedNano = System.nanoTime() - WARNING_NS;
+        private final OncePerMinute warnings = new OncePerMinute();
 
         Sender(Controller controller, Reporter reporter) {
             this.controller = controller;
@@ -192,9 +191,7 @@ public final class Reporter {
         }
 
         private void warn(String message, Throwable fault) {
-            long now = System.nanoTime();
-            if (now - warnedNano > WARNING_NS) {
-                warnedNano = now;
+            if (warnings.take(System.nanoTime())) {
                 LOG.warn("Leeward: {}; the metric ReportsRejected counts all such placements", message, fault);
             }
         }

@@ -15,7 +15,7 @@ public final class Candidates {
     private final Topology topology;
     private final Collection<Node> excluded;
     private final StorageType type;
-    private final long bytes;
+    private final long room;
     /** The only rack of the scope, or -1. */
     private int only = -1;
     /** The only rack that is not in the scope, or -1. */
@@ -32,7 +32,7 @@ public final class Candidates {
      * @param scope a location of HDFS, or {@code ~} and a location for all hosts outside it
      * @param excluded nodes that must not be chosen
      * @param type type of storage, or null for any
-     * @param bytes size of the copy; HDFS rejects hosts with less room
+     * @param room bytes that a host must have free: HDFS rejects hosts with less
      * @param heldRacks racks of the copies of the block so far; -1 for a copy elsewhere
      * @param mostPerRack largest number of copies in a rack
      */
@@ -41,13 +41,13 @@ public final class Candidates {
             String scope,
             Collection<Node> excluded,
             StorageType type,
-            long bytes,
+            long room,
             int[] heldRacks,
             int mostPerRack) {
         this.topology = topology;
         this.excluded = excluded;
         this.type = type;
-        this.bytes = bytes;
+        this.room = room;
         this.heldRacks = heldRacks;
         this.mostPerRack = mostPerRack;
         boolean inverted = scope.startsWith("~");
@@ -110,7 +110,7 @@ public final class Candidates {
     boolean allows(int host) {
         DatanodeDescriptor node = topology.node(host);
         return node.isInService()
-                && node.getRemaining() >= bytes
+                && node.getRemaining() >= room
                 && !excluded.contains(node)
                 && (type == null || node.hasStorageType(type));
     }

@@ -57,7 +57,8 @@ public final class Ccp implements Policy {
         if (why != null) {
             why.listRacks(keys, from, end, request.ties(), rack -> new Explanation.Considered(
                     topology.location(rack), view.classes().of(rack),
-                    "class of the uplink: 2 large for the storage, 1 as the guideline, 0 small"));
+                    "class of the uplink: 2 large for the storage, 1 as the guideline, 0 small",
+                    Explanation.fill(view.storage().rackFill(rack))));
         }
         for (int rack; (rack = Ranking.best(keys, from, end, request.ties())) >= 0; ) {
             int host = host(view, candidates, rack, request.ties());

@@ -100,15 +100,21 @@ public final class Leeward implements Policy {
                         : Ranking.OUT;
             }
             if (why != null) {
-                why.listRacks(keys, from, end, request.ties(), rack -> new Explanation.Considered(
+                why.listRacks(keys, from, end, request.ties(), rack -> Explanation.Considered.byRate(
                         topology.location(rack), Math.min(out(rack), own(rack)),
-                        "bit/s for the block from the source to the rack"));
+                        "for the block from the source to the rack", detail(rack)));
             }
             search(keys, from, end);
             if (why != null && bestHost >= 0) {
                 explainHosts(topology.rackOf(bestHost));
             }
             return bestHost;
+        }
+
+        /** What decides among racks of the same rate along the chain, in this order. */
+        private String detail(int rack) {
+            return "own links " + Explanation.rate(own(rack)) + ", " + Explanation.fill(view.storage().rackFill(rack))
+                    + ", uplink class " + view.classes().of(rack);
         }
 
         /** Examines the best racks by their links, until no other rack can be better than {@link #bestHost}. */
@@ -152,7 +158,7 @@ public final class Leeward implements Policy {
                 return false;
             }
             // The worst of the copies that go there counts.
-            long key = rackKey(rack, hostRate(last, anyReported(rack)));
+            long key = rackKey(rack, hostRate(last));
             if (key > bestKey) {
                 bestKey = key;
                 bestHost = first;
@@ -174,11 +180,10 @@ public final class Leeward implements Policy {
         /** Sets the keys of a rack's hosts. Returns the highest of their rates; 0 if no load is known. */
         private double rankHosts(int rack) {
             long[] keys = scratch.hosts(topology.hostCount());
-            boolean anyReported = anyReported(rack);
             double highest = 0.0;
             int end = topology.firstHost(rack + 1);
             for (int host = topology.firstHost(rack); host < end; host++) {
-                double rate = hostRate(host, anyReported);
+                double rate = hostRate(host);
                 keys[host] = Double.isNaN(rate) ? Ranking.OUT : hostKey(host, rate);
                 highest = rate > highest ? rate : highest;
             }
@@ -195,21 +200,10 @@ public final class Leeward implements Policy {
                     keys[host] = Ranking.OUT;
                 }
             }
-            boolean anyReported = anyReported(rack);
-            why.listHosts(keys, from, end, request.ties(), host -> new Explanation.Considered(
-                    topology.node(host).getHostName(), hostRate(host, anyReported),
-                    "bit/s for the block into the host and its disks"));
-        }
-
-        /** True if the link into any host of a rack was ever reported. */
-        private boolean anyReported(int rack) {
-            int end = topology.firstHost(rack + 1);
-            for (int host = topology.firstHost(rack); host < end; host++) {
-                if (view.wasReported(network.ingress(host))) {
-                    return true;
-                }
-            }
-            return false;
+            why.listHosts(keys, from, end, request.ties(), host -> Explanation.Considered.byRate(
+                    topology.node(host).getHostName(), hostRate(host),
+                    "for the block into the host and its disks",
+                    Explanation.fill(view.storage().hostFill(host))));
         }
 
         /** Rate of the block from the source to the rack's own part of the chain. */
@@ -249,13 +243,13 @@ public final class Leeward implements Policy {
         }
 
         /** Rate of the block into a host and at its disks, by which it ranks; NaN if its load is unknown. */
-        private double hostRate(int host, boolean anyReported) {
+        private double hostRate(int host) {
             if (!network.isKnown(host)) {
                 return Double.NaN;
             }
             double link = view.share(network.ingress(host), topRate);
             if (Double.isNaN(link)) {
-                if (anyReported) {
+                if (view.rackReported()[topology.rackOf(host)]) {
                     return Double.NaN;
                 }
                 // No host of the rack has a counter.

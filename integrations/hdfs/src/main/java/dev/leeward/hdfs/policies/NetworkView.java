@@ -18,6 +18,7 @@ import org.apache.hadoop.net.Node;
  * @param equalRates order of racks and hosts of the same rate
  * @param snapshot the last snapshot, or null
  * @param widestIngress capacity in bit/s of the widest link into a host; unlimited without any
+ * @param rackReported for each rack, whether the link into any host of it was ever reported
  * @param expected for each link C - M, or what the setting for hysteresis makes of it, without own placements; NaN if
  *     the load is unknown
  * @param loads own placements that the snapshot does not count
@@ -30,20 +31,50 @@ public record NetworkView(
         EqualRates equalRates,
         Snapshot snapshot,
         double widestIngress,
+        boolean[] rackReported,
         double[] expected,
         LocalLoads loads) {
 
     /** Stands for no limit. */
     static final double UNLIMITED = 1e18;
 
-    /** Capacity in bit/s of the widest link into a host; unlimited without any. */
-    public static double widestIngress(Network network, Snapshot snapshot) {
+    /** The view of a snapshot, or of none. All that follows from the other parts is computed here. */
+    public static NetworkView of(
+            Topology topology, Network network, Storage storage, UplinkClasses classes, Snapshot snapshot,
+            double[] expected, LocalLoads loads) {
+        return new NetworkView(
+                topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
+                widestIngress(network, snapshot), rackReported(network, snapshot), expected, loads);
+    }
+
+    private static boolean[] rackReported(Network network, Snapshot snapshot) {
+        Topology topology = network.topology();
+        boolean[] reported = new boolean[topology.rackCount()];
+        for (int host = 0; snapshot != null && host < topology.hostCount(); host++) {
+            int link = network.ingress(host);
+            reported[topology.rackOf(host)] |= link >= 0 && snapshot.until()[link] != Snapshot.UNKNOWN;
+        }
+        return reported;
+    }
+
+    private static double widestIngress(Network network, Snapshot snapshot) {
         double widest = 0.0;
         for (int host = 0; snapshot != null && host < network.topology().hostCount(); host++) {
             int link = network.ingress(host);
             widest = link < 0 ? widest : Math.max(widest, snapshot.capacities()[link]);
         }
         return widest > 0.0 ? widest : UNLIMITED;
+    }
+
+    /**
+     * True if the loads of links count: there is a snapshot, own placements are on its links, and it is young enough.
+     *
+     * @param nano local monotonic time in ns
+     * @param maxAgeMs largest age in ms
+     */
+    public boolean isFresh(long nano, long maxAgeMs) {
+        return snapshot != null && loads.numbering().equals(snapshot.numbering())
+                && (nano - snapshot.advancedNano()) / 1_000_000 <= maxAgeMs;
     }
 
     /** A node of HDFS as a sender; null stands for an unknown one. */
@@ -94,11 +125,6 @@ public record NetworkView(
     double shareOrUnlimited(int link, double blockRate) {
         double share = share(link, blockRate);
         return Double.isNaN(share) ? UNLIMITED : share;
-    }
-
-    /** True if a link was ever reported. */
-    boolean wasReported(int link) {
-        return link >= 0 && snapshot.until()[link] != Snapshot.UNKNOWN;
     }
 
     /** Capacity of a link in bit/s, unlimited without one. */

@@ -6,7 +6,8 @@ import dev.leeward.hdfs.topology.Topology;
 /**
  * Policy {@code rehdfs}: copies of a writer in rack i go to rack (i + k) mod N, so that few pairs of racks communicate
  * and a circuit can serve them (Etalon, section 6). With several k, each holds for a period. Racks are in the natural
- * order of their locations. A further rack of the same block is the one after the last.
+ * order of their locations. A further rack of the same block is the one after the last. The first copy of a writer
+ * outside the racks of DataNodes has no rack to start from, and goes to any host, as by HDFS's own draw.
  */
 public final class ReHdfs implements Policy {
 
@@ -23,6 +24,7 @@ public final class ReHdfs implements Policy {
         int racks = topology.rackCount();
         int[] placed = request.placedRacks();
         long start;
+        String origin = " of the schedule";
         if (candidates.isOneRack()) {
             start = candidates.firstRack();
         } else if (placed.length > 1 || (placed.length == 1 && request.writer().rack() < 0)) {
@@ -31,8 +33,8 @@ public final class ReHdfs implements Policy {
         } else if (request.writer().rack() >= 0) {
             start = request.writer().rack() + (long) offset(request.nowNs());
         } else {
-            // The first copy of a writer outside the racks of DataNodes has no rack to start from.
-            return NONE;
+            start = topology.rackOf(request.ties().draw(0, topology.hostCount()));
+            origin = ", which was drawn";
         }
         for (int step = 0; step < (candidates.isOneRack() ? 1 : racks); step++) {
             int rack = (int) Math.floorMod(start + step, (long) racks);
@@ -44,7 +46,7 @@ public final class ReHdfs implements Policy {
             if (host >= 0) {
                 if (why != null) {
                     why.setNote("rack " + topology.location(rack) + " is " + step + " after rack "
-                            + topology.location((int) Math.floorMod(start, (long) racks)) + " of the schedule");
+                            + topology.location((int) Math.floorMod(start, (long) racks)) + origin);
                 }
                 return host;
             }

@@ -37,8 +37,9 @@ public final class Sinbad implements Policy {
         }
         charge(view, request, keys, from, end);
         if (why != null) {
-            why.listRacks(keys, from, end, request.ties(), rack -> new Explanation.Considered(
-                    topology.location(rack), keys[rack], "bit/s expected on the link into the rack"));
+            why.listRacks(keys, from, end, request.ties(), rack -> Explanation.Considered.byRate(
+                    topology.location(rack), Double.isNaN(expected(view, rack)) ? Double.NaN : keys[rack],
+                    "expected on the link into the rack", ""));
         }
         for (int rack; (rack = Ranking.best(keys, from, end, request.ties())) >= 0; ) {
             int host = bestHost(view, request, candidates, scratch, rack, why);
@@ -50,10 +51,15 @@ public final class Sinbad implements Policy {
         return NONE;
     }
 
-    private long rackKey(NetworkView view, int rack, boolean isGiven) {
-        double expected = Math.min(
+    /** Capacity expected on the links into a rack; NaN if a load is unknown. */
+    private static double expected(NetworkView view, int rack) {
+        return Math.min(
                 view.expectedCapacity(view.network().downlink(rack)),
                 view.expectedCapacity(view.network().podDownlink(rack)));
+    }
+
+    private long rackKey(NetworkView view, int rack, boolean isGiven) {
+        double expected = expected(view, rack);
         if (Double.isNaN(expected)) {
             // The rack of an earlier copy is given, and its hosts may have counters.
             return isGiven ? 0 : Ranking.OUT;
@@ -82,25 +88,24 @@ public final class Sinbad implements Policy {
         int from = topology.firstHost(rack);
         int end = topology.firstHost(rack + 1);
         long[] keys = scratch.hosts(topology.hostCount());
-        boolean anyReported = false;
         for (int host = from; host < end; host++) {
-            int link = view.network().ingress(host);
-            anyReported |= view.wasReported(link);
-            double expected = view.network().isKnown(host) ? view.expectedCapacity(link) : Double.NaN;
-            keys[host] = Double.isNaN(expected) ? Ranking.OUT : (long) Math.min(expected, writeCap);
-        }
-        for (int host = from; host < end; host++) {
-            if (!anyReported && view.network().isKnown(host)) {
-                keys[host] = 0;
-            }
-            if (keys[host] != Ranking.OUT && !candidates.allows(host)) {
-                keys[host] = Ranking.OUT;
-            }
+            double expected = expectedInto(view, host, rack);
+            boolean out = Double.isNaN(expected) || !candidates.allows(host);
+            keys[host] = out ? Ranking.OUT : (long) Math.min(expected, writeCap);
         }
         if (why != null) {
-            why.listHosts(keys, from, end, request.ties(), host -> new Explanation.Considered(
-                    topology.node(host).getHostName(), keys[host], "bit/s expected on the link into the host"));
+            why.listHosts(keys, from, end, request.ties(), host -> Explanation.Considered.byRate(
+                    topology.node(host).getHostName(), view.rackReported()[rack] ? keys[host] : Double.NaN,
+                    "expected on the link into the host", ""));
         }
         return Ranking.best(keys, from, end, request.ties());
+    }
+
+    /** Capacity expected on the link into a host, 0 in a rack without counters; NaN if the host takes no part. */
+    private static double expectedInto(NetworkView view, int host, int rack) {
+        if (!view.network().isKnown(host)) {
+            return Double.NaN;
+        }
+        return view.rackReported()[rack] ? view.expectedCapacity(view.network().ingress(host)) : 0.0;
     }
 }

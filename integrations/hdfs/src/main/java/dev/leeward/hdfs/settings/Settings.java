@@ -63,8 +63,9 @@ public record Settings(
      * @param controllers addresses, tried in turn; empty without a controller
      * @param client name under which this NameNode reports its placements
      * @param token bearer token, or null
-     * @param authority PEM file of certificates that the controller's certificate must lead to, or null for those of
-     *     the JDK
+     * @param tokenFile file of the token, which is read again if the controller rejects the token; null without one
+     * @param authority PEM file of certificates that the controller's certificate must lead to, which is read again
+     *     after a failed handshake; null for those of the JDK
      * @param intervalMs time between two snapshots
      * @param deadlineMs time for the answer of the controller, beyond the interval that it waits
      * @param maxAgeMs age from which a snapshot no longer counts
@@ -73,6 +74,7 @@ public record Settings(
             List<URI> controllers,
             String client,
             String token,
+            String tokenFile,
             String authority,
             long intervalMs,
             long deadlineMs,

@@ -63,7 +63,7 @@ public final class SettingsReader {
                 Quantities.number(Property.LEEWARD_HEADROOM, text(Property.LEEWARD_HEADROOM), 1, 1000),
                 new Settings.Explain(
                         Quantities.number(Property.EXPLAIN_SAMPLE, text(Property.EXPLAIN_SAMPLE), 0, 1),
-                        Quantities.count(Property.EXPLAIN_STORED, text(Property.EXPLAIN_STORED), 1, 65_536)));
+                        Quantities.count(Property.EXPLAIN_STORED, text(Property.EXPLAIN_STORED), 1, 4_096)));
     }
 
     private void rejectUnknown() throws SettingsException {
@@ -112,11 +112,13 @@ public final class SettingsReader {
             throw new SettingsException(Property.SNAPSHOT_MAX_AGE.key(), text(Property.SNAPSHOT_MAX_AGE),
                     "more than twice the " + interval + " ms of " + Property.SNAPSHOT_INTERVAL.key());
         }
+        String tokenFile = text(Property.TOKEN_FILE);
         String authority = text(Property.TLS_CA);
         return new Settings.Connection(
                 List.copyOf(controllers),
                 client(),
-                token(),
+                tokenFile.isEmpty() ? token() : tokenIn(tokenFile),
+                tokenFile.isEmpty() ? null : tokenFile,
                 authority.isEmpty() ? null : readable(Property.TLS_CA, authority),
                 interval,
                 Quantities.time(Property.SNAPSHOT_DEADLINE, text(Property.SNAPSHOT_DEADLINE), 10, 60_000),
@@ -158,23 +160,28 @@ public final class SettingsReader {
         }
     }
 
-    /** Token from a file, or from a credential provider or the configuration. */
+    /** Token from a credential provider or the configuration. */
     private String token() throws SettingsException {
-        String file = text(Property.TOKEN_FILE);
-        if (!file.isEmpty()) {
-            readable(Property.TOKEN_FILE, file);
-            try {
-                return checkedToken(Property.TOKEN_FILE, Files.readString(Path.of(file)).strip());
-            } catch (IOException e) {
-                throw new SettingsException(Property.TOKEN_FILE.key(), file, "a file of text: " + e.getMessage());
-            }
-        }
         try {
             char[] token = conf.getPassword(Property.TOKEN.key());
             return token == null || token.length == 0 ? null : checkedToken(Property.TOKEN, new String(token).strip());
         } catch (IOException e) {
             throw new SettingsException(
                     Property.TOKEN.key() + ": the credential provider cannot be read: " + e.getMessage());
+        }
+    }
+
+    /**
+     * The token in a file.
+     *
+     * @throws SettingsException if the file cannot be read or has no token; the message never has the token
+     */
+    public static String tokenIn(String file) throws SettingsException {
+        readable(Property.TOKEN_FILE, file);
+        try {
+            return checkedToken(Property.TOKEN_FILE, Files.readString(Path.of(file)).strip());
+        } catch (IOException e) {
+            throw new SettingsException(Property.TOKEN_FILE.key(), file, "a file of text: " + e.getMessage());
         }
     }
 

@@ -4,13 +4,10 @@ import dev.leeward.hdfs.settings.Settings;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -36,9 +33,11 @@ public final class Controller {
     private static final int MOST_SHOWN = 200;
     /** Status of a service that takes no placement now: a follower, or one that is busy. */
     private static final int UNAVAILABLE = 503;
+    private static final String AUTHORIZATION = "authorization";
+    private static final String BEARER = "Bearer ";
 
     private final Settings.Connection connection;
-    private final HttpClient client;
+    private final Credentials credentials;
     private final AtomicInteger forSnapshots = new AtomicInteger();
     private final AtomicInteger forReports = new AtomicInteger();
 
@@ -49,18 +48,7 @@ public final class Controller {
      */
     public Controller(Settings.Connection connection) throws ControllerException {
         this.connection = connection;
-        HttpClient.Builder builder = HttpClient.newBuilder()
-                .version(HttpClient.Version.HTTP_1_1)
-                .followRedirects(HttpClient.Redirect.NEVER)
-                .connectTimeout(Duration.ofMillis(connection.deadlineMs()));
-        if (connection.authority() != null) {
-            try {
-                builder.sslContext(Trust.in(connection.authority()));
-            } catch (IOException | GeneralSecurityException e) {
-                throw new ControllerException(Failure.TLS, connection.authority() + ": " + e.getMessage());
-            }
-        }
-        client = builder.build();
+        credentials = new Credentials(connection);
     }
 
     /** The address of the next request for a snapshot. */
@@ -111,7 +99,7 @@ public final class Controller {
             return SnapshotReader.read(answer.body(), last, System.nanoTime());
         } catch (InvalidSnapshotException e) {
             leave(forSnapshots, answer.uri());
-            throw new ControllerException(Failure.INVALID, excerpt(e.getMessage()));
+            throw new ControllerException(Failure.INVALID, excerpt(answer, e.getMessage()));
         }
     }
 
@@ -144,14 +132,15 @@ public final class Controller {
             return ResultsReader.statuses(answer.body());
         } catch (IOException e) {
             throw new ControllerException(
-                    Failure.INVALID, answer.uri().getAuthority() + ": no results: " + excerpt(e.getMessage()));
+                    Failure.INVALID, answer.uri().getAuthority() + ": no results: " + excerpt(answer, e.getMessage()));
         }
     }
 
     private HttpRequest.Builder request(URI address, String path) {
         HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(address + path));
-        if (connection.token() != null) {
-            builder.header("authorization", "Bearer " + connection.token());
+        String token = credentials.token();
+        if (token != null) {
+            builder.header(AUTHORIZATION, BEARER + token);
         }
         return builder;
     }
@@ -159,7 +148,8 @@ public final class Controller {
     private HttpResponse<byte[]> send(HttpRequest request, AtomicInteger number, int most, long deadlineMs)
             throws ControllerException, InterruptedException {
         CompletableFuture<HttpResponse<byte[]>> answer =
-                client.sendAsync(request, info -> new LimitedBody(info.statusCode() == 200 ? most : MOST_ANSWER));
+                credentials.client().sendAsync(
+                        request, info -> new LimitedBody(info.statusCode() == 200 ? most : MOST_ANSWER));
         try {
             return answer.get(deadlineMs, TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
@@ -176,10 +166,12 @@ public final class Controller {
         }
     }
 
-    private static ControllerException failed(HttpRequest request, Throwable cause) {
+    private ControllerException failed(HttpRequest request, Throwable cause) {
         for (Throwable at = cause; at != null; at = at.getCause()) {
             if (at instanceof SSLException) {
-                return new ControllerException(Failure.TLS, request.uri().getAuthority() + ": " + at.getMessage());
+                return new ControllerException(
+                        Failure.TLS,
+                        request.uri().getAuthority() + ": " + at.getMessage() + credentials.readCertificatesAgain());
             }
             if (at instanceof LimitedBody.TooLongException) {
                 return new ControllerException(Failure.INVALID, request.uri().getAuthority() + ": " + at.getMessage());
@@ -200,17 +192,20 @@ public final class Controller {
         int status = answer.statusCode();
         boolean refused = status == 401 || status == 403 || status == 421;
         int length = Math.min(answer.body().length, MOST_ERROR);
-        return new ControllerException(
-                refused ? Failure.UNAUTHORIZED : Failure.STATUS,
-                answer.uri().getAuthority() + ": status " + status + ": "
-                        + excerpt(new String(answer.body(), 0, length, StandardCharsets.UTF_8)));
+        String message = answer.uri().getAuthority() + ": status " + status + ": "
+                + excerpt(answer, new String(answer.body(), 0, length, StandardCharsets.UTF_8));
+        return refused
+                ? new ControllerException(Failure.UNAUTHORIZED, message + credentials.readTokenAgain())
+                : new ControllerException(Failure.STATUS, message);
     }
 
     /** A part of an answer for logs: on one line, short, and without the token, which a proxy may repeat. */
-    private String excerpt(String text) {
+    private static String excerpt(HttpResponse<?> answer, String text) {
         String line = text.replaceAll("[\\s\\p{Cntrl}]+", " ");
-        if (connection.token() != null) {
-            line = line.replace(connection.token(), "...");
+        // That of the request: the file may have another one now.
+        String sent = answer.request().headers().firstValue(AUTHORIZATION).orElse("");
+        if (sent.startsWith(BEARER)) {
+            line = line.replace(sent.substring(BEARER.length()), "...");
         }
         return line.length() > MOST_SHOWN ? line.substring(0, MOST_SHOWN) + "..." : line;
     }

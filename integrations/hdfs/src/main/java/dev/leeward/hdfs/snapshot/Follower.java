@@ -1,5 +1,6 @@
 package dev.leeward.hdfs.snapshot;
 
+import dev.leeward.hdfs.log.OncePerMinute;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
@@ -13,18 +14,16 @@ import org.slf4j.LoggerFactory;
 public final class Follower implements Runnable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Follower.class);
-    /** Time between two warnings, in ns. */
-    private static final long WARNING_NS = 60_000_000_000L;
 
     private final Controller controller;
     private final WeakReference<SnapshotFeed> feed;
     private final Consumer<Snapshot> first;
     private final Backoff backoff = new Backoff(() -> ThreadLocalRandom.current().nextDouble());
-    /** The last published snapshot, or null. */
+    /** The last snapshot, or null. */
     private Snapshot last;
     /** True if the next snapshot must be whole. */
     private boolean whole = true;
-    private long warnedNano = System.nanoTime() - WARNING_NS;
+    private final OncePerMinute warnings = new OncePerMinute();
     /** True if the log has the present outage. */
     private boolean announced;
 
@@ -63,17 +62,15 @@ public final class Follower implements Runnable {
         long started = System.nanoTime();
         boolean atOnce = whole;
         try {
-            Snapshot next = controller.snapshot(last, whole);
-            publish(next);
-            last = next;
+            last = controller.snapshot(last, whole);
             whole = false;
             backoff.reset();
+            publish(last);
             pace(started, atOnce);
         } catch (ControllerException e) {
             failed(e.failure(), e.getMessage(), null);
         } catch (RuntimeException | Error e) {
-            // No fault of this program may end the daemon, and it is not one of the controller. Decisions continue with
-            // the view before, and by the default policy once that is too old.
+            // No fault of this program may end the daemon, and it is not one of the controller.
             failed(Failure.ERROR, "a fault in Leeward: " + e, e);
         }
     }
@@ -87,13 +84,22 @@ public final class Follower implements Runnable {
         }
     }
 
+    /**
+     * Passes a snapshot on. A reader that fails keeps its earlier view, and the default policy decides in its place
+     * once that is too old. The other readers get further snapshots in time.
+     */
     private void publish(Snapshot next) {
         SnapshotFeed target = feed.get();
         if (target == null) {
             return;
         }
-        first.accept(next);
-        target.publish(next);
+        try {
+            first.accept(next);
+            target.publish(next);
+        } catch (RuntimeException | Error e) {
+            note(target, Failure.ERROR, "a fault in Leeward: " + e, e);
+            return;
+        }
         if (announced) {
             LOG.info("Leeward at {} is back: epoch {} with {} links", controller.address(), next.epoch(),
                     next.linkCount());
@@ -106,17 +112,18 @@ public final class Follower implements Runnable {
         if (target == null) {
             return;
         }
-        target.fail(failure, message);
-        long now = System.nanoTime();
-        // At most one warning a minute, also if the controller fails and is back again and again.
-        if (now - warnedNano > WARNING_NS) {
-            LOG.warn("Leeward has no new snapshot ({}): {}; blocks are placed by the default policy once the last one"
-                    + " is too old", failure.text(), message, fault);
-            warnedNano = now;
-            announced = true;
-        }
+        note(target, failure, message, fault);
         // An answer that does not fit the last snapshot is requested whole the next time.
         whole |= failure == Failure.INVALID || failure == Failure.STATUS || failure == Failure.ERROR;
         Thread.sleep(backoff.pause());
+    }
+
+    private void note(SnapshotFeed target, Failure failure, String message, Throwable fault) {
+        target.fail(failure, message);
+        if (warnings.take(System.nanoTime())) {
+            LOG.warn("Leeward has no new snapshot ({}): {}; blocks are placed by the default policy once the last one"
+                    + " is too old", failure.text(), message, fault);
+            announced = true;
+        }
     }
 }

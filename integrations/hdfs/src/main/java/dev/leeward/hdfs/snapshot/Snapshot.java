@@ -18,6 +18,7 @@ public final class Snapshot {
     private final long timeNs;
     private final String clusterVersion;
     private final double resolution;
+    private final String mode;
     private final double share;
     private final long advancedNano;
     private final boolean difference;
@@ -52,6 +53,7 @@ public final class Snapshot {
         timeNs = head.timeNs;
         clusterVersion = head.clusterVersion;
         resolution = head.resolution;
+        mode = head.mode;
         share = head.share;
         difference = head.since != null;
         links = tables.get(Columns.LINKS);
@@ -101,6 +103,7 @@ public final class Snapshot {
         String clusterVersion;
         double resolution;
         /** A controller without modes leaves every block to the policy. */
+        String mode = "on";
         double share = 1.0;
     }
 
@@ -173,6 +176,11 @@ public final class Snapshot {
         return names.numbering;
     }
 
+    /** The controller's mode for replicas, such as {@code canary:5%}. */
+    public String mode() {
+        return mode;
+    }
+
     /** Share of blocks that the policy places, by the controller's mode for replicas, from 0 to 1. */
     public double share() {
         return share;
@@ -216,11 +224,6 @@ public final class Snapshot {
     /** Number of a link by its name; -1 if there is none. */
     public int link(String name) {
         return names.links.getOrDefault(name, -1);
-    }
-
-    /** Name of a link. */
-    public String linkName(int link) {
-        return links.names("link")[link];
     }
 
     /** Capacity of each link. */

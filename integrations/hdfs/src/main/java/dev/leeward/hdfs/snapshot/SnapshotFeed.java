@@ -85,23 +85,28 @@ public final class SnapshotFeed {
         return failures.get(kind).sum();
     }
 
-    /** Age of the last snapshot in ms at a local monotonic time; -1 without one. */
-    public long ageMs(long nano) {
-        Snapshot snapshot = last;
-        return snapshot == null ? -1 : Math.max(0, nano - snapshot.advancedNano()) / 1_000_000;
-    }
-
-    /** Publishes a snapshot. */
+    /** Publishes a snapshot. A reader that fails keeps it from no other one; the first fault is thrown at the end. */
     public void publish(Snapshot snapshot) {
+        Throwable fault = null;
+        for (WeakReference<Listener> reference : listeners) {
+            Listener listener = reference.get();
+            try {
+                if (listener != null) {
+                    listener.accept(snapshot);
+                }
+            } catch (RuntimeException | Error e) {
+                fault = fault == null ? e : fault;
+            }
+        }
         last = snapshot;
         failure = null;
         away = false;
         (snapshot.isDifference() ? differences : whole).increment();
-        for (WeakReference<Listener> reference : listeners) {
-            Listener listener = reference.get();
-            if (listener != null) {
-                listener.accept(snapshot);
-            }
+        if (fault instanceof Error error) {
+            throw error;
+        }
+        if (fault instanceof RuntimeException exception) {
+            throw exception;
         }
     }
 

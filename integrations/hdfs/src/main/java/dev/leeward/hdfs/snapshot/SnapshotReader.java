@@ -102,7 +102,8 @@ final class SnapshotReader {
             String kind = parser.currentName();
             parser.nextToken();
             if (kind.equals("replicas")) {
-                head.share = share(text(kind));
+                head.mode = text(kind);
+                head.share = share(head.mode);
             } else {
                 skip();
             }

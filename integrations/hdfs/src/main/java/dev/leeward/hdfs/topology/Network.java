@@ -13,8 +13,9 @@ import org.apache.hadoop.net.Node;
  * The links and disks of the DataNodes: numbers of rows of a snapshot, valid for its numbering.
  *
  * <p>A DataNode is the host of the snapshot with its host name, else with its IP address. Its rack in the snapshot must
- * have the last name of its location in HDFS ({@code rack7} for {@code /row1/rack7}); a DataNode elsewhere is unknown,
- * because the load of its links would be that of another rack.
+ * have the last name of its location in HDFS, or else its last names joined by dots: {@code rack7} or
+ * {@code row1.rack7} for {@code /row1/rack7}. An import of a cluster names racks so that share their last name. A
+ * DataNode elsewhere is unknown, because the load of its links would be that of another rack.
  */
 public final class Network {
 
@@ -104,8 +105,14 @@ public final class Network {
         }
     }
 
+    /** Number of the rack at a location: that of the shortest name which the snapshot has. */
     private static int rackRow(Snapshot snapshot, String location) {
-        return snapshot.rack(location.substring(location.lastIndexOf('/') + 1));
+        int row = NONE;
+        for (int from = location.length(); row == NONE && from > 0; ) {
+            from = location.lastIndexOf('/', from - 1);
+            row = snapshot.rack(location.substring(from + 1).replace('/', '.'));
+        }
+        return row;
     }
 
     private static int podLink(Snapshot snapshot, int rackRow, String way) {

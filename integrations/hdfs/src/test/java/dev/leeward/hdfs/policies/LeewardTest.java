@@ -2,6 +2,7 @@ package dev.leeward.hdfs.policies;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -245,6 +246,34 @@ class LeewardTest {
         assertEquals(List.of("/r1", "/r2"), why.racks().stream().map(Explanation.Considered::name).toList());
         assertEquals(List.of("r1h0", "r1h1"), why.hosts().stream().map(Explanation.Considered::name).toList());
         assertEquals(0.5e9, why.hosts().get(1).value());
+    }
+
+    /** Before the first report, and for a copy whose rack is given. NaN is no number of JSON. */
+    @Test
+    void anUnknownLoadIsListedAsUnknownAndNotAsANumber() {
+        Scene scene = new Scene(3, 3);
+        scene.network.forgetAll();
+        Explanation why = new Explanation();
+        assertNotNull(scene.choose(scene.view(), leeward, "r0h0", "/r1", List.of("r0h0"), 1, 1, why));
+        Explanation.Considered rack = why.racks().get(0);
+        assertEquals("/r1", rack.name());
+        assertEquals(0.0, rack.value());
+        assertEquals("bit/s, load unknown", rack.unit());
+        assertTrue(rack.detail().startsWith("own links unknown, "), rack.detail());
+        why.hosts().forEach(host -> assertTrue(Double.isFinite(host.value()), host.toString()));
+    }
+
+    /** If the writer's link is the bottleneck, all racks have one rate along the chain. */
+    @Test
+    void anExplanationShowsWhatDecidesAmongRacksOfTheSameRate() {
+        Scene scene = new Scene(3, 1).load("r0h0:egress", 1.0).load("r1:downlink", 0.75).load("r2:downlink", 1.9);
+        scene.nodes.fill("r1h0", 0.62);
+        Explanation why = new Explanation();
+        assertEquals("r1h0", scene.choose(scene.view(), leeward, "r0h0", "~/r0", List.of("r0h0"), 1, 1, why));
+        assertEquals(List.of(0.0, 0.0), why.racks().stream().map(Explanation.Considered::value).toList());
+        assertEquals("own links 1.25 Gbps, 62 % full, uplink class 1", why.racks().get(0).detail());
+        assertEquals("own links 100 Mbps, 0 % full, uplink class 1", why.racks().get(1).detail());
+        assertEquals("62 % full", why.hosts().get(0).detail());
     }
 
     @Test

@@ -1,7 +1,7 @@
 package dev.leeward.hdfs.policies;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.topology.Sender;
@@ -9,6 +9,7 @@ import dev.leeward.hdfs.topology.Topology;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.hadoop.fs.StorageType;
 import org.junit.jupiter.api.Test;
 
@@ -64,8 +65,14 @@ class ReHdfsTest {
     }
 
     @Test
-    void theFirstCopyOfAWriterOutsideHasNoRackToStartFrom() {
-        assertNull(new Scene(3, 2).choose(rehdfs(1), null, "", Set.of(), 1, 1));
+    void theFirstCopyOfAWriterOutsideGoesToAnyHost() {
+        Scene scene = new Scene(3, 2);
+        Map<String, Integer> counts = new TreeMap<>();
+        for (int seed = 0; seed < 3_000; seed++) {
+            counts.merge(scene.choose(rehdfs(1), null, "", Set.of("r1h1"), 1, seed), 1, Integer::sum);
+        }
+        assertEquals(Set.of("r0h0", "r0h1", "r1h0", "r2h0", "r2h1"), counts.keySet());
+        counts.forEach((host, count) -> assertTrue(count > 400 && count < 1_100, counts.toString()));
     }
 
     @Test

@@ -50,9 +50,8 @@ final class Scene {
             expected[link] = measured == Snapshot.UNKNOWN ? Double.NaN : snapshot.capacities()[link] - measured;
         }
         UplinkClasses classes = UplinkClasses.of(joined, storage, snapshot, uplinkPerTb);
-        return new NetworkView(
-                topology, joined, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
-                NetworkView.widestIngress(joined, snapshot), expected,
+        return NetworkView.of(
+                topology, joined, storage, classes, snapshot, expected,
                 new LocalLoads(snapshot.numbering(), snapshot.linkCount()));
     }
 

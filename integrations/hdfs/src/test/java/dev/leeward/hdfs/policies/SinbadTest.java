@@ -2,6 +2,7 @@ package dev.leeward.hdfs.policies;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,7 @@ import dev.leeward.hdfs.placements.Placements;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.settings.Settings.Hysteresis;
 import dev.leeward.hdfs.topology.Sender;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -153,5 +155,17 @@ class SinbadTest {
         assertEquals(List.of("/r1", "/r2"), why.racks().stream().map(Explanation.Considered::name).toList());
         assertEquals(1.5e9, why.racks().get(0).value());
         assertEquals(List.of("r1h1", "r1h0"), why.hosts().stream().map(Explanation.Considered::name).toList());
+    }
+
+    @Test
+    void anUnknownLoadIsListedAsUnknown() {
+        Scene scene = new Scene(3, 2);
+        scene.network.forgetAll();
+        Explanation why = new Explanation();
+        assertNotNull(scene.choose(scene.view(), sinbad, "r0h0", "/r1", List.of("r0h0"), 1, 1, why));
+        List<Explanation.Considered> all = new ArrayList<>(why.racks());
+        all.addAll(why.hosts());
+        assertEquals(3, all.size());
+        all.forEach(one -> assertEquals("bit/s, load unknown", one.unit()));
     }
 }

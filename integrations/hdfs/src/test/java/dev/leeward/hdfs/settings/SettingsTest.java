@@ -86,6 +86,7 @@ class SettingsTest {
         "rehdfs.period | 0s | dfs.leeward.rehdfs.period: `0s`",
         "leeward.headroom | 0.5 | dfs.leeward.leeward.headroom: `0.5`",
         "explain.sample | 2 | dfs.leeward.explain.sample: `2`",
+        "explain.stored | 4097 | dfs.leeward.explain.stored: `4097`: expected a number from 1 to 4096",
         "report | yes | dfs.leeward.report: `yes`: expected false or true",
         "token.file | /nowhere/token | dfs.leeward.token.file: `/nowhere/token`",
         "tls.ca | /nowhere/ca.pem | dfs.leeward.tls.ca: `/nowhere/ca.pem`"})

@@ -1,6 +1,7 @@
 package dev.leeward.hdfs.snapshot;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,7 @@ import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeController.Behavior;
 import dev.leeward.hdfs.testing.FakeNetwork;
+import java.lang.ref.Reference;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,7 +25,7 @@ class FollowerTest {
 
     private static Controller controller(long deadlineMs, FakeController... controllers) throws ControllerException {
         List<URI> addresses = Arrays.stream(controllers).map(fake -> URI.create(fake.address())).toList();
-        return new Controller(new Settings.Connection(addresses, "nn", null, null, 100, deadlineMs, 1_000));
+        return new Controller(new Settings.Connection(addresses, "nn", null, null, null, 100, deadlineMs, 1_000));
     }
 
     @Test
@@ -40,6 +42,29 @@ class FollowerTest {
             assertTrue(daemon.isAlive());
             assertEquals(1, feed.failureCount(Failure.ERROR));
             assertEquals(0, feed.failureCount(Failure.INVALID));
+        }
+    }
+
+    @Test
+    void aReaderThatFailsKeepsSnapshotsFromNoOtherOne() throws Exception {
+        try (FakeController fake = new FakeController(network)) {
+            SnapshotFeed feed = new SnapshotFeed(1_000);
+            SnapshotFeed.Listener broken = snapshot -> {
+                throw new IllegalStateException("of this test");
+            };
+            AtomicInteger snapshots = new AtomicInteger();
+            SnapshotFeed.Listener sound = snapshot -> snapshots.incrementAndGet();
+            feed.addListener(broken);
+            feed.addListener(sound);
+            Thread daemon = Follower.start(controller(200, fake), feed, snapshot -> { });
+            // With pauses after each fault, these would take half a minute.
+            Eventually.holds("snapshots for the sound reader", () -> snapshots.get() >= 10);
+            Eventually.holds("the fault is shown", () -> feed.failure() == Failure.ERROR);
+            assertFalse(feed.isAway(), "decisions of the sound reader continue");
+            assertTrue(daemon.isAlive());
+            // The feed refers to them weakly.
+            Reference.reachabilityFence(broken);
+            Reference.reachabilityFence(sound);
         }
     }
 

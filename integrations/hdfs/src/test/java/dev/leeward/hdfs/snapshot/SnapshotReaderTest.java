@@ -51,7 +51,8 @@ class SnapshotReaderTest {
         assertEquals(4, snapshot.rackCount());
         assertEquals(16, snapshot.hostCount());
         assertEquals("1", snapshot.clusterVersion());
-        assertEquals("r2:downlink", snapshot.linkName(snapshot.downlink(snapshot.rack("r2"))));
+        assertEquals(
+                "r2:downlink", snapshot.table(Columns.LINKS).names("link")[snapshot.downlink(snapshot.rack("r2"))]);
         assertEquals(2_000_000_000L, snapshot.capacities()[snapshot.link("r2:uplink")]);
         assertEquals(Snapshot.UNKNOWN, snapshot.measured()[snapshot.link("r2:uplink")]);
         assertTrue(Double.isNaN(snapshot.unused()[snapshot.link("r2:uplink")]));

@@ -26,7 +26,7 @@ public final class FakeController implements AutoCloseable {
 
     /** Answer of the controller. */
     public enum Behavior {
-        /** Whole snapshots. */
+        /** A whole snapshot, and then differences. */
         WELL,
         /** Nothing, ever. */
         HANGS,
@@ -46,13 +46,14 @@ public final class FakeController implements AutoCloseable {
         FLAPS,
         /** A page of a proxy that repeats the headers of the request. */
         ECHOES,
-        /** Whole snapshots, but no placement is accepted. */
+        /** Snapshots, but no placement is accepted. */
         REFUSES,
-        /** As a follower: whole snapshots, and the leader takes placements. */
+        /** As a follower: snapshots, and the leader takes placements. */
         FOLLOWS
     }
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Pattern SINCE = Pattern.compile("since=([^&]+)");
     private static final Pattern INTERVAL = Pattern.compile("interval=([0-9]+)ms");
 
     private final FakeNetwork network;
@@ -155,7 +156,8 @@ public final class FakeController implements AutoCloseable {
             case WELL, REFUSES, FOLLOWS -> {
                 pause(wait);
                 network.pass(Math.max(wait, 1));
-                answer(exchange, 200, network.whole());
+                Matcher since = SINCE.matcher(exchange.getRequestURI().getQuery());
+                answer(exchange, 200, network.since(since.find() ? since.group(1) : null));
             }
             case REPEATS -> answer(exchange, 200, repeated);
             case GARBAGE -> answer(exchange, 200, "<html>a proxy</html>".getBytes(StandardCharsets.UTF_8));

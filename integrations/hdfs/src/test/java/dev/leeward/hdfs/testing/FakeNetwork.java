@@ -9,10 +9,11 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * A network as a controller would show it: racks {@code r0}, {@code r1}, ... with hosts {@code r0h0}, ... and their
- * links. Loads are bit/s. Names of hosts can be replaced, for DataNodes that have other ones.
+ * links. Loads are bit/s. Names of hosts and racks can be replaced, for DataNodes that have other ones.
  */
 public final class FakeNetwork {
 
@@ -20,6 +21,9 @@ public final class FakeNetwork {
     public static final Instant START = Instant.parse("2026-01-31T12:00:00Z");
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int MOST_ANSWERED = 8;
+    /** Number of snapshots of all networks: a snapshot of one has an id that no other network knows. */
+    private static final AtomicLong NUMBER = new AtomicLong();
 
     private final int racks;
     private final int hostsPerRack;
@@ -28,14 +32,22 @@ public final class FakeNetwork {
     private final Map<String, Long> pending = new HashMap<>();
     private final Map<String, Double> devices = new TreeMap<>();
     private final Map<String, Long> clients = new TreeMap<>();
-    private final Map<String, String> hostNames = new HashMap<>();
+    private final Map<String, String> otherNames = new HashMap<>();
     private Instant time = START;
     private Instant until = START;
     private String clusterVersion = "1";
     private String mode = "on";
     private int racksPerPod;
     private long epoch = 1;
-    private long number;
+    /** The tables of snapshots; null after a change. */
+    private ObjectNode tables;
+    /** The last snapshots from which differences were answered, by id. */
+    private final Map<String, ObjectNode> answered = new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, ObjectNode> eldest) {
+            return size() > MOST_ANSWERED;
+        }
+    };
 
     /** A network whose links are all measured as idle. */
     public FakeNetwork(int racks, int hostsPerRack, long nicBps, long rackBps) {
@@ -54,6 +66,7 @@ public final class FakeNetwork {
     /** Puts racks into pods {@code p0}, {@code p1}, ... with links of a capacity. */
     public synchronized FakeNetwork addPods(int size, long podBps) {
         racksPerPod = size;
+        tables = null;
         for (int pod = 0; pod * size < racks; pod++) {
             add("p" + pod + ":uplink", podBps);
             add("p" + pod + ":downlink", podBps);
@@ -76,6 +89,7 @@ public final class FakeNetwork {
             throw new IllegalArgumentException(link);
         }
         measured.put(link, bps);
+        tables = null;
         epoch++;
         return this;
     }
@@ -83,6 +97,7 @@ public final class FakeNetwork {
     /** Sets the measured loads of all links to unknown, as before the first report. */
     public synchronized FakeNetwork forgetAll() {
         measured.replaceAll((link, load) -> null);
+        tables = null;
         until = null;
         epoch++;
         return this;
@@ -91,6 +106,7 @@ public final class FakeNetwork {
     /** Sets the rate of placed work on a link that its measured load does not show. */
     public synchronized FakeNetwork pend(String link, long bps) {
         pending.put(link, bps);
+        tables = null;
         epoch++;
         return this;
     }
@@ -98,6 +114,7 @@ public final class FakeNetwork {
     /** Sets the capacity of a link. */
     public synchronized FakeNetwork setCapacity(String link, long bps) {
         capacities.put(link, bps);
+        tables = null;
         epoch++;
         return this;
     }
@@ -105,6 +122,7 @@ public final class FakeNetwork {
     /** Adds a device with the free share of its time; null for one without a report. */
     public synchronized FakeNetwork addDevice(String device, Double free) {
         devices.put(device, free);
+        tables = null;
         return this;
     }
 
@@ -115,9 +133,10 @@ public final class FakeNetwork {
         return this;
     }
 
-    /** Replaces the name of a host. */
-    public synchronized FakeNetwork rename(String host, String name) {
-        hostNames.put(host, name);
+    /** Replaces the name of a host or rack. */
+    public synchronized FakeNetwork rename(String part, String name) {
+        otherNames.put(part, name);
+        tables = null;
         return this;
     }
 
@@ -125,6 +144,7 @@ public final class FakeNetwork {
     public synchronized FakeNetwork advance(long ms) {
         time = time.plusMillis(ms);
         until = until == null ? null : time;
+        tables = null;
         epoch++;
         return this;
     }
@@ -152,9 +172,25 @@ public final class FakeNetwork {
         return json().toString().getBytes(StandardCharsets.UTF_8);
     }
 
-    synchronized ObjectNode json() {
+    /** The difference from a snapshot that this method returned; a whole one if there is none, or it is long ago. */
+    public synchronized byte[] since(String id) {
+        ObjectNode before = id == null ? null : answered.get(id);
+        ObjectNode now = json();
+        answered.put(now.get("id").asText(), now);
+        ObjectNode difference = before == null ? null : Difference.between(before, now);
+        return (difference == null ? now : difference).toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    private synchronized ObjectNode json() {
+        if (tables == null) {
+            tables = JSON.createObjectNode();
+            putLinks(tables.putObject("links"));
+            putRacks(tables.putObject("racks"));
+            putHosts(tables.putObject("hosts"));
+            putDevices(tables.putObject("devices"));
+        }
         ObjectNode top = JSON.createObjectNode();
-        top.put("id", "fake-" + number++);
+        top.put("id", "fake-" + NUMBER.getAndIncrement());
         top.putNull("since");
         top.put("epoch", epoch);
         top.put("time", time.toString());
@@ -162,10 +198,7 @@ public final class FakeNetwork {
         top.put("cluster_version", clusterVersion);
         top.putObject("modes").put("replicas", mode).put("moves", "canary:10%:rack");
         top.put("resolution", 0.01);
-        putLinks(top.putObject("links"));
-        putRacks(top.putObject("racks"));
-        putHosts(top.putObject("hosts"));
-        putDevices(top.putObject("devices"));
+        top.setAll(tables);
         ArrayNode list = top.putArray("clients");
         clients.forEach((client, sequence) -> list.addObject().put("client", client).put("sequence", sequence));
         return top;
@@ -180,7 +213,7 @@ public final class FakeNetwork {
         ArrayNode expected = links.putArray("expected_capacity_bps");
         capacities.forEach((link, bps) -> {
             Long known = measured.get(link);
-            names.add(named(link));
+            names.add(namedLink(link));
             capacity.add(bps);
             load.add(known);
             window.add(known == null ? null : until.toString());
@@ -189,9 +222,13 @@ public final class FakeNetwork {
         });
     }
 
-    private String named(String link) {
+    private String named(String part) {
+        return otherNames.getOrDefault(part, part);
+    }
+
+    private String namedLink(String link) {
         int colon = link.indexOf(':');
-        return hostNames.getOrDefault(link.substring(0, colon), link.substring(0, colon)) + link.substring(colon);
+        return named(link.substring(0, colon)) + link.substring(colon);
     }
 
     private void putRacks(ObjectNode table) {
@@ -200,10 +237,11 @@ public final class FakeNetwork {
         ArrayNode uplinks = table.putArray("uplink");
         ArrayNode downlinks = table.putArray("downlink");
         for (int rack = 0; rack < racks; rack++) {
-            names.add("r" + rack);
+            String name = named("r" + rack);
+            names.add(name);
             pods.add(racksPerPod == 0 ? null : "p" + rack / racksPerPod);
-            uplinks.add("r" + rack + ":uplink");
-            downlinks.add("r" + rack + ":downlink");
+            uplinks.add(name + ":uplink");
+            downlinks.add(name + ":downlink");
         }
     }
 
@@ -213,8 +251,8 @@ public final class FakeNetwork {
         ArrayNode up = table.putArray("up");
         for (int rack = 0; rack < racks; rack++) {
             for (int host = 0; host < hostsPerRack; host++) {
-                names.add(hostNames.getOrDefault(host(rack, host), host(rack, host)));
-                inRack.add("r" + rack);
+                names.add(named(host(rack, host)));
+                inRack.add(named("r" + rack));
                 up.add(true);
             }
         }

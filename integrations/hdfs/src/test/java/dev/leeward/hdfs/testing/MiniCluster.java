@@ -72,8 +72,16 @@ public final class MiniCluster implements AutoCloseable {
     public static MiniCluster start(Configuration conf, Path folder, int racks, int hostsPerRack) throws Exception {
         MiniCluster started = new MiniCluster(conf, builder(conf, folder, racks, hostsPerRack).build());
         started.cluster.waitActive();
-        Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot("LeewardInfo"));
+        started.awaitView(racks * hostsPerRack);
         return started;
+    }
+
+    /** Waits until decisions of both policies read a snapshot, and know a number of DataNodes. */
+    public void awaitView(int dataNodes) throws InterruptedException {
+        for (String bean : List.of("LeewardInfo", "LeewardErasureCodedInfo")) {
+            Eventually.holds("a snapshot in the NameNode", () -> Jmx.hasSnapshot(bean));
+            Eventually.holds(dataNodes + " DataNodes", () -> Jmx.bean(bean).getDataNodes() == dataNodes);
+        }
     }
 
     /** The cluster of HDFS. */

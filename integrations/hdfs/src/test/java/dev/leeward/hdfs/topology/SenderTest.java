@@ -11,6 +11,8 @@ import dev.leeward.hdfs.testing.FakeNetwork;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.apache.hadoop.net.NodeBase;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Writers on a network of three racks in pods of two; the last rack has no DataNodes. */
 class SenderTest {
@@ -60,6 +62,25 @@ class SenderTest {
         assertFalse(network.crossesPods(sender, 0));
         // A host of this name is in another rack, so it is another machine.
         assertEquals(-1, client("/r1/r2h1").row());
+    }
+
+    /** Racks of the controller {@code r1}, {@code dc1.r0} and {@code dc1.row3.r2}. */
+    @ParameterizedTest
+    @CsvSource({
+        "/r1, r1", "/dc1/r1, r1", "/dc1/row3/r1, r1",
+        "/dc1/r0, dc1.r0", "/dc2/dc1/r0, dc1.r0", "/dc1.r0, dc1.r0", "/dc2/r0, ", "/r0, ", "/dc1/row3/r0, ",
+        "/dc1/row3/r2, dc1.row3.r2", "/row3/r2, ", "/dc1/r2, "})
+    void aRackIsFoundByItsLastNameOrElseByItsLastNamesJoinedByDots(String location, String rack) {
+        Snapshot renamed = Snapshots.read(new FakeNetwork(3, 2, GBPS, 2 * GBPS)
+                .rename("r0", "dc1.r0").rename("r2", "dc1.row3.r2").whole(), 0);
+        int uplink = rack == null ? -1 : renamed.link(rack + ":uplink");
+        FakeDataNodes one = new FakeDataNodes(0, 0);
+        one.add(location, "r" + (rack == null ? "0" : rack.substring(rack.length() - 1)) + "h0");
+        Network joined = Network.of(Topology.of(one.map()), renamed);
+        assertEquals(uplink, joined.uplink(0));
+        assertEquals(rack != null, joined.isKnown(0));
+        Sender client = joined.sender(new NodeBase(location + "/10.9.9.9"), renamed);
+        assertEquals(uplink, client.uplink());
     }
 
     @Test

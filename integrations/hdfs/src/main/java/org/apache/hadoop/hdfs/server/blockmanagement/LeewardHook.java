@@ -9,6 +9,7 @@ import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ThreadLocalRandom;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.AddBlockFlag;
@@ -195,7 +196,8 @@ final class LeewardHook {
     /**
      * Of copies that HDFS may delete, the one behind the link with the least capacity left; among links that differ by
      * less than an eighth of the most, the one with the least free space. Null if the default rule shall choose:
-     * because a load is unknown, no link is hotter than the others, or a DataNode has stopped its heartbeats.
+     * because a load is unknown, no link is hotter than the others, a DataNode has stopped its heartbeats, or by the
+     * mode of the controller.
      *
      * @param copies the copies
      * @param types types of storage of which a copy may go
@@ -210,11 +212,13 @@ final class LeewardHook {
         List<Double> rates = new ArrayList<>(copies.size());
         double least = Double.POSITIVE_INFINITY;
         double most = 0.0;
+        // A canary draws deletes as it draws blocks.
+        double draw = ThreadLocalRandom.current().nextDouble();
         for (DatanodeStorageInfo copy : copies) {
             if (!types.contains(copy.getStorageType())) {
                 continue;
             }
-            double rate = engine.leftOut(copy.getDatanodeDescriptor());
+            double rate = engine.leftOut(copy.getDatanodeDescriptor(), draw);
             if (Double.isNaN(rate) || copy.getDatanodeDescriptor().getLastUpdateMonotonic() < oldestHeartbeat) {
                 return null;
             }

@@ -11,6 +11,7 @@ import org.apache.hadoop.hdfs.net.DFSNetworkTopology;
 import org.apache.hadoop.hdfs.protocol.Block;
 import org.apache.hadoop.hdfs.server.protocol.DatanodeStorage;
 import org.apache.hadoop.hdfs.server.protocol.StorageReport;
+import org.apache.hadoop.util.Time;
 
 /**
  * DataNodes without processes, as a NameNode knows them: racks {@code /r0}, {@code /r1}, ... with hosts {@code r0h0},
@@ -21,13 +22,21 @@ public final class FakeDataNodes implements FSClusterStats {
     /** Storage of each DataNode. */
     public static final long CAPACITY = 1L << 42;
 
-    private final DFSNetworkTopology map = DFSNetworkTopology.getInstance(new Configuration(false));
+    private final DFSNetworkTopology map;
     private final List<DatanodeDescriptor> nodes = new ArrayList<>();
     private final Map<String, DatanodeDescriptor> byName = new HashMap<>();
+    private final Map<String, Integer> transfers = new HashMap<>();
+    private boolean avoidsStale;
     private long blocks = 1;
 
     /** DataNodes that are empty, in service and idle. */
     public FakeDataNodes(int racks, int hostsPerRack) {
+        this(racks, hostsPerRack, new Configuration(false));
+    }
+
+    /** The same with a configuration of HDFS, which may name another class of the topology. */
+    public FakeDataNodes(int racks, int hostsPerRack, Configuration conf) {
+        map = DFSNetworkTopology.getInstance(conf);
         for (int rack = 0; rack < racks; rack++) {
             for (int host = 0; host < hostsPerRack; host++) {
                 add("/r" + rack, "r" + rack + "h" + host);
@@ -57,7 +66,12 @@ public final class FakeDataNodes implements FSClusterStats {
 
     /** Sets the used share of a DataNode's storage. */
     public void fill(String name, double share) {
-        use(name, (long) (share * CAPACITY));
+        use(name, (long) (share * CAPACITY), (long) (share * CAPACITY));
+    }
+
+    /** Fills the storage of a DataNode up to some bytes with files that are not those of HDFS. */
+    public void leave(String name, long bytes) {
+        use(name, CAPACITY - bytes, 0);
     }
 
     /** Stores copies of blocks of a size on a DataNode, and nothing else. */
@@ -65,19 +79,32 @@ public final class FakeDataNodes implements FSClusterStats {
         for (int copy = 0; copy < copies; copy++) {
             storage(name).addBlock(new BlockInfoContiguous(new Block(blocks++, bytes, 1), (short) 1));
         }
-        use(name, copies * bytes);
+        use(name, copies * bytes, copies * bytes);
     }
 
-    private void use(String name, long used) {
+    private void use(String name, long used, long byBlocks) {
         DatanodeDescriptor node = byName.get(name);
         List<StorageReport> reports = new ArrayList<>();
         for (DatanodeStorageInfo storage : node.getStorageInfos()) {
-            storage.setUtilizationForTesting(CAPACITY, used, CAPACITY - used, used);
+            storage.setUtilizationForTesting(CAPACITY, byBlocks, CAPACITY - used, byBlocks);
             reports.add(new StorageReport(
                     new DatanodeStorage(storage.getStorageID(), storage.getState(), storage.getStorageType()),
-                    false, CAPACITY, used, CAPACITY - used, used, 0));
+                    false, CAPACITY, byBlocks, CAPACITY - used, byBlocks, 0));
         }
-        node.updateHeartbeat(reports.toArray(StorageReport.EMPTY_ARRAY), 0, 0, 0, 0, null);
+        int busy = transfers.getOrDefault(name, 0);
+        node.updateHeartbeat(reports.toArray(StorageReport.EMPTY_ARRAY), 0, 0, busy, 0, null);
+    }
+
+    /** Empties a DataNode, which then has some transfers. HDFS rejects one with far more than the average. */
+    public void makeBusy(String name, int count) {
+        transfers.put(name, count);
+        fill(name, 0.0);
+    }
+
+    /** Ends the heartbeats of a DataNode an hour ago, and makes HDFS avoid such DataNodes. */
+    public void makeStale(String name) {
+        byName.get(name).setLastUpdateMonotonic(Time.monotonicNow() - 3_600_000);
+        avoidsStale = true;
     }
 
     /** The topology of the NameNode. */
@@ -106,16 +133,16 @@ public final class FakeDataNodes implements FSClusterStats {
         return policy;
     }
 
-    // ---- statistics of an idle cluster ----------------------------------------------------------------------
+    // ---- statistics -----------------------------------------------------------------------------------------
 
     @Override
     public int getTotalLoad() {
-        return 0;
+        return transfers.values().stream().mapToInt(Integer::intValue).sum();
     }
 
     @Override
     public boolean isAvoidingStaleDataNodesForWrite() {
-        return false;
+        return avoidsStale;
     }
 
     @Override
@@ -125,7 +152,7 @@ public final class FakeDataNodes implements FSClusterStats {
 
     @Override
     public double getInServiceXceiverAverage() {
-        return 0;
+        return (double) getTotalLoad() / nodes.size();
     }
 
     @Override

@@ -1,0 +1,2 @@
+/** Limits on what reaches the log of the NameNode. */
+package dev.leeward.hdfs.log;
