@@ -120,7 +120,7 @@ func (c *Client) Get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot
 		body, problem = c.snapshot(ctx, address, last, whole, false)
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, ended(ctx, address)
 	}
 	if problem == nil {
 		next, err := Read(body, last, time.Now())
@@ -154,15 +154,21 @@ func (c *Client) snapshot(ctx context.Context, address string, last *Snapshot, w
 // Call sends a request with a body in JSON, nil for none, and returns the body of the answer. The error is a
 // [RequestError], or that of the context. After a failure the next request goes to the next address.
 func (c *Client) Call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	answer, problem := c.send(ctx, method, c.Address(), path, body, c.settings.wholeDeadline())
+	address := c.Address()
+	answer, problem := c.send(ctx, method, address, path, body, c.settings.wholeDeadline())
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, ended(ctx, address)
 	case problem != nil:
 		c.next.Add(1)
 		return nil, problem
 	}
 	return answer, nil
+}
+
+// ended is the error of a request whose context has ended.
+func ended(ctx context.Context, address string) error {
+	return fmt.Errorf("%s: no answer in time: %w", address, ctx.Err())
 }
 
 func (c *Client) send(
