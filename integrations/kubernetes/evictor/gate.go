@@ -69,7 +69,7 @@ func (g *gate) write(ctx context.Context, records []Record) error {
 	if next.Data == nil {
 		next.Data = map[string]string{}
 	}
-	if next.Data[recordsKey] == text {
+	if next.Data[recordsKey] == text || (len(records) == 0 && next.Data[recordsKey] == "") {
 		return nil
 	}
 	next.Data[recordsKey] = text

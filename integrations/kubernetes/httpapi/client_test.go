@@ -168,6 +168,19 @@ func TestAnUnknownDecisionIsNotReleased(t *testing.T) {
 	}
 }
 
+func TestAReportOnHostsThatTheServiceSkipsIsAnError(t *testing.T) {
+	hosts := []HostReport{{Host: "n1", Draining: true}, {Host: "n2"}}
+	for text, problem := range map[string]string{
+		`{"links": 0, "skipped": {"stale": 0, "down": 0, "unknown": 0}}`: "",
+		`{"links": 0, "skipped": {"stale": 1, "down": 0, "unknown": 0}}`: "1 of 2 states of hosts until 12:00: the service knows later ones",
+	} {
+		err := clientOf(t, snapshot.Settings{}, body(text)).ReportHosts(context.Background(), "11:59", "12:00", hosts)
+		if (err == nil) != (problem == "") || err != nil && !strings.HasPrefix(err.Error(), problem) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestInvalidSettingsAreErrors(t *testing.T) {
 	if _, err := New(snapshot.Settings{}, time.Second); err == nil {
 		t.Error("no address")

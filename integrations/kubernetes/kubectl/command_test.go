@@ -221,6 +221,29 @@ func TestExplainShowsDemandLinksAndTheReasonToStay(t *testing.T) {
 	}
 }
 
+func TestExplainShowsEventsOfASchedulerOfAnyName(t *testing.T) {
+	event := func(controller, reason string) runtime.Object {
+		return &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: reason}, ReportingController: controller, Reason: reason,
+			Regarding: corev1.ObjectReference{Name: "web-0", UID: "web-0"},
+		}
+	}
+	code, text, stderr := execute(t, answers(), append(objects(), event("default-scheduler", "InvalidNetworkAnnotation"),
+		event("default-scheduler", "NetworkUnavailable"), event("mover", "HotRack"), event("mover", "HotRackBudgetSpent"),
+		event("default-scheduler", "Scheduled"), event("kubelet", "Pulled")), "explain", "pod/web-0")
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for reason, shown := range map[string]bool{
+		"InvalidNetworkAnnotation": true, "NetworkUnavailable": true, "HotRack ": true, "HotRackBudgetSpent": true, "HotRackDryRun": true,
+		"Scheduled": false, "Pulled": false,
+	} {
+		if strings.Contains(text, reason) != shown {
+			t.Errorf("%s: expected %v in\n%s", reason, shown, text)
+		}
+	}
+}
+
 func TestAPodWithoutAnnotationsHasTheMeasuredPeakOfItsWorkload(t *testing.T) {
 	texts := answers()
 	texts["/v1/peaks"] = `{"items": [{"job": "shop/StatefulSet/web", "egress_peak_bps": 4000000000, "ingress_peak_bps": 1000,

@@ -335,7 +335,7 @@ func TestACancelledRequestEndsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	_, err := c.Get(ctx, last, false)
+	_, err = c.Get(ctx, last, false)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), c.Address()+": no answer in time") || time.Since(began) > 10*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}

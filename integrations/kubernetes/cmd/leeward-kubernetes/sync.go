@@ -9,12 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"leeward.dev/kubernetes/clustersync"
+	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/ledger"
 )
 
@@ -63,7 +63,7 @@ func runSync(ctx context.Context, set *flag.FlagSet, arguments []string, log *sl
 	nodes := factory.Core().V1().Nodes()
 	informer := nodes.Informer()
 	syncer, err := clustersync.NewSyncer(clustersync.Options{
-		Mode: parsed, Settings: s, Service: p.service, Namespace: p.namespace, Interval: *interval,
+		Mode: parsed, Settings: s, Service: p.service, Namespace: p.namespace, Name: p.name, Interval: *interval,
 		Nodes: func() ([]*corev1.Node, bool) {
 			if !informer.HasSynced() {
 				return nil, false
@@ -109,9 +109,9 @@ func rateOf(name, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	rate, err := resource.ParseQuantity(text)
-	if err != nil || rate.Sign() <= 0 || rate.CmpInt64(ledger.MaxRate) > 0 {
-		return 0, fmt.Errorf("%w: --%s: %q: expected a rate in bit/s such as 25G", errUsage, name, text)
+	rate, ok := demand.ParseRate(text, 1, ledger.MaxRate)
+	if !ok {
+		return 0, fmt.Errorf("%w: --%s: %.80q: expected a rate in bit/s such as 25G", errUsage, name, text)
 	}
-	return rate.Value(), nil
+	return rate, nil
 }
