@@ -117,7 +117,7 @@ func TestErrorsAreShortAndDoNotRepeatTheToken(t *testing.T) {
 func TestASlowServiceAndAResponseThatIsNoJSONAreErrors(t *testing.T) {
 	client := clientOf(t, snapshot.Settings{}, func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 	client.deadline = 50 * time.Millisecond
-	if err := client.Get(context.Background(), "/v1/status", nil); err == nil || !strings.Contains(err.Error(), "no response within 50ms") {
+	if err := client.Get(context.Background(), "/v1/status", nil); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
 		t.Errorf("%v", err)
 	}
 	client = clientOf(t, snapshot.Settings{}, body("{"))

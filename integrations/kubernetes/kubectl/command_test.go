@@ -85,7 +85,7 @@ func podOn(node, name string, annotations map[string]string) *corev1.Pod {
 			Namespace: "shop", Name: name, UID: types.UID(name), Annotations: annotations, Labels: map[string]string{"app": "web"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: &yes}},
 		},
-		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		Spec: corev1.PodSpec{NodeName: node, SchedulerName: "leeward-scheduler"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 }
 
@@ -335,6 +335,13 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 		matrixWith("over", 2, valid, missing, [4]string{v1alpha1.ConditionPlaced, "False", "Ended", ""}),
 		matrixWith("broken", 2, [4]string{v1alpha1.ConditionValid, "False", "InvalidMatrix", "transfers[0]: from: \"x\""}),
 		matrixWith("short", 2, valid, missing),
+		matrixWith("replaced", 2, valid, [4]string{v1alpha1.ConditionComplete, "False", "Unbound", "a pod has no node yet"},
+			[4]string{v1alpha1.ConditionPlaced, "True", "Chosen", ""}),
+		matrixWith("late", 2, valid, [4]string{v1alpha1.ConditionComplete, "True", "Complete", ""},
+			[4]string{v1alpha1.ConditionPlaced, "False", "Late", "no hosts in time"}),
+		matrixWith("rejected", 2, valid, [4]string{v1alpha1.ConditionComplete, "True", "Complete", ""},
+			[4]string{v1alpha1.ConditionPlaced, "False", "Rejected", "the token has no role"}),
+		matrixWith("foreign", 2, valid, [4]string{v1alpha1.ConditionPlaced, "False", "OtherScheduler", "pod web-0 has schedulerName x"}),
 		matrixWith("empty", 2, valid),
 		matrixWith("unread", 1, valid),
 	), "check")
@@ -343,6 +350,8 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 	}
 	for _, line := range []string{
 		`wrong matrix shop/broken: transfers[0]: from: "x"`, "wrong matrix shop/short: pods are missing: store: 0 of 1 pods",
+		"note matrix shop/replaced: a pod has no node yet", "note matrix shop/late: no hosts in time",
+		"wrong matrix shop/rejected: the token has no role", "wrong matrix shop/foreign: pod web-0 has schedulerName x",
 		"note matrix shop/empty: none of its pods has come", "note matrix shop/unread: no scheduler",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(line), " ")) {
@@ -354,6 +363,29 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 	}
 	if text := must(t, "check"); strings.Contains(text, "matrix") {
 		t.Errorf("a line about no matrix:\n%s", text)
+	}
+}
+
+func TestACheckNotesPodsWithAPeakOfASchedulerWithoutThePlugins(t *testing.T) {
+	other := func(name, scheduler string, annotations map[string]string) *corev1.Pod {
+		pod := podOn("r0h0", name, annotations)
+		pod.Spec.SchedulerName = scheduler
+		return pod
+	}
+	peak := map[string]string{"leeward.dev/peak-ingress": "1G"}
+	ended := other("ended", "default-scheduler", peak)
+	ended.Status.Phase = corev1.PodSucceeded
+	cluster := append(objects(), other("api-0", "", peak), other("api-1", "batch", peak), other("plain", "default-scheduler", nil), ended)
+	for arguments, expected := range map[string]string{
+		"check": "2 pods with a peak have another schedulerName than leeward-scheduler, such as shop/api-",
+		"check --scheduler leeward-scheduler,batch": "1 pods with a peak have another schedulerName than leeward-scheduler, batch, such as shop/api-0 (default-scheduler)",
+	} {
+		if code, text, stderr := execute(t, answers(), cluster, strings.Fields(arguments)...); code != exitOK || !strings.Contains(text, expected) {
+			t.Errorf("%s: exit %d: %s%s", arguments, code, text, stderr)
+		}
+	}
+	if text := must(t, "check"); strings.Contains(text, "schedulerName") {
+		t.Errorf("a line about no pod:\n%s", text)
 	}
 }
 

@@ -126,7 +126,11 @@ func (s *Sources) places(ctx context.Context, names *snapshot.Names) (evictor.Pl
 
 // peaks requests the measured peaks of all workloads.
 func (s *Sources) peaks(ctx context.Context) (*peaks.Table, error) {
-	table, err := peaks.Fetch(ctx, s.Snapshots.Call)
+	table, err := peaks.Fetch(ctx, func(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, wholeDeadlines*s.Snapshots.Settings().Deadline)
+		defer cancel()
+		return s.Snapshots.Call(ctx, method, path, body)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("measured peaks: %w", err)
 	}
