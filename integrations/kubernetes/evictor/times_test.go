@@ -62,6 +62,7 @@ func TestReliefCountsUntilTelemetryShowsItAlsoIfTheClocksDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 2 * time.Minute, -2 * time.Minute} {
 		w := newWorld(t, 1, 40e9)
 		heat(w)
+		w.plant.network.Windows = true
 		runner := w.runner(Evict, silent{})
 		local := func() time.Time { return w.now().Add(-ahead) }
 		runner.options.Settings.RackCooldown, runner.options.Settings.WorkloadCooldown = 1, 1
