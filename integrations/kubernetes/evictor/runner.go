@@ -356,7 +356,8 @@ func (r *Runner) evict(ctx context.Context, pod *Pod) (string, error) {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return podGone, nil
 	}
-	// The API server rejects requests with codes 400 to 499, such as 429 if it has too many of them. After all other errors it may have evicted the pod.
+	// The API server rejects requests with codes 400 to 499, such as 429 if it has too many of them. After all other errors it may
+	// have evicted the pod.
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code/100 == 4 {
 		return rejected, err
