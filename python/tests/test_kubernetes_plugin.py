@@ -80,8 +80,8 @@ def test_the_commands_are_those_of_the_program(tmp_path: Path) -> None:
     build = [go, "build", "-o", str(tmp_path / PROGRAM), "./cmd/kubectl-leeward"]
     subprocess.run(build, cwd=GO, check=True, capture_output=True)
     usage = subprocess.run([tmp_path / PROGRAM], capture_output=True, text=True, check=True).stdout
-    lines = [line.split(maxsplit=1) for line in usage.splitlines() if line.startswith("  ")]
-    assert dict(lines) == SUMMARIES
+    commands = usage.split("Commands:\n")[1].split("\n\n")[0]
+    assert dict(line.split(maxsplit=1) for line in commands.splitlines()) == SUMMARIES
     for name in SUMMARIES:
         result = leeward(name, "--", "--help", path=str(tmp_path))
         assert f"Usage: kubectl leeward {name}" in result.stdout

@@ -1,8 +1,8 @@
 // Package clustersync writes the nodes of a Kubernetes cluster into the cluster of the service, and shows where both differ.
 //
-// A node becomes a host of the rack that its label names. Its speed is the one that its agent reports, or else an annotation
-// or a setting. Taints become tags. A cordoned node is a draining host. Hosts that the sync added have a label; it changes
-// and removes no others, so storage servers and switches that an operator described stay as they are.
+// A node becomes a host of the rack that its label names. Its speed is that of an annotation, or else the one that its agent
+// reports, or a setting. Taints become tags. A node is a draining host as long as it is cordoned. Hosts that the sync added have a
+// label. It changes and removes no others in the cluster, so storage servers and switches that an operator described stay as they are.
 //
 // [Plan] is a pure function from the service's cluster and the nodes to a patch, changes and findings. A [Syncer] applies it.
 package clustersync
@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
+	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/ledger"
 )
 
@@ -27,9 +27,6 @@ const (
 	// RackLink is the rate of the uplink and of the downlink of the node's rack. The largest one of a rack's nodes counts.
 	RackLink = "leeward.dev/rack-link"
 )
-
-// mostText is the longest quantity that is read.
-const mostText = 64
 
 // RackOf returns the rack that a node's labels name, empty without a label. The label is that which counts.
 func RackOf(node *corev1.Node) (rack, label string) {
@@ -55,15 +52,11 @@ func rateOf(node *corev1.Node, annotation string) (int64, error) {
 	if !ok {
 		return 0, nil
 	}
-	invalid := fmt.Errorf("node %s: annotation %s: %.80q: expected a rate in bit/s such as 25G", node.Name, annotation, text)
-	if len(text) > mostText {
-		return 0, invalid
+	rate, ok := demand.ParseRate(text, 1, ledger.MaxRate)
+	if !ok {
+		return 0, fmt.Errorf("node %s: annotation %s: %.80q: expected a rate in bit/s such as 25G", node.Name, annotation, text)
 	}
-	rate, err := resource.ParseQuantity(strings.TrimSpace(text))
-	if err != nil || rate.Sign() <= 0 || rate.CmpInt64(ledger.MaxRate) > 0 {
-		return 0, invalid
-	}
-	return rate.Value(), nil
+	return rate, nil
 }
 
 // tagPrefix begins the tags that stand for taints.

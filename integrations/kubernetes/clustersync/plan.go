@@ -197,8 +197,8 @@ func (p *plan) rack(name string) *rack {
 	return added
 }
 
-// setNIC sets the rate of a host's interface. The larger of the reported and the declared rate counts: the service itself
-// believes less while a link has lost capacity. A rate that was reported before stays while no agent reports.
+// setNIC sets the rate of a host's interface. A declared rate counts before the reported one: a cloud may report the speed of the
+// card and shape the machine below it. A rate that was reported before stays while no agent reports.
 func (p *plan) setNIC(node *corev1.Node, known *host) {
 	declared, err := rateOf(node, NIC)
 	if err != nil {
@@ -211,9 +211,9 @@ func (p *plan) setNIC(node *corev1.Node, known *host) {
 		// A rate for each direction is an operator's.
 		return
 	}
-	wanted := max(declared, reported)
+	wanted := declared
 	if declared == 0 {
-		wanted = max(wanted, p.settings.NIC)
+		wanted = max(reported, p.settings.NIC)
 		if reported == 0 {
 			wanted = max(wanted, present)
 		}
@@ -253,7 +253,10 @@ func (p *plan) setLinks() {
 	}
 }
 
-// removeHosts removes managed hosts that are no nodes any more, and then racks without hosts.
+// placeholder is the managed host of a new cluster, which needs one before it has nodes.
+const placeholder = "placeholder"
+
+// removeHosts removes managed hosts that are no nodes any more, and then racks without hosts. A cluster keeps its last host.
 func (p *plan) removeHosts() {
 	managed := 0
 	var gone []string
@@ -279,6 +282,12 @@ func (p *plan) removeHosts() {
 	}
 	for _, name := range gone {
 		from := p.file.places[name].rack
+		if len(p.file.places) == 1 {
+			if name != placeholder {
+				p.find(LastHost, name, "no node any more; it stays because a cluster needs a host")
+			}
+			continue
+		}
 		if len(from.hosts) == 1 && len(from.fields) > 0 {
 			p.find(LastHost, name, "no node any more; it stays because rack %s has fields of its own and a rack needs a host",
 				from.name)

@@ -152,6 +152,29 @@ func TestTheLastHostOfARackWithFieldsOfItsOwnStays(t *testing.T) {
 	}
 }
 
+func TestTheLastHostOfAClusterStays(t *testing.T) {
+	text := `{"racks": [{"name": "a", "hosts": [{"name": "n1", "labels": {"managed-by": "kubernetes"}}]}]}`
+	result := mustPlan(t, text, DefaultSettings(), nil)
+	if got := kinds(result.Findings); !slices.Equal(got, []string{"last_host n1"}) || result.Racks != nil {
+		t.Errorf("%v, %v", got, kinds(result.Changes))
+	}
+}
+
+func TestThePlaceholderStaysWithoutAFindingUntilTheFirstNode(t *testing.T) {
+	text := `{"racks": [{"name": "placeholder", "hosts": [{"name": "placeholder", "labels": {"managed-by": "kubernetes"}}]}]}`
+	result := mustPlan(t, text, DefaultSettings(), nil, node("n1", ""))
+	if got := kinds(result.Findings); !slices.Equal(got, []string{"no_rack_label n1"}) || result.Racks != nil {
+		t.Errorf("%v, %v", got, kinds(result.Changes))
+	}
+	result = mustPlan(t, text, DefaultSettings(), nil, node("n1", "a"))
+	if got := kinds(result.Changes); !slices.Equal(got, []string{"add_host n1", "remove_host placeholder"}) || len(result.Findings) != 0 {
+		t.Errorf("%v, %v", got, kinds(result.Findings))
+	}
+	if text := encoded(t, result.Racks); text != `[{"hosts":[{"labels":{"managed-by":"kubernetes"},"name":"n1"}],"name":"a"}]` {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestManyRemovalsAtOnceAreRefused(t *testing.T) {
 	var hosts []string
 	var nodes []*corev1.Node
@@ -192,7 +215,7 @@ func TestAHostOfTheFileIsNotChangedUnlessItIsAdopted(t *testing.T) {
 	}
 }
 
-func TestTheSpeedIsTheLargerOfTheReportedAndTheDeclaredOne(t *testing.T) {
+func TestTheDeclaredSpeedCountsBeforeTheReportedOne(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		present, annotation string
@@ -203,7 +226,8 @@ func TestTheSpeedIsTheLargerOfTheReportedAndTheDeclaredOne(t *testing.T) {
 		{"the setting", "", "", 10e9, 0, "10Gbps"},
 		{"the annotation before the setting", "", "25G", 100e9, 0, "25Gbps"},
 		{"the agent's", "", "", 0, 40e9, "40Gbps"},
-		{"the agent's above the annotation", "", "25G", 0, 40e9, "40Gbps"},
+		{"a machine that is shaped below its card", "", "25G", 0, 40e9, "25Gbps"},
+		{"the same after a report", "40Gbps", "25G", 0, 40e9, "25Gbps"},
 		{"an agent behind a slow cable", "", "25G", 0, 1e9, "25Gbps"},
 		{"a silent agent", "40Gbps", "", 10e9, 0, "40Gbps"},
 		{"a corrected annotation", "40Gbps", "25G", 0, 0, "25Gbps"},

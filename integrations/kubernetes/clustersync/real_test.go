@@ -16,11 +16,25 @@ import (
 	"leeward.dev/kubernetes/snapshot"
 )
 
-func TestTheRealServiceIsInStepAfterEachStep(t *testing.T) {
-	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t, service.Small)}}, 5*time.Second)
+// begin returns a client of a new service with a cluster, and a syncer of nodes.
+func begin(t *testing.T, cluster string, settings Settings, nodes func() []*corev1.Node) (*httpapi.Client, *Syncer) {
+	t.Helper()
+	client, err := httpapi.New(snapshot.Settings{Controllers: []string{service.Start(t, cluster)}}, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
+	syncer, err := NewSyncer(Options{
+		Mode: Apply, Settings: settings, Service: client, Namespace: "leeward", Name: "leeward-sync", Interval: time.Minute,
+		Nodes: func() ([]*corev1.Node, bool) { return nodes(), true }, Events: events.NewFakeRecorder(1000),
+		Metrics: NewMetrics(metrics.NewKubeRegistry()), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, syncer
+}
+
+func TestTheRealServiceIsInStepAfterEachStep(t *testing.T) {
 	ctx := context.Background()
 	// The service has the hosts r0h0 to r3h3. Two of them are nodes, and three nodes are new.
 	nodes := []*corev1.Node{
@@ -31,14 +45,7 @@ func TestTheRealServiceIsInStepAfterEachStep(t *testing.T) {
 	nodes[3].Spec.Taints = []corev1.Taint{{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}}
 	settings := DefaultSettings()
 	settings.MostRemoved = 1
-	syncer, err := NewSyncer(Options{
-		Mode: Apply, Settings: settings, Service: client, Namespace: "leeward", Interval: time.Minute,
-		Nodes: func() ([]*corev1.Node, bool) { return nodes, true }, Events: events.NewFakeRecorder(1000),
-		Metrics: NewMetrics(metrics.NewKubeRegistry()), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client, syncer := begin(t, service.Small, settings, func() []*corev1.Node { return nodes })
 	step := func() {
 		t.Helper()
 		for _, difference := range syncer.Step(ctx, time.Now()) {
@@ -88,5 +95,42 @@ func TestTheRealServiceIsInStepAfterEachStep(t *testing.T) {
 	}
 	if find("new-3").Rack != "r3" || find("new-1").Draining {
 		t.Errorf("%+v, %+v", find("new-3"), find("new-1"))
+	}
+}
+
+// The cluster of the chart before the first node.
+const ofChart = `{name: kubernetes, nic: 10Gbps, rack_link: 40Gbps,
+  racks: [{name: placeholder, hosts: [{name: placeholder, labels: {managed-by: kubernetes}}]}]}`
+
+func TestThePlaceholderOfTheChartLeavesTheRealServiceWithTheFirstNodes(t *testing.T) {
+	var nodes []*corev1.Node
+	client, syncer := begin(t, ofChart, DefaultSettings(), func() []*corev1.Node { return nodes })
+	names := func() []string {
+		t.Helper()
+		hosts, err := client.Hosts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, host := range hosts {
+			names = append(names, host.Rack+"/"+host.Host)
+		}
+		return names
+	}
+	for _, c := range []struct {
+		nodes []*corev1.Node
+		hosts []string
+	}{
+		{nil, []string{"placeholder/placeholder"}},
+		{[]*corev1.Node{node("n1", "a"), node("n2", "b")}, []string{"a/n1", "b/n2"}},
+		{[]*corev1.Node{node("n1", "a"), node("n2", "b")}, []string{"a/n1", "b/n2"}},
+	} {
+		nodes = c.nodes
+		if remaining := syncer.Step(t.Context(), time.Now()); len(remaining) != 0 {
+			t.Errorf("%d nodes: %+v", len(nodes), remaining)
+		}
+		if got := names(); !slices.Equal(got, c.hosts) {
+			t.Errorf("%d nodes: %v", len(nodes), got)
+		}
 	}
 }

@@ -53,8 +53,8 @@ type Options struct {
 	Service  Service
 	// Nodes returns the nodes of the cluster, and false while the informer is not in step.
 	Nodes func() ([]*corev1.Node, bool)
-	// Namespace is that of the sync. Events about the whole cluster are on it.
-	Namespace string
+	// Namespace and Name are those of the sync's Lease. Events about the whole cluster are on it.
+	Namespace, Name string
 	// Interval is the time between two comparisons. A change of a node leads to one within a second.
 	Interval time.Duration
 	Events   events.EventRecorder
@@ -229,7 +229,8 @@ func speedsOf(hosts []httpapi.Host) map[string]int64 {
 	return speeds
 }
 
-// Cordons returns the nodes whose cordon differs from the state of their host.
+// Cordons returns the nodes whose cordon differs from the state of their host. The cordon counts, also for a host of the cluster
+// file: the scheduler places no pod on a cordoned node, and all pods on another one.
 func Cordons(hosts []httpapi.Host, nodes []*corev1.Node) []httpapi.HostReport {
 	draining := make(map[string]bool, len(hosts))
 	for _, host := range hosts {
@@ -299,8 +300,11 @@ func (s *Syncer) show(remaining []Difference) {
 	for _, kind := range append(Changes[:], Findings[:]...) {
 		s.options.Metrics.differences.WithLabelValues(string(kind)).Set(float64(counts[kind]))
 		if fresh := others[kind]; len(fresh) > 0 {
-			namespace := &corev1.ObjectReference{Kind: "Namespace", APIVersion: "v1", Name: s.options.Namespace}
-			s.announce(namespace, fresh[0], len(fresh)-1)
+			// An event is in the namespace of its object, and one about a node or a Namespace is in `default`.
+			lease := &corev1.ObjectReference{
+				Kind: "Lease", APIVersion: "coordination.k8s.io/v1", Namespace: s.options.Namespace, Name: s.options.Name,
+			}
+			s.announce(lease, fresh[0], len(fresh)-1)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
@@ -28,8 +29,10 @@ type registry struct {
 	draining map[string]bool
 	speeds   map[string]float64
 	err      error
-	patches  int
-	dryRuns  int
+	// reportErr is the error of reports on hosts.
+	reportErr error
+	patches   int
+	dryRuns   int
 	// before runs before a patch.
 	before func()
 }
@@ -81,17 +84,31 @@ func (r *registry) ReportHosts(_ context.Context, from, until string, hosts []ht
 	if from >= until {
 		r.t.Errorf("window from %s until %s", from, until)
 	}
+	if r.reportErr != nil {
+		return r.reportErr
+	}
 	for _, host := range hosts {
 		r.draining[host.Host] = host.Draining
 	}
 	return r.err
 }
 
+// recorder stores the objects of events too.
+type recorder struct {
+	*events.FakeRecorder
+	regarding []*corev1.ObjectReference
+}
+
+func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, arguments ...any) {
+	r.regarding = append(r.regarding, regarding.(*corev1.ObjectReference))
+	r.FakeRecorder.Eventf(regarding, related, kind, reason, action, note, arguments...)
+}
+
 // scene is a syncer of some nodes.
 type scene struct {
 	*Syncer
 	registry *registry
-	recorder *events.FakeRecorder
+	recorder *recorder
 	nodes    []*corev1.Node
 	now      time.Time
 }
@@ -100,10 +117,10 @@ func newScene(t *testing.T, mode Mode, text string, nodes ...*corev1.Node) *scen
 	t.Helper()
 	s := &scene{
 		registry: &registry{t: t, text: text, draining: map[string]bool{}, speeds: map[string]float64{}},
-		recorder: events.NewFakeRecorder(100), nodes: nodes, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC),
+		recorder: &recorder{FakeRecorder: events.NewFakeRecorder(100)}, nodes: nodes, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC),
 	}
 	syncer, err := NewSyncer(Options{
-		Mode: mode, Settings: DefaultSettings(), Service: s.registry, Namespace: "leeward", Interval: time.Minute,
+		Mode: mode, Settings: DefaultSettings(), Service: s.registry, Namespace: "leeward", Name: "leeward-sync", Interval: time.Minute,
 		Nodes: func() ([]*corev1.Node, bool) { return s.nodes, true }, Events: s.recorder,
 		Metrics: NewMetrics(metrics.NewKubeRegistry()), Log: slog.New(slog.DiscardHandler),
 	})
@@ -169,6 +186,19 @@ func TestAStepBringsTheServiceIntoStepAndTheNextOneWritesNothing(t *testing.T) {
 	}
 }
 
+func TestACordonThatTheServiceDoesNotAcceptFailsTheStepAndStays(t *testing.T) {
+	s := newScene(t, Apply, one, node("n1", "a"))
+	s.nodes[0].Spec.Unschedulable = true
+	s.registry.reportErr = errors.New("the service knows later states")
+	if remaining := s.step(); !slices.Equal(remaining, []string{"drain n1"}) || s.outcome(t, failed) != 1 {
+		t.Errorf("%v", remaining)
+	}
+	s.registry.reportErr = nil
+	if remaining := s.step(); len(remaining) != 0 || !s.registry.draining["n1"] {
+		t.Errorf("%v", remaining)
+	}
+}
+
 func TestTheModeReportShowsDriftAndChangesNothing(t *testing.T) {
 	s := newScene(t, Report, one, node("n1", "a"), node("n2", "b"))
 	s.nodes[0].Spec.Unschedulable = true
@@ -218,6 +248,9 @@ func TestManyHostsWithoutANodeHaveOneEventTogether(t *testing.T) {
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "Warning LeewardHostWithoutNode r0h1: a host in rack r0 that is no node") ||
 		!strings.HasSuffix(lines[0], "; and 18 more of this kind") {
 		t.Errorf("%q", lines)
+	}
+	if object := s.recorder.regarding[0]; object.Kind != "Lease" || object.Namespace != "leeward" || object.Name != "leeward-sync" {
+		t.Errorf("the event is on %+v", object)
 	}
 	if s.remaining(t, NoNode) != 19 {
 		t.Error("the metric does not count all")

@@ -134,15 +134,23 @@ func quantity(pod *corev1.Pod, annotation string, least, most int64, expected st
 	if !ok {
 		return 0, false, nil
 	}
-	problem := &InvalidAnnotationError{Pod: podName(pod), Annotation: annotation, Value: text, expected: expected}
+	value, ok := ParseRate(text, least, most)
+	if !ok {
+		return 0, false, &InvalidAnnotationError{Pod: podName(pod), Annotation: annotation, Value: text, expected: expected}
+	}
+	return value, true, nil
+}
+
+// ParseRate returns the rate of a quantity such as 500M or 2G in bit/s, and false for a text that is no quantity within the bounds.
+func ParseRate(text string, least, most int64) (int64, bool) {
 	if len(text) > mostText {
-		return 0, false, problem
+		return 0, false
 	}
 	parsed, err := resource.ParseQuantity(strings.TrimSpace(text))
 	if err != nil || parsed.CmpInt64(least) < 0 || parsed.CmpInt64(most) > 0 {
-		return 0, false, problem
+		return 0, false
 	}
-	return parsed.Value(), true, nil
+	return parsed.Value(), true
 }
 
 func isMigratable(pod *corev1.Pod) (bool, error) {

@@ -7,6 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// Reasons of events.
+const (
+	// EventEvicted is about a pod that was evicted, and about its node.
+	EventEvicted = "HotRack"
+	// EventDryRun is about a pod that would be evicted, and about its node.
+	EventDryRun = "HotRackDryRun"
+	// EventBudgetSpent is about a pod whose PodDisruptionBudget allows no disruption.
+	EventBudgetSpent = "HotRackBudgetSpent"
+)
+
 // announce writes the metric, the log and the events of an eviction: one on the pod and, unless it failed, one on its node.
 func (r *Runner) announce(eviction *Eviction, outcome, verb string) {
 	r.options.Metrics.evictions.WithLabelValues(outcome).Inc()
@@ -19,7 +29,7 @@ func (r *Runner) announce(eviction *Eviction, outcome, verb string) {
 	node := &corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: pod.Node, UID: types.UID(pod.Node)}
 	switch outcome {
 	case evicted, wouldEvict:
-		reason := map[string]string{evicted: "HotRack", wouldEvict: "HotRackDryRun"}[outcome]
+		reason := map[string]string{evicted: EventEvicted, wouldEvict: EventDryRun}[outcome]
 		why := fmt.Sprintf("%s to relieve %s, from %.0f %% to %.0f %%", verb, eviction.Link, 100*eviction.Before, 100*eviction.After)
 		target := fmt.Sprintf("rack %s has room and stays cool", eviction.Target)
 		if eviction.Move != "" {
@@ -29,7 +39,7 @@ func (r *Runner) announce(eviction *Eviction, outcome, verb string) {
 		r.options.Events.Eventf(regarding, node, corev1.EventTypeNormal, reason, "Evict", "%s; %s", why, target)
 		r.options.Events.Eventf(node, regarding, corev1.EventTypeNormal, reason, "Evict", "pod %s/%s %s", pod.Namespace, pod.Name, why)
 	case budgetSpent:
-		r.options.Events.Eventf(regarding, node, corev1.EventTypeNormal, "HotRackBudgetSpent", "Evict",
+		r.options.Events.Eventf(regarding, node, corev1.EventTypeNormal, EventBudgetSpent, "Evict",
 			"not evicted to relieve %s: its PodDisruptionBudget allows no disruption now", eviction.Link)
 	}
 }

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 
 	"leeward.dev/kubernetes/httpapi"
@@ -234,6 +237,12 @@ func TestARejectedEvictionAnswersItsMove(t *testing.T) {
 	}{
 		// The API server knows a budget that the informer does not have yet.
 		"budget": {func(o *office) { o.least[0] = 1 }, "refused", budgetSpent},
+		// The API server protects itself.
+		"overload": {func(o *office) {
+			o.world.client.PrependReactor("create", "pods", func(kubetesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewTooManyRequests("too many requests", 0)
+			})
+		}, "failed", rejected},
 		"gone": {func(o *office) {
 			seen := o.cluster()
 			o.lag, o.seen = 1, seen
@@ -317,6 +326,24 @@ func TestTheAnnotationStopsAdvisedMovesWithoutAnAnswer(t *testing.T) {
 	o.round(runner)
 	if len(o.left) != 0 || len(o.moves.Answers()) != 0 || rounds(t, runner, roundStopped) != 1 {
 		t.Errorf("%d evictions, %v", len(o.left), o.moves.Answers())
+	}
+}
+
+func TestAnAnswerWhileEvictionsAreStoppedIsNotRepeated(t *testing.T) {
+	o := newOffice(t)
+	runner := o.executor(Evict, silent{})
+	id := o.advise("hot-a")
+	o.round(runner)
+	o.config.Annotations = map[string]string{StopAnnotation: StopValue}
+	o.replace("r3h1")
+	for range 3 {
+		o.round(runner)
+	}
+	if answers := o.moves.Answers(); !slices.Equal(answers, []string{id + " taken", id + " done"}) || rounds(t, runner, roundStopped) == 0 {
+		t.Errorf("%v", answers)
+	}
+	if value(t, o.metrics.moves.WithLabelValues("done")) != 1 || value(t, o.metrics.moves.WithLabelValues(moveClosed)) != 0 {
+		t.Error("the move was answered again")
 	}
 }
 

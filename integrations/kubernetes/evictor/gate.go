@@ -24,8 +24,8 @@ const recordsKey = "records"
 // that stops evictions.
 //
 // Each eviction is written before it is requested. The write fails if anything else has changed the ConfigMap since it was
-// read. So budgets and cooldowns hold also if a former leader decides until it notices that its Lease is lost, and an evictor
-// that missed the annotation evicts nothing.
+// read. So two evictors that both believe to lead share one budget and its cooldowns, and an evictor that missed the annotation
+// evicts nothing.
 type gate struct {
 	maps typedcorev1.ConfigMapInterface
 	name string
@@ -69,7 +69,7 @@ func (g *gate) write(ctx context.Context, records []Record) error {
 	if next.Data == nil {
 		next.Data = map[string]string{}
 	}
-	if next.Data[recordsKey] == text {
+	if next.Data[recordsKey] == text || (len(records) == 0 && next.Data[recordsKey] == "") {
 		return nil
 	}
 	next.Data[recordsKey] = text

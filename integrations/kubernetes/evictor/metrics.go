@@ -63,7 +63,7 @@ func NewMetrics(registry metrics.KubeRegistry) *Metrics {
 		hot:       gauge("hot_links", "Links of racks that were hot for enough windows in a row, in the last round."),
 		left:      gauge("hourly_budget_left", "Evictions that the budget of the hour allows now."),
 		moves:     counter("moves_total", "Answers to moves that the service advises, by outcome.", "outcome"),
-		inverted:  gauge("inverts_estimates", "1 if the means of windows come from the service's estimates, which lack last windows; else 0."),
+		inverted:  gauge("inverts_estimates", "1 if the service is too old to send the mean of the last window, so that it is computed from estimates; else 0."),
 		leader:    gauge("leader", "1 if this process decides, else 0."),
 		invalid: metrics.NewCounter(&metrics.CounterOpts{
 			Namespace: "leeward", Subsystem: "evictor", Name: "invalid_annotations_total", StabilityLevel: metrics.ALPHA,

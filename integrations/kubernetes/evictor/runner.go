@@ -43,6 +43,9 @@ func ParseMode(text string) (Mode, error) {
 	return "", fmt.Errorf("mode: %q: expected dry-run, evict or stop", text)
 }
 
+// evictionDeadline is the time for one eviction.
+const evictionDeadline = 15 * time.Second
+
 // Options are the surroundings of a runner.
 type Options struct {
 	Mode      Mode
@@ -192,6 +195,12 @@ func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
 	if r.executor != nil && r.options.Mode == Evict {
 		request.Records = r.executor.finish(ctx, request.Records)
 	}
+	if r.options.Mode == Evict {
+		// Landings and answers are written also in a round that evicts nothing, so that no later round answers again.
+		if err := r.gate.write(ctx, request.Records); err != nil {
+			return roundConflict, err
+		}
+	}
 	places := cluster.Places(rackOf, r.options.Peaks)
 	if isOtherCluster(places.Nodes) {
 		return roundOtherCluster, nil
@@ -201,11 +210,11 @@ func (r *Runner) round(ctx context.Context, now time.Time) (string, error) {
 	if err != nil {
 		return roundUnadvised, err
 	}
-	r.options.Metrics.left.Set(float64(r.left(request.Records, now)))
 	if len(round.Hot)+len(moves) > 0 {
 		r.options.Metrics.invalid.Add(float64(len(places.Problems)))
 	}
 	if stopped {
+		r.showLeft(request.Records, now)
 		return roundStopped, nil
 	}
 	return r.carryOut(ctx, round, request.Records, now)
@@ -246,9 +255,9 @@ func isOtherCluster(nodes []Node) bool {
 	return 2*unknown > len(nodes)
 }
 
-// left returns the evictions that the budget of the hour allows.
-func (r *Runner) left(records []Record, now time.Time) int {
-	return max(r.options.Settings.HourlyBudget-inHour(records, now), 0)
+// showLeft publishes the number of evictions that the budget of the hour allows.
+func (r *Runner) showLeft(records []Record, now time.Time) {
+	r.options.Metrics.left.Set(float64(max(r.options.Settings.HourlyBudget-inHour(records, now), 0)))
 }
 
 // observe returns a request with the network, and the racks of nodes; or nil and the reason.
@@ -258,22 +267,16 @@ func (r *Runner) observe(now time.Time) (*Request, func(string) string, string) 
 	if r.last == nil || r.last.Age(now) >= r.options.MaxAge {
 		return nil, nil, roundStale
 	}
-	names := r.last.Names()
-	rackOf := func(node string) string {
-		if host := names.Host(node); host != snapshot.None {
-			if rack := names.HostLinks()[host].Rack; rack != snapshot.None {
-				return names.RackName(rack)
-			}
-		}
-		return ""
-	}
+	// Records have local times, and windows those of the service.
+	ahead := time.Duration(r.last.TimeAt(now) - now.UnixNano())
 	return &Request{
-		Now: now, Start: r.windows.Start(), Racks: network(r.last, r.windows), Settings: r.options.Settings,
-	}, rackOf, ""
+		Now: now, Start: r.windows.Start().Add(-ahead), Racks: network(r.last, r.windows), Settings: r.options.Settings,
+	}, r.last.Names().RackOf, ""
 }
 
 // carryOut evicts the pods of a round one after another, or says that it would.
 func (r *Runner) carryOut(ctx context.Context, round Round, records []Record, now time.Time) (string, error) {
+	defer func() { r.showLeft(records, now) }()
 	if r.options.Mode == DryRun {
 		for i := range round.Evictions {
 			eviction := &round.Evictions[i]
@@ -320,7 +323,7 @@ func (r *Runner) carryOut(ctx context.Context, round Round, records []Record, no
 			}
 		}
 	}
-	// This also removes the records of evictions that were rejected, and writes landings.
+	// This removes the records of evictions that were rejected, and adds what the service answered.
 	if err := r.gate.write(ctx, records); err != nil {
 		return roundConflict, err
 	}
@@ -337,6 +340,9 @@ func recordOf(eviction *Eviction, now time.Time) Record {
 
 // evict requests an eviction. The pod must still be the one of the decision, and not another of the same name.
 func (r *Runner) evict(ctx context.Context, pod *Pod) (string, error) {
+	// The client repeats a request that the API server asks it to repeat later, which must not hold the round for long.
+	ctx, cancel := context.WithTimeout(ctx, evictionDeadline)
+	defer cancel()
 	uid := types.UID(pod.UID)
 	err := r.options.Client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
@@ -345,12 +351,13 @@ func (r *Runner) evict(ctx context.Context, pod *Pod) (string, error) {
 	switch {
 	case err == nil:
 		return evicted, nil
-	case apierrors.IsTooManyRequests(err):
+	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
 		return budgetSpent, err
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return podGone, nil
 	}
-	// The API server rejects requests with codes 400 to 499. After all other errors it may have evicted the pod.
+	// The API server rejects requests with codes 400 to 499, such as 429 if it has too many of them. After all other errors it may
+	// have evicted the pod.
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code/100 == 4 {
 		return rejected, err

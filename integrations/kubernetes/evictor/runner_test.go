@@ -112,6 +112,15 @@ func value(t *testing.T, counter metrics.CounterMetric) float64 {
 	return value
 }
 
+func gauge(t *testing.T, of metrics.GaugeMetric) float64 {
+	t.Helper()
+	value, err := testutil.GetGaugeMetricValue(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
 func count(t *testing.T, runner *Runner, outcome string) float64 {
 	t.Helper()
 	return value(t, runner.options.Metrics.evictions.WithLabelValues(outcome))
@@ -144,6 +153,9 @@ func TestAHotRackLosesOnePodAndTheServiceLearnsOfIt(t *testing.T) {
 	}
 	if len(w.left) != 1 || count(t, runner, evicted) != 1 {
 		t.Fatalf("%d evictions", len(w.left))
+	}
+	if left := gauge(t, w.metrics.left); left != float64(worldSettings().HourlyBudget-1) {
+		t.Errorf("%v evictions are left after the first one", left)
 	}
 	lines := strings.Join(drain(recorder), "\n")
 	if !strings.Contains(lines, "HotRack evicted to relieve r0:uplink, from 90 % to 60 %") ||
@@ -240,6 +252,9 @@ func TestABudgetThatIsSpentMeanwhileLeavesThePodAndNoRecord(t *testing.T) {
 	if records, err := decodeRecords(w.config.Data[recordsKey]); err != nil || len(records) != 0 {
 		t.Errorf("%v, %+v", err, records)
 	}
+	if left := gauge(t, w.metrics.left); left != float64(worldSettings().HourlyBudget) {
+		t.Errorf("%v evictions are left, though none counts", left)
+	}
 	if lines := strings.Join(drain(recorder), "\n"); !strings.Contains(lines, "HotRackBudgetSpent") {
 		t.Errorf("events: %s", lines)
 	}
@@ -253,6 +268,7 @@ func TestAnEvictionWithoutAnAnswerCountsAndARejectedOneDoesNot(t *testing.T) {
 	}{
 		"server error": {away(), unanswered, 1},
 		"lost answer":  {context.DeadlineExceeded, unanswered, 1},
+		"overload":     {apierrors.NewTooManyRequests("too many requests", 0), rejected, 0},
 		"forbidden":    {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "hot-a", nil), rejected, 0},
 	} {
 		w := newWorld(t, 1, 40e9)

@@ -34,7 +34,7 @@ type Settings struct {
 	RackCooldown, WorkloadCooldown int
 	// HourlyBudget is the largest number of evictions in any hour.
 	HourlyBudget int
-	// Lasts is the longest time for which an eviction counts that telemetry does not show.
+	// Lasts is the time after which an eviction no longer counts on the loads, even if no report shows it.
 	Lasts time.Duration
 }
 

@@ -225,6 +225,13 @@ func (w *world) available(workload int) int {
 // away is the error of an API server that may or may not have carried a request out.
 func away() error { return apierrors.NewInternalError(errors.New("etcd is away")) }
 
+// violates is the error of an API server that does not accept an eviction now, for some causes.
+func violates(causes ...metav1.StatusCause) error {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	err.ErrStatus.Details.Causes = causes
+	return err
+}
+
 // configMaps answers requests for ConfigMaps, with versions as the API server has them.
 func (w *world) configMaps(action kubetesting.Action) (bool, runtime.Object, error) {
 	resource := schema.GroupResource{Resource: "configmaps"}
@@ -289,7 +296,7 @@ func (w *world) pods(action kubetesting.Action) (bool, runtime.Object, error) {
 		if w.available(tenant.workload) <= w.least[tenant.workload] {
 			w.rejected["budget"]++
 			w.checkSeen(tenant.workload)
-			return true, nil, apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			return true, nil, violates(metav1.StatusCause{Type: policyv1.DisruptionBudgetCause})
 		}
 		w.evict(tenant)
 		if fails {

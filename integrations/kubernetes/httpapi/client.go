@@ -163,31 +163,19 @@ func (c *Client) try(ctx context.Context, address string, request Request, body 
 	}
 	answer, err := c.http.Do(sent)
 	if err != nil {
-		return nil, nil, c.unreachable(address, token, err)
+		return nil, nil, snapshot.Unanswered(address, c.deadline, token, err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostBytes+1))
 	switch {
 	case err != nil:
-		return nil, nil, c.unreachable(address, token, err)
+		return nil, nil, snapshot.Unanswered(address, c.deadline, token, err)
 	case answer.StatusCode/100 != 2:
 		return nil, nil, problemOf(address, answer.StatusCode, text, token)
 	case len(text) > mostBytes:
 		return nil, nil, fmt.Errorf("%s: the response has more than %d bytes", address, mostBytes)
 	}
 	return answer.Header, text, nil
-}
-
-// unreachable is the error of a request without a response.
-func (c *Client) unreachable(address, token string, err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: no response within %v", address, c.deadline)
-	}
-	return fmt.Errorf("%s: %s", address, snapshot.Excerpt(err.Error(), token, mostShown))
 }
 
 func problemOf(address string, status int, text []byte, token string) error {

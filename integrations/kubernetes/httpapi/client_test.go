@@ -117,7 +117,7 @@ func TestErrorsAreShortAndDoNotRepeatTheToken(t *testing.T) {
 func TestASlowServiceAndAResponseThatIsNoJSONAreErrors(t *testing.T) {
 	client := clientOf(t, snapshot.Settings{}, func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 	client.deadline = 50 * time.Millisecond
-	if err := client.Get(context.Background(), "/v1/status", nil); err == nil || !strings.Contains(err.Error(), "no response within 50ms") {
+	if err := client.Get(context.Background(), "/v1/status", nil); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
 		t.Errorf("%v", err)
 	}
 	client = clientOf(t, snapshot.Settings{}, body("{"))
@@ -165,6 +165,19 @@ func TestAnUnknownDecisionIsNotReleased(t *testing.T) {
 	client = clientOf(t, snapshot.Settings{}, problem(http.StatusForbidden, "forbidden", "the role is not sufficient", ""))
 	if _, err := client.Release(context.Background(), "5"); err == nil {
 		t.Error("a rejected release is no error")
+	}
+}
+
+func TestAReportOnHostsThatTheServiceSkipsIsAnError(t *testing.T) {
+	hosts := []HostReport{{Host: "n1", Draining: true}, {Host: "n2"}}
+	for text, problem := range map[string]string{
+		`{"links": 0, "skipped": {"stale": 0, "down": 0, "unknown": 0}}`: "",
+		`{"links": 0, "skipped": {"stale": 1, "down": 0, "unknown": 0}}`: "1 of 2 states of hosts until 12:00: the service knows later ones",
+	} {
+		err := clientOf(t, snapshot.Settings{}, body(text)).ReportHosts(context.Background(), "11:59", "12:00", hosts)
+		if (err == nil) != (problem == "") || err != nil && !strings.HasPrefix(err.Error(), problem) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

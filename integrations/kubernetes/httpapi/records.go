@@ -216,9 +216,21 @@ type HostReport struct {
 	Draining bool   `json:"draining"`
 }
 
-// ReportHosts reports the states of hosts over a window. Times are texts of RFC 3339.
+// ReportHosts reports the states of hosts over a window. Times are texts of RFC 3339. It returns an error if the service knows a
+// later state of a host.
 func (c *Client) ReportHosts(ctx context.Context, from, until string, hosts []HostReport) error {
 	body := map[string]any{"from": from, "until": until, "hosts": hosts}
-	_, err := c.Send(ctx, Request{Method: http.MethodPost, Path: "/v1/reports", Body: body}, nil)
-	return err
+	var answer struct {
+		Skipped struct {
+			Stale int `json:"stale"`
+		} `json:"skipped"`
+	}
+	if _, err := c.Send(ctx, Request{Method: http.MethodPost, Path: "/v1/reports", Body: body}, &answer); err != nil {
+		return err
+	}
+	if stale := answer.Skipped.Stale; stale > 0 {
+		return fmt.Errorf("%d of %d states of hosts until %s: the service knows later ones: set the clocks of all clients by NTP",
+			stale, len(hosts), until)
+	}
+	return nil
 }

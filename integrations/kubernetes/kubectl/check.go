@@ -1,11 +1,13 @@
 package kubectl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +24,9 @@ import (
 
 var checkCommand = command{
 	name: "check", summary: "Problems of the cluster, its nodes and pods, and the service.",
-	examples: []string{"check", "check --evictor leeward/leeward-evictor", "check -o json"},
+	examples: []string{"check", "check --scheduler default-scheduler", "check --evictor leeward/leeward-evictor -o json"},
 	flags: func(set *flag.FlagSet, o *options) {
+		set.StringVar(&o.scheduler, "scheduler", "leeward-scheduler", "`name` of the scheduler with the plugins, or several with commas")
 		set.StringVar(&o.evictor, "evictor", "leeward/leeward-evictor", "`namespace/name` of the evictor's ConfigMap")
 	},
 	run: check,
@@ -84,6 +87,7 @@ func check(ctx context.Context, from *Sources, o *options) (record, error) {
 		return nil, err
 	}
 	result.checkPods(ctx, from, pods)
+	result.checkSchedulers(pods, strings.Split(o.scheduler, ","))
 	result.checkMatrices(ctx, from)
 	result.checkEvictor(ctx, from, namespace, name)
 	result.OK = true
@@ -206,6 +210,24 @@ func (c *Check) checkPods(ctx context.Context, from *Sources, pods []*corev1.Pod
 		known, len(pods), measured, migratable)
 }
 
+// checkSchedulers counts the pods with a declared peak that a scheduler without the plugins places.
+func (c *Check) checkSchedulers(pods []*corev1.Pod, ours []string) {
+	var others []string
+	for _, pod := range pods {
+		_, egress := pod.Annotations[demand.PeakEgress]
+		_, ingress := pod.Annotations[demand.PeakIngress]
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		name := cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+		if (egress || ingress) && !ended && !slices.Contains(ours, name) {
+			others = append(others, pod.Namespace+"/"+pod.Name+" ("+name+")")
+		}
+	}
+	if len(others) > 0 {
+		c.add(Note, "scheduler", "%d pods with a peak have another schedulerName than %s, such as %s: set it, or name their scheduler"+
+			" with --scheduler", len(others), strings.Join(ours, ", "), others[0])
+	}
+}
+
 // checkMatrices lists the traffic matrices that are no app, or whose pods did not come, by the conditions that the scheduler writes.
 func (c *Check) checkMatrices(ctx context.Context, from *Sources) {
 	matrices, err := from.matrices(ctx)
@@ -244,8 +266,16 @@ func problemOf(matrix *v1alpha1.TrafficMatrix) (State, string) {
 		return Wrong, valid.Message
 	case placed != nil && placed.Reason == "Ended":
 		return Fine, ""
+	case complete != nil && complete.Reason == "Unbound":
+		return Note, complete.Message
 	case complete != nil && complete.Status == metav1.ConditionFalse:
 		return Wrong, "pods are missing: " + complete.Message
+	case placed != nil && placed.Status == metav1.ConditionFalse:
+		if placed.Reason == "Rejected" || placed.Reason == "OtherScheduler" {
+			return Wrong, placed.Message
+		}
+		// The pods run, each placed by itself.
+		return Note, placed.Message
 	case complete == nil && placed == nil:
 		return Note, "none of its pods has come: check its selectors and names"
 	}

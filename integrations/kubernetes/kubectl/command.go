@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"leeward.dev/kubernetes/httpapi"
+	"leeward.dev/kubernetes/internal/help"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -34,8 +35,22 @@ const (
 // Variables of the environment that replace flags.
 const (
 	controllerVariable = "LEEWARD_CONTROLLER"
-	tokenVariable      = "LEEWARD_TOKEN_FILE"
+	tokenFileVariable  = "LEEWARD_TOKEN_FILE"
+	authorityVariable  = "LEEWARD_CA_FILE"
+	// tokenVariable has the token itself, as for the commands of `leeward`. A file comes first.
+	tokenVariable = "LEEWARD_TOKEN"
 )
+
+// Bounds of --timeout.
+const (
+	leastTimeout = 100 * time.Millisecond
+	mostTimeout  = 10 * time.Minute
+	// wholeDeadlines is the number of deadlines of [snapshot.Settings] that a whole snapshot has.
+	wholeDeadlines = 10
+)
+
+// settingFlags are the flags of settings of the connection with another name.
+var settingFlags = map[string]string{"controllers": "controller", "authority": "ca"}
 
 // record is the result of a command.
 type record interface {
@@ -46,7 +61,8 @@ type record interface {
 // command is a subcommand.
 type command struct {
 	name, arguments, summary string
-	examples                 []string
+	// examples follow the name of the plugin.
+	examples []string
 	// flags adds the command's own flags.
 	flags func(*flag.FlagSet, *options)
 	run   func(ctx context.Context, from *Sources, o *options) (record, error)
@@ -56,13 +72,14 @@ type command struct {
 type options struct {
 	kubeconfig, context, namespace string
 	controllers, token, authority  string
-	output                         string
-	timeout                        time.Duration
-	// nodes and limit are flags of `top`, and evictor of `check`.
-	nodes     bool
-	limit     int
-	evictor   string
-	arguments []string
+	// secret is the token without a file.
+	secret, output string
+	timeout        time.Duration
+	// nodes and limit are flags of `top`; evictor and scheduler are flags of `check`.
+	nodes              bool
+	limit              int
+	evictor, scheduler string
+	arguments          []string
 }
 
 // Sources are where commands read.
@@ -148,10 +165,10 @@ func (c command) execute(
 		// Flags may come after other arguments, as in kubectl.
 		if err := set.Parse(rest); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
-				c.help(stdout, set)
+				c.help().Write(stdout, set)
 				return nil
 			}
-			return usage("%s", err)
+			return usage("%s", help.Problem(err))
 		}
 		if rest = set.Args(); len(rest) > 0 {
 			o.arguments, rest = append(o.arguments, rest[0]), rest[1:]
@@ -160,19 +177,21 @@ func (c command) execute(
 	if o.output != "table" && o.output != "json" {
 		return usage("--output: %q: expected table or json", o.output)
 	}
-	if o.timeout <= 0 {
-		return usage("--timeout: %v: expected a positive time", o.timeout)
+	if o.timeout < leastTimeout || o.timeout > mostTimeout {
+		return usage("--timeout: %v: expected %v to %v", o.timeout, leastTimeout, mostTimeout)
 	}
 	if o.controllers == "" {
 		return usage("--controller: missing: name the address of the service, or set %s", controllerVariable)
 	}
+	settings := o.settings()
+	if _, err := settings.WithDefaults(); err != nil {
+		return usage("%s", help.ByFlag(set, err, settingFlags))
+	}
+	if _, err := settings.TLS(); err != nil {
+		return usage("%s", help.ByFlag(set, err, settingFlags))
+	}
 	sources, err := open(&Connection{
-		Kubeconfig: o.kubeconfig, Context: o.context, Namespace: o.namespace,
-		Service: snapshot.Settings{
-			Controllers: strings.Split(o.controllers, ","), TokenFile: o.token, AuthorityFile: o.authority,
-			Deadline: min(o.timeout, time.Minute), MaxAge: time.Hour,
-		},
-		Timeout: o.timeout,
+		Kubeconfig: o.kubeconfig, Context: o.context, Namespace: o.namespace, Service: settings, Timeout: o.timeout,
 	})
 	if err != nil {
 		return err
@@ -192,6 +211,18 @@ func (c command) execute(
 	return nil
 }
 
+// settings returns those of the connection to the service.
+func (o *options) settings() snapshot.Settings {
+	settings := snapshot.Settings{
+		Controllers: strings.Split(o.controllers, ","), TokenFile: o.token, AuthorityFile: o.authority,
+		Deadline: o.timeout / wholeDeadlines, MaxAge: time.Hour,
+	}
+	if o.token == "" {
+		settings.BearerToken = o.secret
+	}
+	return settings
+}
+
 func write(to io.Writer, result record, output string) error {
 	if output == "table" {
 		result.table(to)
@@ -207,9 +238,13 @@ func (c command) flagSet(o *options, variable func(string) string) *flag.FlagSet
 	set := flag.NewFlagSet("kubectl leeward "+c.name, flag.ContinueOnError)
 	set.StringVar(&o.controllers, "controller", variable(controllerVariable),
 		"`address` of the service, or several with commas; by default the variable "+controllerVariable)
-	set.StringVar(&o.token, "token-file", variable(tokenVariable),
-		"`file` with the token for the service; by default the variable "+tokenVariable)
-	set.StringVar(&o.authority, "ca-file", "", "`file` with the certificates of the service's authority")
+	o.secret = variable(tokenVariable)
+	set.StringVar(&o.token, "token-file", variable(tokenFileVariable),
+		"`file` with the token for the service; by default the variable "+tokenFileVariable+", or the token in "+tokenVariable)
+	for _, name := range []string{"ca", "ca-file"} {
+		set.StringVar(&o.authority, name, variable(authorityVariable),
+			"`file` with the certificates of the service's authority; by default the variable "+authorityVariable+", or those of the system")
+	}
 	set.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the connection to the API server, as for kubectl")
 	set.StringVar(&o.context, "context", "", "`name` of the context in that file")
 	for _, name := range []string{"namespace", "n"} {
@@ -225,26 +260,22 @@ func (c command) flagSet(o *options, variable func(string) string) *flag.FlagSet
 	return set
 }
 
-func (c command) help(to io.Writer, set *flag.FlagSet) {
-	fmt.Fprintf(to, "%s\n\nUsage: kubectl leeward %s%s [flags]\n\nExamples:\n", c.summary, c.name, c.arguments)
+func (c command) help() help.Command {
+	described := help.Command{Usage: "kubectl leeward " + c.name + c.arguments, Summary: c.summary}
 	for _, example := range c.examples {
-		fmt.Fprintf(to, "  kubectl leeward %s\n", example)
+		described.Examples = append(described.Examples, "kubectl leeward "+example)
 	}
-	fmt.Fprint(to, "\nFlags:\n")
-	set.VisitAll(func(f *flag.Flag) {
-		dashes := "--"
-		if len(f.Name) == 1 {
-			dashes = "-"
-		}
-		value, text := flag.UnquoteUsage(f)
-		fmt.Fprintf(to, "  %-28s %s\n", dashes+f.Name+" "+value, text)
-	})
+	return described
 }
 
 func writeHelp(to io.Writer) {
 	fmt.Fprint(to, "The network of a cluster, as Leeward knows it.\n\nUsage: kubectl leeward COMMAND [flags]\n\nCommands:\n")
 	for _, c := range commands() {
 		fmt.Fprintf(to, "  %-10s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(to, "\nExamples:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(to, "  kubectl leeward %s\n", c.examples[0])
 	}
 	fmt.Fprint(to, "\n`kubectl leeward COMMAND --help` has the flags and examples of a command.\n")
 }

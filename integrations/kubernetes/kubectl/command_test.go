@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/pem"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,13 +59,12 @@ func answers() map[string]string {
 	}
 }
 
-// serve returns the address of a service.
-func serve(t *testing.T, texts map[string]string) string {
-	t.Helper()
+// handler answers as a service.
+func handler(texts map[string]string) http.Handler {
 	network := fake.Tree(0, 2, 1)
 	network.Time = time.Now().UTC()
 	network.Link("r0:uplink").Measured = 36e9
-	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if request.URL.Path == "/v1/snapshot" {
 			_, _ = writer.Write(network.Whole())
 			return
@@ -72,9 +75,7 @@ func serve(t *testing.T, texts map[string]string) string {
 			return
 		}
 		_, _ = writer.Write([]byte(text))
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
 func podOn(node, name string, annotations map[string]string) *corev1.Pod {
@@ -84,7 +85,7 @@ func podOn(node, name string, annotations map[string]string) *corev1.Pod {
 			Namespace: "shop", Name: name, UID: types.UID(name), Annotations: annotations, Labels: map[string]string{"app": "web"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", Controller: &yes}},
 		},
-		Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		Spec: corev1.PodSpec{NodeName: node, SchedulerName: "leeward-scheduler"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 }
 
@@ -118,10 +119,17 @@ func objects() []runtime.Object {
 	}
 }
 
-// execute runs the plugin and returns its exit code and both outputs.
+// execute runs the plugin beside a service, and returns its exit code and both outputs.
 func execute(t *testing.T, texts map[string]string, objects []runtime.Object, arguments ...string) (int, string, string) {
 	t.Helper()
-	address := serve(t, texts)
+	server := httptest.NewServer(handler(texts))
+	defer server.Close()
+	return executeWith(t, map[string]string{controllerVariable: server.URL}, objects, arguments...)
+}
+
+// executeWith runs the plugin with variables of the environment.
+func executeWith(t *testing.T, variables map[string]string, objects []runtime.Object, arguments ...string) (int, string, string) {
+	t.Helper()
 	matrices := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
 	var typed []runtime.Object
@@ -136,7 +144,7 @@ func execute(t *testing.T, texts map[string]string, objects []runtime.Object, ar
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	variable := func(name string) string { return map[string]string{controllerVariable: address}[name] }
+	variable := func(name string) string { return variables[name] }
 	open := func(connection *Connection) (*Sources, error) {
 		requests, err := httpapi.New(connection.Service, connection.Timeout)
 		if err != nil {
@@ -210,6 +218,29 @@ func TestExplainShowsDemandLinksAndTheReasonToStay(t *testing.T) {
 	}
 	if len(record.Candidates) != 2 || record.Candidates[0].Node != "r1h0" || record.Candidates[0].Score != 90 {
 		t.Errorf("%+v", record.Candidates)
+	}
+}
+
+func TestExplainShowsEventsOfASchedulerOfAnyName(t *testing.T) {
+	event := func(controller, reason string) runtime.Object {
+		return &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: reason}, ReportingController: controller, Reason: reason,
+			Regarding: corev1.ObjectReference{Name: "web-0", UID: "web-0"},
+		}
+	}
+	code, text, stderr := execute(t, answers(), append(objects(), event("default-scheduler", "InvalidNetworkAnnotation"),
+		event("default-scheduler", "NetworkUnavailable"), event("mover", "HotRack"), event("mover", "HotRackBudgetSpent"),
+		event("default-scheduler", "Scheduled"), event("kubelet", "Pulled")), "explain", "pod/web-0")
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for reason, shown := range map[string]bool{
+		"InvalidNetworkAnnotation": true, "NetworkUnavailable": true, "HotRack ": true, "HotRackBudgetSpent": true, "HotRackDryRun": true,
+		"Scheduled": false, "Pulled": false,
+	} {
+		if strings.Contains(text, reason) != shown {
+			t.Errorf("%s: expected %v in\n%s", reason, shown, text)
+		}
 	}
 }
 
@@ -304,6 +335,13 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 		matrixWith("over", 2, valid, missing, [4]string{v1alpha1.ConditionPlaced, "False", "Ended", ""}),
 		matrixWith("broken", 2, [4]string{v1alpha1.ConditionValid, "False", "InvalidMatrix", "transfers[0]: from: \"x\""}),
 		matrixWith("short", 2, valid, missing),
+		matrixWith("replaced", 2, valid, [4]string{v1alpha1.ConditionComplete, "False", "Unbound", "a pod has no node yet"},
+			[4]string{v1alpha1.ConditionPlaced, "True", "Chosen", ""}),
+		matrixWith("late", 2, valid, [4]string{v1alpha1.ConditionComplete, "True", "Complete", ""},
+			[4]string{v1alpha1.ConditionPlaced, "False", "Late", "no hosts in time"}),
+		matrixWith("rejected", 2, valid, [4]string{v1alpha1.ConditionComplete, "True", "Complete", ""},
+			[4]string{v1alpha1.ConditionPlaced, "False", "Rejected", "the token has no role"}),
+		matrixWith("foreign", 2, valid, [4]string{v1alpha1.ConditionPlaced, "False", "OtherScheduler", "pod web-0 has schedulerName x"}),
 		matrixWith("empty", 2, valid),
 		matrixWith("unread", 1, valid),
 	), "check")
@@ -312,6 +350,8 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 	}
 	for _, line := range []string{
 		`wrong matrix shop/broken: transfers[0]: from: "x"`, "wrong matrix shop/short: pods are missing: store: 0 of 1 pods",
+		"note matrix shop/replaced: a pod has no node yet", "note matrix shop/late: no hosts in time",
+		"wrong matrix shop/rejected: the token has no role", "wrong matrix shop/foreign: pod web-0 has schedulerName x",
 		"note matrix shop/empty: none of its pods has come", "note matrix shop/unread: no scheduler",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(line), " ")) {
@@ -323,6 +363,29 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 	}
 	if text := must(t, "check"); strings.Contains(text, "matrix") {
 		t.Errorf("a line about no matrix:\n%s", text)
+	}
+}
+
+func TestACheckNotesPodsWithAPeakOfASchedulerWithoutThePlugins(t *testing.T) {
+	other := func(name, scheduler string, annotations map[string]string) *corev1.Pod {
+		pod := podOn("r0h0", name, annotations)
+		pod.Spec.SchedulerName = scheduler
+		return pod
+	}
+	peak := map[string]string{"leeward.dev/peak-ingress": "1G"}
+	ended := other("ended", "default-scheduler", peak)
+	ended.Status.Phase = corev1.PodSucceeded
+	cluster := append(objects(), other("api-0", "", peak), other("api-1", "batch", peak), other("plain", "default-scheduler", nil), ended)
+	for arguments, expected := range map[string]string{
+		"check": "2 pods with a peak have another schedulerName than leeward-scheduler, such as shop/api-",
+		"check --scheduler leeward-scheduler,batch": "1 pods with a peak have another schedulerName than leeward-scheduler, batch, such as shop/api-0 (default-scheduler)",
+	} {
+		if code, text, stderr := execute(t, answers(), cluster, strings.Fields(arguments)...); code != exitOK || !strings.Contains(text, expected) {
+			t.Errorf("%s: exit %d: %s%s", arguments, code, text, stderr)
+		}
+	}
+	if text := must(t, "check"); strings.Contains(text, "schedulerName") {
+		t.Errorf("a line about no pod:\n%s", text)
 	}
 }
 
@@ -345,8 +408,8 @@ func TestEachCommandHasHelpWithExamples(t *testing.T) {
 				t.Errorf("%s: %q is missing", c.name, example)
 			}
 		}
-		if !strings.Contains(must(t), c.name) {
-			t.Errorf("%s is missing in the help", c.name)
+		if general := must(t); !strings.Contains(general, c.name) || !strings.Contains(general, "  kubectl leeward "+c.examples[0]+"\n") {
+			t.Errorf("%s or its example is missing in\n%s", c.name, general)
 		}
 		if !strings.Contains(text, "--controller address") || !strings.Contains(text, "-o format") {
 			t.Errorf("flags are missing in\n%s", text)
@@ -364,8 +427,12 @@ func TestInvalidArgumentsAreNamedWithAHint(t *testing.T) {
 		{[]string{"top", "-o", "yaml"}, `--output: "yaml": expected table or json`},
 		{[]string{"top", "--limit", "-1"}, "--limit: -1"},
 		{[]string{"top", "--limit", "many"}, "many"},
-		{[]string{"top", "--timeout", "0s"}, "--timeout: 0s"},
+		{[]string{"top", "--timeout", "0s"}, "--timeout: 0s: expected 100ms to 10m0s"},
+		{[]string{"top", "--timeout", "5ms"}, "--timeout: 5ms"},
 		{[]string{"top", "--controller", ""}, "--controller: missing"},
+		{[]string{"top", "--controller", "leeward"}, `--controller: "leeward"`},
+		{[]string{"top", "--ca", "/does/not/exist"}, "--ca: open /does/not/exist"},
+		{[]string{"top", "--wide"}, "flag provided but not defined: --wide"},
 		{[]string{"explain"}, "explain: 0 arguments"},
 		{[]string{"explain", "node/a"}, `explain: "node/a"`},
 		{[]string{"explain", "pod/a/b/c"}, `explain: "pod/a/b/c"`},
@@ -380,6 +447,70 @@ func TestInvalidArgumentsAreNamedWithAHint(t *testing.T) {
 	code, _, stderr := execute(t, answers(), objects(), "explain", "pod/other")
 	if code != exitProblem || !strings.Contains(stderr, "pod shop/other: not found") {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestAddressTokenAndAuthorityComeFromVariablesOrFlags(t *testing.T) {
+	answer := handler(answers())
+	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if request.Header.Get("authorization") != "Bearer secret" {
+			writer.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		answer.ServeHTTP(writer, request)
+	}))
+	defer server.Close()
+	folder := t.TempDir()
+	token, other, authority := filepath.Join(folder, "token"), filepath.Join(folder, "other"), filepath.Join(folder, "ca.crt")
+	for path, content := range map[string][]byte{
+		token: []byte("secret\n"), other: []byte("wrong\n"),
+		authority: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name      string
+		variables map[string]string
+		flags     string
+		code      int
+	}{
+		{"variables with files", map[string]string{tokenFileVariable: token, authorityVariable: authority}, "", exitOK},
+		{"the token in a variable", map[string]string{tokenVariable: "secret", authorityVariable: authority}, "", exitOK},
+		{"a file before the token", map[string]string{tokenVariable: "wrong", tokenFileVariable: token, authorityVariable: authority}, "", exitOK},
+		{"flags before variables", map[string]string{tokenFileVariable: other, authorityVariable: other},
+			"--token-file " + token + " --ca " + authority, exitOK},
+		{"the other name of the flag", nil, "--token-file " + token + " --ca-file " + authority, exitOK},
+		{"no authority", map[string]string{tokenVariable: "secret"}, "", exitProblem},
+		{"another token", map[string]string{tokenVariable: "wrong", authorityVariable: authority}, "", exitProblem},
+	} {
+		variables := map[string]string{controllerVariable: server.URL}
+		maps.Copy(variables, c.variables)
+		for _, command := range []string{"top", "explain pod/web-0"} {
+			code, text, stderr := executeWith(t, variables, objects(), strings.Fields(command+" "+c.flags)...)
+			if code != c.code || strings.Contains(text+stderr, "secret") {
+				t.Errorf("%s: %s: exit %d: %s%s", c.name, command, code, text, stderr)
+			}
+		}
+	}
+}
+
+func TestASilentServiceEndsACommandAfterItsTimeoutWithTheAddress(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	for _, command := range []string{"top", "explain pod/web-0"} {
+		began := time.Now()
+		code, _, stderr := executeWith(t, map[string]string{controllerVariable: server.URL}, objects(),
+			append(strings.Fields(command), "--timeout", "300ms")...)
+		if code != exitProblem || !strings.HasPrefix(stderr, "error: "+server.URL+": no answer within 300ms") {
+			t.Errorf("%s: exit %d: %s", command, code, stderr)
+		}
+		if took := time.Since(began); took < 300*time.Millisecond || took > 5*time.Second {
+			t.Errorf("%s: it ends after %v", command, took)
+		}
 	}
 }
 

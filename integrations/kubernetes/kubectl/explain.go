@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/evictor"
+	"leeward.dev/kubernetes/networkload"
 	"leeward.dev/kubernetes/placements"
 	"leeward.dev/kubernetes/score"
 )
@@ -149,9 +151,8 @@ func (e *Explanation) addBudget(ctx context.Context, from *Sources, view *placem
 	if err != nil {
 		return err
 	}
-	names := view.Snapshot().Names()
 	cluster := evictor.Cluster{Pods: []*corev1.Pod{pod}, Budgets: budgets}
-	places := cluster.Places(func(node string) string { return rackOf(names, node) }, nil)
+	places := cluster.Places(view.Snapshot().Names().RackOf, nil)
 	if len(places.Pods) == 0 {
 		// A pod without a node cannot leave one.
 		e.Stays = string(evictor.NotRunning)
@@ -197,7 +198,7 @@ func (e *Explanation) addCandidates(ctx context.Context, from *Sources, view *pl
 
 func candidateOf(view *placements.View, explanation score.Explanation) Candidate {
 	result := Candidate{
-		Node: explanation.Node, Rack: rackOf(view.Snapshot().Names(), explanation.Node), Score: explanation.Score,
+		Node: explanation.Node, Rack: view.Snapshot().Names().RackOf(explanation.Node), Score: explanation.Score,
 	}
 	for _, link := range explanation.Links {
 		result.Links = append(result.Links, CandidateLink{
@@ -211,6 +212,15 @@ func candidateOf(view *placements.View, explanation score.Explanation) Candidate
 	return result
 }
 
+// isOurs returns true for an event of Leeward. A scheduler writes events under the name of its profile, which may be any.
+func isOurs(event *eventsv1.Event) bool {
+	switch event.Reason {
+	case networkload.InvalidAnnotation, networkload.Unavailable, evictor.EventEvicted, evictor.EventDryRun, evictor.EventBudgetSpent:
+		return true
+	}
+	return strings.HasPrefix(event.ReportingController, "leeward")
+}
+
 // addEvents adds the events of Leeward's components on the pod.
 func (e *Explanation) addEvents(ctx context.Context, from *Sources, pod *corev1.Pod) error {
 	selector := "regarding.name=" + pod.Name + ",regarding.uid=" + string(pod.UID)
@@ -219,7 +229,7 @@ func (e *Explanation) addEvents(ctx context.Context, from *Sources, pod *corev1.
 		return fmt.Errorf("events of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	for _, event := range list.Items {
-		if strings.HasPrefix(event.ReportingController, "leeward") && event.Regarding.UID == pod.UID {
+		if isOurs(&event) && event.Regarding.UID == pod.UID {
 			e.Events = append(e.Events, Event{event.EventTime.UTC().Format("2006-01-02T15:04:05Z"), event.Reason, event.Note})
 		}
 	}

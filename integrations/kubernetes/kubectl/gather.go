@@ -121,22 +121,16 @@ func (s *Sources) places(ctx context.Context, names *snapshot.Names) (evictor.Pl
 	if err != nil {
 		return evictor.Places{}, err
 	}
-	return cluster.Places(func(node string) string { return rackOf(names, node) }, measured.Peaks), nil
-}
-
-// rackOf returns the rack of a node, empty if the service does not know it.
-func rackOf(names *snapshot.Names, node string) string {
-	if host := names.Host(node); host != snapshot.None {
-		if rack := names.HostLinks()[host].Rack; rack != snapshot.None {
-			return names.RackName(rack)
-		}
-	}
-	return ""
+	return cluster.Places(names.RackOf, measured.Peaks), nil
 }
 
 // peaks requests the measured peaks of all workloads.
 func (s *Sources) peaks(ctx context.Context) (*peaks.Table, error) {
-	table, err := peaks.Fetch(ctx, s.Snapshots.Call)
+	table, err := peaks.Fetch(ctx, func(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, wholeDeadlines*s.Snapshots.Settings().Deadline)
+		defer cancel()
+		return s.Snapshots.Call(ctx, method, path, body)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("measured peaks: %w", err)
 	}

@@ -120,7 +120,7 @@ func (c *Client) Get(ctx context.Context, last *Snapshot, whole bool) (*Snapshot
 		body, problem = c.snapshot(ctx, address, last, whole, false)
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, ended(ctx, address)
 	}
 	if problem == nil {
 		next, err := Read(body, last, time.Now())
@@ -151,12 +151,17 @@ func (c *Client) snapshot(ctx context.Context, address string, last *Snapshot, w
 	return c.send(ctx, http.MethodGet, address, path, nil, deadline)
 }
 
-// Call sends a request with a body in JSON, nil for none, and returns the body of the answer. The error is a
-// [RequestError], or that of the context. After a failure the next request goes to the next address.
+// Call sends a request with a body in JSON, nil for none, and returns the body of the answer. The deadline of the context
+// replaces that of the settings. The error is a [RequestError], or that of a canceled context. After a failure the next
+// request goes to the next address.
 func (c *Client) Call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	answer, problem := c.send(ctx, method, c.Address(), path, body, c.settings.wholeDeadline())
+	deadline := c.settings.wholeDeadline()
+	if at, ok := ctx.Deadline(); ok {
+		deadline = max(time.Until(at), 0).Round(time.Millisecond)
+	}
+	answer, problem := c.send(ctx, method, c.Address(), path, body, deadline)
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case problem != nil:
 		c.next.Add(1)
@@ -186,7 +191,7 @@ func (c *Client) send(
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return nil, classify(address, deadline, token, err)
+		return nil, Unanswered(address, deadline, token, err)
 	}
 	defer answer.Body.Close()
 	most := int64(mostBytes)
@@ -199,7 +204,7 @@ func (c *Client) send(
 	case !succeeded:
 		return nil, refused(address, answer.StatusCode, token, body)
 	case err != nil:
-		return nil, classify(address, deadline, token, err)
+		return nil, Unanswered(address, deadline, token, err)
 	case int64(len(body)) > most:
 		return nil, failed(Invalid, "%s: the answer has more than %d bytes", address, most)
 	}
@@ -228,8 +233,8 @@ func refused(address string, status int, token string, body []byte) *RequestErro
 	return problem
 }
 
-// classify returns the reason of a failure without an answer.
-func classify(address string, deadline time.Duration, token string, err error) *RequestError {
+// Unanswered returns the error of a request without an answer: the address and the reason, without the token.
+func Unanswered(address string, deadline time.Duration, token string, err error) *RequestError {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
@@ -249,4 +254,9 @@ func classify(address string, deadline time.Duration, token string, err error) *
 	default:
 		return failed(Unreachable, "%s: %s", address, problem)
 	}
+}
+
+// ended is the error of a request whose context has ended.
+func ended(ctx context.Context, address string) error {
+	return fmt.Errorf("%s: no answer in time: %w", address, ctx.Err())
 }

@@ -70,6 +70,9 @@ func TestHostsHaveTheLinksAboveThem(t *testing.T) {
 	if links := names.HostLinks()[names.Host("r1h0")]; links.PodUplink != None || links.Uplink != names.Link("r1:uplink") {
 		t.Errorf("without pods: %+v", links)
 	}
+	if names.RackOf("r1h0") != "r1" || names.RackOf("other") != "" {
+		t.Errorf("racks: %q, %q", names.RackOf("r1h0"), names.RackOf("other"))
+	}
 	if names.Host("other") != None || names.Link("") != None {
 		t.Error("names that the snapshot does not have")
 	}

@@ -16,8 +16,8 @@ type Settings struct {
 	// to the next address. At least one is required.
 	Controllers []string
 	// TokenFile is a file with the bearer token. The file is read for each request, so a new token needs no restart.
-	// Without it, requests have no token.
-	TokenFile string
+	// Without it, requests have the token BearerToken, or none.
+	TokenFile, BearerToken string
 	// AuthorityFile is a PEM file of certificates to which the controller's certificate must lead. Without it, those of the
 	// system count.
 	AuthorityFile string
@@ -109,19 +109,22 @@ func (s Settings) TLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// Token returns the token of the file, empty without a file.
+// Token returns the token of the file, or that of the settings; empty without both.
 func (s Settings) Token() (string, error) {
-	if s.TokenFile == "" {
+	token, origin := s.BearerToken, "the given one"
+	if s.TokenFile != "" {
+		text, err := os.ReadFile(s.TokenFile)
+		if err != nil {
+			return "", fmt.Errorf("token: %w", err)
+		}
+		token, origin = string(text), s.TokenFile
+	} else if token == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(s.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("token: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
+	token = strings.TrimSpace(token)
 	printable := strings.IndexFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) < 0
 	if token == "" || !printable {
-		return "", fmt.Errorf("token: %s: expected one line of printable characters", s.TokenFile)
+		return "", fmt.Errorf("token: %s: expected one line of printable characters", origin)
 	}
 	return token, nil
 }

@@ -190,3 +190,13 @@ func (n *Names) RackPod(rack int32) string { return n.tables[racks][rackPod][rac
 
 // HostLinks returns the links of every host by its row. The caller must not change them.
 func (n *Names) HostLinks() []HostLinks { return n.hosts }
+
+// RackOf returns the rack of a host, empty for a host that the controller does not know or that has no rack.
+func (n *Names) RackOf(host string) string {
+	if row := n.Host(host); row != None {
+		if rack := n.hosts[row].Rack; rack != None {
+			return n.RackName(rack)
+		}
+	}
+	return ""
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"leeward.dev/kubernetes/httpapi"
+	"leeward.dev/kubernetes/internal/help"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -32,13 +34,19 @@ const (
 	retryPeriod   = 2 * time.Second
 	// endDeadline is the time for the last work and for open requests at the end.
 	endDeadline = 10 * time.Second
+	// eventsTime is the time for the last events. The recorder hands each to a goroutine, and nothing waits for these.
+	eventsTime = time.Second
 )
+
+// connectionFlags are the flags of settings of the connection with another name.
+var connectionFlags = map[string]string{"controllers": "controller", "authority": "ca", "interval": "snapshot-interval"}
 
 // namespaceFile has the namespace of a pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // common are the flags of all commands.
 type common struct {
+	set                             *flag.FlagSet
 	kubeconfig, namespace, name     string
 	controllers, token, authority   string
 	listen, identity                string
@@ -47,15 +55,18 @@ type common struct {
 	deadline, snapshotInterval, age time.Duration
 }
 
-// flags adds the flags. name is the default of --name.
-func (c *common) flags(set *flag.FlagSet, name string) {
+// flags adds the flags. name is the default of --name, and objects are those that have this name.
+func (c *common) flags(set *flag.FlagSet, name, objects string) {
+	c.set = set
 	set.StringVar(&c.kubeconfig, "kubeconfig", "", "`file` with the connection to the API server; by default that of the pod")
-	set.StringVar(&c.namespace, "namespace", ownNamespace(), "`namespace` of the Lease and of the evictor's ConfigMap")
-	set.StringVar(&c.name, "name", name, "`name` of the Lease, and of the evictor's ConfigMap")
+	set.StringVar(&c.namespace, "namespace", ownNamespace(), "`namespace` "+objects)
+	set.StringVar(&c.name, "name", name, "`name` "+objects)
 	set.StringVar(&c.controllers, "controller", os.Getenv("LEEWARD_CONTROLLER"),
 		"`address` of the service, or several with commas; by default the variable LEEWARD_CONTROLLER")
 	set.StringVar(&c.token, "token-file", "", "`file` with the token for the service")
-	set.StringVar(&c.authority, "ca-file", "", "`file` with the certificates of the service's authority")
+	for _, alias := range []string{"ca", "ca-file"} {
+		set.StringVar(&c.authority, alias, "", "`file` with the certificates of the service's authority; by default those of the system")
+	}
 	set.StringVar(&c.listen, "listen", ":8080", "`address` of /healthz, /readyz and /metrics")
 	set.StringVar(&c.identity, "identity", "", "`name` of this process in the leader election; by default that of its host")
 	set.BoolVar(&c.elect, "leader-elect", true, "decide only as the holder of the Lease")
@@ -77,12 +88,17 @@ func parse(set *flag.FlagSet, arguments []string) error {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return fmt.Errorf("%w: %s", errUsage, help.Problem(err))
 	}
 	if set.NArg() > 0 {
 		return fmt.Errorf("%w: %q: expected flags only", errUsage, set.Arg(0))
 	}
 	return nil
+}
+
+// invalid returns the error of a setting as one that names its flag.
+func (c *common) invalid(err error) error {
+	return fmt.Errorf("%w: %w", errUsage, help.ByFlag(c.set, err, nil))
 }
 
 // process is a running command: its clients, its metrics and its health.
@@ -95,7 +111,9 @@ type process struct {
 	events   events.EventBroadcaster
 	watchdog *leaderelection.HealthzAdaptor
 	ready    atomic.Bool
-	log      *slog.Logger
+	// asks is true while the command waits for settings of the service.
+	asks atomic.Bool
+	log  *slog.Logger
 }
 
 // start connects, and serves health and metrics until the context ends.
@@ -113,7 +131,7 @@ func (c *common) start(ctx context.Context, log *slog.Logger) (*process, error) 
 	}
 	var err error
 	if p.service, err = httpapi.New(p.settings, c.deadline); err != nil {
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, fmt.Errorf("%w: %w", errUsage, help.ByFlag(c.set, err, connectionFlags))
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
 	if err != nil {
@@ -129,11 +147,19 @@ func (c *common) start(ctx context.Context, log *slog.Logger) (*process, error) 
 			return nil, fmt.Errorf("--identity: missing, and this host has no name: %w", err)
 		}
 	}
-	p.events = events.NewBroadcaster(&events.EventSinkImpl{Interface: p.kube.EventsV1()})
-	if err := p.events.StartRecordingToSinkWithContext(ctx); err != nil {
-		return nil, fmt.Errorf("events: %w", err)
+	if err := p.record(ctx); err != nil {
+		return nil, err
 	}
 	return p, p.serve(ctx)
+}
+
+// record writes events until the end of the process: those of the last work come after the end of the context.
+func (p *process) record(ctx context.Context) error {
+	p.events = events.NewBroadcaster(&events.EventSinkImpl{Interface: p.kube.EventsV1()})
+	if err := p.events.StartRecordingToSinkWithContext(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("events: %w", err)
+	}
+	return nil
 }
 
 func (p *process) recorder() events.EventRecorder { return p.events.NewRecorder(scheme.Scheme, p.name) }
@@ -170,19 +196,32 @@ func (p *process) handler() http.Handler {
 		}
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !p.ready.Load() {
+		switch {
+		case p.asks.Load():
+			http.Error(w, "waiting for the service at "+p.controllers, http.StatusServiceUnavailable)
+		case !p.ready.Load():
 			http.Error(w, "the lists of objects are not complete yet", http.StatusServiceUnavailable)
 		}
 	})
 	return mux
 }
 
-// lead runs work while this process holds the Lease, until the context ends. It returns an error if the Lease is lost.
+// run leads until the context ends, and then writes the last events.
+func (p *process) run(ctx context.Context, work func(context.Context)) error {
+	err := p.lead(ctx, work)
+	time.Sleep(eventsTime)
+	return err
+}
+
+// lead runs work while this process holds the Lease, until the context ends. It returns once the work has ended, or after
+// endDeadline; and an error if the Lease is lost.
 func (p *process) lead(ctx context.Context, work func(context.Context)) error {
 	if !p.elect {
 		work(ctx)
 		return nil
 	}
+	// The elector does not wait for the work. working is locked while it runs.
+	var working sync.Mutex
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metaOf(p.namespace, p.name), Client: p.kube.CoordinationV1(),
@@ -194,8 +233,12 @@ func (p *process) lead(ctx context.Context, work func(context.Context)) error {
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
-				p.log.Info("leader", "identity", p.identity)
-				work(ctx)
+				working.Lock()
+				defer working.Unlock()
+				if ctx.Err() == nil {
+					p.log.Info("leader", "identity", p.identity)
+					work(ctx)
+				}
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
@@ -210,6 +253,16 @@ func (p *process) lead(ctx context.Context, work func(context.Context)) error {
 	}
 	p.watchdog.SetLeaderElection(elector)
 	elector.Run(ctx)
+	ended := make(chan struct{})
+	go func() {
+		working.Lock()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(endDeadline):
+		p.log.Warn("the last work has not ended", "deadline", endDeadline)
+	}
 	if ctx.Err() != nil {
 		return nil
 	}

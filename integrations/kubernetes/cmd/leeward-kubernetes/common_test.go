@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/leaderelection"
@@ -70,6 +72,31 @@ func TestWithoutAnElectionTheWorkBeginsAtOnce(t *testing.T) {
 	}
 }
 
+func TestEventsOfTheLastWorkAreWritten(t *testing.T) {
+	for _, elect := range []bool{false, true} {
+		kube := kubefake.NewClientset()
+		p := processOf(kube, "a")
+		p.elect = elect
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := p.record(ctx); err != nil {
+			t.Fatal(err)
+		}
+		err := p.run(ctx, func(ctx context.Context) {
+			cancel()
+			time.Sleep(100 * time.Millisecond)
+			pod := &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: "web-0"}
+			p.recorder().Eventf(pod, nil, corev1.EventTypeNormal, "HotRack", "Evict", "evicted")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := kube.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 || list.Items[0].Reason != "HotRack" {
+			t.Errorf("election %v: %v, %+v", elect, err, list.Items)
+		}
+	}
+}
+
 func TestHealthReadinessAndMetricsAreServed(t *testing.T) {
 	p := processOf(kubefake.NewClientset(), "a")
 	evictor.NewMetrics(p.registry)
@@ -84,6 +111,12 @@ func TestHealthReadinessAndMetricsAreServed(t *testing.T) {
 	if code, _ := get("/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("before it is ready: %d", code)
 	}
+	p.controllers = "https://leeward:7600"
+	p.asks.Store(true)
+	if code, text := get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "waiting for the service at https://leeward:7600") {
+		t.Errorf("before the service answers: %d: %s", code, text)
+	}
+	p.asks.Store(false)
 	p.ready.Store(true)
 	if code, _ := get("/readyz"); code != http.StatusOK {
 		t.Errorf("ready: %d", code)

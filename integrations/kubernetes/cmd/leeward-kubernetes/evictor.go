@@ -23,15 +23,25 @@ import (
 // statusPause is the time between two requests for the state of a service that does not answer.
 const statusPause = 2 * time.Second
 
+var evictorCommand = command{
+	name: "evictor", summary: "Moves migratable pods off hot racks; by default events only name the pods that it would move.",
+	examples: []string{
+		"leeward-kubernetes evictor --controller https://leeward:7600 --token-file /etc/leeward/token --ca /etc/leeward/ca.crt",
+		"leeward-kubernetes evictor --controller https://leeward:7600 --mode evict --hourly-budget 5",
+		"leeward-kubernetes evictor --controller https://leeward:7600 --mode evict --moves service",
+	},
+	run: runEvictor,
+}
+
 // runEvictor runs the evictor until the context ends.
 func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log *slog.Logger) error {
 	var c common
-	c.flags(set, "leeward-evictor")
+	c.flags(set, "leeward-evictor", "of the Lease and of the evictor's ConfigMap")
 	s := evictor.DefaultSettings()
 	mode := set.String("mode", string(evictor.DryRun),
-		"dry-run says which pods would leave, evict evicts them, and stop decides nothing: `mode`")
+		"`mode`: dry-run (events only), evict, or stop")
 	source := set.String("moves", string(evictor.Own),
-		"own moves pods by the evictor's rule, and service carries out the moves that the service advises: `source`")
+		"`source` of decisions: own, the evictor's rule; or service, the moves that the service advises")
 	set.Float64Var(&s.Threshold, "threshold", s.Threshold, "utilization above which a link is hot, as a `share`")
 	set.Float64Var(&s.Margin, "margin", s.Margin, "distance below the threshold that a target must keep, as a `share`")
 	set.DurationVar(&s.Window, "window", s.Window, "`time` over which loads are averaged")
@@ -41,7 +51,8 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	set.IntVar(&s.WorkloadCooldown, "workload-cooldown", s.WorkloadCooldown,
 		"`number` of windows after an eviction in which no pod of the workload is evicted")
 	set.IntVar(&s.HourlyBudget, "hourly-budget", s.HourlyBudget, "largest `number` of evictions in any hour")
-	set.DurationVar(&s.Lasts, "lasts", s.Lasts, "longest `time` for which an eviction counts that telemetry does not show")
+	set.DurationVar(&s.Lasts, "lasts", s.Lasts,
+		"`time` after which an eviction no longer counts on the loads, even if no report shows it")
 	interval := set.Duration("interval", 0, "`time` between two reports of a link; 0 asks the service")
 	alpha := set.Float64("alpha", 0, "`weight` of a report in the service's estimate; 0 asks the service")
 	measured := set.Bool("peaks", true, "use the measured peaks of workloads whose pods declare none")
@@ -53,22 +64,22 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	}
 	parsed, err := evictor.ParseMode(*mode)
 	if err != nil {
-		return fmt.Errorf("%w: --%w", errUsage, err)
+		return c.invalid(err)
 	}
 	moves, err := evictor.ParseMoves(*source)
 	if err != nil {
-		return fmt.Errorf("%w: --%w", errUsage, err)
+		return c.invalid(err)
 	}
 	// An invalid setting must not wait for the service. The window is compared with its interval below.
 	if err := s.Check(*interval); err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return c.invalid(err)
 	}
 	if s.Window < c.snapshotInterval {
 		return fmt.Errorf("%w: --window: %v: expected at least the interval of snapshots, %v", errUsage, s.Window, c.snapshotInterval)
 	}
 	if *alpha != 0 {
 		if _, err := ledger.NewEstimator(time.Second, *alpha); err != nil {
-			return fmt.Errorf("%w: %w", errUsage, err)
+			return c.invalid(err)
 		}
 	}
 	p, err := c.start(ctx, log)
@@ -82,12 +93,12 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	}
 	estimator, err := ledger.NewEstimator(*interval, *alpha)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return c.invalid(err)
 	}
 	p.settings.Windows = true
 	snapshots, err := snapshot.NewClient(p.settings)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return c.invalid(err)
 	}
 	feed := snapshot.NewFeed(snapshots.Settings().MaxAge)
 	p.registry.RawMustRegister(metrics.NewGaugeFunc(&metrics.GaugeOpts{
@@ -115,7 +126,7 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 		// The follower has a client of its own: its failures must not move the snapshots to another address.
 		client, err := snapshot.NewClient(p.settings)
 		if err != nil {
-			return fmt.Errorf("%w: %w", errUsage, err)
+			return c.invalid(err)
 		}
 		follower := peaks.New(peaks.Options{Call: client.Call, Now: time.Now, Random: rand.Float64, Log: log})
 		options.Peaks = follower.Peaks
@@ -123,16 +134,17 @@ func runEvictor(ctx context.Context, set *flag.FlagSet, arguments []string, log 
 	}
 	runner, err := evictor.NewRunner(options)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return c.invalid(err)
 	}
 	go snapshot.NewFollower(snapshots, feed, runner.OnSnapshot, rand.Float64, log).Run(ctx)
 	log.Info("evictor", "mode", string(parsed), "moves", string(moves), "threshold", s.Threshold, "window", s.Window, "hot_windows", s.HotWindows,
 		"interval", *interval, "alpha", *alpha)
-	return p.lead(ctx, runner.Run)
+	return p.run(ctx, runner.Run)
 }
 
 // askEstimates requests the settings of estimates from the service until it answers. Settings that are not 0 stay.
 func (p *process) askEstimates(ctx context.Context, interval *time.Duration, alpha *float64) error {
+	p.asks.Store(true)
 	for {
 		status, err := p.service.Status(ctx)
 		if err == nil && (status.Interval <= 0 || status.Interval > time.Hour.Seconds()) {
@@ -150,6 +162,7 @@ func (p *process) askEstimates(ctx context.Context, interval *time.Duration, alp
 				p.log.Warn("the service does not say the weight of a report; name it with --alpha if it is not the default",
 					"alpha", *alpha)
 			}
+			p.asks.Store(false)
 			return nil
 		}
 		p.log.Warn("the service does not say its interval; asking again", "problem", err.Error())

@@ -12,22 +12,22 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"leeward.dev/kubernetes/internal/help"
 )
 
-const help = `The controllers of Leeward in a Kubernetes cluster.
+// command is a subcommand.
+type command struct {
+	name, summary string
+	// examples are those of the command's help; the first one is in the help of the program too.
+	examples []string
+	run      func(context.Context, *flag.FlagSet, []string, *slog.Logger) error
+}
 
-Usage: leeward-kubernetes COMMAND [flags]
-
-Commands:
-  evictor   moves migratable pods off hot racks; says by default only which ones it would move
-  sync      writes nodes, racks, speeds, taints and cordons into the service's cluster
-
-Examples:
-  leeward-kubernetes evictor --controller https://leeward:7600 --token-file /etc/leeward/token
-  leeward-kubernetes evictor --controller https://leeward:7600 --mode evict
-  leeward-kubernetes sync --controller https://leeward:7600 --mode report --kubeconfig ~/.kube/config
-
-` + "`leeward-kubernetes COMMAND --help` has the flags of a command.\n"
+// commands lists the subcommands.
+func commands() []command {
+	return []command{evictorCommand, syncCommand}
+}
 
 // errUsage is an invalid argument.
 var errUsage = errors.New("invalid argument")
@@ -42,26 +42,45 @@ func main() {
 // run runs a command until the context ends, and returns the exit code.
 func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) int {
 	if len(arguments) == 0 || arguments[0] == "help" || arguments[0] == "--help" || arguments[0] == "-h" {
-		fmt.Fprint(stdout, help)
+		writeHelp(stdout)
 		return 0
 	}
-	command, ok := map[string]func(context.Context, *flag.FlagSet, []string, *slog.Logger) error{
-		"evictor": runEvictor, "sync": runSync,
-	}[arguments[0]]
-	if !ok {
-		fmt.Fprintf(stderr, "error: %q: no such command: expected evictor or sync\n", arguments[0])
-		return 2
+	for _, c := range commands() {
+		if c.name == arguments[0] {
+			return c.execute(ctx, arguments[1:], stdout, stderr)
+		}
 	}
-	set := flag.NewFlagSet("leeward-kubernetes "+arguments[0], flag.ContinueOnError)
-	set.SetOutput(stderr)
-	err := command(ctx, set, arguments[1:], slog.New(slog.NewTextHandler(stderr, nil)))
+	fmt.Fprintf(stderr, "error: %q: no such command: expected evictor or sync\n", arguments[0])
+	return 2
+}
+
+func (c command) execute(ctx context.Context, arguments []string, stdout, stderr io.Writer) int {
+	set := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	// The help goes to stdout, and errors have one line.
+	set.SetOutput(io.Discard)
+	err := c.run(ctx, set, arguments, slog.New(slog.NewTextHandler(stderr, nil)))
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp), ctx.Err() != nil && errors.Is(err, context.Canceled):
+	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return 0
+	case errors.Is(err, flag.ErrHelp):
+		help.Command{Usage: "leeward-kubernetes " + c.name, Summary: c.summary, Examples: c.examples}.Write(stdout, set)
 		return 0
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "error: %s\n", err)
+		fmt.Fprintf(stderr, "error: %s\nhint: `leeward-kubernetes %s --help` lists its flags\n", err, c.name)
 		return 2
 	}
 	fmt.Fprintf(stderr, "error: %s\n", err)
 	return 1
+}
+
+func writeHelp(to io.Writer) {
+	fmt.Fprint(to, "The controllers of Leeward in a Kubernetes cluster.\n\nUsage: leeward-kubernetes COMMAND [flags]\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(to, "  %-9s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(to, "\nExamples:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(to, "  %s\n", c.examples[0])
+	}
+	fmt.Fprint(to, "\n`leeward-kubernetes COMMAND --help` has the flags and examples of a command.\n")
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"io"
-	"log/slog"
 	"os"
 	"regexp"
 	"strings"
@@ -27,20 +26,26 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 		{[]string{"evict"}, `"evict": no such command`},
 		{[]string{"evictor", "now"}, `"now": expected flags only`},
 		{[]string{"evictor"}, "--controller: missing"},
-		{[]string{"evictor", "--mode", "on"}, `mode: "on": expected dry-run, evict or stop`},
-		{[]string{"evictor", "--threshold", "75"}, "threshold: 75: expected a share"},
-		{[]string{"evictor", "--hot-windows", "0"}, "hot windows: 0"},
-		{[]string{"evictor", "--window", "1s", "--interval", "1m"}, "window: 1s"},
+		{[]string{"evictor", "--mode", "on"}, `--mode: "on": expected dry-run, evict or stop`},
+		{[]string{"evictor", "--threshold", "75"}, "--threshold: 75: expected a share"},
+		{[]string{"evictor", "--hot-windows", "0"}, "--hot-windows: 0: expected 1 to 1000"},
+		{[]string{"evictor", "--window", "1s", "--interval", "1m"}, "--window: 1s"},
 		{[]string{"evictor", "--window", "5s", "--snapshot-interval", "10s"}, "at least the interval of snapshots, 10s"},
-		{[]string{"evictor", "--alpha", "2"}, "alpha: 2"},
-		{[]string{"evictor", "--controller", "leeward"}, `controllers: "leeward"`},
+		{[]string{"evictor", "--alpha", "2"}, "--alpha: 2"},
+		{[]string{"evictor", "--controller", "leeward"}, `--controller: "leeward"`},
+		{[]string{"evictor", "--controller", "http://a", "--max-age", "1s"}, "--max-age: 1s"},
+		{[]string{"evictor", "--controller", "http://a", "--snapshot-interval", "1ms"}, "--snapshot-interval: 1ms"},
+		{[]string{"evictor", "--controller", "http://a", "--ca", "/does/not/exist"}, "--ca: open /does/not/exist"},
+		{[]string{"evictor", "--moves", "both"}, `--moves: "both"`},
+		{[]string{"evictor", "--hot", "1"}, "flag provided but not defined: --hot"},
 		{[]string{"sync"}, "--controller: missing"},
-		{[]string{"sync", "--mode", "on"}, `mode: "on": expected apply or report`},
+		{[]string{"sync", "--mode", "on"}, `--mode: "on": expected apply or report`},
 		{[]string{"sync", "--nic", "fast"}, `--nic: "fast"`},
 		{[]string{"sync", "--rack-link", "-1"}, `--rack-link: "-1"`},
 	} {
 		code, stdout, stderr := execute(c.arguments...)
-		if code != 2 || stdout != "" || !strings.Contains(stderr, "error: ") || !strings.Contains(stderr, c.problem) {
+		if code != 2 || stdout != "" || !strings.HasPrefix(stderr, "error: ") || !strings.Contains(stderr, c.problem) ||
+			strings.Count(stderr, "\n") > 2 {
 			t.Errorf("%v: exit %d: %s%s", c.arguments, code, stdout, stderr)
 		}
 	}
@@ -55,6 +60,35 @@ func TestHelpIsOnStdoutAndNamesBothCommands(t *testing.T) {
 	}
 }
 
+func TestTheHelpOfACommandHasExamplesAndFlagsOnStdout(t *testing.T) {
+	for _, c := range commands() {
+		code, stdout, stderr := execute(c.name, "--help")
+		if code != 0 || stderr != "" || !strings.HasPrefix(stdout, c.summary) || !strings.Contains(stdout, "  --controller address ") {
+			t.Errorf("%s: exit %d: %s%s", c.name, code, stdout, stderr)
+		}
+		for _, example := range c.examples {
+			if !strings.Contains(stdout, "\n  "+example+"\n") {
+				t.Errorf("%s: %q is missing", c.name, example)
+			}
+		}
+	}
+}
+
+func TestTheFlagsOfExamplesExist(t *testing.T) {
+	for _, c := range commands() {
+		for _, example := range c.examples {
+			set := flag.NewFlagSet("", flag.ContinueOnError)
+			set.SetOutput(io.Discard)
+			if err := c.run(context.Background(), set, []string{"--no-such-flag"}, nil); err == nil {
+				t.Fatal("no error")
+			}
+			if err := set.Parse(strings.Fields(example)[2:]); err != nil || set.NArg() > 0 {
+				t.Errorf("%s: %v", example, err)
+			}
+		}
+	}
+}
+
 // The README is the reference of the flags.
 func TestTheReadmeHasEachFlagAndNoOther(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
@@ -62,11 +96,11 @@ func TestTheReadmeHasEachFlagAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags := map[string]bool{}
-	for _, command := range []func(context.Context, *flag.FlagSet, []string, *slog.Logger) error{runEvictor, runSync} {
+	for _, c := range commands() {
 		set := flag.NewFlagSet("", flag.ContinueOnError)
 		set.SetOutput(io.Discard)
 		// The flags are defined before the error.
-		if err := command(context.Background(), set, []string{"--no-such-flag"}, nil); err == nil {
+		if err := c.run(context.Background(), set, []string{"--no-such-flag"}, nil); err == nil {
 			t.Fatal("no error")
 		}
 		set.VisitAll(func(f *flag.Flag) { flags[f.Name] = true })

@@ -9,22 +9,32 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"leeward.dev/kubernetes/clustersync"
+	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/ledger"
 )
+
+var syncCommand = command{
+	name: "sync", summary: "Writes nodes, racks, speeds, taints and cordons into the service's cluster.",
+	examples: []string{
+		"leeward-kubernetes sync --controller https://leeward:7600 --token-file /etc/leeward/admin-token --ca /etc/leeward/ca.crt",
+		"leeward-kubernetes sync --controller https://leeward:7600 --mode report --kubeconfig ~/.kube/config",
+		"leeward-kubernetes sync --controller https://leeward:7600 --nic 25G --rack-link 100G",
+	},
+	run: runSync,
+}
 
 // runSync runs the sync until the context ends.
 func runSync(ctx context.Context, set *flag.FlagSet, arguments []string, log *slog.Logger) error {
 	var c common
-	c.flags(set, "leeward-sync")
+	c.flags(set, "leeward-sync", "of the Lease and of events about the cluster")
 	s := clustersync.DefaultSettings()
 	mode := set.String("mode", string(clustersync.Apply),
-		"apply brings the service's cluster into step, report only shows differences: `mode`")
+		"`mode`: apply brings the service's cluster into step, report only shows differences")
 	interval := set.Duration("interval", time.Minute, "`time` between two comparisons; a changed node leads to one at once")
 	nic := set.String("nic", "",
 		"`rate` of the interface of a node without a known speed, such as 25G; by default that of the cluster file")
@@ -37,7 +47,7 @@ func runSync(ctx context.Context, set *flag.FlagSet, arguments []string, log *sl
 	}
 	parsed, err := clustersync.ParseMode(*mode)
 	if err != nil {
-		return fmt.Errorf("%w: --%w", errUsage, err)
+		return c.invalid(err)
 	}
 	if s.NIC, err = rateOf("nic", *nic); err != nil {
 		return err
@@ -53,7 +63,7 @@ func runSync(ctx context.Context, set *flag.FlagSet, arguments []string, log *sl
 	nodes := factory.Core().V1().Nodes()
 	informer := nodes.Informer()
 	syncer, err := clustersync.NewSyncer(clustersync.Options{
-		Mode: parsed, Settings: s, Service: p.service, Namespace: p.namespace, Interval: *interval,
+		Mode: parsed, Settings: s, Service: p.service, Namespace: p.namespace, Name: p.name, Interval: *interval,
 		Nodes: func() ([]*corev1.Node, bool) {
 			if !informer.HasSynced() {
 				return nil, false
@@ -64,7 +74,7 @@ func runSync(ctx context.Context, set *flag.FlagSet, arguments []string, log *sl
 		Events: p.recorder(), Metrics: clustersync.NewMetrics(p.registry), Log: log,
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return c.invalid(err)
 	}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { syncer.Wake() },
@@ -84,7 +94,7 @@ func runSync(ctx context.Context, set *flag.FlagSet, arguments []string, log *sl
 	}
 	p.ready.Store(true)
 	log.Info("sync", "mode", string(parsed), "interval", *interval)
-	return p.lead(ctx, syncer.Run)
+	return p.run(ctx, syncer.Run)
 }
 
 // isRelevant returns true if a node has changed in more than its heartbeat.
@@ -99,9 +109,9 @@ func rateOf(name, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	rate, err := resource.ParseQuantity(text)
-	if err != nil || rate.Sign() <= 0 || rate.CmpInt64(ledger.MaxRate) > 0 {
-		return 0, fmt.Errorf("%w: --%s: %q: expected a rate in bit/s such as 25G", errUsage, name, text)
+	rate, ok := demand.ParseRate(text, 1, ledger.MaxRate)
+	if !ok {
+		return 0, fmt.Errorf("%w: --%s: %.80q: expected a rate in bit/s such as 25G", errUsage, name, text)
 	}
-	return rate.Value(), nil
+	return rate, nil
 }

@@ -267,7 +267,6 @@ func TestPodsLeaveAHotRackForColdOnesAndTheirBudgetHolds(t *testing.T) {
 }
 
 func TestABudgetWithoutRoomKeepsAllPods(t *testing.T) {
-	beyondShort(t)
 	s := newScene(t, interval, hot(1))
 	startKubelet(t)
 	s.start(s.args)
@@ -337,7 +336,6 @@ func TestTheApiServerChecksTheUID(t *testing.T) {
 
 // The pods leave as soon as the service is back, so the evictor was ready to evict them.
 func TestAnEvictorWithoutASoundServiceEvictsNothing(t *testing.T) {
-	beyondShort(t)
 	for name, c := range map[string]struct {
 		answer func(http.ResponseWriter, *http.Request) bool
 		// network is the one of another cluster, and outcome that of the rounds, empty if there are none.
@@ -351,6 +349,7 @@ func TestAnEvictorWithoutASoundServiceEvictsNothing(t *testing.T) {
 		"other-cluster": {network: fake.Tree(0, 3, 4), outcome: "other_cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			onlyWithShort(t, name, "garbage")
 			s := newScene(t, interval, hot(1))
 			startKubelet(t)
 			s.start(s.args)

@@ -248,6 +248,14 @@ func beyondShort(t *testing.T) {
 	}
 }
 
+// onlyWithShort leaves a case out with the option -short, unless it is the one that stands for all.
+func onlyWithShort(t *testing.T, name, only string) {
+	t.Helper()
+	if name != only {
+		beyondShort(t)
+	}
+}
+
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(50 * time.Millisecond) {

@@ -84,7 +84,6 @@ func TestTheColdestRackGetsNoMoreThanItsShare(t *testing.T) {
 }
 
 func TestSchedulingContinuesWithoutTheService(t *testing.T) {
-	beyondShort(t)
 	for _, c := range []struct {
 		name   string
 		answer func(http.ResponseWriter, *http.Request) bool
@@ -96,6 +95,7 @@ func TestSchedulingContinuesWithoutTheService(t *testing.T) {
 		{"results", says(http.StatusOK, `{"results": [], "items": [{"id": 7}]}`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			onlyWithShort(t, c.name, "lying")
 			s := newScene(t, interval, hot(0))
 			s.args.Deadline, s.args.MaxAge = metav1.Duration{Duration: 200 * time.Millisecond}, metav1.Duration{Duration: 3 * time.Second}
 			s.service.Intercept(c.answer)
@@ -140,7 +140,6 @@ func TestAServiceThatGoesAwayStopsCountingAndNothingElse(t *testing.T) {
 }
 
 func TestAfterARestartTheSchedulerCountsItsPods(t *testing.T) {
-	beyondShort(t)
 	s := newScene(t, interval, func(network *fake.Network) {
 		for rack := range racks - 1 {
 			network.Link(fmt.Sprintf("r%d:uplink", rack)).Measured = 12e9
@@ -166,7 +165,6 @@ func TestAfterARestartTheSchedulerCountsItsPods(t *testing.T) {
 }
 
 func TestPodsThatEndWhileNoSchedulerRunsAreReleased(t *testing.T) {
-	beyondShort(t)
 	s := newScene(t, interval, hot(0))
 	stop := s.start(s.args)
 	s.place("gone", 40, "100M")

@@ -76,7 +76,7 @@ func newSyncer(t *testing.T, client *httpapi.Client) (*clustersync.Syncer, corel
 	}
 	registry := metrics.NewKubeRegistry()
 	syncer, err := clustersync.NewSyncer(clustersync.Options{
-		Mode: clustersync.Apply, Settings: clustersync.DefaultSettings(), Service: client, Namespace: metav1.NamespaceDefault,
+		Mode: clustersync.Apply, Settings: clustersync.DefaultSettings(), Service: client, Namespace: metav1.NamespaceDefault, Name: "leeward-sync",
 		Interval: time.Minute,
 		Nodes: func() ([]*corev1.Node, bool) {
 			list, err := nodes.List(labels.Everything())

@@ -237,7 +237,6 @@ func TestAnAppIsPlacedOnTheHostsOfTheController(t *testing.T) {
 }
 
 func TestAPodThatCannotHaveItsHostGoesNearItsPeers(t *testing.T) {
-	beyondShort(t)
 	chooser := &chooser{hosts: []string{"r3h0", "r3h1", "r3h2", "r9h7"}}
 	m := newMatrices(t, 30*time.Second, 100, chooser)
 	// The plugin leaves out this host, and the controller chooses it all the same.
@@ -317,7 +316,6 @@ func TestASilentControllerDelaysAnAppByTheWaitAndNoOtherPod(t *testing.T) {
 
 // Hosts of another cluster, too few hosts and garbage are no answer, so the pods go where the scheduler finds room.
 func TestAControllerThatLiesDelaysAnAppByTheWaitAtMost(t *testing.T) {
-	beyondShort(t)
 	for name, chooser := range map[string]*chooser{
 		"other-cluster": {hosts: []string{"x0h0", "x0h1", "x0h2", "x0h3"}},
 		"few-hosts":     {hosts: []string{"r3h0"}},
@@ -325,6 +323,7 @@ func TestAControllerThatLiesDelaysAnAppByTheWaitAtMost(t *testing.T) {
 		"endless":       {body: strings.Repeat("[", 1<<20)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			onlyWithShort(t, name, "garbage")
 			m := newMatrices(t, 3*time.Second, 0, chooser)
 			m.ring(name, 4)
 			start := time.Now()
@@ -343,7 +342,6 @@ func TestAControllerThatLiesDelaysAnAppByTheWaitAtMost(t *testing.T) {
 }
 
 func TestMissingPodsAreOneEventOnTheMatrix(t *testing.T) {
-	beyondShort(t)
 	m := newMatrices(t, time.Second, 0, &chooser{})
 	m.ring("short", 4)
 	m.add("short", 0, 3)

@@ -14,10 +14,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"leeward.dev/kubernetes/scheduler/controlplane"
 )
 
@@ -51,23 +47,11 @@ func run(ctx context.Context, folder string) error {
 		return err
 	}
 	defer plane.Stop()
-	if err := writeKubeconfig(filepath.Join(folder, "kubeconfig"), plane.Config); err != nil {
+	if err := controlplane.WriteCredentials(filepath.Join(folder, "kubeconfig"), plane.Config); err != nil {
 		return err
 	}
 	fmt.Println("ready")
 	// The parent closes the pipe when it ends, however it ends.
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
-}
-
-func writeKubeconfig(file string, config *rest.Config) error {
-	const name = "test"
-	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {
-			Server: config.Host, TLSServerName: config.ServerName, CertificateAuthorityData: config.CAData,
-		}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: config.BearerToken}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
-		CurrentContext: name,
-	}, file)
 }
