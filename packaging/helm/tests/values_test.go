@@ -115,6 +115,18 @@ func TestTheControllerLearnsLostCapacityByAValue(t *testing.T) {
 	}
 }
 
+func TestTheNotesHaveTheConnectionToTheController(t *testing.T) {
+	for values, expected := range map[string]string{
+		"":                    "export LEEWARD_CONTROLLER=https://localhost:7600 LEEWARD_TOKEN_FILE=token LEEWARD_CA_FILE=ca.crt\n",
+		"{tls: {mode: none}}": "export LEEWARD_CONTROLLER=http://localhost:7600 LEEWARD_TOKEN_FILE=token\n",
+	} {
+		notes := files(t, values)["leeward/templates/NOTES.txt"]
+		if !strings.Contains(notes, expected) || strings.Contains(notes, "ca.crt") != (values == "") {
+			t.Errorf("%s: %s", values, notes)
+		}
+	}
+}
+
 func TestArgumentsOfThePluginsFollowTheValues(t *testing.T) {
 	configuration := configurationOf(t, `
 controller: {interval: 2s, settings: {ledger: {alpha: 0.5}}}
