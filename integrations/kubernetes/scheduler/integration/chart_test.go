@@ -156,7 +156,7 @@ func TestAllPodsButTheAgentsAreWithinTheRestrictedProfile(t *testing.T) {
 	addNamespace(t, "privileged", map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
 	const network = "host namespaces (hostNetwork=true)"
 	for chart, exceptions := range map[string][]string{
-		"default": {network, `hostPath volumes (volume "proc")`, `restricted volume types (volume "proc" uses restricted volume type "hostPath")`},
+		"default": {network, `restricted volume types (volume "proc" uses restricted volume type "hostPath")`},
 		"links":   {network},
 	} {
 		t.Run(chart, func(t *testing.T) {
