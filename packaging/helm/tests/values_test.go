@@ -129,14 +129,13 @@ func TestTheNotesHaveTheConnectionToTheController(t *testing.T) {
 
 func TestArgumentsOfThePluginsFollowTheValues(t *testing.T) {
 	configuration := configurationOf(t, `
-controller: {interval: 2s, settings: {ledger: {alpha: 0.5}}}
-scheduler: {networkLoad: {report: false, interval: 500ms}, trafficMatrix: {wait: 7s}, percentageOfNodesToScore: 30}
+scheduler: {networkLoad: {report: false, interval: 500ms, alpha: 0.5}, trafficMatrix: {wait: 7s}, percentageOfNodesToScore: 30}
 `)
 	if *configuration.PercentageOfNodesToScore != 30 {
 		t.Errorf("%d", *configuration.PercentageOfNodesToScore)
 	}
 	for i, expected := range [][]string{
-		{`"alpha":0.5`, `"reportInterval":"2s"`, `"report":false`, `"interval":"500ms"`, `"client":"network/leeward-scheduler"`},
+		{`"alpha":0.5`, `"report":false`, `"interval":"500ms"`, `"client":"network/leeward-scheduler"`},
 		{`"wait":"7s"`, `"hold":"1m"`},
 	} {
 		for _, argument := range expected {
