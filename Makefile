@@ -101,7 +101,11 @@ kubernetes-binaries: ## Build static programs for Kubernetes into dist/: schedul
 
 .PHONY: kubernetes-images
 kubernetes-images: service-image kubernetes-binaries ## Build the container images of the Helm chart, with podman or docker
-	@for image in leeward-agent leeward-scheduler leeward-kubernetes; do scripts/image $$image; done
+	@for image in leeward-agent leeward-scheduler leeward-kubernetes; do scripts/image $$image || exit; done
+
+.PHONY: kubernetes-push
+kubernetes-push: kubernetes-images ## Push the images of the Helm chart to IMAGE_REPOSITORY, such as registry.example.com/leeward
+	@for image in leewardd leeward-agent leeward-scheduler leeward-kubernetes; do scripts/image --push $$image || exit; done
 
 # The demo needs neither the service nor the solver, whose libraries take most of the time of a first build. If there is
 # a complete build, the demo uses it.

@@ -204,6 +204,12 @@ def test_unknown_decisions_and_unreachable_controllers_are_reported(
     assert result.stderr == "error: --controller: `here`: expected an address: http://127.0.0.1:7600\n"
     result = run("top", "--token-file", "nothing")
     assert result.stderr == "error: --token-file: `nothing`: No such file or directory\n"
+    assert run("top", LEEWARD_TOKEN_FILE="nothing").stderr == result.stderr
+    result = run("top", "--controller", "https://localhost:1", "--ca", "nothing")
+    assert (result.returncode, "--ca: " in result.stderr) == (2, True)
+    assert (
+        run("top", "--controller", "https://localhost:1", LEEWARD_CA_FILE="nothing").stderr == result.stderr
+    )
 
 
 # ---- leeward top ------------------------------------------------------------------------------------

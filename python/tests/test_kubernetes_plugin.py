@@ -28,11 +28,12 @@ def leeward(*arguments: str, path: str, **variables: str) -> subprocess.Complete
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a program that prints its arguments and the address of the service, and fails."""
+    """A folder with a program that prints its arguments and its variables, and fails."""
     script = tmp_path / PROGRAM
     script.write_text(
         f"#!{sys.executable}\nimport json, os, sys\n"
-        "print(json.dumps([sys.argv[1:], os.environ['LEEWARD_CONTROLLER']]))\nsys.exit(7)\n"
+        "own = {k: v for k, v in os.environ.items() if k.startswith(('LEEWARD_TOKEN', 'LEEWARD_CA'))}\n"
+        "print(json.dumps([sys.argv[1:], os.environ['LEEWARD_CONTROLLER'], own]))\nsys.exit(7)\n"
     )
     script.chmod(0o755)
     return tmp_path
@@ -54,7 +55,7 @@ def test_the_program_gets_all_arguments_and_its_exit_code_is_that_of_the_command
 ) -> None:
     result = leeward(*arguments, path=str(folder))
     assert (result.returncode, result.stderr) == (7, "")
-    given, controller = json.loads(result.stdout)
+    given, controller, _ = json.loads(result.stdout)
     assert given == [one for one in arguments if one != "--"]
     assert controller == "http://127.0.0.1:7600"
 
@@ -62,6 +63,12 @@ def test_the_program_gets_all_arguments_and_its_exit_code_is_that_of_the_command
 def test_the_program_gets_the_address_of_the_service_from_the_environment(folder: Path) -> None:
     result = leeward("top", path=str(folder), LEEWARD_CONTROLLER="https://leeward:7600")
     assert json.loads(result.stdout)[1] == "https://leeward:7600"
+
+
+def test_the_program_gets_the_token_and_the_authority_of_the_environment(folder: Path) -> None:
+    variables = {"LEEWARD_TOKEN": "t", "LEEWARD_TOKEN_FILE": "token", "LEEWARD_CA_FILE": "ca.crt"}
+    result = leeward("top", path=str(folder), **variables)
+    assert json.loads(result.stdout)[2] == variables
 
 
 @pytest.mark.parametrize("name", SUMMARIES)

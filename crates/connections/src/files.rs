@@ -23,41 +23,58 @@ fn most(files: Option<u64>) -> usize {
     files.saturating_sub(OTHER_FILES).max(1)
 }
 
-/// Number of connections for a cluster if the settings name none: enough for the agents of all hosts and for others, as
-/// far as the limit on open files allows.
-pub fn connections_for(hosts: usize, files: Option<u64>) -> usize {
-    DEFAULT_CONNECTIONS.max(hosts.saturating_add(OTHERS)).min(most(files))
+/// Limit on the connections of a listener.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ConnectionLimit {
+    /// The number that the settings name.
+    pub setting: Option<usize>,
+    /// Limit on open files; `None` without a limit.
+    pub files: Option<u64>,
 }
 
-/// Warnings about a number of connections: it is beyond the limit on open files, or too small for the agents of all
-/// hosts.
-fn warnings(connections: usize, hosts: usize, files: Option<u64>) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let most = most(files);
-    if connections > most {
-        warnings.push(format!(
-            "limits.connections is {connections}, but the limit on open files allows {most} connections: raise that \
-             limit (LimitNOFILE in the unit)"
-        ));
+impl ConnectionLimit {
+    /// A limit that no cluster changes.
+    pub fn fixed(connections: usize) -> ConnectionLimit {
+        ConnectionLimit { setting: Some(connections), files: None }
     }
-    if connections <= hosts {
-        let remedy = if most > hosts.saturating_add(OTHERS) {
-            "raise limits.connections"
-        } else {
-            "raise the limit on open files (LimitNOFILE in the unit) and limits.connections"
-        };
-        warnings.push(format!(
-            "connections are too few for the cluster: {connections} for {hosts} hosts, whose agents keep a connection \
-             each, and for other clients; {remedy}, unless telemetry comes without agents"
-        ));
-    }
-    warnings
-}
 
-/// Logs the warnings about a number of connections.
-pub fn warn_of_limits(connections: usize, hosts: usize, files: Option<u64>) {
-    for warning in warnings(connections, hosts, files) {
-        tracing::warn!("{warning}");
+    /// Number of connections for a cluster: that of the settings, or else enough for the agents of all hosts and for
+    /// others, as far as the limit on open files allows.
+    pub fn for_hosts(&self, hosts: usize) -> usize {
+        let needed = DEFAULT_CONNECTIONS.max(hosts.saturating_add(OTHERS));
+        self.setting.unwrap_or_else(|| needed.min(most(self.files)))
+    }
+
+    /// Warnings about a cluster: its connections are beyond the limit on open files, or too few for the agents of all
+    /// hosts.
+    fn warnings(&self, hosts: usize) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let (connections, most) = (self.for_hosts(hosts), most(self.files));
+        if connections > most {
+            warnings.push(format!(
+                "limits.connections is {connections}, but the limit on open files allows {most} connections: raise \
+                 that limit (LimitNOFILE in the unit)"
+            ));
+        }
+        if connections <= hosts {
+            let remedy = if most > hosts.saturating_add(OTHERS) {
+                "raise limits.connections"
+            } else {
+                "raise the limit on open files (LimitNOFILE in the unit) and limits.connections"
+            };
+            warnings.push(format!(
+                "connections are too few for the cluster: {connections} for {hosts} hosts, whose agents keep a \
+                 connection each, and for other clients; {remedy}, unless telemetry comes without agents"
+            ));
+        }
+        warnings
+    }
+
+    /// Logs the warnings about a cluster.
+    pub fn warn(&self, hosts: usize) {
+        for warning in self.warnings(hosts) {
+            tracing::warn!("{warning}");
+        }
     }
 }
 
@@ -75,20 +92,22 @@ mod tests {
             (6, Some(100), 12),
             (6, Some(3), 1),
         ] {
-            assert_eq!(connections_for(hosts, files), connections, "{hosts} hosts, {files:?} files");
+            let limit = ConnectionLimit { setting: None, files };
+            assert_eq!(limit.for_hosts(hosts), connections, "{hosts} hosts, {files:?} files");
         }
     }
 
     #[test]
     fn too_few_connections_and_too_few_files_give_a_warning_with_the_remedy() {
-        assert!(warnings(512, 6, Some(1_024)).is_empty());
-        assert!(warnings(10_256, 10_000, None).is_empty());
-        let few = warnings(512, 10_000, Some(65_536));
+        let limit = |setting, files| ConnectionLimit { setting, files };
+        assert!(limit(None, Some(1_024)).warnings(6).is_empty());
+        assert!(limit(None, None).warnings(10_000).is_empty());
+        let few = limit(Some(512), Some(65_536)).warnings(10_000);
         assert!(
             few[0].contains("512 for 10000 hosts") && few[0].contains("; raise limits.connections,"),
             "{few:?}"
         );
-        let files = warnings(4_096, 10_000, Some(1_024));
+        let files = limit(Some(4_096), Some(1_024)).warnings(10_000);
         assert!(files[0].contains("allows 936 connections") && files[1].contains("LimitNOFILE"), "{files:?}");
         assert_eq!(files.len(), 2);
     }

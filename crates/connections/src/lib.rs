@@ -32,7 +32,7 @@ use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
 
 pub use self::bodies::{Bodies, BodyBytes};
-pub use self::files::{connections_for, raise_file_limit, warn_of_limits};
+pub use self::files::{ConnectionLimit, raise_file_limit};
 use self::shortage::Shortage;
 use leeward_access::{Connection, Peer, UnauthenticatedConnections};
 use leeward_observability::Metrics;
@@ -45,7 +45,7 @@ pub const ADMIN: &str = "admin";
 const RESERVE: &str = "reserve";
 
 /// Least number of connections if the settings name none.
-pub const DEFAULT_CONNECTIONS: usize = 512;
+const DEFAULT_CONNECTIONS: usize = 512;
 /// Number of connections of the listener for health, metrics and administration.
 pub const ADMIN_CONNECTIONS: usize = 16;
 /// Number of connections beyond the limit of the main listener.
@@ -77,6 +77,7 @@ pub struct Acceptor {
 /// Connections of a limited number.
 struct Pool {
     permits: Arc<Semaphore>,
+    connections: usize,
     unauthenticated: UnauthenticatedConnections,
 }
 
@@ -84,8 +85,17 @@ impl Pool {
     fn new(connections: usize) -> Pool {
         Pool {
             permits: Arc::new(Semaphore::new(connections)),
+            connections,
             unauthenticated: UnauthenticatedConnections::default(),
         }
+    }
+
+    /// Raises the number of connections. True if it was lower.
+    fn grow(&mut self, connections: usize) -> bool {
+        let added = connections.saturating_sub(self.connections);
+        self.permits.add_permits(added);
+        self.connections += added;
+        added > 0
     }
 
     /// A permit for a new connection, at once or as soon as a connection closes.
@@ -95,16 +105,17 @@ impl Pool {
 }
 
 impl Acceptor {
-    /// Accepts connections and serves each in its own task.
+    /// Accepts connections and serves each in its own task. `limit` is the largest number of connections now. It grows
+    /// with the cluster, and a smaller one takes effect with the next start.
     pub async fn accept(
         self,
         listener: TcpListener,
-        connections: usize,
+        limit: impl Fn() -> usize,
         open: &GracefulShutdown,
     ) -> Infallible {
-        let (pool, reserve) = (Pool::new(connections), Pool::new(RESERVE_CONNECTIONS));
-        let mut shortage = Shortage::new(self.listener, connections);
-        self.metrics.connection_limit(self.listener, connections);
+        let (mut pool, reserve) = (Pool::new(limit()), Pool::new(RESERVE_CONNECTIONS));
+        let mut shortage = Shortage::new(self.listener, pool.connections);
+        self.metrics.connection_limit(self.listener, pool.connections);
         let on_reserve = self.reserve.clone().map(|routes| Acceptor {
             listener: RESERVE,
             routes,
@@ -122,6 +133,10 @@ impl Acceptor {
                     continue;
                 }
             };
+            if pool.grow(limit()) {
+                shortage.limit = pool.connections;
+                self.metrics.connection_limit(self.listener, pool.connections);
+            }
             let place = match self.place(&pool, &mut shortage).await {
                 Some(permit) => Some((&self, &pool, permit)),
                 None => self.place_in_reserve(on_reserve.as_ref(), &pool, &reserve, &mut shortage).await,

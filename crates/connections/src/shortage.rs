@@ -11,7 +11,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Shortage of connections at one listener.
 pub struct Shortage {
     listener: &'static str,
-    limit: usize,
+    /// Largest number of connections, for the lines.
+    pub limit: usize,
     last: Option<Instant>,
     replaced: u64,
     exhausted: u64,

@@ -19,6 +19,7 @@ pub use configured::Configured;
 pub use leeward_access::{
     Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, tls_config,
 };
+pub use leeward_connections::ConnectionLimit;
 pub use leeward_settings::{
     DefaultPolicies, Flags, Format, HistoryOptions, LedgerOptions, Level, LimitSettings, LogSettings,
     MoveOptions, PolicySettings, ProbeSettings, Settings, TelemetrySettings, TlsSettings,

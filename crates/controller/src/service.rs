@@ -32,7 +32,7 @@ use crate::polling::PolledReports;
 use crate::reload::{Reload, Reloadable};
 use crate::token_hosts::watch_tokens;
 use leeward_access::Access;
-use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, Bodies, DEFAULT_CONNECTIONS, MAIN};
+use leeward_connections::{ADMIN, ADMIN_CONNECTIONS, Acceptor, Bodies, ConnectionLimit, MAIN};
 use leeward_observability::{Events, Metrics, ObservedStore, Reporters, ServiceNotifier, watch, watch_clock};
 use leeward_settings::{HistoryOptions, MoveOptions, ProbeSettings};
 use leeward_surveys::Probes;
@@ -89,8 +89,8 @@ pub struct Service {
     pub secrets: Vec<PathBuf>,
     /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated. If
     /// all connections have authenticated, the new connection can request health, metrics and administration only.
-    /// Default 512.
-    pub connections: usize,
+    /// The default follows the cluster, without a limit on open files.
+    pub connections: ConnectionLimit,
     /// Listener for health, metrics and administration, with connections of its own; none by default.
     pub admin_listener: Option<std::net::TcpListener>,
     /// Messages to systemd.
@@ -149,7 +149,7 @@ impl Service {
             limits,
             clock,
             patience,
-            connections: DEFAULT_CONNECTIONS,
+            connections: ConnectionLimit::default(),
             admin_listener: None,
             notifier: None,
             body: 16 << 20,
@@ -234,6 +234,12 @@ impl Service {
         let mut actor = tokio::spawn(actor);
         let open = GracefulShutdown::new();
         let (handle, events, metrics) = (app.handle.clone(), app.events.clone(), app.metrics.clone());
+        // The stored cluster counts, which may have more hosts than the file.
+        connections.warn(handle.last_snapshot().fabric.host_count());
+        let limit = {
+            let handle = handle.clone();
+            move || connections.for_hosts(handle.last_snapshot().fabric.host_count())
+        };
         let switching = app.switch.clone().follow(handle.clone());
         let watching = watch(handle.clone(), events.clone());
         let polling = {
@@ -267,10 +273,10 @@ impl Service {
             Acceptor { listener: MAIN, routes: routes(app.clone()), reserve: None, metrics, patience, tls };
         let on_admin = Acceptor { listener: ADMIN, routes: admin_routes(app.clone()), ..acceptor.clone() };
         let on_main = Acceptor { reserve: Some(reserve_routes(app)), ..acceptor };
-        let accepting = on_main.accept(listener, connections, &open);
+        let accepting = on_main.accept(listener, limit, &open);
         let accepting_admin = async {
             match admin {
-                Some(listener) => on_admin.accept(listener, ADMIN_CONNECTIONS, &open).await,
+                Some(listener) => on_admin.accept(listener, || ADMIN_CONNECTIONS, &open).await,
                 None => std::future::pending().await,
             }
         };

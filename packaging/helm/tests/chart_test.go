@@ -169,22 +169,6 @@ func TestEveryPartHasPods(t *testing.T) {
 	}
 }
 
-func TestUnknownAndInvalidValuesAreRejected(t *testing.T) {
-	for values, expected := range map[string]string{
-		"{evictor: {mod: evict}}":      "mod",
-		"{evictor: {mode: always}}":    "mode",
-		"{scheduler: {replicas: 0}}":   "replicas",
-		"{controller: {interval: 1}}":  "interval",
-		"{tls: {mode: existing}}":      "tls.existingSecret",
-		"{agents: {enabled: false}}":   "agents",
-		"{scheduler: {matrixWait: x}}": "matrixWait",
-	} {
-		if _, err := render(values); err == nil || !strings.Contains(err.Error(), expected) {
-			t.Errorf("%s: %v", values, err)
-		}
-	}
-}
-
 func TestNoContainerHasMorePowersThanItNeeds(t *testing.T) {
 	for part, template := range templates(objects(t, "")) {
 		spec := template.Spec
@@ -217,23 +201,6 @@ func TestNoContainerHasMorePowersThanItNeeds(t *testing.T) {
 		needsAPI := part != "agent" && part != "controller"
 		if automounts := spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken; automounts != needsAPI {
 			t.Errorf("%s: has a token of the API server: %v", part, automounts)
-		}
-	}
-}
-
-func TestTheAgentSeesTheProcessesOfItsNodeOnlyToReadPods(t *testing.T) {
-	for values, expected := range map[string]bool{"": true, "{agent: {pods: false}}": false} {
-		spec := templates(objects(t, values))["agent"].Spec
-		isMounted := false
-		for _, mount := range spec.Containers[0].VolumeMounts {
-			if mount.Name == "proc" {
-				isMounted = mount.ReadOnly && mount.MountPath == "/host/proc"
-			}
-		}
-		hasVolume := slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
-		reads := slices.Contains(spec.Containers[0].Args, "--pods=/host/proc")
-		if isMounted != expected || hasVolume != expected || reads != expected {
-			t.Errorf("%s: mounted %v, volume %v, read %v", values, isMounted, hasVolume, reads)
 		}
 	}
 }
@@ -339,6 +306,42 @@ func TestSelectorsMatchThePodsOfTheirPart(t *testing.T) {
 	}
 }
 
+func TestUsersOfANamespaceMayHaveTrafficMatrices(t *testing.T) {
+	roles := of[*rbacv1.ClusterRole](objects(t, ""))
+	const to = "rbac.authorization.k8s.io/aggregate-to-"
+	for name, expected := range map[string]struct {
+		labels []string
+		verbs  string
+	}{
+		"view": {[]string{to + "view"}, "[get list watch]"},
+		"edit": {[]string{to + "admin", to + "edit"}, "[get list watch create update patch delete deletecollection]"},
+	} {
+		role := roles["network-leeward-matrices-"+name]
+		var labels []string
+		for label, value := range role.Labels {
+			if strings.HasPrefix(label, to) && value == "true" {
+				labels = append(labels, label)
+			}
+		}
+		slices.Sort(labels)
+		if len(role.Rules) != 1 || fmt.Sprint(role.Rules[0].Verbs) != expected.verbs || !slices.Equal(labels, expected.labels) ||
+			fmt.Sprint(role.Rules[0].APIGroups, role.Rules[0].Resources) != "[leeward.dev] [trafficmatrices]" {
+			t.Errorf("%s: %v, %+v", name, labels, role.Rules)
+		}
+	}
+}
+
+func TestHelmInstallsTheKindOfTheMatrices(t *testing.T) {
+	loaded, err := loader.Load(chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := loaded.CRDObjects()
+	if len(kinds) != 1 || !bytes.Contains(kinds[0].File.Data, []byte("name: trafficmatrices.leeward.dev")) {
+		t.Errorf("%d kinds", len(kinds))
+	}
+}
+
 func TestTheFileOfTokensHasTheTokensOfAllParts(t *testing.T) {
 	secret := of[*corev1.Secret](objects(t, ""))["leeward-tokens"]
 	roles := map[string]string{"scheduler": "place", "agent": "report", "evictor": "place", "sync": "admin", "read": "read"}
@@ -390,9 +393,11 @@ func TestEachPartHasOneTokenAndTheAuthorityOfTheController(t *testing.T) {
 	}
 }
 
-func TestTheSchedulerHasBothPluginsWithValidArguments(t *testing.T) {
+// configurationOf returns the configuration of the scheduler.
+func configurationOf(t *testing.T, values string) *schedulerconfig.KubeSchedulerConfiguration {
+	t.Helper()
 	configuration := &schedulerconfig.KubeSchedulerConfiguration{}
-	text := of[*corev1.ConfigMap](objects(t, ""))["leeward-scheduler"].Data["scheduler.yaml"]
+	text := of[*corev1.ConfigMap](objects(t, values))["leeward-scheduler"].Data["scheduler.yaml"]
 	known := runtime.NewScheme()
 	if err := schedulerconfig.AddToScheme(known); err != nil {
 		t.Fatal(err)
@@ -401,6 +406,11 @@ func TestTheSchedulerHasBothPluginsWithValidArguments(t *testing.T) {
 	if _, _, err := decoder.Decode([]byte(text), nil, configuration); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
+	return configuration
+}
+
+func TestTheSchedulerHasBothPluginsWithValidArguments(t *testing.T) {
+	configuration := configurationOf(t, "")
 	profile := configuration.Profiles[0]
 	if *profile.SchedulerName != "leeward-scheduler" || len(profile.Plugins.MultiPoint.Enabled) != 2 || len(profile.PluginConfig) != 2 {
 		t.Errorf("%+v", profile)
@@ -412,6 +422,9 @@ func TestTheSchedulerHasBothPluginsWithValidArguments(t *testing.T) {
 	}
 	if *configuration.LeaderElection.LeaderElect != true || configuration.LeaderElection.ResourceName != "leeward-scheduler" {
 		t.Errorf("%+v", configuration.LeaderElection)
+	}
+	if configuration.PercentageOfNodesToScore != nil {
+		t.Errorf("%d", *configuration.PercentageOfNodesToScore)
 	}
 }
 

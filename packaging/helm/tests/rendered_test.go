@@ -16,10 +16,20 @@ const ownSecrets = "tokens: {existingSecret: leeward-tokens}\ntls: {mode: existi
 // server.
 var renderings = map[string]string{
 	"default": ownSecrets,
+	// The agent without the processes of its node.
+	"links": ownSecrets + "agent: {pods: false}\n",
 	"options": ownSecrets + `
 image: {repository: registry.example.com/leeward, tag: "1.2.3", pullSecrets: [registry]}
 controller:
-  settings: {log: {level: debug}, policies: {tasks: utp}}
+  connections: 2000
+  learnCapacity: true
+  settings:
+    log: {level: debug}
+    policies: {replicas: uniform, moves: leeward}
+    ledger: {alpha: 0.5}
+    moves: {hook: {url: "https://mover.operations.svc/moves"}}
+  extraVolumes: [{name: hook, secret: {secretName: hook}}]
+  extraVolumeMounts: [{name: hook, mountPath: /etc/hook, readOnly: true}]
   persistence: {storageClass: fast}
   affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
     {weight: 1, preference: {matchExpressions: [{key: disk, operator: In, values: [ssd]}]}}]}}
@@ -27,6 +37,9 @@ agent: {interfaces: [eth0], extraArgs: [--dscp=cs6]}
 scheduler:
   name: default-scheduler
   featureGates: {GenericWorkload: true}
+  networkLoad: {maxAge: 10s, report: false}
+  trafficMatrix: {maxAge: 10s}
+  percentageOfNodesToScore: 50
   nodeSelector: {node-role.kubernetes.io/control-plane: ""}
   tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}]
 evictor: {mode: evict, extraArgs: [--threshold=0.8]}
@@ -34,6 +47,9 @@ sync: {mode: report, replicas: 2}
 networkPolicy:
   nodeCIDRs: [10.0.0.0/8]
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+  controllerEgress: [{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: operations}}}], ports: [{port: 443}]}]
+  apiServerPorts: [443, 16443]
+resourceQuota: {enabled: true}
 `,
 }
 

@@ -27,6 +27,8 @@ TokenFileOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=parse_path,
+        envvar="LEEWARD_TOKEN_FILE",
+        show_envvar=True,
         help="File with the client's token; by default the token in the variable LEEWARD_TOKEN.",
         show_default=False,
     ),
@@ -36,6 +38,8 @@ CaOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=parse_path,
+        envvar="LEEWARD_CA_FILE",
+        show_envvar=True,
         help="PEM file with the certificate authorities of the controller; by default the system's.",
         show_default=False,
     ),

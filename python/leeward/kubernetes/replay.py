@@ -36,7 +36,7 @@ def replay(
         hot: Utilization above which a rack is hot.
         seed: Seed of ties.
         advance: Called after each pod.
-        measured: False to leave measured peaks out, as a scheduler does that has none.
+        measured: False to ignore measured peaks, as a scheduler in its first hour does.
     """
     with Engine(recording.nodes, recording.rack_bps) as engine:
         trial = _Trial(recording, engine, seed, measured)

@@ -23,7 +23,7 @@ use crate::exposure;
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
-use leeward_connections::{connections_for, raise_file_limit, warn_of_limits};
+use leeward_connections::{ConnectionLimit, raise_file_limit};
 use leeward_settings::{Flags, Settings};
 
 /// Validated input of a service, before its start.
@@ -116,7 +116,6 @@ impl Ready {
         let Ready { flags, settings, cluster, configured, tls_and_tokens, telemetry, clock, .. } = self;
         let location = self.store;
         let store = location.open(&settings).map_err(|message| flags.wrong("store", message))?;
-        let (hosts, files) = (cluster.cluster.fabric.all_hosts().count(), raise_file_limit());
         let admin_listener =
             tls_and_tokens.admin_address.map(TcpListener::bind).transpose().map_err(|error| {
                 let listen = settings.admin_listen.as_deref().unwrap_or_default();
@@ -129,9 +128,8 @@ impl Ready {
         service.telemetry_file = telemetry_file.map(TelemetryFile::new);
         let limits = &settings.limits;
         service.patience = Duration::from_nanos(limits.patience.0);
-        let connections = limits.connections.map(|connections| connections as usize);
-        let connections = connections.unwrap_or_else(|| connections_for(hosts, files));
-        service.connections = connections;
+        let setting = limits.connections.map(|connections| connections as usize);
+        service.connections = ConnectionLimit { setting, files: raise_file_limit() };
         service.streams = limits.streams as usize;
         service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
         service.probes = settings.probes.clone();
@@ -150,10 +148,9 @@ impl Ready {
             listening(&url, location.path())?;
             let store = location.path().unwrap_or(Path::new("memory")).display();
             let admin_url = admin.map(|address| format!("{}://{address}", tls_and_tokens.scheme()));
-            tracing::info!(version = env!("CARGO_PKG_VERSION"), url, admin_url, connections, %store, "started");
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), url, admin_url, %store, "started");
             tls_and_tokens.warn();
             exposed.iter().for_each(|warning| tracing::warn!("{warning}"));
-            warn_of_limits(connections, hosts, files);
             Ok(())
         });
         served.map_err(|error| match error {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::support::{Server, agent, frozen_clock, service};
 use arc_swap::ArcSwap;
 use leeward_controller::{
-    Access, Flags, LogSettings, NewToken, Reload, ReloadError, Role, Service, Settings, TlsSettings, Tokens,
-    tls_config,
+    Access, ConnectionLimit, Flags, LogSettings, NewToken, Reload, ReloadError, Role, Service, Settings,
+    TlsSettings, Tokens, tls_config,
 };
 use leeward_records::Clock;
 use leeward_testing::clusters::RACKS_3X2;
@@ -324,7 +324,7 @@ fn the_body_limit_is_configurable() {
 fn a_client_that_does_not_read_responses_is_disconnected() {
     let mut service =
         service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps, oversubscription: 4}", "", Clock::system());
-    (service.patience, service.connections) = (Duration::from_millis(500), 1);
+    (service.patience, service.connections) = (Duration::from_millis(500), ConnectionLimit::fixed(1));
     let server = Server::start(service);
     let mut stream = TcpStream::connect(server.address).expect("the server listens");
     stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
@@ -422,7 +422,7 @@ fn clients_without_tls_and_silent_clients_are_disconnected() {
     let (tls, trusted) = certificate(folder.path(), "service");
     let mut service = service(RACKS_3X2, "", frozen_clock());
     service.tls = Some(Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate"))));
-    (service.patience, service.connections) = (Duration::from_millis(300), 1);
+    (service.patience, service.connections) = (Duration::from_millis(300), ConnectionLimit::fixed(1));
     let server = Server::start(service);
     for request in ["", "GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");

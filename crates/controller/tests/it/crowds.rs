@@ -7,9 +7,11 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::{Server, frozen_clock, service};
-use leeward_controller::{Access, NewToken, Role, Service, Tokens};
+use crate::support::{Server, frozen_clock, service, service_on};
+use leeward_controller::{Access, ConnectionLimit, NewToken, Role, Service, Tokens};
+use leeward_store::{Durability, Sqlite};
 use leeward_testing::clusters::RACKS_3X2;
+use serde_json::json;
 
 const HEAD: &str = "POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
@@ -45,7 +47,8 @@ fn silent_sockets_block_no_client_and_authenticated_clients_stay() {
     let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
     let server = start(|service| {
         let tokens = Tokens::from_text("tokens", &made.line).expect("a valid line");
-        (service.access, service.connections) = (Arc::new(Access::new(Some(tokens), None)), 4);
+        (service.access, service.connections) =
+            (Arc::new(Access::new(Some(tokens), None)), ConnectionLimit::fixed(4));
     });
     let ask = |path: &str, token: &str| {
         format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n")
@@ -129,7 +132,7 @@ fn all_request_bodies_share_one_memory_limit() {
 
 #[test]
 fn health_metrics_and_administration_are_available_when_all_connections_are_in_use() {
-    let server = start(|service| service.connections = 4);
+    let server = start(|service| service.connections = ConnectionLimit::fixed(4));
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     // Without tokens, a request authorizes its connection, so that no other connection replaces it.
     let mut known: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
@@ -169,7 +172,9 @@ fn health_metrics_and_administration_are_available_when_all_connections_are_in_u
 fn the_admin_listener_has_connections_of_its_own_and_serves_nothing_else() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let admin = listener.local_addr().expect("an address");
-    let server = start(|service| (service.connections, service.admin_listener) = (1, Some(listener)));
+    let server = start(|service| {
+        (service.connections, service.admin_listener) = (ConnectionLimit::fixed(1), Some(listener));
+    });
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let mut known = connect(&server);
     assert_eq!(response_status(&mut known, &get("/v1/racks")), "200");
@@ -178,4 +183,42 @@ fn the_admin_listener_has_connections_of_its_own_and_serves_nothing_else() {
         assert_eq!(response_status(&mut door, &get(path)), status, "{path}");
     }
     assert!(!is_closed(&mut door) && !is_closed(&mut known));
+}
+
+#[test]
+fn the_limit_on_connections_follows_the_cluster_and_not_its_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = |limit: ConnectionLimit| {
+        let store = Sqlite::open(&folder.path().join("store.db"), Durability::Process, 1_000);
+        let mut service = service_on(RACKS_3X2, "", frozen_clock(), Box::new(store.expect("a store")));
+        service.connections = limit;
+        Server::start(service)
+    };
+    // Each request for the status has a connection of its own.
+    let limit = |server: &Server| {
+        let mut stream = connect(server);
+        let request = "GET /v1/status HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).expect("the server reads");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("the server answers");
+        let body = response.split_once("\r\n\r\n").expect("a body").1;
+        let status: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        status["connections"]["limit"].as_u64().expect("a limit")
+    };
+    let server = start(ConnectionLimit::default());
+    assert_eq!(limit(&server), 512, "six hosts");
+    assert_eq!(server.patch("/v1/cluster", &json!({ "racks": 500 }), "*").0, 200);
+    let began = Instant::now();
+    while limit(&server) != 1_256 {
+        assert!(began.elapsed() < Duration::from_secs(10), "a thousand agents and 256 others");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.end().expect("the service ends");
+    let restarted = start(ConnectionLimit::default());
+    assert_eq!(limit(&restarted), 1_256, "the file has six hosts");
+    restarted.end().expect("the service ends");
+    let with_few_files = start(ConnectionLimit { setting: None, files: Some(1_024) });
+    assert!(limit(&with_few_files) < 1_024);
+    with_few_files.end().expect("the service ends");
+    assert_eq!(limit(&start(ConnectionLimit::fixed(8))), 8, "the setting counts before the cluster");
 }

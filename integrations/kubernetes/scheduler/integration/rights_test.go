@@ -1,15 +1,19 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 )
 
 // grant is the set of rights of a service account of the chart.
@@ -159,6 +163,18 @@ func TestTheSchedulerReadsOnlyHowItsClientsAreAuthenticatedInTheNamespaceOfTheSy
 	}
 }
 
+// may asks the API server whether a user has a right.
+func may(t *testing.T, user string, attributes authorizationv1.ResourceAttributes) bool {
+	t.Helper()
+	review, err := plane.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groupsOf(user), ResourceAttributes: &attributes},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Allowed
+}
+
 func TestNoServiceAccountMayReadSecretsOrRaiseItsRights(t *testing.T) {
 	forbidden := []authorizationv1.ResourceAttributes{
 		{Verb: "*", Group: "*", Resource: "*"},
@@ -181,30 +197,97 @@ func TestNoServiceAccountMayReadSecretsOrRaiseItsRights(t *testing.T) {
 		{Verb: "create", Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"},
 	}
 	evicts := authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "eviction", Namespace: metav1.NamespaceDefault}
-	may := func(account string, attributes authorizationv1.ResourceAttributes) bool {
-		t.Helper()
-		review, err := plane.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: user(account), Groups: groupsOf(user(account)), ResourceAttributes: &attributes,
-			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return review.Status.Allowed
-	}
 	for _, of := range grants() {
 		t.Run(of.account+" of "+of.chart, func(t *testing.T) {
 			install(t, of.chart)
 			for _, attributes := range forbidden {
-				if may(of.account, attributes) {
+				if may(t, user(of.account), attributes) {
 					t.Errorf("it may %+v", attributes)
 				}
 			}
 			// Only the evictor evicts pods, and only in its mode `evict`.
-			if isEvictor := of.account == "leeward-evictor" && of.chart == "options"; may(of.account, evicts) != isEvictor {
+			if isEvictor := of.account == "leeward-evictor" && of.chart == "options"; may(t, user(of.account), evicts) != isEvictor {
 				t.Errorf("it may evict pods: %v", !isEvictor)
 			}
 		})
+	}
+}
+
+// startAggregation runs the controller of each cluster that adds the rules of labeled roles to the roles view, edit and admin.
+func startAggregation(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	shared := informers.NewSharedInformerFactory(plane.Client, 0)
+	controller := clusterroleaggregation.NewClusterRoleAggregation(shared.Rbac().V1().ClusterRoles(), plane.Client.RbacV1())
+	shared.Start(ctx.Done())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		controller.Run(ctx, 1)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		shared.Shutdown()
+	})
+}
+
+// bind gives a user a role of the cluster in a namespace until the test ends.
+func bind(t *testing.T, user, role, namespace string) {
+	t.Helper()
+	bindings := plane.Client.RbacV1().RoleBindings(namespace)
+	_, err := bindings.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bindings.Delete(context.Background(), user, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestUsersWhoMayEditANamespaceMayHaveTrafficMatricesThere(t *testing.T) {
+	install(t, "default")
+	startAggregation(t)
+	addNamespace(t, "shop", nil)
+	bind(t, "developer", "edit", "shop")
+	bind(t, "visitor", "view", "shop")
+	right := func(verb, namespace string) authorizationv1.ResourceAttributes {
+		return authorizationv1.ResourceAttributes{Verb: verb, Group: "leeward.dev", Resource: "trafficmatrices", Namespace: namespace}
+	}
+	eventually(t, "the roles do not get the rights of the chart", func() bool {
+		return may(t, "developer", right("create", "shop")) && may(t, "visitor", right("list", "shop"))
+	})
+	for _, forbidden := range []struct{ user, verb, namespace string }{
+		{"visitor", "create", "shop"}, {"developer", "create", metav1.NamespaceDefault}, {"visitor", "list", metav1.NamespaceDefault},
+	} {
+		if may(t, forbidden.user, right(forbidden.verb, forbidden.namespace)) {
+			t.Errorf("%+v", forbidden)
+		}
+	}
+}
+
+// The chart has the roles of `kubectl leeward`, and binds them to nobody.
+func TestAReaderMayDoWhatTheKubectlPluginDoes(t *testing.T) {
+	install(t, "default")
+	bind(t, "reader", release+"-leeward-reader", release)
+	for right, allowed := range map[authorizationv1.ResourceAttributes]bool{
+		{Verb: "list", Resource: "pods", Namespace: release}:                                   true,
+		{Verb: "get", Resource: "pods", Namespace: release}:                                    true,
+		{Verb: "list", Group: "policy", Resource: "poddisruptionbudgets", Namespace: release}:  true,
+		{Verb: "list", Group: "events.k8s.io", Resource: "events", Namespace: release}:         true,
+		{Verb: "list", Group: "leeward.dev", Resource: "trafficmatrices", Namespace: release}:  true,
+		{Verb: "delete", Resource: "pods", Namespace: release}:                                 false,
+		{Verb: "get", Resource: "secrets", Namespace: release, Name: "leeward-tokens"}:         false,
+		{Verb: "patch", Group: "leeward.dev", Resource: "trafficmatrices", Namespace: release}: false,
+	} {
+		if may(t, "reader", right) != allowed {
+			t.Errorf("%+v: allowed: %v", right, !allowed)
+		}
 	}
 }

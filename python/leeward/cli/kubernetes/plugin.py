@@ -49,7 +49,9 @@ def _command(name: str, summary: str) -> Callable[..., None]:
 
     command.__doc__ = f"""{summary}
 
-    The program {PROGRAM} of the kubectl plugin runs with these arguments, and must be on the path.
+    The program {PROGRAM} of the kubectl plugin runs with these arguments, and must be on the path. The
+    service, the token and the authority are those of the variables LEEWARD_CONTROLLER, LEEWARD_TOKEN_FILE or
+    LEEWARD_TOKEN, and LEEWARD_CA_FILE, as in other commands.
     """
     return command
 
@@ -67,6 +69,7 @@ def become(name: str, arguments: list[str]) -> None:
         raise error
     sys.stdout.flush()
     sys.stderr.flush()
-    # All commands of `leeward` look for the service at the same address.
+    # All commands of `leeward` look for the service at the same address. The program reads the variables of
+    # the token and of the authority as they do.
     environment = {CONTROLLER_VARIABLE: CONTROLLER} | os.environ
     os.execve(program, [program, name, *arguments], environment)

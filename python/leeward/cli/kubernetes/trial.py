@@ -128,7 +128,7 @@ def trial(
     ] = 20,
     no_measured: Annotated[
         bool,
-        typer.Option("--no-measured", help="Leave measured peaks out, as a scheduler that has none."),
+        typer.Option("--no-measured", help="Ignore measured peaks, as a scheduler in its first hour does."),
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
     output: FormatOption = Format.table,
@@ -283,6 +283,6 @@ def _answer(outcome: "Outcome") -> str:
 
 def _sources(outcome: "Outcome") -> str:
     """Sources of the peaks of judged pods in a sentence."""
-    names = {"annotation": "an annotation", "measured": "earlier traffic", "limit": "a limit"}
+    names = {"annotation": "an annotation", "history": "earlier traffic", "limit": "a limit"}
     parts = [f"{names[source]} for {count:,}" for source, count in outcome.peaks.items()]
     return f"\nThe peak of a judged pod is from {' and from '.join(parts)}." if parts else ""
