@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward import Client
-from leeward.hdfs import DataNode, differences
+from leeward import Client, importers
+from leeward.hdfs import DataNode, Differences, differences
 from support.namenode import DECISION, SUPERUSER, beans, fsck, live_nodes, namenode
 from support.prometheus import Answer
 
@@ -355,6 +355,38 @@ def test_a_datanode_is_also_known_by_its_address() -> None:
     nodes = [DataNode("dn1.example.com", "10.0.0.1", "/r0", True), DataNode("dn2", "10.0.0.2", "/r0", True)]
     found = differences(nodes, {"10.0.0.1": "r0", "dn2": "r0", "10.0.0.2": "r1"})
     assert found.hosts == {"dn1.example.com": "10.0.0.1", "dn2": "dn2"}
+
+
+@pytest.mark.parametrize(
+    ("location", "rack", "others", "is_known"),
+    [
+        ("/rack1", "rack1", ["rack2"], True),
+        ("/dc1/rack1", "rack1", ["rack2"], True),
+        ("/dc1/rack1", "dc1.rack1", ["dc2.rack1"], True),
+        ("/dc1/row3/rack7", "dc1.row3.rack7", ["dc2.row3.rack7"], True),
+        ("/dc1/row3/rack7", "row3.rack7", ["row4.rack7"], True),
+        ("/dc1/rack1", "dc2.rack1", ["dc1.rack1"], False),
+        ("/dc1/rack1", "dc1.rack1", ["rack1"], False),
+        ("/dc1/rack1", "dc1", ["rack2"], False),
+        ("/dc1/rack1", "1.rack1", ["rack2"], False),
+    ],
+)
+def test_a_rack_has_the_last_name_of_its_location_or_else_the_last_names_with_dots(
+    location: str, rack: str, others: list[str], is_known: bool
+) -> None:
+    racks = {"dn1": rack} | {f"dn{number}": other for number, other in enumerate(others, 2)}
+    found = differences([DataNode("dn1", "10.0.0.1", location, True)], racks)
+    assert found.hosts == ({"dn1": "dn1"} if is_known else {})
+    assert found.moved == ([] if is_known else [("dn1", location, rack)])
+
+
+def test_imported_racks_are_those_of_the_namenode(tmp_path: Path) -> None:
+    locations = {"dn1": "/dc1/rack1", "dn2": "/dc2/rack1", "dn3": "/dc2/rack2", "dn4": "/dc2/rack2"}
+    table = tmp_path / "racks.txt"
+    table.write_text("".join(f"{host} {rack}\n" for host, rack in locations.items()))
+    racks = {host.name: host.rack for host in importers.read(importers.Format.HDFS, [table]).hosts}
+    nodes = [DataNode(name, "", rack, True) for name, rack in locations.items()]
+    assert differences(nodes, racks) == Differences({name: name for name in locations}, [], [], [])
 
 
 # ---- leeward explain --block ------------------------------------------------------------------------
