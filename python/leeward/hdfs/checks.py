@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from leeward._quantities import time_text
+from leeward._quantities import counted, time_text
 from leeward.hdfs.differences import Differences
 from leeward.hdfs.namenode import NameNodeState
 from leeward.hdfs.policy import MAX_AGE_S, PolicyState
@@ -66,7 +66,7 @@ def check(
 
 
 def _namenode(state: NameNodeState) -> Check:
-    detail = f"Hadoop {state.version}, {state.role}, {_count(len(state.datanodes), 'live DataNode')}"
+    detail = f"Hadoop {state.version}, {state.role}, {counted(len(state.datanodes), 'live DataNode')}"
     if not state.datanodes:
         return Check("NameNode", State.FAILED, f"{detail}: blocks can be placed nowhere")
     if state.safe_mode is not None:
@@ -89,7 +89,7 @@ def _controller(status: Mapping[str, Any]) -> Check:
 
 def _topology(state: NameNodeState, found: Differences) -> Iterator[Check]:
     """One check for each kind of difference, or one if there is none."""
-    total = _count(len(state.datanodes), "DataNode")
+    total = counted(len(state.datanodes), "DataNode")
     if found.is_of_other_cluster():
         detail = f"the controller has fewer than half of {total}: it is the controller of another cluster"
         yield Check("topology", State.FAILED, f"{detail}, and HDFS's default policy places all blocks")
@@ -101,11 +101,11 @@ def _topology(state: NameNodeState, found: Differences) -> Iterator[Check]:
         detail = f"{len(found.moved)} of {total} in another rack than for the controller: {_listed(places)}"
         yield Check("topology", State.FAILED, f"{detail}; their loads are unknown")
     if found.absent:
-        detail = f"{_count(len(found.absent), 'host')} of the controller without a live DataNode"
+        detail = f"{counted(len(found.absent), 'host')} of the controller without a live DataNode"
         yield Check("topology", State.WARNING, f"{detail}: {_listed(found.absent)}")
     if state.datanodes and not (found.unknown or found.moved):
         racks = len({node.rack for node in state.datanodes})
-        yield Check("topology", State.OK, f"{total} in {_count(racks, 'rack')}, as in the controller")
+        yield Check("topology", State.OK, f"{total} in {counted(racks, 'rack')}, as in the controller")
 
 
 def _agents(hosts: Sequence[Mapping[str, Any]]) -> Check:
@@ -114,9 +114,9 @@ def _agents(hosts: Sequence[Mapping[str, Any]]) -> Check:
     if not hosts:
         return Check("agents", State.FAILED, "the controller knows no DataNode")
     if not silent:
-        return Check("agents", State.OK, f"{_count(len(hosts), 'host')} with telemetry")
+        return Check("agents", State.OK, f"{counted(len(hosts), 'host')} with telemetry")
     state = State.FAILED if len(silent) == len(hosts) else State.WARNING
-    detail = f"{len(silent)} of {_count(len(hosts), 'host')} without recent telemetry: {_listed(silent)}"
+    detail = f"{len(silent)} of {counted(len(hosts), 'host')} without recent telemetry: {_listed(silent)}"
     return Check("agents", state, detail)
 
 
@@ -131,8 +131,8 @@ def _storage(hosts: Sequence[Mapping[str, Any]]) -> Check:
     """
     without = [host["host"] for host in hosts if host["storage"] is None]
     if not without:
-        return Check("storage", State.OK, f"{_count(len(hosts), 'host')} with known storage")
-    detail = f"{len(without)} of {_count(len(hosts), 'host')} without known storage: {_listed(without)}"
+        return Check("storage", State.OK, f"{counted(len(hosts), 'host')} with known storage")
+    detail = f"{len(without)} of {counted(len(hosts), 'host')} without known storage: {_listed(without)}"
     detail += "; leeward agent --volume reports it to the controller. The NameNode knows it by heartbeats"
     return Check("storage", State.WARNING, detail)
 
@@ -146,7 +146,7 @@ def _policy(policies: Sequence[PolicyState]) -> Iterator[Check]:
         yield _snapshot(policy)
         total = sum(policy.decisions.values())
         fallbacks = policy.fallbacks()
-        detail = f"{policy.blocks}: {_count(total, 'decision')} since the start"
+        detail = f"{policy.blocks}: {counted(total, 'decision')} since the start"
         others = fallbacks | policy.by_settings()
         if others:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in others.items())
@@ -179,7 +179,3 @@ def _listed(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
     more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
     return ", ".join(names[:NAMES]) + more
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

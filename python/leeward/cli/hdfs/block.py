@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from leeward._quantities import bytes_text, rate_text
+from leeward._quantities import bytes_text, counted, rate_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags
@@ -58,7 +58,7 @@ def explain_block(name: str, namenode: str, user: str | None, output: Format) ->
 
 def _missing(path: str, others: int) -> str:
     if others:
-        return f"of {path}, the NameNode stores {others} decisions, and none has the hosts of the block"
+        return f"of {path}, the NameNode stores {counted(others, 'decision')}, and none has the hosts of the block"
     return f"the NameNode stores no decision about {path}, and none with the hosts of the block"
 
 
