@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from leeward import lab
+from leeward.hdfs import NameNode
 from leeward_reproduce.hdfs import ObservedCluster, ProcessError, Shape, missing, namenode, up
 from leeward_reproduce.hdfs.load import Load, Stream, Write, open_sinks, order, run, send
 from leeward_reproduce.hdfs.machine import MEMORY_FOLDER
@@ -87,9 +88,8 @@ def stored(cluster: ObservedCluster) -> int:
 
 def explained(cluster: ObservedCluster, folder: str) -> list[dict[str, Any]]:
     """Decisions of the policy about the files of a folder."""
-    state = namenode.policy_state(cluster.namenode_url)
-    assert state is not None
-    return [one for one in state.explained or [] if one["path"].startswith(f"/{folder}/")]
+    found = NameNode(cluster.namenode_url).decisions("replicated blocks", f"/{folder}/")
+    return [one for one in found if one["path"].startswith(f"/{folder}/")]
 
 
 def use_and_check_sinbad(cluster: ObservedCluster) -> None:

@@ -8,12 +8,16 @@ from typing import Any
 from leeward._quantities import counted, time_text
 from leeward.hdfs.differences import Differences
 from leeward.hdfs.namenode import NameNodeState
-from leeward.hdfs.policy import MAX_AGE_S, PolicyState
+from leeward.hdfs.policy import MAX_AGE_S, STATES, PolicyState, by_settings, fallbacks
 
 NAMES = 3
 """Number of names that a check lists."""
 RARE = 0.01
 """Share of decisions by HDFS's default policy up to which a NameNode is healthy: after a short outage."""
+_PROPERTIES = dict(
+    zip(STATES, ("dfs.block.replicator.classname", "dfs.block.placement.ec.classname"), strict=True)
+)
+"""Property with the class that places blocks, by their kind."""
 
 
 class State(StrEnum):
@@ -61,6 +65,22 @@ def check(
         *_topology(namenode, found),
         _agents(known),
         _storage(known),
+        *_policy(namenode.policies),
+    ]
+
+
+def check_alone(namenode: NameNodeState, why: str) -> list[Check]:
+    """Checks of a NameNode whose controller does not answer.
+
+    Args:
+        namenode: State of the NameNode.
+        why: Failure of the request to the controller.
+    """
+    skipped = ("topology", "agents", "storage")
+    return [
+        _namenode(namenode),
+        Check("controller", State.FAILED, why),
+        *(Check(name, State.WARNING, "not checked: no controller") for name in skipped),
         *_policy(namenode.policies),
     ]
 
@@ -117,6 +137,12 @@ def _agents(hosts: Sequence[Mapping[str, Any]]) -> Check:
         return Check("agents", State.OK, f"{counted(len(hosts), 'host')} with telemetry")
     state = State.FAILED if len(silent) == len(hosts) else State.WARNING
     detail = f"{len(silent)} of {counted(len(hosts), 'host')} without recent telemetry: {_listed(silent)}"
+    if len(silent) == 1:
+        detail += f"; until it reports, {silent[0]} takes no copies and counts with its full rate in the load"
+        detail += " of its rack"
+    else:
+        detail += "; until they report, they take no copies and count with their full rates in the loads of"
+        detail += " their racks"
     return Check("agents", state, detail)
 
 
@@ -141,18 +167,38 @@ def _policy(policies: Sequence[PolicyState]) -> Iterator[Check]:
     if not policies:
         detail = "the NameNode runs no Leeward policy: dfs.block.replicator.classname names another one"
         yield Check("policy", State.FAILED, detail)
-    for policy in policies:
-        yield Check("policy", State.OK, f"{policy.policy} places {policy.blocks}")
-        yield _snapshot(policy)
-        total = sum(policy.decisions.values())
-        fallbacks = policy.fallbacks()
-        detail = f"{policy.blocks}: {counted(total, 'decision')} since the start"
-        others = fallbacks | policy.by_settings()
-        if others:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in others.items())
-            detail += f", {sum(others.values()):,} by HDFS's default policy ({reasons})"
-        is_rare = sum(fallbacks.values()) <= RARE * total
-        yield Check("decisions", State.OK if is_rare else State.WARNING, detail)
+        return
+    by_blocks = {policy.blocks: policy for policy in policies}
+    for blocks, name in _PROPERTIES.items():
+        policy = by_blocks.get(blocks)
+        if policy is None:
+            detail = f"HDFS's own policy places {blocks}: {name} names no policy of Leeward"
+            yield Check("policy", State.WARNING, detail)
+        elif policy.invalid is not None:
+            yield Check("policy", State.FAILED, f"Leeward is off for {blocks}: {policy.invalid}")
+        else:
+            yield Check("policy", State.OK, f"{policy.policy} places {blocks}")
+            yield _snapshot(policy)
+            yield _decisions(policy)
+
+
+def _decisions(policy: PolicyState) -> Check:
+    """Decisions that the policy left to HDFS's: those of the last hour count, if they are known."""
+    detail = f"{policy.blocks}: {counted(sum(policy.decisions.values()), 'decision')} since the start"
+    detail += _by_hdfs(policy.decisions)
+    judged = policy.decisions
+    if policy.last_hour is not None:
+        judged = policy.last_hour
+        detail += f"; {sum(judged.values()):,} in the last hour{_by_hdfs(judged)}"
+    is_rare = sum(fallbacks(judged).values()) <= RARE * sum(judged.values())
+    return Check("decisions", State.OK if is_rare else State.WARNING, detail)
+
+
+def _by_hdfs(decisions: Mapping[str, int]) -> str:
+    """Number of the decisions by HDFS's policy, with its reasons; empty if there are none."""
+    others = fallbacks(decisions) | by_settings(decisions)
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in others.items())
+    return f", {sum(others.values()):,} by HDFS's default policy ({reasons})" if others else ""
 
 
 def _snapshot(policy: PolicyState) -> Check:
