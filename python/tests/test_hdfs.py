@@ -187,6 +187,11 @@ STALE = [{"key": "ranked", "value": 5}, {"key": "stale", "value": 3}, {"key": "n
 MOVED = "in another rack than for the controller: r0h2 is in /row1/r1 and not in r0"
 OTHER_CLUSTER = "it is the controller of another cluster, and HDFS's default policy places all blocks"
 REASONS = "3 stale, 1 no_candidate"
+FEW_DECISIONS = f"replicated blocks: 9 decisions since the start, 4 by HDFS's default policy ({REASONS})"
+MANY_DECISIONS = (
+    f"replicated blocks: 1,515 decisions since the start, 525 by HDFS's default policy ({LEFT_OUT})"
+)
+NO_CLASS = "dfs.block.placement.ec.classname names no policy of Leeward"
 PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, Any], str, str]] = [
     (
         RACKS | {"/row1/r4": ["dn17"]},
@@ -256,7 +261,7 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {"DecisionsByReason": HEALTHY},
         {},
         "decisions ok",
-        f"replicated blocks: 1,515 decisions since the start, 525 by HDFS's default policy ({LEFT_OUT})",
+        MANY_DECISIONS,
     ),
     (
         RACKS,
@@ -298,8 +303,7 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {},
         {},
         "policy warning",
-        "HDFS's own policy places erasure-coded blocks: dfs.block.placement.ec.classname names no policy of"
-        " Leeward",
+        f"HDFS's own policy places erasure-coded blocks: {NO_CLASS}",
     ),
     (
         RACKS,
@@ -320,16 +324,14 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {"DecisionsByReason": STALE, "DecisionsOfLastHour": HEALTHY},
         {},
         "decisions ok",
-        f"replicated blocks: 9 decisions since the start, 4 by HDFS's default policy ({REASONS}); 1,515 in the"
-        f" last hour, 525 by HDFS's default policy ({LEFT_OUT})",
+        f"{FEW_DECISIONS}; 1,515 in the last hour, 525 by HDFS's default policy ({LEFT_OUT})",
     ),
     (
         RACKS,
         {"DecisionsByReason": HEALTHY, "DecisionsOfLastHour": STALE},
         {},
         "decisions warning",
-        f"replicated blocks: 1,515 decisions since the start, 525 by HDFS's default policy ({LEFT_OUT}); 9 in"
-        f" the last hour, 4 by HDFS's default policy ({REASONS})",
+        f"{MANY_DECISIONS}; 9 in the last hour, 4 by HDFS's default policy ({REASONS})",
     ),
     (
         RACKS,
@@ -343,7 +345,7 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {"DecisionsByReason": STALE},
         {},
         "decisions warning",
-        f"replicated blocks: 9 decisions since the start, 4 by HDFS's default policy ({REASONS})",
+        FEW_DECISIONS,
     ),
     (
         RACKS,

@@ -324,7 +324,7 @@ def test_racks_with_the_same_name_stay_separate_when_pods_are_left_out(tmp_path:
     ]
     assert topology.left_out.counts == {"no-pods": 2, "renamed": 2}
     (tmp_path / "file").write_text("a /p1/r1\nb /p2/r1\nc /p1/p2.r1\n")
-    with pytest.raises(InputError, match="several pods have one, and the name p2.r1 is taken"):
+    with pytest.raises(InputError, match=r"several pods have one, and the name p2\.r1 is taken"):
         read(Format.HDFS, [tmp_path / "file"], pods=False)
 
 
