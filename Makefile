@@ -115,6 +115,10 @@ hdfs-demo: hdfs-parts build ## Write blocks to a real HDFS in a lab, placed by i
 	@# The user builds, and root runs.
 	@$(if $(filter-out 0,$(shell id -u)),sudo env PATH="$$PATH" PYTHONDONTWRITEBYTECODE=1) $(BIN)/python -m leeward_reproduce.hdfs.demo $(OPTIONS)
 
+.PHONY: hdfs-lab
+hdfs-lab: hdfs-parts build ## Bring up a real HDFS with Leeward's policy in a lab, until Ctrl-C; as root, by sudo; OPTIONS=--help
+	@$(if $(filter-out 0,$(shell id -u)),sudo env PATH="$$PATH" PYTHONDONTWRITEBYTECODE=1) $(BIN)/python -m leeward_reproduce.hdfs $(OPTIONS)
+
 # The build takes minutes, so missing parts are named before it.
 .PHONY: hdfs-parts
 hdfs-parts:

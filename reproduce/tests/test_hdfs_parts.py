@@ -23,6 +23,7 @@ import pytest
 from leeward.errors import InputError
 from leeward.lab import Machine
 from leeward_reproduce.hdfs import class_path, namenode, settings, up
+from leeward_reproduce.hdfs.__main__ import main as lab_main
 from leeward_reproduce.hdfs.demo import Watch, draw, main, order, summary, table
 from leeward_reproduce.hdfs.load import Load, Stream, check_background, in_order
 from leeward_reproduce.hdfs.observed import is_newer
@@ -90,6 +91,33 @@ def test_the_demo_without_its_parts_says_so(
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert main([]) == 1
+    assert capsys.readouterr().err.startswith("error: missing for HDFS in a lab: root")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--racks", "0"], "--racks 0: expected at least 1"),
+        (["--racks", "9", "--hosts-per-rack", "9"], "81 hosts: expected at most 32"),
+        (["--block", "64kB"], "--block 64kB: expected at least 1MiB"),
+        (["--block", "much"], "--block: "),
+        (["--policy", "best"], "--policy"),
+    ],
+)
+def test_the_lab_of_hdfs_rejects_other_shapes(
+    arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        lab_main(arguments)
+    assert ended.value.code == 2
+    assert error in capsys.readouterr().err
+
+
+def test_the_lab_of_hdfs_without_its_parts_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert lab_main([]) == 1
     assert capsys.readouterr().err.startswith("error: missing for HDFS in a lab: root")
 
 
