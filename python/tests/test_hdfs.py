@@ -600,7 +600,7 @@ def test_unknown_and_unlimited_loads_are_shown_as_such(run: Run) -> None:
         "/row1/r1 no limit along the chain own links 1 Gbps, 10 % full",
         "/row1/r3 0 bps, load unknown",
         "/row1/r4 unknown along the chain",
-        "/row1/r5 unknown blocks",
+        "/row1/r5 unknown",
     ]
     blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
     with namenode(beans(live_nodes(RACKS), {DECISIONS: [json.dumps(decision)]}), blocks) as url:
