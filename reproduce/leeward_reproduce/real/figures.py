@@ -30,8 +30,11 @@ class ResultsFigure(Generic[R]):
     """Draws the results, or their rows; by default, bars of the rows that the paper has."""
 
 
+@dataclass(frozen=True)
 class Figure(ResultsFigure[Sequence[Pair[M]]], Generic[M]):
-    """A figure of pairs of a simulated and a measured run."""
+    """A figure of pairs of a simulated and a measured run, with a picture of its own."""
+
+    draw: "Callable[[Sequence[Pair[M]], Sequence[Row]], Picture]"
 
 
 def check_jobs(jobs: int | None) -> None:
