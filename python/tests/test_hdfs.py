@@ -702,5 +702,5 @@ def test_a_block_without_an_explanation_says_why(run: Run) -> None:
 def test_explain_takes_a_decision_or_a_block(run: Run) -> None:
     for arguments in ([], ["42", "--block", BLOCK]):
         result = run("explain", *arguments)
-        expected = "error: DECISION: expected the id of a decision, a file, or --block BLOCK\n"
+        expected = "error: DECISION: expected the id of a decision, a file, or --block NAME\n"
         assert (result.returncode, result.stderr) == (2, expected)

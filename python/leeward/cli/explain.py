@@ -61,7 +61,7 @@ def explain(
     block: Annotated[
         str | None,
         typer.Option(
-            metavar="BLOCK",
+            metavar="NAME",
             help="Block of HDFS, such as blk_1073741825, in place of a decision.",
             show_default=False,
         ),
@@ -82,7 +82,7 @@ def explain(
     (dfs.leeward.explain.sample).
     """
     if (decision is None) == (block is None):
-        raise InputError.about("DECISION", "expected the id of a decision, a file, or --block BLOCK")
+        raise InputError.about("DECISION", "expected the id of a decision, a file, or --block NAME")
     if block is not None:
         explain_block(block, namenode, namenode_ca, user, output)
     elif decision is not None and decision.isascii() and decision.isdigit():
