@@ -163,6 +163,9 @@ def test_the_certificate_of_a_namenode_can_have_a_private_authority(run: Run, tm
             result = run(*command, "--namenode", url, "--namenode-ca", file)
             assert (result.returncode, result.stdout) == (2, "")
             assert result.stderr.startswith(f"error: --namenode-ca: `{file}`: {why}")
+    result = run("hdfs", "check", "--jmx", "empty.pem", "--namenode-ca", "empty.pem")
+    assert result.returncode == 2
+    assert "not valid with --jmx, which asks no NameNode" in result.stderr
 
 
 OTHER_RACK = {**RACKS, "/row1/r0": ["r0h0", "r0h1"], "/row1/r1": [*RACKS["/row1/r1"], "r0h2"]}

@@ -92,6 +92,10 @@ def check(
     from leeward import hdfs
 
     chunk, copies = _chunks(size, coding)
+    if jmx is not None and namenode_ca is not None:
+        raise InputError.about(
+            "--namenode-ca", f"`{namenode_ca}`: not valid with --jmx, which asks no NameNode"
+        )
     node = None
     with name_flags(namenode="--namenode", ca="--namenode-ca", jmx="--jmx"):
         if jmx is None:
