@@ -594,7 +594,8 @@ def test_unknown_and_unlimited_loads_are_shown_as_such(run: Run) -> None:
         {"name": "/row1/r5", "value": "Infinity", "unit": "blocks"},
     ]
     steps = [{"scope": "", "host": "r2h1", "reason": "ranked", "note": "the best", "racks": racks}]
-    lines, _, decision = explained(run, STORED_DECISION | {"steps": steps})
+    written = STORED_DECISION | {"steps": steps}
+    lines, _, decision = explained(run, written)
     assert decision is not None
     assert [one["value"] for one in decision["steps"][0]["racks"]] == [4e8, 1e18, 0, None, None]
     assert lines[-6:] == [
@@ -606,7 +607,7 @@ def test_unknown_and_unlimited_loads_are_shown_as_such(run: Run) -> None:
         "/row1/r5 unknown",
     ]
     blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
-    with namenode(beans(live_nodes(RACKS), {DECISIONS: [json.dumps(decision)]}), blocks) as url:
+    with namenode(beans(live_nodes(RACKS), {DECISIONS: [json.dumps(written)]}), blocks) as url:
         arguments = ("explain", "--block", BLOCK, "--namenode", url, "--user", SUPERUSER)
         rows = run(*arguments, "-o", "csv").stdout.splitlines()
     assert rows[1].endswith(',"own links 400 Mbps, 62 % full; the best"')
