@@ -610,8 +610,8 @@ def test_unknown_and_unlimited_loads_are_shown_as_such(run: Run) -> None:
     with namenode(beans(live_nodes(RACKS), {DECISIONS: [json.dumps(written)]}), blocks) as url:
         arguments = ("explain", "--block", BLOCK, "--namenode", url, "--user", SUPERUSER)
         rows = run(*arguments, "-o", "csv").stdout.splitlines()
-    assert rows[1].endswith(',"own links 400 Mbps, 62 % full; the best"')
-    assert rows[4].endswith(",the best")
+    assert rows[1] == '0,/row1/r2,,,400000000.0,,"own links 400 Mbps, 62 % full; the best",,,'
+    assert rows[4] == "0,/row1/r4,,,,,the best,,,"
 
 
 def explained(run: Run, *decisions: Mapping[str, Any]) -> tuple[list[str], str, dict[str, Any] | None]:
