@@ -115,9 +115,13 @@ demo: $(if $(wildcard .venv/.native),build,prerequisites) ## Show what Leeward d
 	@$(BIN)/leeward demo
 
 .PHONY: hdfs-demo
-hdfs-demo: hdfs-parts build ## Write blocks to a real HDFS in a lab, placed by its policy and by Leeward's; as root, by sudo
+hdfs-demo: hdfs-parts build ## Write blocks to a real HDFS in a lab, placed by its policy and by Leeward's; as root, by sudo; OPTIONS=--help
 	@# The user builds, and root runs.
-	@$(if $(filter-out 0,$(shell id -u)),sudo env PATH="$$PATH" PYTHONDONTWRITEBYTECODE=1) $(BIN)/python -m leeward_reproduce.hdfs.demo
+	@$(if $(filter-out 0,$(shell id -u)),sudo env PATH="$$PATH" PYTHONDONTWRITEBYTECODE=1) $(BIN)/python -m leeward_reproduce.hdfs.demo $(OPTIONS)
+
+.PHONY: hdfs-lab
+hdfs-lab: hdfs-parts build ## Bring up a real HDFS with Leeward's policy in a lab, until Ctrl-C; as root, by sudo; OPTIONS=--help
+	@$(if $(filter-out 0,$(shell id -u)),sudo env PATH="$$PATH" PYTHONDONTWRITEBYTECODE=1) $(BIN)/python -m leeward_reproduce.hdfs $(OPTIONS)
 
 # The build takes minutes, so missing parts are named before it.
 .PHONY: hdfs-parts

@@ -237,6 +237,11 @@ def some(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 host`, `3,000 hosts`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def _spaced(literal: str) -> str:
     """A quantity of a file with a space before its unit."""
     return re.sub(r"(?<=\d)(?=[A-Za-z])", " ", literal, count=1)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward import Client
-from leeward.hdfs import DataNode, differences
+from leeward import Client, importers
+from leeward.hdfs import DataNode, Differences, differences
 from support.namenode import DECISION, SUPERUSER, beans, fsck, live_nodes, namenode
+from support.namenode import STORED as DECISIONS
 from support.prometheus import Answer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -43,19 +44,27 @@ def controller(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 # ---- leeward hdfs check -----------------------------------------------------------------------------
 
 
+def both_policies(policy: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Beans of a NameNode with one policy for replicated and for erasure-coded blocks."""
+    answers = beans(live_nodes(RACKS), policy)
+    return [*answers, answers[-1] | {"name": "Hadoop:service=NameNode,name=LeewardErasureCodedInfo"}]
+
+
 def test_a_namenode_and_its_controller_pass_all_checks(run: Run, controller: str) -> None:
-    with namenode(beans(live_nodes(RACKS), {})) as url:
+    with namenode(both_policies({})) as url:
         result = run("hdfs", "check", "--namenode", url, "--controller", controller, "--size", "256MiB")
         assert (result.returncode, result.stderr) == (0, "")
         lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
-        states = [(name, state) for name, state, *_ in lines[1:9]]
-        names = ("NameNode", "controller", "topology", "agents", "storage", "policy", "snapshot", "decisions")
+        states = [(name, state) for name, state, *_ in lines[1:13]]
+        policy = ("policy", "snapshot", "decisions")
+        names = ("NameNode", "controller", "topology", "agents", "storage", *policy, *policy, "decision")
         assert states == [(name, "ok") for name in names]
         assert "topology    ok     12 DataNodes in 4 racks, as in the controller\n" in result.stdout
         assert "snapshot    ok     320 ms old, from http://leeward:7600\n" in result.stdout
         decision = "256MiB of r0h0 to r0h0 r2h1 r2h0, by sinbad in the NameNode"
         assert f"decision    ok     {decision}\n" in result.stdout
-        assert "The NameNode would now place a block of 256MiB of r0h0 so." in result.stdout
+        expected = "The NameNode would now place a block of 256MiB, written by r0h0, on these hosts. The"
+        assert f"{expected} candidates of each copy:\n" in result.stdout
         assert "1. r2h1, outside /row1/r0: ranked" in result.stdout
         as_json = run("hdfs", "check", "-o", "json", LEEWARD_NAMENODE=url, LEEWARD_CONTROLLER=controller)
         document = json.loads(as_json.stdout)
@@ -65,15 +74,13 @@ def test_a_namenode_and_its_controller_pass_all_checks(run: Run, controller: str
         assert document["namenode"]["policies"][0]["decisions"] == {"ranked": 17, "stale": 0}
         rows = run("hdfs", "check", "-o", "csv", LEEWARD_NAMENODE=url, LEEWARD_CONTROLLER=controller).stdout
         assert rows.splitlines()[0] == "check,state,detail"
-        assert len(rows.splitlines()) == 10
+        assert len(rows.splitlines()) == 13
     assert list(Client(controller).decisions()) == [], "nothing is committed"
 
 
 def test_the_namenode_is_asked_for_a_writer_and_a_code(run: Run, controller: str) -> None:
-    both = beans(live_nodes(RACKS), {})
-    both.append(both[-1] | {"name": "Hadoop:service=NameNode,name=LeewardErasureCodedInfo"})
     arguments = ("--controller", controller, "--writer", "r1h2", "--coding", "6+3", "--size", "100MB")
-    with namenode(both) as url:
+    with namenode(both_policies({})) as url:
         result = run("hdfs", "check", "--namenode", url, *arguments, "-o", "json")
         assert (result.returncode, result.stderr) == (0, "")
     decision = json.loads(result.stdout)["decision"]
@@ -92,6 +99,75 @@ def test_without_leeward_in_the_namenode_the_controller_decides(run: Run, contro
     assert list(Client(controller).decisions()) == [], "nothing is committed"
 
 
+def test_without_its_controller_a_namenode_is_checked_alone(run: Run) -> None:
+    away = {"SnapshotAgeMs": 61_000, "Failure": "timeout", "DecisionsByReason": STALE}
+    with namenode(beans(live_nodes(RACKS), away)) as url:
+        arguments = ("hdfs", "check", "--namenode", url, "--controller", "http://127.0.0.1:1")
+        result = run(*arguments)
+        document = json.loads(run(*arguments, "-o", "json").stdout)
+        other = run(*arguments, "--writer", "r3h1", "-o", "json")
+    assert (result.returncode, result.stderr) == (1, "")
+    findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    failed = next(line for line in findings if line.startswith("controller failed"))
+    assert failed.endswith("http://127.0.0.1:1: no answer: Connection refused")
+    for name in ("topology", "agents", "storage"):
+        assert f"{name} warning not checked: no controller" in findings
+    snapshot = "61 s old, from http://leeward:7600; the last request failed: timeout"
+    assert f"snapshot failed {snapshot}; dfs.leeward.snapshot.max-age is 5 s" in findings
+    assert any(line.startswith("decisions warning replicated blocks: 9 decisions") for line in findings)
+    assert "decision ok 128MiB of r0h0 to r0h0 r2h1 r2h0, by sinbad in the NameNode" in findings
+    assert (document["differences"], document["decided_by"]) == (None, "namenode")
+    assert json.loads(other.stdout)["decision"]["writer"] == "r3h1"
+    with namenode(beans(live_nodes(RACKS), None)) as url:
+        result = run("hdfs", "check", "--namenode", url, "--controller", "http://127.0.0.1:1", "-o", "json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout)["decision"] is None
+
+
+def test_a_saved_answer_stands_in_for_a_namenode_with_a_login(
+    run: Run, controller: str, tmp_path: Path, fake: Callable[[Callable[[int, str], Answer]], str]
+) -> None:
+    (tmp_path / "jmx.json").write_text(json.dumps({"beans": beans(live_nodes(RACKS), {})}))
+    result = run("hdfs", "check", "--jmx", "jmx.json", "--controller", controller)
+    assert (result.returncode, result.stderr) == (0, "")
+    findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "NameNode ok Hadoop 3.5.0, active, 12 live DataNodes" in findings
+    assert "snapshot ok 320 ms old, from http://leeward:7600" in findings
+    assert "of the controller" in next(line for line in findings if line.startswith("decision "))
+    assert "The NameNode decides by sinbad, and was not asked: its own decision may differ." in findings
+    login = run("hdfs", "check", "--controller", controller, "--namenode", fake(repeated((401, {}, b""))))
+    assert "hint: curl --negotiate -u : http://127.0.0.1:" in login.stderr
+    contents = {
+        "absent.json": None,
+        "page.json": "<html>",
+        "empty.json": '{"beans": []}',
+        "deep.json": "[" * 100_000,
+        "other.json": '{"beans": [{"name": 7}]}',
+    }
+    for name, content in contents.items():
+        if content is not None:
+            (tmp_path / name).write_text(content)
+        result = run("hdfs", "check", "--jmx", name, "--controller", controller)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: --jmx: `{name}`: "), result.stderr
+
+
+def test_the_certificate_of_a_namenode_can_have_a_private_authority(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.pem").write_text("")
+    for url, file, why in (
+        ("http://127.0.0.1:1", "empty.pem", "only valid for an address with https"),
+        ("https://127.0.0.1:1", "absent.pem", "No such file or directory"),
+        ("https://127.0.0.1:1", "empty.pem", ""),
+    ):
+        for command in (("hdfs", "check"), ("explain", "--block", BLOCK)):
+            result = run(*command, "--namenode", url, "--namenode-ca", file)
+            assert (result.returncode, result.stdout) == (2, "")
+            assert result.stderr.startswith(f"error: --namenode-ca: `{file}`: {why}")
+    result = run("hdfs", "check", "--jmx", "empty.pem", "--namenode-ca", "empty.pem")
+    assert result.returncode == 2
+    assert "not valid with --jmx, which asks no NameNode" in result.stderr
+
+
 OTHER_RACK = {**RACKS, "/row1/r0": ["r0h0", "r0h1"], "/row1/r1": [*RACKS["/row1/r1"], "r0h2"]}
 STRANGERS = {"/row1/r0": ["r0h0"], "/row1/r9": ["dn1", "dn2", "dn3", "dn4"]}
 LESS = {rack: hosts for rack, hosts in RACKS.items() if rack != "/row1/r3"}
@@ -107,12 +183,18 @@ LEFT: dict[str, Any] = {
     "hosts": [],
     "steps": [],
 }
+RANKED = LEFT | {"policy": "leeward", "reason": "ranked", "hosts": ["r0h0", "r2h1", "r2h0"]}
 STALE = [{"key": "ranked", "value": 5}, {"key": "stale", "value": 3}, {"key": "no_candidate", "value": 1}]
 
 
 MOVED = "in another rack than for the controller: r0h2 is in /row1/r1 and not in r0"
 OTHER_CLUSTER = "it is the controller of another cluster, and HDFS's default policy places all blocks"
 REASONS = "3 stale, 1 no_candidate"
+FEW_DECISIONS = f"replicated blocks: 9 decisions since the start, 4 by HDFS's default policy ({REASONS})"
+MANY_DECISIONS = (
+    f"replicated blocks: 1,515 decisions since the start, 525 by HDFS's default policy ({LEFT_OUT})"
+)
+NO_CLASS = "dfs.block.placement.ec.classname names no policy of Leeward"
 PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, Any], str, str]] = [
     (
         RACKS | {"/row1/r4": ["dn17"]},
@@ -182,7 +264,7 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {"DecisionsByReason": HEALTHY},
         {},
         "decisions ok",
-        f"replicated blocks: 1,515 decisions since the start, 525 by HDFS's default policy ({LEFT_OUT})",
+        MANY_DECISIONS,
     ),
     (
         RACKS,
@@ -207,6 +289,55 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
     ),
     (
         RACKS,
+        {"Policy": "", "Failure": "settings", "FailureDetail": "dfs.leeward.polcy: unknown property"},
+        {},
+        "policy failed",
+        "Leeward is off for replicated blocks: dfs.leeward.polcy: unknown property",
+    ),
+    (
+        RACKS,
+        {"Policy": ""},
+        {},
+        "policy failed",
+        "the NameNode runs no Leeward policy: dfs.block.replicator.classname names another one",
+    ),
+    (
+        RACKS,
+        {},
+        {},
+        "policy warning",
+        f"HDFS's own policy places erasure-coded blocks: {NO_CLASS}",
+    ),
+    (
+        RACKS,
+        {DECISION: RANKED | {"mode": "shadow"}},
+        {},
+        "decision ok",
+        "128MiB of r0h0 to r0h0 r2h1 r2h0, by leeward in the NameNode, if the mode were on; it is shadow",
+    ),
+    (
+        RACKS,
+        {DECISION: RANKED | {"mode": "canary:10%"}},
+        {},
+        "decision ok",
+        "128MiB of r0h0 to r0h0 r2h1 r2h0, by leeward in the NameNode",
+    ),
+    (
+        RACKS,
+        {"DecisionsByReason": STALE, "DecisionsOfLastHour": HEALTHY},
+        {},
+        "decisions ok",
+        f"{FEW_DECISIONS}; 1,515 in the last hour, 525 by HDFS's default policy ({LEFT_OUT})",
+    ),
+    (
+        RACKS,
+        {"DecisionsByReason": HEALTHY, "DecisionsOfLastHour": STALE},
+        {},
+        "decisions warning",
+        f"{MANY_DECISIONS}; 9 in the last hour, 4 by HDFS's default policy ({REASONS})",
+    ),
+    (
+        RACKS,
         {"Controller": "", "SnapshotAgeMs": -1},
         {},
         "snapshot failed",
@@ -217,7 +348,7 @@ PROBLEMS: list[tuple[Mapping[str, list[str]], dict[str, Any] | None, dict[str, A
         {"DecisionsByReason": STALE},
         {},
         "decisions warning",
-        f"replicated blocks: 9 decisions since the start, 4 by HDFS's default policy ({REASONS})",
+        FEW_DECISIONS,
     ),
     (
         RACKS,
@@ -256,21 +387,23 @@ def test_each_problem_has_a_finding(
     assert (result.returncode, result.stderr) == (int(failed), "")
 
 
+METRICS = {
+    "name": "Hadoop:service=NameNode,name=LeewardErasureCoded",
+    "modelerType": "LeewardErasureCoded",
+    "tag.Context": "dfs",
+    "tag.Policy": "ccp",
+    "tag.Hostname": "namenode",
+    "Decisions_ranked": 7,
+    "Decisions_stale": 2,
+    "PlaceTimeP50Ns": 11_000,
+    "UnknownDataNodes": 0,
+    "SnapshotAgeMs": 410,
+}
+
+
 def test_metrics_of_the_policy_stand_in_for_its_state(run: Run, controller: str) -> None:
-    metrics = {
-        "name": "Hadoop:service=NameNode,name=LeewardErasureCoded",
-        "modelerType": "LeewardErasureCoded",
-        "tag.Context": "dfs",
-        "tag.Policy": "ccp",
-        "tag.Hostname": "namenode",
-        "Decisions_ranked": 7,
-        "Decisions_stale": 2,
-        "PlaceTimeP50Ns": 11_000,
-        "UnknownDataNodes": 0,
-        "SnapshotAgeMs": 410,
-    }
-    both = metrics | {"name": "Hadoop:service=NameNode,name=Leeward", "tag.Policy": "rehdfs"}
-    with namenode([*beans(live_nodes(RACKS), {}), metrics, both]) as url:
+    both = METRICS | {"name": "Hadoop:service=NameNode,name=Leeward", "tag.Policy": "rehdfs"}
+    with namenode([*beans(live_nodes(RACKS), {}), METRICS, both]) as url:
         result = run("hdfs", "check", "--namenode", url, "--controller", controller)
     findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "policy ok sinbad places replicated blocks" in findings, "the state counts"
@@ -289,7 +422,10 @@ def test_silent_agents_and_unknown_storage_have_findings(run: Run, serve: Serve,
         with namenode(beans(live_nodes(RACKS), {})) as url:
             result = run("hdfs", "check", "--namenode", url, "--controller", controller)
     findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "agents warning 1 of 12 hosts without recent telemetry: r2h1" in findings
+    silence = (
+        "agents warning 1 of 12 hosts without recent telemetry: r2h1; until it reports, r2h1 takes no copies"
+    )
+    assert f"{silence} and counts with its full rate in the load of its rack" in findings
     storage = "storage warning 12 of 12 hosts without known storage: r0h0, r0h1, r0h2 and 9 more"
     storage += "; leeward agent --volume reports it to the controller. The NameNode knows it by heartbeats"
     assert storage in findings
@@ -323,11 +459,14 @@ def test_invalid_options_and_answers_are_errors_of_one_line(
         ((200, {}, b'{"beans": [7]}'), "not the answer of a NameNode: no list of beans as JSON"),
         ((200, {}, b'{"beans": []}'), "no bean Hadoop:service=NameNode,name=NameNodeInfo"),
         ((200, {}, b'{"beans": [{"name": "a"}]}'), "unknown form"),
+        ((200, {}, b"[" * 100_000), "not the answer of a NameNode: no list of beans as JSON"),
     ]
     for answer, why in answers:
         assert why in error("--namenode", fake(repeated(answer)))
     with namenode(beans(live_nodes(RACKS), {"SnapshotAgeMs": "soon"})) as url:
         assert "bean LeewardInfo: unknown form" in error("--namenode", url)
+    with namenode(beans("[" * 100_000, {})) as url:
+        assert "unknown form of Hadoop:service=NameNode,name=NameNodeInfo" in error("--namenode", url)
     with namenode(beans(live_nodes(RACKS | {"/row1/r4": ["dn17"]}), {})) as url:
         assert "no live DataNode of this name" in error("--namenode", url, "--writer", "r9h9")
         assert "does not have this host" in error("--namenode", url, "--writer", "dn17")
@@ -355,6 +494,38 @@ def test_a_datanode_is_also_known_by_its_address() -> None:
     nodes = [DataNode("dn1.example.com", "10.0.0.1", "/r0", True), DataNode("dn2", "10.0.0.2", "/r0", True)]
     found = differences(nodes, {"10.0.0.1": "r0", "dn2": "r0", "10.0.0.2": "r1"})
     assert found.hosts == {"dn1.example.com": "10.0.0.1", "dn2": "dn2"}
+
+
+@pytest.mark.parametrize(
+    ("location", "rack", "others", "is_known"),
+    [
+        ("/rack1", "rack1", ["rack2"], True),
+        ("/dc1/rack1", "rack1", ["rack2"], True),
+        ("/dc1/rack1", "dc1.rack1", ["dc2.rack1"], True),
+        ("/dc1/row3/rack7", "dc1.row3.rack7", ["dc2.row3.rack7"], True),
+        ("/dc1/row3/rack7", "row3.rack7", ["row4.rack7"], True),
+        ("/dc1/rack1", "dc2.rack1", ["dc1.rack1"], False),
+        ("/dc1/rack1", "dc1.rack1", ["rack1"], False),
+        ("/dc1/rack1", "dc1", ["rack2"], False),
+        ("/dc1/rack1", "1.rack1", ["rack2"], False),
+    ],
+)
+def test_a_rack_has_the_last_name_of_its_location_or_else_the_last_names_with_dots(
+    location: str, rack: str, others: list[str], is_known: bool
+) -> None:
+    racks = {"dn1": rack} | {f"dn{number}": other for number, other in enumerate(others, 2)}
+    found = differences([DataNode("dn1", "10.0.0.1", location, True)], racks)
+    assert found.hosts == ({"dn1": "dn1"} if is_known else {})
+    assert found.moved == ([] if is_known else [("dn1", location, rack)])
+
+
+def test_imported_racks_are_those_of_the_namenode(tmp_path: Path) -> None:
+    locations = {"dn1": "/dc1/rack1", "dn2": "/dc2/rack1", "dn3": "/dc2/rack2", "dn4": "/dc2/rack2"}
+    table = tmp_path / "racks.txt"
+    table.write_text("".join(f"{host} {rack}\n" for host, rack in locations.items()))
+    racks = {host.name: host.rack for host in importers.read(importers.Format.HDFS, [table]).hosts}
+    nodes = [DataNode(name, "", rack, True) for name, rack in locations.items()]
+    assert differences(nodes, racks) == Differences({name: name for name in locations}, [], [], [])
 
 
 # ---- leeward explain --block ------------------------------------------------------------------------
@@ -389,7 +560,7 @@ STORED = {"r2h0": "/row1/r2", "r0h0": "/row1/r0", "r2h1": "/row1/r2"}
 def test_a_block_is_explained_by_the_decision_that_the_namenode_stores(run: Run) -> None:
     later = STORED_DECISION | {"hosts": ["r3h0", "r2h1", "r2h0"], "time": "2026-03-02T09:00:01Z"}
     other = STORED_DECISION | {"path": "/logs/day 10"}
-    remembered = {"ExplainedDecisions": [json.dumps(one) for one in (other, later, STORED_DECISION)]}
+    remembered = {DECISIONS: [json.dumps(one) for one in (other, later, STORED_DECISION)]}
     blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
     with namenode(beans(live_nodes(RACKS), remembered), blocks) as url:
         arguments = ("explain", "--block", f"{BLOCK}_1001", "--namenode", url, "--user", SUPERUSER)
@@ -413,10 +584,40 @@ def test_a_block_is_explained_by_the_decision_that_the_namenode_stores(run: Run)
         assert rows[1].startswith("0,/row1/r2,,,800000000.0,")
 
 
+def test_unknown_and_unlimited_loads_are_shown_as_such(run: Run) -> None:
+    unit = "bit/s along the chain"
+    racks = [
+        {"name": "/row1/r2", "value": 4e8, "unit": unit, "detail": "own links 400 Mbps, 62 % full"},
+        {"name": "/row1/r1", "value": 1e18, "unit": unit, "detail": "own links 1 Gbps, 10 % full"},
+        {"name": "/row1/r3", "value": 0, "unit": "bit/s, load unknown"},
+        {"name": "/row1/r4", "value": "NaN", "unit": unit},
+        {"name": "/row1/r5", "value": "Infinity", "unit": "blocks"},
+    ]
+    steps = [{"scope": "", "host": "r2h1", "reason": "ranked", "note": "the best", "racks": racks}]
+    written = STORED_DECISION | {"steps": steps}
+    lines, _, decision = explained(run, written)
+    assert decision is not None
+    assert [one["value"] for one in decision["steps"][0]["racks"]] == [4e8, 1e18, 0, None, None]
+    assert lines[-6:] == [
+        "CANDIDATE RANKED BY THEN BY",
+        "/row1/r2 400 Mbps along the chain own links 400 Mbps, 62 % full",
+        "/row1/r1 no limit along the chain own links 1 Gbps, 10 % full",
+        "/row1/r3 0 bps, load unknown",
+        "/row1/r4 unknown along the chain",
+        "/row1/r5 unknown",
+    ]
+    blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
+    with namenode(beans(live_nodes(RACKS), {DECISIONS: [json.dumps(written)]}), blocks) as url:
+        arguments = ("explain", "--block", BLOCK, "--namenode", url, "--user", SUPERUSER)
+        rows = run(*arguments, "-o", "csv").stdout.splitlines()
+    assert rows[1] == '0,/row1/r2,,,400000000.0,,"own links 400 Mbps, 62 % full; the best",,,'
+    assert rows[4] == "0,/row1/r4,,,,,the best,,,"
+
+
 def explained(run: Run, *decisions: Mapping[str, Any]) -> tuple[list[str], str, dict[str, Any] | None]:
     """Lines, notes, and the decision about a block of the stored ones, the latest first."""
     blocks = {BLOCK: fsck(BLOCK, "/logs/day 1", STORED)}
-    stored = {"ExplainedDecisions": [json.dumps(one) for one in decisions]}
+    stored = {DECISIONS: [json.dumps(one) for one in decisions]}
     with namenode(beans(live_nodes(RACKS), stored), blocks) as url:
         arguments = ("explain", "--block", BLOCK, "--namenode", url, "--user", SUPERUSER)
         result = run(*arguments)
@@ -463,19 +664,20 @@ def test_a_block_without_an_explanation_says_why(run: Run) -> None:
     def explain(
         policy: Mapping[str, Any] | None, block: str = BLOCK, user: str = SUPERUSER
     ) -> tuple[int, str]:
-        with namenode(beans(live_nodes(RACKS), policy), blocks) as url:
+        answers = beans(live_nodes(RACKS), None if policy is METRICS else policy)
+        with namenode([*answers, METRICS] if policy is METRICS else answers, blocks) as url:
             result = run("explain", "--block", block, "--namenode", url, "--user", user)
             return result.returncode, result.stderr.splitlines()[0]
 
-    others = {"ExplainedDecisions": [json.dumps(STORED_DECISION | {"hosts": ["r1h1"]})]}
+    others = {DECISIONS: [json.dumps(STORED_DECISION | {"hosts": ["r1h1"]})]}
     none = "error: the NameNode stores no decision about /logs/day 1, and none with the hosts of the block"
     assert explain({}) == (1, none)
-    other = "error: of /logs/day 1, the NameNode stores 1 decisions, and none has the hosts of the block"
+    other = "error: of /logs/day 1, the NameNode stores 1 decision, and none has the hosts of the block"
     assert explain(others) == (1, other)
     code, line = explain(None)
     assert code == 2
     assert line.endswith("the NameNode runs no Leeward policy")
-    code, line = explain({"ExplainedDecisions": None})
+    code, line = explain(METRICS)
     assert code == 2
     assert line.endswith("the policy in the NameNode shows no decisions over HTTP")
     for broken in (
@@ -483,10 +685,13 @@ def test_a_block_without_an_explanation_says_why(run: Run) -> None:
         "{",
         '{"time": 3}',
         json.dumps(STORED_DECISION | {"steps": [{"racks": [{"value": "much"}]}]}),
+        json.dumps(STORED_DECISION | {"steps": [{"racks": [{"value": 10**400}]}]}),
+        json.dumps(STORED_DECISION | {"steps": [{"racks": [{"value": 1, "detail": 7}]}]}),
+        json.dumps(STORED_DECISION | {"mode": 7}),
     ):
-        code, line = explain({"ExplainedDecisions": [broken]})
+        code, line = explain({DECISIONS: [broken]})
         assert code == 2
-        assert "bean LeewardInfo: unknown form" in line
+        assert "not the answer of a NameNode: no decisions of its Leeward policy" in line
     code, line = explain({}, "blk_7")
     assert (code, line) == (2, "error: --block: blk_7: not found: Block blk_7 does not exist")
     code, line = explain({}, user="guest")
@@ -501,5 +706,5 @@ def test_a_block_without_an_explanation_says_why(run: Run) -> None:
 def test_explain_takes_a_decision_or_a_block(run: Run) -> None:
     for arguments in ([], ["42", "--block", BLOCK]):
         result = run("explain", *arguments)
-        expected = "error: DECISION: expected the id of a decision, a file, or --block BLOCK\n"
+        expected = "error: DECISION: expected the id of a decision, a file, or --block NAME\n"
         assert (result.returncode, result.stderr) == (2, expected)

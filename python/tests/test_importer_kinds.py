@@ -211,5 +211,5 @@ def test_the_summary_shows_sizes_and_what_looks_wrong(run: Run, tmp_path: Path) 
     (tmp_path / "h2.json").write_text(mixed)
     ended = run("cluster", "import", "lldp", "h1.json", "h2.json", "--rack-link", "100Gbps")
     assert ended.returncode == 0, ended.stderr
-    assert "lldp: 2 hosts, 1 racks; each rack has 2 hosts\n" in ended.stderr
+    assert "lldp: 2 hosts, 1 rack; each rack has 2 hosts\n" in ended.stderr
     assert "warning: h1, h2: 26 Gbps a host is no usual rate: is a port for management" in ended.stderr

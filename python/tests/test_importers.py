@@ -313,6 +313,35 @@ def test_racks_with_the_same_name_in_two_pods_stay_separate(tmp_path: Path) -> N
     ]
 
 
+def test_racks_with_the_same_name_stay_separate_when_pods_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a /p1/r1\nb /p2/r1\nc /p2/r2\nd /p1/p1\n")
+    topology = read(Format.HDFS, [tmp_path / "file"], pods=False)
+    assert [(host.name, host.rack, host.pod) for host in topology.hosts] == [
+        ("a", "p1.r1", None),
+        ("b", "p2.r1", None),
+        ("c", "r2", None),
+        ("d", "p1", None),
+    ]
+    assert topology.left_out.counts == {"no-pods": 2, "renamed": 2}
+    (tmp_path / "file").write_text("a /p1/r1\nb /p2/r1\nc /p1/p2.r1\n")
+    with pytest.raises(InputError, match=r"several pods have one, and the name p2\.r1 is taken"):
+        read(Format.HDFS, [tmp_path / "file"], pods=False)
+
+
+def test_a_rack_without_a_pod_stays_one_when_pods_are_left_out(tmp_path: Path) -> None:
+    labels = [("a", "r1", "p1"), ("b", "r1", None), ("c", "r2", "p1"), ("d", "r2", "p2"), ("e", "r2", None)]
+    nodes = [
+        {
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"rack": rack} | ({} if pod is None else {"pod": pod})},
+        }
+        for name, rack, pod in labels
+    ]
+    (tmp_path / "file").write_text(json.dumps({"items": nodes}))
+    topology = read(Format.KUBERNETES, [tmp_path / "file"], rack_label="rack", pod_label="pod", pods=False)
+    assert [host.rack for host in topology.hosts] == ["r1", "r1", "p1.r2", "p2.r2", "r2"]
+
+
 def test_hosts_left_out_are_counted_by_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text(
         "Rack: /r1\n   10.0.0.1:9866 (a) In Service\n   10.0.0.2:9866 (b) Decommissioned\n"

@@ -32,6 +32,23 @@ def test_other_systems_are_refused_in_one_line_and_a_hint(tmp_path: Path) -> Non
     ]
 
 
+def test_missing_java_and_maven_are_named_with_their_command_and_fail_no_build(tmp_path: Path) -> None:
+    programs = {"cargo": "cargo 1.99.0", "cc": "cc", "c++": "c++", "javac": "javac 17.0.9", "mvn": "Maven"}
+    for name, version in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {version}\n")
+        (tmp_path / name).chmod(0o755)
+    settings = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PYTHON": sys.executable}
+    complete = run(["scripts/prerequisites"], **settings)
+    assert (complete.returncode, complete.stderr) == (0, "")
+    (tmp_path / "javac").write_text("#!/bin/sh\necho javac 11.0.2\n")
+    old = run(["scripts/prerequisites"], **settings)
+    assert old.returncode == 0
+    assert old.stderr == (
+        "note: no Java 17 or no Maven, which the policy for HDFS needs;"
+        " as root: apt-get install default-jdk-headless maven\n"
+    )
+
+
 def test_progress_shows_no_output_of_a_command_that_succeeds(tmp_path: Path) -> None:
     log = tmp_path / "folder" / "log"
     done = run(["scripts/progress", str(log), sys.executable, "-c", "print('   Compiling serde v1.0.1')"])

@@ -18,7 +18,7 @@ from pathlib import Path
 from leeward._files import atomic_file, check_folder, is_temporary
 from leeward._native import __version__
 from leeward.errors import InputError
-from leeward_reproduce.rows import Row
+from leeward_reproduce.rows import Row, with_reason
 from leeward_reproduce.table import markdown
 
 SEEDS = 10
@@ -87,9 +87,9 @@ def current_inputs(
 
 
 def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:
-    """Rows of runs; in a first look, their notes say so."""
+    """Rows of runs. In a first look, their notes say so; otherwise they have reasons of large differences."""
     if not inputs.look:
-        return list(rows)
+        return [row if row.note else with_reason(row) for row in rows]
     look = f"a first look: {inputs.look}"
     return [
         row if row.ours is None else replace(row, note="; ".join(filter(None, [row.note, look])))

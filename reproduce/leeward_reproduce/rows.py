@@ -10,6 +10,12 @@ from dataclasses import dataclass, replace
 
 from leeward.sweep import interval
 
+FAR = 15.0
+"""Difference from the paper in percent that needs a reason."""
+INSIDE = "the interval includes the paper's value"
+NOT_EXPLAINED = "not explained"
+"""Note of a row without a tested or counted reason."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -79,6 +85,25 @@ def computed_row(
 def missing_row(figure: str, quantity: str, unit: str, paper: float | None, why: str) -> Row:
     """A row without a measured value; its note states the reason."""
     return Row(figure, quantity, unit, paper, None, None, None, None, f"not measured: {why}")
+
+
+def with_reason(row: Row, reason: str = "") -> Row:
+    """A row whose note has the reason of a difference from the paper of more than `FAR`.
+
+    Args:
+        row: The row.
+        reason: A tested or counted reason; without one, a note of the row stands for it.
+    """
+    if abs(row.deviation_percent or 0.0) <= FAR:
+        return row
+    is_inside = (
+        row.paper is not None
+        and row.ci_low is not None
+        and row.ci_high is not None
+        and row.ci_low <= row.paper <= row.ci_high
+    )
+    reason = INSIDE if is_inside else reason or ("" if row.note else NOT_EXPLAINED)
+    return replace(row, note="; ".join(filter(None, (reason, row.note))))
 
 
 def _deviation(ours: float, paper: float | None) -> float | None:

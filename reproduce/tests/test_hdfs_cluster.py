@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from leeward import lab
+from leeward.hdfs import NameNode
 from leeward_reproduce.hdfs import ObservedCluster, ProcessError, Shape, missing, namenode, up
 from leeward_reproduce.hdfs.load import Load, Stream, Write, open_sinks, order, run, send
 from leeward_reproduce.hdfs.machine import MEMORY_FOLDER
@@ -87,9 +88,8 @@ def stored(cluster: ObservedCluster) -> int:
 
 def explained(cluster: ObservedCluster, folder: str) -> list[dict[str, Any]]:
     """Decisions of the policy about the files of a folder."""
-    state = namenode.policy_state(cluster.namenode_url)
-    assert state is not None
-    return [one for one in state.explained or [] if one["path"].startswith(f"/{folder}/")]
+    found = NameNode(cluster.namenode_url).decisions("replicated blocks", f"/{folder}/")
+    return [one for one in found if one["path"].startswith(f"/{folder}/")]
 
 
 def use_and_check_sinbad(cluster: ObservedCluster) -> None:
@@ -241,6 +241,33 @@ def test_a_signal_to_the_process_of_a_cluster_leaves_nothing() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM
     assert_gone(name, [int(pid) for pid in pids], Path(folder))
+
+
+@pytest.mark.whole
+def test_the_command_brings_a_cluster_up_for_other_programs_and_removes_it(tmp_path: Path) -> None:
+    before = folders()
+    (tmp_path / "file").write_bytes(b"content" * 1000)
+    command = [sys.executable, "-m", "leeward_reproduce.hdfs", "--racks", "3", "--hosts-per-rack", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = dict(process.stdout.readline().rstrip().split(maxsplit=1) for _ in range(4))
+        assert (printed["hosts"], printed["policy"]) == ("r0h0 r1h0 r2h0", "leeward")
+        client = (
+            process.stdout.readline().partition("sudo leeward ")[2].replace("FILE", str(tmp_path / "file"))
+        )
+        stored = subprocess.run(
+            [Path(sys.executable).with_name("leeward"), *client.split()],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert stored.returncode == 0, stored.stderr
+        (decision,) = NameNode(printed["NameNode"]).decisions("replicated blocks", "/file")
+        assert decision["writer"] == "r0h0"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert folders() == before
+    assert [each for each in lab.labs() if each.process == process.pid] == []
 
 
 def folders() -> set[Path]:

@@ -23,7 +23,8 @@ import pytest
 from leeward.errors import InputError
 from leeward.lab import Machine
 from leeward_reproduce.hdfs import class_path, namenode, settings, up
-from leeward_reproduce.hdfs.demo import Watch, draw, main, summary, table
+from leeward_reproduce.hdfs.__main__ import main as lab_main
+from leeward_reproduce.hdfs.demo import Watch, draw, main, order, summary, table
 from leeward_reproduce.hdfs.load import Load, Stream, check_background, in_order
 from leeward_reproduce.hdfs.observed import is_newer
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome, median_cv, quantile
@@ -93,6 +94,33 @@ def test_the_demo_without_its_parts_says_so(
     assert capsys.readouterr().err.startswith("error: missing for HDFS in a lab: root")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--racks", "0"], "--racks 0: expected at least 1"),
+        (["--racks", "9", "--hosts-per-rack", "9"], "81 hosts: expected at most 32"),
+        (["--block", "64kB"], "--block 64kB: expected at least 1MiB"),
+        (["--block", "much"], "--block: "),
+        (["--policy", "best"], "--policy"),
+    ],
+)
+def test_the_lab_of_hdfs_rejects_other_shapes(
+    arguments: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        lab_main(arguments)
+    assert ended.value.code == 2
+    assert error in capsys.readouterr().err
+
+
+def test_the_lab_of_hdfs_without_its_parts_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert lab_main([]) == 1
+    assert capsys.readouterr().err.startswith("error: missing for HDFS in a lab: root")
+
+
 def test_an_unknown_policy_is_an_error_before_anything_starts() -> None:
     with (
         pytest.raises(InputError, match="unknown policy `best`; there are: default, sinbad"),
@@ -147,26 +175,76 @@ def test_the_table_of_the_demo_has_a_column_for_each_policy() -> None:
         for at in range(31)
     ]
     one = Outcome([FileTime("r0h0", 1, 2.0), FileTime("r0h0", 1, 4.0)], samples, 0.0, 30.0)
-    rows = {name: values for name, *values in table({"default": one, "leeward": one}, 16e6)}
+    rows = {name: values for name, *values in table({"default": [one], "leeward": [one]}, 16e6)}
     assert rows["bytes into r0"] == ["30 MB", "30 MB"]
     assert rows["utilization of the link into r1"] == ["50%", "50%"]
     assert rows["block time, median"] == ["3.00 s", "3.00 s"]
     assert quantile(one.files, 1.0) == 4.0
+    slow = Outcome([FileTime("r0h0", 1, 5.0)], samples, 0.0, 20.0)
+    rows = {name: values for name, *values in table({"default": [one, slow], "leeward": [one, one]}, 16e6)}
+    assert rows["bytes into r0"] == ["25 MB (20 MB to 30 MB)", "30 MB (30 MB to 30 MB)"]
+    assert rows["block time, median"][0] == "4.00 s (3.00 s to 5.00 s)"
 
 
-def test_the_summary_of_the_demo_says_whether_the_hot_link_is_cooler() -> None:
-    hot, cool = (
-        Outcome([], [(float(at), {"r1:downlink": at * rate}) for at in range(31)], 0.0, 30.0)
-        for rate in (900_000, 750_000)
+def full(percent: float) -> Outcome:
+    """A run in which a link of 8 Mb/s into r1 is full by a percentage."""
+    return Outcome(
+        [], [(float(at), {"r1:downlink": round(at * percent * 1e4)}) for at in range(31)], 0.0, 30.0
     )
-    text = summary({"default": hot, "sinbad": cool}, 8e6)
-    assert "HDFS's policy the link is 90% full, and with those of sinbad 75%: it is cooler." in text
-    assert "75% full, and with those of sinbad 90%: it is hotter." in summary(
-        {"default": cool, "sinbad": hot}, 8e6
-    )
-    # 90 % and 89.96 % are the same in the sentence.
-    same = Outcome([], [(float(at), {"r1:downlink": at * 899_600}) for at in range(31)], 0.0, 30.0)
-    assert "90%: it is as hot." in summary({"default": hot, "sinbad": same}, 8e6)
+
+
+@pytest.mark.parametrize(
+    ("default", "sinbad", "expected"),
+    [
+        (
+            [90],
+            [75],
+            "90% full, and with those of sinbad 75%: it is cooler by 15 points (-15 to -15 in 1 pair).",
+        ),
+        (
+            [75, 80],
+            [90, 84],
+            "78% full, and with those of sinbad 87%: it is hotter by 10 points (+4 to +15 in",
+        ),
+        (
+            [90, 88],
+            [87, 88],
+            "89% full, and with those of sinbad 88%: no clear difference (-3 to +0 in 2 pairs).",
+        ),
+        (
+            [90, 80],
+            [70, 83],
+            "85% full, and with those of sinbad 76%: no clear difference (-20 to +3 in 2 pairs)",
+        ),
+    ],
+)
+def test_the_demo_calls_the_hot_link_cooler_only_if_all_pairs_agree(
+    default: list[float], sinbad: list[float], expected: str
+) -> None:
+    text = summary({"default": [*map(full, default)], "sinbad": [*map(full, sinbad)]}, 8e6)
+    assert expected in text
+
+
+def test_each_pair_of_the_demo_begins_with_the_policy_of_the_one_before() -> None:
+    assert order(["default", "ccp"], 3) == [
+        (0, "default"),
+        (0, "ccp"),
+        (1, "ccp"),
+        (1, "default"),
+        (2, "default"),
+        (2, "ccp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--pairs", "0"), ("--seconds", "nan"), ("--seconds", "1e9"), ("--seed", "-1")]
+)
+def test_the_demo_rejects_options_out_of_bounds(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([option, value])
+    assert f"{option} {value}" in capsys.readouterr().err.replace("1e+09", "1e9")
 
 
 def test_a_line_about_the_links_has_the_loads_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:

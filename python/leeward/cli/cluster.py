@@ -18,7 +18,8 @@ EXAMPLES = """\b
 Examples:
   leeward cluster show examples/clusters/reference.yaml
   leeward cluster show examples/clusters/pods.yaml -o json
-  leeward cluster import hdfs examples/topologies/racks.txt --nic 25Gbps --oversubscription 3 --no-pods
+  leeward cluster import hdfs examples/topologies/racks.txt \\
+      --nic 25Gbps --oversubscription 3 --pod-oversubscription 2
 """
 
 app = Commands()

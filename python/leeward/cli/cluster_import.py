@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward._quantities import counted
 from leeward.cli.notes import print_note, print_warning
 from leeward.cli.options import choice, name_flags, parse_path
 from leeward.cli.progress import slow_notice
@@ -18,7 +19,8 @@ EXAMPLES = """\b
 Examples:
   leeward cluster import kubernetes examples/topologies/nodes.json \\
       --nic 25Gbps --rack-link 4x100Gbps --pod-oversubscription 2
-  leeward cluster import hdfs examples/topologies/racks.txt --nic 25Gbps --oversubscription 3 --no-pods
+  leeward cluster import hdfs examples/topologies/racks.txt \\
+      --nic 25Gbps --oversubscription 3 --pod-oversubscription 2 --out hdfs.yaml
   leeward cluster import slurm examples/topologies/topology.conf \\
       --nic 100Gbps --rack-link 8x100Gbps --pod-link 16x400Gbps --out racks.yaml
   leeward cluster import lldp examples/topologies/lldp/tor1.json examples/topologies/lldp/tor2.json
@@ -151,7 +153,7 @@ def import_(
     if out is not None:
         check_file(out, "--out")
     flags = {"rack_label": "--rack-label", "pod_label": "--pod-label", "tors": "--tors", "spines": "--spines"}
-    with slow_notice(f"reading {len(files):,} {'files' if len(files) > 1 else 'file'}"):
+    with slow_notice(f"reading {counted(len(files), 'file')}"):
         with name_flags(**flags):
             topology = read(
                 form,
@@ -181,9 +183,9 @@ def _print_counts(topology: "Topology") -> None:
     """Prints on stderr the numbers and sizes of racks, what looks wrong, and what was left out by reason."""
     from leeward.importers.summary import doubts, sizes
 
-    racks = len(topology.racks())
     pods = len({host.pod for host in topology.hosts if host.pod is not None})
-    counts = [f"{len(topology.hosts):,} hosts", f"{racks:,} racks"] + ([f"{pods:,} pods"] if pods else [])
+    counts = [counted(len(topology.hosts), "host"), counted(len(topology.racks()), "rack")]
+    counts += [counted(pods, "pod")] if pods else []
     print_note(f"{topology.form}: {', '.join(counts)}; {sizes(topology)}")
     for doubt in doubts(topology):
         print_warning(doubt)

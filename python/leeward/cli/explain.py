@@ -23,7 +23,7 @@ from leeward.cli.controller import (
 )
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.hdfs.block import explain_block
-from leeward.cli.hdfs.options import NAMENODE, NameNodeOption
+from leeward.cli.hdfs.options import NAMENODE, NameNodeCaOption, NameNodeOption
 from leeward.cli.output import Format, FormatOption, print_data, print_json, print_table, print_text
 from leeward.errors import InputError
 
@@ -67,6 +67,7 @@ def explain(
         ),
     ] = None,
     namenode: NameNodeOption = NAMENODE,
+    namenode_ca: NameNodeCaOption = None,
     user: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Superuser of HDFS, for --block.", show_default="the local user"),
@@ -77,12 +78,13 @@ def explain(
 
     Shows its candidates level by level with the outcome of each, the bottleneck link, the age of the
     telemetry, and the policy. The decision comes from a controller or from a file. For a block, it comes
-    from the Leeward policy in the NameNode, which stores a sample of its decisions.
+    from the Leeward policy in the NameNode, which stores one in 1,000 of its decisions by default
+    (dfs.leeward.explain.sample).
     """
     if (decision is None) == (block is None):
-        raise InputError.about("DECISION", "expected the id of a decision, a file, or --block BLOCK")
+        raise InputError.about("DECISION", "expected the id of a decision, a file, or --block NAME")
     if block is not None:
-        explain_block(block, namenode, user, output)
+        explain_block(block, namenode, namenode_ca, user, output)
     elif decision is not None and decision.isascii() and decision.isdigit():
         with controller_errors():
             record = client(controller, token_file, ca, PATIENCE_S).decision(decision)

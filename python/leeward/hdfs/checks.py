@@ -5,15 +5,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from leeward._quantities import time_text
+from leeward._quantities import counted, time_text
 from leeward.hdfs.differences import Differences
 from leeward.hdfs.namenode import NameNodeState
-from leeward.hdfs.policy import MAX_AGE_S, PolicyState
+from leeward.hdfs.policy import MAX_AGE_S, STATES, PolicyState, by_settings, fallbacks
 
 NAMES = 3
 """Number of names that a check lists."""
 RARE = 0.01
 """Share of decisions by HDFS's default policy up to which a NameNode is healthy: after a short outage."""
+_PROPERTIES = dict(
+    zip(STATES, ("dfs.block.replicator.classname", "dfs.block.placement.ec.classname"), strict=True)
+)
+"""Property with the class that places blocks, by their kind."""
 
 
 class State(StrEnum):
@@ -65,8 +69,24 @@ def check(
     ]
 
 
+def check_alone(namenode: NameNodeState, why: str) -> list[Check]:
+    """Checks of a NameNode whose controller does not answer.
+
+    Args:
+        namenode: State of the NameNode.
+        why: Failure of the request to the controller.
+    """
+    skipped = ("topology", "agents", "storage")
+    return [
+        _namenode(namenode),
+        Check("controller", State.FAILED, why),
+        *(Check(name, State.WARNING, "not checked: no controller") for name in skipped),
+        *_policy(namenode.policies),
+    ]
+
+
 def _namenode(state: NameNodeState) -> Check:
-    detail = f"Hadoop {state.version}, {state.role}, {_count(len(state.datanodes), 'live DataNode')}"
+    detail = f"Hadoop {state.version}, {state.role}, {counted(len(state.datanodes), 'live DataNode')}"
     if not state.datanodes:
         return Check("NameNode", State.FAILED, f"{detail}: blocks can be placed nowhere")
     if state.safe_mode is not None:
@@ -89,7 +109,7 @@ def _controller(status: Mapping[str, Any]) -> Check:
 
 def _topology(state: NameNodeState, found: Differences) -> Iterator[Check]:
     """One check for each kind of difference, or one if there is none."""
-    total = _count(len(state.datanodes), "DataNode")
+    total = counted(len(state.datanodes), "DataNode")
     if found.is_of_other_cluster():
         detail = f"the controller has fewer than half of {total}: it is the controller of another cluster"
         yield Check("topology", State.FAILED, f"{detail}, and HDFS's default policy places all blocks")
@@ -101,11 +121,11 @@ def _topology(state: NameNodeState, found: Differences) -> Iterator[Check]:
         detail = f"{len(found.moved)} of {total} in another rack than for the controller: {_listed(places)}"
         yield Check("topology", State.FAILED, f"{detail}; their loads are unknown")
     if found.absent:
-        detail = f"{_count(len(found.absent), 'host')} of the controller without a live DataNode"
+        detail = f"{counted(len(found.absent), 'host')} of the controller without a live DataNode"
         yield Check("topology", State.WARNING, f"{detail}: {_listed(found.absent)}")
     if state.datanodes and not (found.unknown or found.moved):
         racks = len({node.rack for node in state.datanodes})
-        yield Check("topology", State.OK, f"{total} in {_count(racks, 'rack')}, as in the controller")
+        yield Check("topology", State.OK, f"{total} in {counted(racks, 'rack')}, as in the controller")
 
 
 def _agents(hosts: Sequence[Mapping[str, Any]]) -> Check:
@@ -114,9 +134,15 @@ def _agents(hosts: Sequence[Mapping[str, Any]]) -> Check:
     if not hosts:
         return Check("agents", State.FAILED, "the controller knows no DataNode")
     if not silent:
-        return Check("agents", State.OK, f"{_count(len(hosts), 'host')} with telemetry")
+        return Check("agents", State.OK, f"{counted(len(hosts), 'host')} with telemetry")
     state = State.FAILED if len(silent) == len(hosts) else State.WARNING
-    detail = f"{len(silent)} of {_count(len(hosts), 'host')} without recent telemetry: {_listed(silent)}"
+    detail = f"{len(silent)} of {counted(len(hosts), 'host')} without recent telemetry: {_listed(silent)}"
+    if len(silent) == 1:
+        detail += f"; until it reports, {silent[0]} takes no copies and counts with its full rate in the load"
+        detail += " of its rack"
+    else:
+        detail += "; until they report, they take no copies and count with their full rates in the loads of"
+        detail += " their racks"
     return Check("agents", state, detail)
 
 
@@ -131,8 +157,8 @@ def _storage(hosts: Sequence[Mapping[str, Any]]) -> Check:
     """
     without = [host["host"] for host in hosts if host["storage"] is None]
     if not without:
-        return Check("storage", State.OK, f"{_count(len(hosts), 'host')} with known storage")
-    detail = f"{len(without)} of {_count(len(hosts), 'host')} without known storage: {_listed(without)}"
+        return Check("storage", State.OK, f"{counted(len(hosts), 'host')} with known storage")
+    detail = f"{len(without)} of {counted(len(hosts), 'host')} without known storage: {_listed(without)}"
     detail += "; leeward agent --volume reports it to the controller. The NameNode knows it by heartbeats"
     return Check("storage", State.WARNING, detail)
 
@@ -141,18 +167,38 @@ def _policy(policies: Sequence[PolicyState]) -> Iterator[Check]:
     if not policies:
         detail = "the NameNode runs no Leeward policy: dfs.block.replicator.classname names another one"
         yield Check("policy", State.FAILED, detail)
-    for policy in policies:
-        yield Check("policy", State.OK, f"{policy.policy} places {policy.blocks}")
-        yield _snapshot(policy)
-        total = sum(policy.decisions.values())
-        fallbacks = policy.fallbacks()
-        detail = f"{policy.blocks}: {_count(total, 'decision')} since the start"
-        others = fallbacks | policy.by_settings()
-        if others:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in others.items())
-            detail += f", {sum(others.values()):,} by HDFS's default policy ({reasons})"
-        is_rare = sum(fallbacks.values()) <= RARE * total
-        yield Check("decisions", State.OK if is_rare else State.WARNING, detail)
+        return
+    by_blocks = {policy.blocks: policy for policy in policies}
+    for blocks, name in _PROPERTIES.items():
+        policy = by_blocks.get(blocks)
+        if policy is None:
+            detail = f"HDFS's own policy places {blocks}: {name} names no policy of Leeward"
+            yield Check("policy", State.WARNING, detail)
+        elif policy.invalid is not None:
+            yield Check("policy", State.FAILED, f"Leeward is off for {blocks}: {policy.invalid}")
+        else:
+            yield Check("policy", State.OK, f"{policy.policy} places {blocks}")
+            yield _snapshot(policy)
+            yield _decisions(policy)
+
+
+def _decisions(policy: PolicyState) -> Check:
+    """Decisions that the policy left to HDFS's: those of the last hour count, if they are known."""
+    detail = f"{policy.blocks}: {counted(sum(policy.decisions.values()), 'decision')} since the start"
+    detail += _by_hdfs(policy.decisions)
+    judged = policy.decisions
+    if policy.last_hour is not None:
+        judged = policy.last_hour
+        detail += f"; {sum(judged.values()):,} in the last hour{_by_hdfs(judged)}"
+    is_rare = sum(fallbacks(judged).values()) <= RARE * sum(judged.values())
+    return Check("decisions", State.OK if is_rare else State.WARNING, detail)
+
+
+def _by_hdfs(decisions: Mapping[str, int]) -> str:
+    """Number of the decisions by HDFS's policy, with its reasons; empty if there are none."""
+    others = fallbacks(decisions) | by_settings(decisions)
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in others.items())
+    return f", {sum(others.values()):,} by HDFS's default policy ({reasons})" if others else ""
 
 
 def _snapshot(policy: PolicyState) -> Check:
@@ -179,7 +225,3 @@ def _listed(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
     more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
     return ", ".join(names[:NAMES]) + more
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,8 +1,12 @@
-"""The state of a NameNode, from its servlet `/jmx`."""
+"""The state of a NameNode, from its servlet `/jmx`, or from a file with the answer of this servlet."""
 
 import json
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from os import PathLike
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -10,7 +14,7 @@ from leeward._http import connections, root_cause
 from leeward._quantities import bytes_text
 from leeward.errors import InputError
 from leeward.hdfs.blocks import Block, block_name, read_block
-from leeward.hdfs.policy import BEANS, STATES, PolicyState, read_decision, read_policies
+from leeward.hdfs.policy import BEANS, FORM_ERRORS, STATES, PolicyState, read_decision, read_policies
 
 URL = "http://127.0.0.1:9870"
 """Default address of a NameNode."""
@@ -62,11 +66,16 @@ class NameNodeState:
 class NameNode:
     """A NameNode that answers over HTTP."""
 
-    def __init__(self, url: str = URL) -> None:
+    def __init__(self, url: str = URL, ca: str | PathLike[str] | None = None) -> None:
         """Takes the address of its web interface; sends nothing yet.
 
+        Args:
+            url: The address.
+            ca: PEM file with the authorities of its certificate; by default the system's.
+
         Raises:
-            InputError: The address is invalid.
+            InputError: The address is invalid; or `ca` is given for an address without https, or is no file
+                of certificates.
         """
         parts = urlsplit(url)
         try:
@@ -77,6 +86,7 @@ class NameNode:
             message = f"`{url}`: expected the address of the NameNode's web interface, such as {URL}"
             raise InputError.about("namenode", message)
         self.url = url.rstrip("/")
+        self._tls = None if ca is None else _trust(ca, parts.scheme)
 
     def state(self) -> NameNodeState:
         """Its present state.
@@ -84,19 +94,7 @@ class NameNode:
         Raises:
             InputError: The NameNode does not answer, or the answer is not that of a NameNode.
         """
-        info = self._bean(_INFO)
-        status = self._bean(_STATUS)
-        policies = self.policies()
-        try:
-            return NameNodeState(
-                version=str(info["SoftwareVersion"]),
-                role=str(status["State"]),
-                safe_mode=str(info["Safemode"]).strip() or None,
-                datanodes=_datanodes(json.loads(info["LiveNodes"])),
-                policies=policies,
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise self._invalid(f"unknown form of {_INFO} or {_STATUS} ({error!r})") from None
+        return _state(self.beans, self._invalid)
 
     def policies(self) -> list[PolicyState]:
         """States of the Leeward policy; empty if the NameNode runs none.
@@ -140,11 +138,25 @@ class NameNode:
             InputError: The NameNode does not answer, or not with a decision.
         """
         attribute = f"Explain,{writer},{size},{copies}"
-        text = self._get(f"/jmx?{urlencode({'get': f'{STATES[blocks]}::{attribute}'})}")
         try:
-            return read_decision(json.loads(text)["beans"][0][attribute])
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            return read_decision(self._attribute(blocks, attribute))
+        except FORM_ERRORS as error:
             raise self._invalid(f"no decision of its Leeward policy ({error!r})") from None
+
+    def decisions(self, blocks: str, path: str = "") -> list[dict[str, Any]]:
+        """Stored decisions of its Leeward policy, the latest first.
+
+        Args:
+            blocks: `replicated blocks` or `erasure-coded blocks`.
+            path: Text that the path of the file contains; empty for all.
+
+        Raises:
+            InputError: The NameNode does not answer, or not with decisions.
+        """
+        try:
+            return [read_decision(text) for text in self._attribute(blocks, f"Decisions,{path}")]
+        except FORM_ERRORS as error:
+            raise self._invalid(f"no decisions of its Leeward policy ({error!r})") from None
 
     def beans(self, query: str) -> list[Mapping[str, Any]]:
         """Beans whose names match a pattern of JMX.
@@ -152,27 +164,24 @@ class NameNode:
         Raises:
             InputError: The NameNode does not answer, or not with beans.
         """
-        text = self._get(f"/jmx?{urlencode({'qry': query})}")
-        try:
-            beans = json.loads(text)["beans"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise self._invalid("no list of beans as JSON") from None
-        if not isinstance(beans, list) or not all(isinstance(bean, dict) for bean in beans):
-            raise self._invalid("no list of beans as JSON")
-        return beans
+        return _beans(self._get(f"/jmx?{urlencode({'qry': query})}"), self._invalid)
 
-    def _bean(self, name: str) -> Mapping[str, Any]:
-        beans = self.beans(name)
-        if len(beans) != 1:
-            raise self._invalid(f"no bean {name}")
-        return beans[0]
+    def _attribute(self, blocks: str, name: str) -> Any:
+        """An attribute of the policy's bean that is shown on demand.
+
+        Raises:
+            FORM_ERRORS: The answer has another form than expected.
+            InputError: The NameNode does not answer.
+        """
+        text = self._get(f"/jmx?{urlencode({'get': f'{STATES[blocks]}::{name}'})}")
+        return json.loads(text)["beans"][0][name]
 
     def _get(self, path: str) -> bytes:
         """Body of an answer with status 200."""
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
 
-        pool = connections(self.url)
+        pool = connections(self.url, self._tls)
         try:
             answer = pool.request(
                 "GET",
@@ -191,8 +200,7 @@ class NameNode:
         finally:
             pool.clear()
         if answer.status != 200:
-            login = ": its web interface asks for a login" if answer.status in (401, 403) else ""
-            raise self._unreachable(f"{answer.status} {answer.reason}{login}")
+            raise self._rejected(answer.status, answer.reason)
         if len(body) > MOST_BYTES:
             raise self._invalid(f"larger than {bytes_text(MOST_BYTES, None)}")
         return body
@@ -202,8 +210,103 @@ class NameNode:
         error.add_note("the NameNode's web interface has the address dfs.namenode.http-address")
         return error
 
+    def _rejected(self, status: int, reason: str | None) -> InputError:
+        if status not in (401, 403):
+            return self._unreachable(f"{status} {reason}")
+        message = f"{self.url}: {status} {reason}: its web interface asks for a login"
+        error = InputError.about("namenode", message)
+        error.add_note(f"curl --negotiate -u : {self.url}/jmx > jmx.json; leeward hdfs check --jmx jmx.json")
+        return error
+
     def _invalid(self, why: str) -> InputError:
         return InputError.about("namenode", f"{self.url}: not the answer of a NameNode: {why}")
+
+
+class SavedNameNode:
+    """A NameNode whose servlet `/jmx` gave the content of a file.
+
+    It stands in for a NameNode whose web interface asks for a login: `curl --negotiate` logs in by Kerberos.
+    """
+
+    def __init__(self, file: str | PathLike[str]) -> None:
+        """Reads the file.
+
+        Raises:
+            InputError: The file cannot be read, or is not such an answer.
+        """
+        self._file = str(file)
+        try:
+            with Path(file).open("rb") as stream:
+                text = stream.read(MOST_BYTES + 1)
+        except (OSError, ValueError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            raise InputError.about("jmx", f"`{file}`: {why}") from None
+        if len(text) > MOST_BYTES:
+            raise self._invalid(f"larger than {bytes_text(MOST_BYTES, None)}")
+        self._beans = _beans(text, self._invalid)
+
+    def state(self) -> NameNodeState:
+        """The state of the NameNode at that time.
+
+        Raises:
+            InputError: The file lacks a bean, or one has an unknown form.
+        """
+        return _state(
+            lambda query: [one for one in self._beans if fnmatchcase(str(one.get("name")), query)],
+            self._invalid,
+        )
+
+    def _invalid(self, why: str) -> InputError:
+        error = InputError.about("jmx", f"`{self._file}`: not the answer of a NameNode: {why}")
+        error.add_note("curl --negotiate -u : https://NAMENODE:9871/jmx > FILE makes such a file")
+        return error
+
+
+def _trust(ca: str | PathLike[str], scheme: str) -> ssl.SSLContext:
+    """TLS settings with the authorities of a file."""
+    if scheme != "https":
+        raise InputError.about("ca", f"`{ca}`: only valid for an address with https")
+    try:
+        return ssl.create_default_context(cafile=str(ca))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError.about("ca", f"`{ca}`: {why}") from None
+
+
+def _beans(text: bytes, invalid: Callable[[str], InputError]) -> list[Mapping[str, Any]]:
+    """Beans of an answer; `invalid` makes the error about another one."""
+    try:
+        beans = json.loads(text)["beans"]
+    except FORM_ERRORS:
+        raise invalid("no list of beans as JSON") from None
+    if not isinstance(beans, list) or not all(isinstance(bean, dict) for bean in beans):
+        raise invalid("no list of beans as JSON")
+    return beans
+
+
+def _state(
+    beans: Callable[[str], list[Mapping[str, Any]]], invalid: Callable[[str], InputError]
+) -> NameNodeState:
+    """State of a NameNode, from its beans by the pattern of their names."""
+
+    def bean(name: str) -> Mapping[str, Any]:
+        found = beans(name)
+        if len(found) != 1:
+            raise invalid(f"no bean {name}")
+        return found[0]
+
+    info, status = bean(_INFO), bean(_STATUS)
+    policies = read_policies(beans(BEANS))
+    try:
+        return NameNodeState(
+            version=str(info["SoftwareVersion"]),
+            role=str(status["State"]),
+            safe_mode=str(info["Safemode"]).strip() or None,
+            datanodes=_datanodes(json.loads(info["LiveNodes"])),
+            policies=policies,
+        )
+    except FORM_ERRORS as error:
+        raise invalid(f"unknown form of {_INFO} or {_STATUS} ({error!r})") from None
 
 
 def _datanodes(live: Mapping[str, Mapping[str, Any]]) -> list[DataNode]:

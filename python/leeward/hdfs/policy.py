@@ -5,6 +5,7 @@ names of the latter. A bean is the state of the policy, or its metrics.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,18 @@ MAX_AGE_S = 5.0
 """Age from which a snapshot does not count, by default, in seconds."""
 NO_LOADS = ("ccp", "rehdfs")
 """Policies that read no loads, so that a snapshot of any age serves them."""
+FORM_ERRORS = (
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+"""Errors caused by missing fields, and by fields of a wrong type or value."""
+_INVALID_SETTINGS = "settings"
+"""Failure of a policy that does not run, because its settings are invalid."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,10 @@ class PolicyState:
         failure: Failure of the last request for a snapshot, with its message; None if it succeeded.
         unknown: Names of at most 100 DataNodes whose loads it does not know.
         decisions: Number of decisions since its start by reason: `ranked`, or that of HDFS's default policy.
-        explained: Stored decisions, the latest first; None if the NameNode shows none over HTTP.
+        last_hour: The same of the last hour; None if the NameNode does not count it.
+        explains: True if the NameNode shows decisions over HTTP.
+        invalid: Message about invalid settings, with which HDFS's default policy places the blocks; None if
+            they are valid.
     """
 
     blocks: str
@@ -57,20 +73,27 @@ class PolicyState:
     failure: str | None
     unknown: list[str]
     decisions: dict[str, int]
-    explained: list[dict[str, Any]] | None
+    last_hour: dict[str, int] | None
+    explains: bool
+    invalid: str | None
 
-    def fallbacks(self) -> dict[str, int]:
-        """Number of decisions that it left to HDFS's default policy, by reason, the most frequent first.
 
-        Decisions that the operator left to it are not among them: small blocks, and those of a mode.
-        """
-        own = (RANKED, *SETTINGS)
-        others = {reason: count for reason, count in self.decisions.items() if count and reason not in own}
-        return dict(sorted(others.items(), key=lambda one: (-one[1], one[0])))
+def fallbacks(decisions: Mapping[str, int]) -> dict[str, int]:
+    """Number of decisions that a policy left to HDFS's default policy, by reason, the most frequent first.
 
-    def by_settings(self) -> dict[str, int]:
-        """Number of decisions that settings and modes leave to HDFS's default policy, by reason."""
-        return {reason: self.decisions[reason] for reason in SETTINGS if self.decisions.get(reason)}
+    Decisions that the operator left to it are not among them: small blocks, and those of a mode.
+
+    Args:
+        decisions: Number of decisions by reason.
+    """
+    own = (RANKED, *SETTINGS)
+    others = {reason: count for reason, count in decisions.items() if count and reason not in own}
+    return dict(sorted(others.items(), key=lambda one: (-one[1], one[0])))
+
+
+def by_settings(decisions: Mapping[str, int]) -> dict[str, int]:
+    """Number of decisions that settings and modes leave to HDFS's default policy, by reason."""
+    return {reason: decisions[reason] for reason in SETTINGS if decisions.get(reason)}
 
 
 def read_policies(beans: Iterable[Mapping[str, Any]]) -> list[PolicyState]:
@@ -84,20 +107,42 @@ def read_policies(beans: Iterable[Mapping[str, Any]]) -> list[PolicyState]:
         name = str(bean.get("name", "")).rpartition("name=")[2]
         blocks = "erasure-coded blocks" if "ErasureCoded" in name else "replicated blocks"
         try:
+            if bean.get("Failure") == _INVALID_SETTINGS:
+                states[blocks] = _read_invalid(blocks, bean)
+            # The bean of a policy that no longer runs has no name of a policy.
+            elif bean.get("Policy") == "":
+                continue
             # The state says more than the metrics.
-            if "DecisionsByReason" in bean:
+            elif "DecisionsByReason" in bean:
                 states[blocks] = _read_state(blocks, bean)
-            elif _POLICY in bean:
+            elif bean.get(_POLICY):
                 states.setdefault(blocks, _read_metrics(blocks, bean))
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        except FORM_ERRORS as error:
             message = f"bean {name}: unknown form ({error!r}); its jar is of another version than Leeward"
             raise InputError.about("namenode", message) from None
     return [states[blocks] for blocks in sorted(states, reverse=True)]
 
 
+def _read_invalid(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
+    """State of a policy whose settings are invalid."""
+    return PolicyState(
+        blocks=blocks,
+        policy="",
+        controller=None,
+        snapshot_age_s=None,
+        max_age_s=None,
+        failure=None,
+        unknown=[],
+        decisions={},
+        last_hour=None,
+        explains=False,
+        invalid=str(bean["FailureDetail"]),
+    )
+
+
 def _read_state(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
     failure, detail = str(bean["Failure"]), str(bean.get("FailureDetail", ""))
-    explained = bean.get("ExplainedDecisions")
+    last_hour = bean.get("DecisionsOfLastHour")
     return PolicyState(
         blocks=blocks,
         policy=str(bean["Policy"]),
@@ -107,7 +152,9 @@ def _read_state(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
         failure=": ".join(part for part in (failure, detail) if part) if failure else None,
         unknown=[str(name) for name in bean["UnknownDataNodes"]],
         decisions=_counts(bean["DecisionsByReason"]),
-        explained=None if explained is None else [read_decision(text) for text in explained],
+        last_hour=None if last_hour is None else _counts(last_hour),
+        explains=True,
+        invalid=None,
     )
 
 
@@ -129,7 +176,9 @@ def _read_metrics(blocks: str, bean: Mapping[str, Any]) -> PolicyState:
         failure=None,
         unknown=[],
         decisions=decisions,
-        explained=None,
+        last_hour=None,
+        explains=False,
+        invalid=None,
     )
 
 
@@ -144,19 +193,25 @@ def _counts(table: Any) -> dict[str, int]:
 
 
 def read_decision(text: str) -> dict[str, Any]:
-    """A decision of the policy, from its JSON.
+    """A decision of the policy, from its JSON. The value of a candidate is None if its load is unknown.
 
     Raises:
-        KeyError, TypeError, ValueError: It has another form than expected.
+        FORM_ERRORS: It has another form than expected.
     """
     decision = json.loads(text)
     for field in ("time", "policy", "reason"):
         if not isinstance(decision[field], str):
             raise TypeError(field)
+    if not isinstance(decision.get("mode", ""), str):
+        raise TypeError("mode")
     for step in decision["steps"]:
         for level in ("racks", "hosts"):
             for candidate in step.get(level, []):
-                float(candidate["value"])
+                value = float(candidate["value"])
+                # Java writes the text "NaN" for an unknown load.
+                candidate["value"] = value if math.isfinite(value) else None
+                if not isinstance(candidate.get("detail", ""), str):
+                    raise TypeError("detail")
     for field in ("hosts", "existing"):
         if not all(isinstance(host, str) for host in decision.get(field, [])):
             raise TypeError(field)

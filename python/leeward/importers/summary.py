@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from leeward._quantities import rate_text, some
+from leeward._quantities import counted, rate_text, some
 from leeward.importers.topology import Topology
 
 GBPS = 10**9
@@ -23,7 +23,7 @@ def sizes(topology: Topology) -> str:
     if number * FEW < len(counts):
         least, most = min(by_size), max(by_size)
         return f"racks have {least:,} to {most:,} hosts"
-    hosts = f"{usual:,} {'host' if usual == 1 else 'hosts'}"
+    hosts = counted(usual, "host")
     if not others:
         return f"each rack has {hosts}"
     return f"{number:,} of {len(counts):,} racks have {hosts}; {some(others, 4)}"

@@ -116,7 +116,7 @@ class Topology:
         """Makes one consistent tree of all hosts, after the last one was added.
 
         A single pod is left out, since it would be a second name of the core. A rack whose name occurs in
-        several pods, or as a pod, becomes `pod.rack`.
+        several pods, or as a pod, becomes `pod.rack`, also if pods are left out: it stays a rack of its own.
 
         Raises:
             InputError: There are no hosts; or some racks have a pod and others none.
@@ -128,25 +128,34 @@ class Topology:
                 error.add_note(f"left out: {counts}")
             raise error
         pod_names = {host.pod for host in self.hosts if host.pod is not None}
-        if pod_names and (not pods or len(pod_names) == 1):
-            self.left_out.count("one-pod" if pods else "no-pods", len(pod_names), *sorted(pod_names)[:3])
-            self.hosts = [replace(host, pod=None) for host in self.hosts]
-            pod_names = set()
-        if not pod_names:
+        if pods and len(pod_names) > 1:
+            self._check_pods(min(pod_names))
+            self._separate_racks(pod_names)
             return
+        if pod_names:
+            self.left_out.count("one-pod" if pods else "no-pods", len(pod_names), *sorted(pod_names)[:3])
+        self._separate_racks(set())
+        self.hosts = [replace(host, pod=None) for host in self.hosts]
+
+    def _check_pods(self, pod: str) -> None:
+        """Checks that each rack has a pod, as those of `pod` have."""
         for host in self.hosts:
             if host.pod is None:
-                message = f"rack {host.rack}: without a pod, but others have one ({min(pod_names)})"
+                message = f"rack {host.rack}: without a pod, but others have one ({pod})"
                 error = InputError.about(self.files[0], message)
                 error.add_note("--no-pods joins all racks in one core")
                 raise error
-        within: dict[str, set[str | None]] = {}
+
+    def _separate_racks(self, pod_names: set[str]) -> None:
+        """Renames racks whose name occurs in several pods or is among `pod_names`."""
+        within: dict[str, set[str]] = {}
         for host in self.hosts:
-            within.setdefault(host.rack, set()).add(host.pod)
-        ambiguous = {
-            rack for rack, pods_of_rack in within.items() if len(pods_of_rack) > 1 or rack in pod_names
-        }
-        used_names = (within.keys() - ambiguous) | pod_names
+            mine = within.setdefault(host.rack, set())
+            if host.pod is not None:
+                mine.add(host.pod)
+        ambiguous = {rack for rack, its_pods in within.items() if len(its_pods) > 1 or rack in pod_names}
+        stays = (host.rack for host in self.hosts if host.rack not in ambiguous or host.pod is None)
+        used_names = {*stays, *pod_names}
         for rack in sorted(ambiguous):
             for full in sorted(f"{pod}.{rack}" for pod in within[rack]):
                 if full in used_names:
@@ -155,7 +164,9 @@ class Topology:
                 used_names.add(full)
                 self.left_out.count("renamed", 1, f"{rack} is {full}")
         self.hosts = [
-            replace(host, rack=f"{host.pod}.{host.rack}") if host.rack in ambiguous else host
+            replace(host, rack=f"{host.pod}.{host.rack}")
+            if host.rack in ambiguous and host.pod is not None
+            else host
             for host in self.hosts
         ]
 

@@ -12,6 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 SUPERUSER = "hdfs"
 DECISION = "decision"
 """Key of the decision of a bean that is shown on demand."""
+STORED = "stored"
+"""Key of the stored decisions of a bean, as JSON, that are shown on demand."""
 
 
 def live_nodes(racks: Mapping[str, Sequence[str]]) -> str:
@@ -81,8 +83,8 @@ def beans(live: str, policy: Mapping[str, Any] | None) -> list[dict[str, Any]]:
                 "DataNodes": 12,
                 "UnknownDataNodes": [],
                 "DecisionsByReason": [{"key": "ranked", "value": 17}, {"key": "stale", "value": 0}],
-                "ExplainedDecisions": [],
-                # Not an attribute: the decision that the attributes `Explain,...` show.
+                # No attributes of the list: what `Decisions,...` and `Explain,...` show.
+                STORED: [],
                 DECISION: {
                     "time": "2026-03-02T10:00:00Z",
                     "path": "",
@@ -126,7 +128,8 @@ def namenode(beans: Sequence[Mapping[str, Any]], blocks: Mapping[str, str] | Non
                 self.show_attribute(*query["get"].split("::"))
             elif parts.path == "/jmx":
                 found = [bean for bean in beans if fnmatchcase(str(bean["name"]), query["qry"])]
-                shown = [{key: bean[key] for key in bean if key != DECISION} for bean in found]
+                hidden = (DECISION, STORED)
+                shown = [{key: bean[key] for key in bean if key not in hidden} for bean in found]
                 self.answer("application/json", json.dumps({"beans": shown}, indent=1))
             elif parts.path == "/fsck" and query["ugi"] == SUPERUSER:
                 name = query["blockId"]
@@ -141,12 +144,17 @@ def namenode(beans: Sequence[Mapping[str, Any]], blocks: Mapping[str, str] | Non
 
         def show_attribute(self, name: str, attribute: str) -> None:
             bean = next(bean for bean in beans if bean["name"] == name)
-            word, writer, size, _copies = attribute.split(",")
-            if word != "Explain":
+            word, _, arguments = attribute.partition(",")
+            value: Any
+            if word == "Explain":
+                writer, size, _copies = arguments.split(",")
+                value = json.dumps({"writer": writer, "bytes": int(size)} | bean[DECISION])
+            elif word == "Decisions":
+                value = [text for text in bean[STORED] if arguments in text]
+            else:
                 self.send_error(404)
                 return
-            decision = json.dumps({"writer": writer, "bytes": int(size)} | bean[DECISION])
-            shown = {"name": name, "modelerType": bean["modelerType"], attribute: decision}
+            shown = {"name": name, "modelerType": bean["modelerType"], attribute: value}
             self.answer("application/json", json.dumps({"beans": [shown]}, indent=1))
 
         def answer(self, kind: str, text: str) -> None:

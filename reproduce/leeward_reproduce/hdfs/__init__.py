@@ -27,6 +27,7 @@ the repository, in `integrations/hdfs`, which an installed Leeward does not have
 | `circuits`, `memory`, `views` | a cluster in a lab with circuits: blocks in memory, and views of the lab |
 | `dfsio` | Hadoop's benchmark in such a cluster |
 | `demo` | `make hdfs-demo` |
+| `__main__` | `make hdfs-lab`: a cluster until Ctrl-C |
 """
 
 from leeward_reproduce.hdfs.class_path import missing

@@ -1,6 +1,7 @@
 """A cluster of HDFS in a lab: a NameNode, and a DataNode on each host."""
 
 import os
+import shlex
 import socket
 import sys
 import time
@@ -15,7 +16,7 @@ from leeward_reproduce.hdfs import namenode, settings
 from leeward_reproduce.hdfs.machine import Shape, url_of
 from leeward_reproduce.hdfs.processes import Process, kill
 
-MEMORY = {"NameNode": "256m", "DataNode": "160m", "TestDFSIO": "160m"}
+MEMORY = {"NameNode": "256m", "DataNode": "160m", "TestDFSIO": "160m", "client": "160m"}
 """Heaps. A DataNode of this size has about 200 MB."""
 START_S = 240.0
 """Time limit for the start of all parts, on a slow machine with two processors."""
@@ -165,8 +166,22 @@ class HdfsCluster:
     def _configure(self, part: str, properties: Mapping[str, str]) -> None:
         settings.write(self.folder / part, self.core, self.network.hosts, self.racks, properties)
 
+    def write_client(self) -> Path:
+        """Writes a program that does what `hdfs dfs` does, at any machine of the lab."""
+        command = self._java_command("client", "org.apache.hadoop.fs.FsShell", "datanodes")
+        command += ["-D", f"dfs.blocksize={self.shape.block}"]
+        environment = f"HADOOP_USER_NAME={namenode.USER}"
+        file = self.folder / "dfs"
+        file.write_text(f'#!/bin/sh\n{environment} exec {shlex.join(command)} "$@"\n', encoding="utf-8")
+        file.chmod(0o755)
+        return file
+
     def _java(self, name: str, machine: str, kind: str, program: str, part: str, *arguments: str) -> Process:
         """Starts a program of HDFS with the configuration of a part."""
+        return self._start(name, machine, (*self._java_command(kind, program, part), *arguments))
+
+    def _java_command(self, kind: str, program: str, part: str) -> list[str]:
+        """Command of a program of HDFS with the configuration of a part."""
         options = (
             f"-Xmx{MEMORY[kind]}",
             "-Xss512k",
@@ -183,7 +198,7 @@ class HdfsCluster:
             f"-Djava.io.tmpdir={self.folder / 'tmp'}",
         )
         paths = os.pathsep.join(map(str, (self.folder / part, *self._jars)))
-        return self._start(name, machine, ("java", *options, "-cp", paths, program, *arguments))
+        return ["java", *options, "-cp", paths, program]
 
     def _start(self, name: str, machine: str, command: Sequence[str], **options: Any) -> Process:
         log = self.folder / "logs" / f"{name.replace(' ', '-')}.log"

@@ -1,17 +1,19 @@
-"""`make hdfs-demo`: real blocks beside a hot link, placed by HDFS's policy and then by Leeward's.
+"""`make hdfs-demo`: real blocks beside a hot link, placed by HDFS's policy and by Leeward's.
 
-Background traffic fills most of the link into one rack. Hosts write files of one block, under each policy
-the same ones at the same times.
+Background traffic fills most of the link into one rack. Hosts write files of one block, in pairs of runs: in
+a pair the same ones at the same times under each policy. A single pair would show chance as much as policy.
 """
 
 import argparse
+import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy
 
-from leeward._quantities import bytes_text, read_rate
+from leeward._quantities import bytes_text, counted, read_rate
 from leeward.cli.output import print_table
 from leeward_reproduce.hdfs import namenode
 from leeward_reproduce.hdfs.class_path import missing
@@ -34,6 +36,12 @@ TAIL_S = 10.0
 """Time after the last write."""
 STEP_S = 5.0
 """Length of an interval of link loads, in seconds."""
+LONGEST_S = 3600.0
+"""Longest run, in seconds."""
+MOST_PAIRS = 100
+"""Greatest number of pairs of runs."""
+CLEAR_POINTS = 3
+"""Least difference of two mean utilizations, in percentage points, that counts as one."""
 _WATCH_S = 15.0
 """Time between two lines about the links."""
 
@@ -48,36 +56,59 @@ def draw(hosts: Sequence[str], link_bps: float, seconds: float, seed: int) -> Lo
     return Load(writes, [Stream(0.0, None, target, SHARE * link_bps)], seconds)
 
 
-def table(outcomes: dict[str, Outcome], link_bps: float) -> list[tuple[str, ...]]:
-    """Rows of the comparison: a name, and the value under each policy."""
-    first = next(iter(outcomes.values()))
-    rows = [
-        (
-            f"bytes into {link.partition(':')[0]}",
-            *(bytes_text(round(one.carried(link))) for one in outcomes.values()),
-        )
-        for link in first.links("downlink")
-    ]
-    used = [_used(one, link_bps) for one in outcomes.values()]
+def table(outcomes: Mapping[str, Sequence[Outcome]], link_bps: float) -> list[tuple[str, ...]]:
+    """Rows of the comparison: a name, and the mean and range of the runs of each policy."""
+
+    def row(name: str, value: Callable[[Outcome], float], text: Callable[[float], str]) -> tuple[str, ...]:
+        return name, *(_spread([value(one) for one in runs], text) for runs in outcomes.values())
+
+    first, *_ = next(iter(outcomes.values()))
     return [
-        *rows,
-        (f"utilization of the link into {HOT}", *(f"{share:.0%}" for share in used)),
-        ("Cv of links into racks", *(f"{one.cv('downlink', STEP_S):.2f}" for one in outcomes.values())),
-        ("Cv of links out of racks", *(f"{one.cv('uplink', STEP_S):.2f}" for one in outcomes.values())),
-        ("block time, median", *(f"{quantile(one.files, 0.5):.2f} s" for one in outcomes.values())),
-        ("block time, p99", *(f"{quantile(one.files, 0.99):.2f} s" for one in outcomes.values())),
+        *(
+            row(f"bytes into {link.partition(':')[0]}", partial(Outcome.carried, link=link), bytes_text)
+            for link in first.links("downlink")
+        ),
+        row(f"utilization of the link into {HOT}", lambda one: _used(one, link_bps), _percent),
+        row("Cv of links into racks", lambda one: one.cv("downlink", STEP_S), _two_digits),
+        row("Cv of links out of racks", lambda one: one.cv("uplink", STEP_S), _two_digits),
+        row("block time, median", lambda one: quantile(one.files, 0.5), _seconds),
+        row("block time, p99", lambda one: quantile(one.files, 0.99), _seconds),
     ]
 
 
-def summary(outcomes: dict[str, Outcome], link_bps: float) -> str:
+def summary(outcomes: Mapping[str, Sequence[Outcome]], link_bps: float) -> str:
     """The comparison of two policies in sentences."""
     (name, (default, other)) = list(outcomes)[1], outcomes.values()
-    before, after = (round(100 * _used(one, link_bps)) for one in (default, other))
-    change = "as hot" if after == before else "cooler" if after < before else "hotter"
+    before, after = ([100 * _used(one, link_bps) for one in runs] for runs in (default, other))
+    changes = [late - early for early, late in zip(before, after, strict=True)]
+    change = math.fsum(changes) / len(changes)
+    result = "no clear difference"
+    if abs(change) >= CLEAR_POINTS and (max(changes) < 0 or min(changes) > 0):
+        result = f"it is {'cooler' if change < 0 else 'hotter'} by {abs(change):.0f} points"
     return (
         f"Background takes {SHARE:.0%} of the link into {HOT}. With the blocks of HDFS's policy the link is"
-        f" {before}% full, and with those of {name} {after}%: it is {change}."
+        f" {math.fsum(before) / len(before):.0f}% full, and with those of {name}"
+        f" {math.fsum(after) / len(after):.0f}%: {result} ({min(changes):+.0f} to {max(changes):+.0f} in"
+        f" {counted(len(changes), 'pair')})."
     )
+
+
+def _spread(values: Sequence[float], text: Callable[[float], str]) -> str:
+    """The mean of values, and their range if there are several."""
+    mean = text(math.fsum(values) / len(values))
+    return mean if len(values) == 1 else f"{mean} ({text(min(values))} to {text(max(values))})"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s"
 
 
 def _used(outcome: Outcome, link_bps: float) -> float:
@@ -116,18 +147,30 @@ class Watch:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the demo; returns its exit status."""
     parser = argparse.ArgumentParser(prog="make hdfs-demo", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--policy", choices=POLICIES[1:], default="leeward", help="policy beside the default")
-    parser.add_argument("--seconds", type=float, default=75.0, help="length of each of the two runs")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the writes")
+    parser.add_argument(
+        "--policy",
+        choices=POLICIES[1:],
+        default="leeward",
+        help="policy beside the default (default: leeward)",
+    )
+    parser.add_argument("--pairs", type=int, default=3, help="number of pairs of runs (default: 3)")
+    parser.add_argument("--seconds", type=float, default=45.0, help="length of each run (default: 45)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the writes of the first pair (default: 1)"
+    )
     options = parser.parse_args(arguments)
-    if options.seconds < 30:
-        parser.error(f"--seconds {options.seconds:g}: expected at least 30")
+    if not 30 <= options.seconds <= LONGEST_S:
+        parser.error(f"--seconds {options.seconds:g}: expected 30 to {LONGEST_S:g}")
+    if not 1 <= options.pairs <= MOST_PAIRS:
+        parser.error(f"--pairs {options.pairs}: expected 1 to {MOST_PAIRS}")
+    if options.seed < 0:
+        parser.error(f"--seed {options.seed}: expected at least 0")
     lacks = missing()
     if lacks is not None:
         print(f"error: {lacks}", file=sys.stderr)
         return 1
     try:
-        _show(options.policy, options.seconds, options.seed)
+        _show(options.policy, options.pairs, options.seconds, options.seed)
     except KeyboardInterrupt:
         print("interrupted: the cluster is removed", file=sys.stderr)
         return 130
@@ -137,7 +180,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _show(policy: str, seconds: float, seed: int) -> None:
+def order(policies: Sequence[str], pairs: int) -> list[tuple[int, str]]:
+    """Pair and policy of each run. Each pair begins with the policy that the one before ended with."""
+    turns = [policies if pair % 2 == 0 else policies[::-1] for pair in range(pairs)]
+    return [(pair, policy) for pair, turn in enumerate(turns) for policy in turn]
+
+
+def _show(policy: str, pairs: int, seconds: float, seed: int) -> None:
     began = time.monotonic()
 
     def note(text: str) -> None:
@@ -145,17 +194,19 @@ def _show(policy: str, seconds: float, seed: int) -> None:
 
     with up(SHAPE, "default", note=note) as cluster:
         link_bps = read_rate("rack_link", SHAPE.rack_link)
-        load = draw(cluster.hosts, link_bps, seconds, seed)
         note(f"dashboard: {cluster.controller_url} with the token {cluster.token}")
         note(f"NameNode: {cluster.namenode_url}/jmx")
         note(f"background: {SHARE:.0%} of the link into {HOT}")
-        outcomes: dict[str, Outcome] = {}
-        for name in ("default", policy):
+        outcomes: dict[str, list[Outcome]] = {"default": [], policy: []}
+        for pair, name in order(list(outcomes), pairs):
             if name != cluster.policy:
                 note(f"restarting the NameNode with policy {name}")
                 cluster.use(name)
-            note(f"writing {len(load.writes)} blocks of {bytes_text(SHAPE.block, None)} by policy {name}")
-            outcomes[name] = run(cluster, load, name, Watch(cluster.counters.read, link_bps, note))
+            load = draw(cluster.hosts, link_bps, seconds, seed + pair)
+            blocks = f"{len(load.writes)} blocks of {bytes_text(SHAPE.block, None)}"
+            note(f"pair {pair + 1} of {pairs}: writing {blocks} by policy {name}")
+            watch = Watch(cluster.counters.read, link_bps, note)
+            outcomes[name].append(run(cluster, load, f"{name}-{pair}", watch))
             _note_decisions(cluster, note)
         note("removing the cluster")
     print_table(["", *outcomes], "<" + ">" * len(outcomes), table(outcomes, link_bps))
@@ -166,7 +217,7 @@ def _note_decisions(cluster: ObservedCluster, note: Callable[[str], object]) -> 
     state = namenode.policy_state(cluster.namenode_url)
     if state is not None:
         counts = ", ".join(f"{count} {reason}" for reason, count in state.decisions.items() if count)
-        note(f"decisions of {state.policy}: {counts}")
+        note(f"decisions of {state.policy} since its start: {counts}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Figures whose rows are made from pairs of a simulated and a measured run."""
+"""Figures of runs on real bytes, with their rows and pictures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from leeward.errors import InputError
 from leeward_reproduce import drawing, results_folder
+from leeward_reproduce.bars import bars
 from leeward_reproduce.real.rows import Pair
 from leeward_reproduce.rows import Row
 
@@ -15,17 +16,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 M = TypeVar("M")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Figure(Generic[M]):
+class ResultsFigure(Generic[R]):
     """A figure or table of the paper."""
 
     title: str
-    rows: Callable[[Sequence[Pair[M]]], list[Row]]
-    """Makes the rows from pairs of runs, which all figures share."""
+    rows: Callable[[R], list[Row]]
+    """Makes the rows from results, which all figures share."""
+    draw: "Callable[[R, Sequence[Row]], Picture] | None" = None
+    """Draws the results, or their rows; by default, bars of the rows that the paper has."""
+
+
+@dataclass(frozen=True)
+class Figure(ResultsFigure[Sequence[Pair[M]]], Generic[M]):
+    """A figure of pairs of a simulated and a measured run, with a picture of its own."""
+
     draw: "Callable[[Sequence[Pair[M]], Sequence[Row]], Picture]"
-    """Draws the pairs, or their rows."""
 
 
 def check_jobs(jobs: int | None) -> None:
@@ -39,8 +48,8 @@ def check_jobs(jobs: int | None) -> None:
 
 
 def make_rows(
-    selection: Mapping[str, Figure[M]],
-    pairs: Sequence[Pair[M]],
+    selection: Mapping[str, ResultsFigure[R]],
+    results: R,
     inputs: results_folder.Inputs,
     out: Path,
     keep: bool,
@@ -48,8 +57,14 @@ def make_rows(
     """Makes the rows of figures, and their pictures in `out` if the caller keeps it."""
     rows: list[Row] = []
     for name, figure in selection.items():
-        mine = results_folder.mark_rows(figure.rows(pairs), inputs)
+        mine = results_folder.mark_rows(figure.rows(results), inputs)
         rows += mine
+        if figure.draw is not None:
+            picture = partial(figure.draw, results, mine)
+        elif any(row.paper is not None for row in mine):
+            picture = partial(bars, mine, inputs.measured)
+        else:
+            continue
         if keep:
-            drawing.write(out / results_folder.PICTURES, name, partial(figure.draw, pairs, mine))
+            drawing.write(out / results_folder.PICTURES, name, picture)
     return rows

@@ -11,15 +11,13 @@ from typing import Generic, TypeVar
 
 from leeward.sweep import interval
 from leeward_reproduce.hdfs.usage import by_hdfs
-from leeward_reproduce.rows import Row, measured_row, missing_row
+from leeward_reproduce.rows import Row, measured_row, missing_row, with_reason
 
 M = TypeVar("M")
 FACTOR = "x"
 """Unit of factors."""
 NEAR = 20.0
 """Largest difference between cluster and simulator that counts as agreement, in percent."""
-_FAR = 15.0
-"""Difference from the paper in percent that needs a reason."""
 _NOTHING = "nothing of this kind in these runs"
 
 
@@ -87,19 +85,18 @@ def row(
         of_seeds: Its values.
         reported: Value of the paper.
         note: Note of the row. It also gets the number of seeds with a value, if some have none.
-        reason: Reason of a difference from the paper, if the interval excludes the paper's value.
+        reason: Reason of a difference from the paper, if the interval excludes the paper's value; without
+            one, the note says that the difference is not explained.
     """
     if not of_seeds.real:
         return missing_row(figure, quantity, unit, reported, _NOTHING)
     mean, low, high = _estimate(of_seeds.real, unit)
     base = measured_row(figure, quantity, unit, [mean], reported)
-    notes = [note]
-    if abs(base.deviation_percent or 0.0) > _FAR:
-        is_inside = reported is not None and low is not None and high is not None and low <= reported <= high
-        notes.append("the interval includes the paper's value" if is_inside else reason)
+    result = with_reason(replace(base, ci_low=low, ci_high=high), reason)
+    notes = [note, result.note]
     if len(of_seeds.real) < of_seeds.pairs:
         notes.append(f"{len(of_seeds.real)} of {of_seeds.pairs} pairs have a value")
-    result = replace(base, ci_low=low, ci_high=high, note="; ".join(filter(None, notes)))
+    result = replace(result, note="; ".join(filter(None, notes)))
     if not of_seeds.simulator:
         return result
     mean, low, high = _estimate(of_seeds.simulator, unit)

@@ -3,11 +3,12 @@
 import getpass
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from leeward._quantities import bytes_text, rate_text
+from leeward._quantities import bytes_text, counted, rate_text
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
 from leeward.cli.options import name_flags
@@ -16,9 +17,11 @@ from leeward.errors import InputError
 
 _RATE = "bit/s"
 """Beginning of the units of rates."""
+_UNLIMITED_BPS = 1e18
+"""Rate from which nothing limits a candidate: a thousand times the greatest rate of a link."""
 
 
-def explain_block(name: str, namenode: str, user: str | None, output: Format) -> None:
+def explain_block(name: str, namenode: str, ca: Path | None, user: str | None, output: Format) -> None:
     """Prints where the policy of a NameNode placed a block, and why.
 
     Raises:
@@ -26,18 +29,19 @@ def explain_block(name: str, namenode: str, user: str | None, output: Format) ->
     """
     from leeward import hdfs
 
-    with name_flags(namenode="--namenode", block="--block"):
-        node = hdfs.NameNode(namenode)
+    with name_flags(namenode="--namenode", ca="--namenode-ca", block="--block"):
+        node = hdfs.NameNode(namenode, ca)
         block = node.block(name, user or getpass.getuser())
-        policies = node.policies()
-    if not policies:
-        error = InputError.about("--namenode", f"{node.url}: the NameNode runs no Leeward policy")
-        error.add_note("leeward hdfs check shows what is missing")
-        raise error
-    if all(policy.explained is None for policy in policies):
-        message = f"{node.url}: the policy in the NameNode shows no decisions over HTTP"
-        raise InputError.about("--namenode", message)
-    stored = [decision for policy in policies for decision in policy.explained or ()]
+        policies = [policy for policy in node.policies() if policy.invalid is None]
+        if not policies:
+            error = InputError.about("--namenode", f"{node.url}: the NameNode runs no Leeward policy")
+            error.add_note("leeward hdfs check shows what is missing")
+            raise error
+        explaining = [policy.blocks for policy in policies if policy.explains]
+        if not explaining:
+            message = f"{node.url}: the policy in the NameNode shows no decisions over HTTP"
+            raise InputError.about("--namenode", message)
+        stored = [decision for blocks in explaining for decision in node.decisions(blocks)]
     found = hdfs.match(block, stored)
     decision, note = (None, None) if found is None else (found.decision, found.note)
     document = {"block": asdict(block), "decision": decision, "note": note}
@@ -58,7 +62,8 @@ def explain_block(name: str, namenode: str, user: str | None, output: Format) ->
 
 def _missing(path: str, others: int) -> str:
     if others:
-        return f"of {path}, the NameNode stores {others} decisions, and none has the hosts of the block"
+        stored = counted(others, "decision")
+        return f"of {path}, the NameNode stores {stored}, and none has the hosts of the block"
     return f"the NameNode stores no decision about {path}, and none with the hosts of the block"
 
 
@@ -87,18 +92,26 @@ def print_steps(steps: Sequence[dict[str, Any]]) -> None:
         scope = step.get("scope") or "anywhere"
         where = f"outside {scope[1:]}" if scope.startswith("~") else scope
         print_text(f"\n{number}. {host}, {where}: {step.get('note') or step.get('reason', '')}")
-        rows = [(one["name"], _value(one)) for level in ("racks", "hosts") for one in step.get(level, [])]
+        candidates = [one for level in ("racks", "hosts") for one in step.get(level, [])]
+        rows = [(one["name"], _value(one), one.get("detail", "")) for one in candidates]
         if rows:
+            # Only some policies rank by more than one value.
+            columns = 3 if any(detail for *_, detail in rows) else 2
             print()
-            print_table(("CANDIDATE", "RANKED BY"), "<<", rows)
+            print_table(
+                ("CANDIDATE", "RANKED BY", "THEN BY")[:columns],
+                "<" * columns,
+                [row[:columns] for row in rows],
+            )
 
 
 def _value(candidate: dict[str, Any]) -> str:
     """Value by which a candidate was ranked, with its meaning."""
-    unit, value = str(candidate.get("unit", "")), float(candidate["value"])
+    unit, value = str(candidate.get("unit", "")), candidate["value"]
     if unit.startswith(_RATE):
-        return rate_text(value) + unit.removeprefix(_RATE)
-    return f"{value:g} {unit}".rstrip()
+        rate = "no limit" if value is not None and value >= _UNLIMITED_BPS else rate_text(value)
+        return ("unknown" if value is None else rate) + unit.removeprefix(_RATE)
+    return ("unknown" if value is None else f"{value:g} {unit}").rstrip()
 
 
 def _rows(decision: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -111,5 +124,5 @@ def _rows(decision: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "candidate": one["name"],
                     "value_bps": one["value"] if str(one.get("unit", "")).startswith(_RATE) else None,
                     "verdict": "chosen" if one["name"] == step.get("host") else None,
-                    "because": step.get("note"),
+                    "because": "; ".join(filter(None, (one.get("detail"), step.get("note")))) or None,
                 }

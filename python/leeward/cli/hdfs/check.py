@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,15 +19,16 @@ from leeward.cli.controller import (
 )
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.hdfs.block import print_steps
-from leeward.cli.hdfs.options import NAMENODE, NameNodeOption
-from leeward.cli.options import name_flags
+from leeward.cli.hdfs.options import NAMENODE, NameNodeCaOption, NameNodeOption
+from leeward.cli.options import name_flags, parse_path
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text
 from leeward.cli.place import print_candidates
+from leeward.client import ProblemError, RefusedError, UnreachableError
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
     from leeward import Client
-    from leeward.hdfs import Check, DataNode, NameNodeState
+    from leeward.hdfs import Check, DataNode, Differences, NameNodeState
 
 EXAMPLES = """\b
 Examples:
@@ -34,6 +36,7 @@ Examples:
   leeward hdfs check --namenode http://namenode:9870 --controller https://leeward:7600 --token-file token
   leeward hdfs check --writer dn17.example.com --size 256MiB
   leeward hdfs check --coding 6+3 -o json
+  curl --negotiate -u : https://namenode:9871/jmx > jmx.json; leeward hdfs check --jmx jmx.json
 
 The exit code is 1 if a check fails. Warnings do not fail.
 """
@@ -41,10 +44,22 @@ COPIES = 3
 """Number of copies of a replicated block: dfs.replication by default."""
 PATIENCE_S = 1.0
 """Time during which a request to an unavailable controller is retried."""
+_IDLE_MODES = ("off", "shadow")
+"""Modes of the controller in which Leeward places no block."""
 
 
 def check(
     namenode: NameNodeOption = NAMENODE,
+    namenode_ca: NameNodeCaOption = None,
+    jmx: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=parse_path,
+            help="Answer of the NameNode's servlet /jmx in a file, in place of --namenode.",
+            show_default=False,
+        ),
+    ] = None,
     controller: ControllerOption = CONTROLLER,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
@@ -69,49 +84,76 @@ def check(
 
     Compares the DataNodes and racks of both, and looks at the telemetry and the storage of hosts, at the
     policy in the NameNode, at the age of its snapshot and at the blocks that it left to HDFS's default
-    policy. Then asks the NameNode where a block of a DataNode would go now. Without Leeward in the NameNode,
-    asks the controller. Nothing is placed.
+    policy. Then asks the NameNode where a new block, written by one DataNode, would go now. Without Leeward
+    in the NameNode, asks the controller. Nothing is placed.
+
+    Without an answer of the controller, shows the checks of the NameNode alone, and fails.
     """
     from leeward import hdfs
 
     chunk, copies = _chunks(size, coding)
-    with name_flags(namenode="--namenode"):
-        node = hdfs.NameNode(namenode)
-        state = node.state()
+    if jmx is not None and namenode_ca is not None:
+        raise InputError.about(
+            "--namenode-ca", f"`{namenode_ca}`: not valid with --jmx, which asks no NameNode"
+        )
+    node = None
+    with name_flags(namenode="--namenode", ca="--namenode-ca", jmx="--jmx"):
+        if jmx is None:
+            node = hdfs.NameNode(namenode, namenode_ca)
+            state = node.state()
+        else:
+            state = hdfs.SavedNameNode(jmx).state()
     leeward = client(controller, token_file, ca, PATIENCE_S)
-    with controller_errors():
-        status, hosts = leeward.status(), list(leeward.hosts())
-    found = hdfs.differences(state.datanodes, {host["host"]: host["rack"] for host in hosts})
-    checks = hdfs.check(state, status, hosts, found)
-    datanode = _writer(state, found.hosts, writer)
+    found, checks = _compare(leeward, state)
+    datanode = _writer(state, found, writer)
     blocks = "replicated blocks" if coding is None else "erasure-coded blocks"
-    answers = any(one.blocks == blocks and one.explained is not None for one in state.policies)
-    decision = None
-    if datanode is not None and answers:
+    decision, decided_by = None, None
+    if datanode is not None and node is not None and _explains(state, blocks):
         with name_flags(namenode="--namenode"):
-            decision = node.explain(blocks, datanode.name, chunk, copies)
+            decision, decided_by = node.explain(blocks, datanode.name, chunk, copies), "namenode"
         checks.append(_check_of_namenode(decision, size, datanode.name))
-    elif datanode is not None:
+    elif datanode is not None and found is not None:
         with controller_errors():
             decision, last = _ask_controller(leeward, size, found.hosts[datanode.name], coding)
+        decided_by = None if decision is None else "controller"
         checks.append(last)
     document = {
         "namenode": asdict(state),
         "checks": [asdict(one) for one in checks],
-        "differences": asdict(found),
-        "decided_by": None if decision is None else "namenode" if answers else "controller",
+        "differences": None if found is None else asdict(found),
+        "decided_by": decided_by,
         "decision": decision,
     }
     if not print_data(output, document, "checks", COLUMNS["hdfs check"]):
         rows = [(one.check, one.state, one.detail) for one in checks]
         print_table(("CHECK", "STATE", "FINDING"), "<<<", rows)
-        if decision is not None and answers:
-            print_text(f"\nThe NameNode would now place a block of {size} of {decision['writer']} so.")
-            print_steps(decision["steps"])
-        elif decision is not None:
+        if decision is not None and decided_by == "controller":
             _print_decision(decision, size, state, blocks)
+        elif decision is not None:
+            _print_of_namenode(decision, size)
     if any(one.state is hdfs.State.FAILED for one in checks):
         raise typer.Exit(1)
+
+
+def _compare(leeward: "Client", state: "NameNodeState") -> tuple["Differences | None", list["Check"]]:
+    """Differences of the topologies, None without an answer of the controller; and the checks of both."""
+    from leeward import hdfs
+    from leeward.client.http import is_away
+
+    with controller_errors():
+        try:
+            status, hosts = leeward.status(), list(leeward.hosts())
+        except (UnreachableError, ProblemError) as error:
+            if not is_away(error):
+                raise
+            return None, hdfs.check_alone(state, str(error))
+    found = hdfs.differences(state.datanodes, {host["host"]: host["rack"] for host in hosts})
+    return found, hdfs.check(state, status, hosts, found)
+
+
+def _explains(state: "NameNodeState", blocks: str) -> bool:
+    """True if the NameNode shows decisions about a kind of blocks over HTTP."""
+    return any(one.blocks == blocks and one.explains for one in state.policies)
 
 
 def _chunks(size: str, coding: str | None) -> tuple[int, int]:
@@ -130,12 +172,13 @@ def _chunks(size: str, coding: str | None) -> tuple[int, int]:
     return -(-total // data), data + parity
 
 
-def _writer(state: "NameNodeState", hosts: Mapping[str, str], writer: str | None) -> "DataNode | None":
+def _writer(state: "NameNodeState", found: "Differences | None", writer: str | None) -> "DataNode | None":
     """DataNode that writes the block of the decision; None if the controller knows none that serves.
 
     Raises:
         InputError: No DataNode has the name `writer`, or the controller does not know its host.
     """
+    hosts = {node.name for node in state.datanodes} if found is None else found.hosts.keys()
     if writer is None:
         return next((node for node in state.datanodes if node.name in hosts and node.serves), None)
     named = [node for node in state.datanodes if writer in (node.name, node.address)]
@@ -154,10 +197,13 @@ def _check_of_namenode(decision: Mapping[str, Any], size: str, writer: str) -> "
     from leeward.hdfs.policy import RANKED, SETTINGS
 
     hosts, reason = " ".join(decision["hosts"]), decision["reason"]
+    mode = decision.get("mode", "")
     if not hosts:
         state = hdfs.State.OK if reason in SETTINGS else hdfs.State.WARNING
         return hdfs.Check("decision", state, f"{size} of {writer} is left to HDFS's default policy: {reason}")
     detail = f"{size} of {writer} to {hosts}, by {decision['policy']} in the NameNode"
+    if mode in _IDLE_MODES:
+        detail += f", if the mode were on; it is {mode}"
     if reason != RANKED:
         return hdfs.Check("decision", hdfs.State.WARNING, f"{detail}: {reason}")
     return hdfs.Check("decision", hdfs.State.OK, detail)
@@ -168,7 +214,6 @@ def _ask_controller(
 ) -> tuple[dict[str, Any] | None, "Check"]:
     """Decision of the controller without a commit, and its check."""
     from leeward import hdfs
-    from leeward.client import ProblemError, RefusedError
 
     try:
         decision = leeward.place_replicas(size, writer=writer, coding=coding, dry_run=True)
@@ -186,14 +231,24 @@ def _ask_controller(
     return dict(decision), hdfs.Check("decision", hdfs.State.OK, detail)
 
 
+def _print_of_namenode(decision: dict[str, Any], size: str) -> None:
+    """Prints the candidates of the NameNode's own decision, unless it is left to HDFS's default policy."""
+    if not decision["hosts"]:
+        return
+    now = "in the mode on" if decision.get("mode") in _IDLE_MODES else "now"
+    print_text(
+        f"\nThe NameNode would {now} place a block of {size}, written by {decision['writer']}, on these"
+        " hosts. The candidates of each copy:"
+    )
+    print_steps(decision["steps"])
+
+
 def _print_decision(decision: dict[str, Any], size: str, state: "NameNodeState", blocks: str) -> None:
     policy = decision["policy"]
     print_text(f"\nThe controller would now place a block of {size} by {policy}, from these candidates.")
     names = [one.policy for one in state.policies if one.blocks == blocks]
-    if names:
-        print_text(
-            f"The NameNode decides by {names[0]}, and shows no decision over HTTP: its own may differ."
-        )
+    if any(names):
+        print_text(f"The NameNode decides by {names[0]}, and was not asked: its own decision may differ.")
     else:
         print_text(f"The NameNode has no Leeward policy for {blocks}, so HDFS's own policy decides.")
     print_candidates(decision["why"])

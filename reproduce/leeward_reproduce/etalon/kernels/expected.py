@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leeward.lab.checks.values import Range, at_most
-from leeward_reproduce.rows import Row
+from leeward_reproduce.rows import Row, with_reason
 
 
 def near(value: float, points: float) -> Range:
@@ -30,11 +30,23 @@ def row(
     paper: float | None = None,
     expected: Range | None = None,
     note: str = "",
+    reason: str = "",
 ) -> Row:
-    """A row of the lab. A value that is missing or not finite is not measured."""
+    """A row of the lab. A value that is missing or not finite is not measured.
+
+    Args:
+        figure: Name of the figure.
+        quantity: Name of the quantity.
+        unit: Its unit.
+        values: Its values.
+        paper: Value of the paper.
+        expected: What the value of the lab should be.
+        note: Note of the row.
+        reason: Reason of a difference from the paper, for the note if the difference is large.
+    """
     measured = _finite(values.lab)
     deviation = 100 * (measured - paper) / abs(paper) if measured is not None and paper else None
-    return Row(
+    result = Row(
         figure,
         quantity,
         unit,
@@ -48,10 +60,17 @@ def row(
         expected.text if expected else "",
         expected.holds(measured) if expected and measured is not None else None,
     )
+    return with_reason(result, reason) if reason else result
 
 
 def agreement(
-    figure: str, quantity: str, unit: str, pairs: Sequence[tuple[float | None, float | None]], *, points: bool
+    figure: str,
+    quantity: str,
+    unit: str,
+    pairs: Sequence[tuple[float | None, float | None]],
+    *,
+    points: bool,
+    note: str = "",
 ) -> Row:
     """The largest difference of the lab from the simulator over pairs of values (simulator, lab).
 
@@ -64,7 +83,7 @@ def agreement(
     ]
     expected = at_most(8, "8 points") if points else at_most(20, "20 %")
     largest = max(gaps, default=None)
-    return row(figure, quantity, unit, Values(None, largest), expected=expected)
+    return row(figure, quantity, unit, Values(None, largest), expected=expected, note=note)
 
 
 def _finite(value: float | None) -> float | None:

@@ -1,17 +1,15 @@
 """Runs Etalon's files of HDFS with Hadoop in the lab, and makes the rows of results."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from leeward.errors import InputError
-from leeward_reproduce import drawing, results_folder
-from leeward_reproduce.bars import bars
+from leeward_reproduce import results_folder
 from leeward_reproduce.etalon.files import KINDS
 from leeward_reproduce.etalon.real import figures
 from leeward_reproduce.etalon.real.bench import SYSTEMS, Bench
 from leeward_reproduce.hdfs import missing
+from leeward_reproduce.real.figures import ResultsFigure, make_rows
 from leeward_reproduce.rows import Row
 
 __all__ = ["ALIASES", "FIGURES", "SEEDS", "Figure", "check_horizon", "make", "runs"]
@@ -22,14 +20,8 @@ SEEDS = 1
 """Number of seeds: real kernels repeat no run."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the paper."""
-
-    title: str
-    rows: Callable[[figures.Runs], list[Row]]
-    """Makes the rows from runs of all systems."""
-
+Figure = ResultsFigure[figures.Runs]
+"""A figure of the paper, of the runs of all systems."""
 
 FIGURES = {"19": Figure("files of HDFS, by TestDFSIO", figures.writes)}
 """Figures by their names in `--figure`; `ALIASES` has more names."""
@@ -73,10 +65,4 @@ def make(
     if lacks is not None:
         raise OSError(lacks)
     results = Bench(out / results_folder.SWEEPS, SIZE, progress or (lambda _: None)).runs()
-    rows: list[Row] = []
-    for name, figure in selection.items():
-        mine = results_folder.mark_rows(figure.rows(results), inputs)
-        rows += mine
-        if keep:
-            drawing.write(out / results_folder.PICTURES, name, partial(bars, mine, inputs.measured))
-    return rows
+    return make_rows(selection, results, inputs, out, keep)

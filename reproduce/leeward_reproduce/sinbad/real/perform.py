@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from leeward_reproduce import drawing, results_folder
-from leeward_reproduce.bars import bars
+from leeward_reproduce import results_folder
 from leeward_reproduce.hdfs import missing
-from leeward_reproduce.real.figures import check_jobs
+from leeward_reproduce.real.figures import ResultsFigure, check_jobs, make_rows
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad.real import conditions, figures
 from leeward_reproduce.sinbad.real.cases import CASES, Case
@@ -19,24 +17,22 @@ __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(ResultsFigure[Results]):
     """A figure of the paper."""
 
-    title: str
-    cases: Sequence[Case]
+    cases: Sequence[Case] = ()
     """Cases whose runs it needs. Figures share them."""
-    rows: Callable[[Results], list[Row]]
 
 
 FIGURES = {
-    "6": Figure("blocks and files", figures.CASES, figures.blocks),
-    "7": Figure("files by size", figures.CASES, figures.sizes),
-    "7.4": Figure("storage after the run", figures.CASES, figures.storage),
-    "7.6": Figure("files in memory", conditions.MEMORY_CASES, conditions.memory),
-    "8": Figure("imbalance of the links of racks", figures.CASES, figures.rack_imbalance),
-    "9": Figure("imbalance of the links of machines", figures.CASES, figures.machine_imbalance),
-    "11": Figure("arrival rates", conditions.LOAD_CASES, conditions.load),
-    "reports": Figure("late and lost reports", conditions.REPORT_CASES, conditions.reports),
+    "6": Figure("blocks and files", figures.blocks, cases=figures.CASES),
+    "7": Figure("files by size", figures.sizes, cases=figures.CASES),
+    "7.4": Figure("storage after the run", figures.storage, cases=figures.CASES),
+    "7.6": Figure("files in memory", conditions.memory, cases=conditions.MEMORY_CASES),
+    "8": Figure("imbalance of the links of racks", figures.rack_imbalance, cases=figures.CASES),
+    "9": Figure("imbalance of the links of machines", figures.machine_imbalance, cases=figures.CASES),
+    "11": Figure("arrival rates", conditions.load, cases=conditions.LOAD_CASES),
+    "reports": Figure("late and lost reports", conditions.reports, cases=conditions.REPORT_CASES),
 }
 """Figures by their names in `--figure`."""
 
@@ -77,11 +73,4 @@ def make(
         range(1, inputs.seeds + 1),
         progress or (lambda _: None),
     )
-    rows: list[Row] = []
-    for name, figure in selection.items():
-        mine = results_folder.mark_rows(figure.rows(results), inputs)
-        rows += mine
-        # Pictures compare with values of the paper.
-        if keep and any(row.paper is not None for row in mine):
-            drawing.write(out / results_folder.PICTURES, name, partial(bars, mine, inputs.measured))
-    return rows
+    return make_rows(selection, results, inputs, out, keep)
