@@ -55,8 +55,10 @@ type member struct {
 	admitted bool
 	// woken is true once the queue was asked to look at the pod again.
 	woken bool
-	// refused is true if the API server did not take the nomination of the pod.
-	refused bool
+	// nominated is true once the nomination of the pod was sent, and refused if the API server did not take it.
+	nominated, refused bool
+	// known is true if the queue has a version of the pod with a nomination.
+	known bool
 }
 
 // node returns the node of the pod, empty before the scheduler has chosen one.
@@ -79,8 +81,8 @@ type app struct {
 	run string
 	// hosts has the host of each task in the phase placed.
 	hosts []string
-	// nominated is true once all nominations were sent.
-	nominated bool
+	// wakeAt is the time from which pods with nominations are woken again.
+	wakeAt time.Time
 	// decision is the controller's decision about the pods, empty without one. It is settled once it has their nodes.
 	decision string
 	settled  bool

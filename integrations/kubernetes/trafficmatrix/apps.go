@@ -19,9 +19,6 @@ const (
 	longestPause = 5 * time.Minute
 )
 
-// activationInterval is the time between two attempts to wake pods whose nomination the queue may not have seen yet.
-const activationInterval = 20 * time.Millisecond
-
 // apps are the apps of all matrices. Methods take the time, send nothing, and return at once. The scheduler calls them with
 // its queue locked, so nothing that takes that lock may be called with the mutex held.
 type apps struct {
@@ -154,7 +151,7 @@ func (as *apps) setPodLocked(pod *corev1.Pod, now time.Time) *app {
 		}
 		return nil
 	}
-	a.members[pod.UID].pod = pod
+	a.members[pod.UID].set(pod)
 	if a.phase == gathering && pod.Spec.NodeName != "" {
 		a.runsInPart()
 	}
@@ -227,7 +224,7 @@ func (as *apps) end(a *app, now time.Time) {
 	}
 	as.decide(a, "")
 	as.endRun(a, now)
-	a.phase, a.foreign, a.hosts, a.nominated, a.retry, a.pause = idle, false, nil, false, time.Time{}, 0
+	a.phase, a.foreign, a.hosts, a.retry, a.pause = idle, false, nil, time.Time{}, 0
 }
 
 // decide replaces the decision of an app, and releases the earlier one. Requests for one app may overlap, so only this state
@@ -237,37 +234,6 @@ func (as *apps) decide(a *app, decision string) {
 		as.ended = append(as.ended, a.decision)
 	}
 	a.decision = decision
-}
-
-// admit returns true if a pod may go to the scheduling queue.
-func (as *apps) admit(pod *corev1.Pod, now time.Time) bool {
-	as.mutex.Lock()
-	defer as.mutex.Unlock()
-	a := as.byPod[pod.UID]
-	if a == nil {
-		// The queue may be ahead of the informer. Of a known pod it may have an older version, which does not count.
-		if a = as.setPodLocked(pod, now); a == nil {
-			return true
-		}
-	}
-	m := a.members[pod.UID]
-	m.admitted = m.admitted || a.lets(m, pod, now)
-	return m.admitted
-}
-
-// lets returns true if a version of a pod need not wait any longer.
-func (a *app) lets(m *member, pod *corev1.Pod, now time.Time) bool {
-	if a.foreign || !now.Before(a.deadline) {
-		return true
-	}
-	switch a.phase {
-	case gathering, asking:
-		return false
-	case placed:
-		// The scheduler tries the nominated node first, so the pod waits until the scheduler knows it.
-		return m.task == noTask || m.refused || pod.Status.NominatedNodeName != ""
-	}
-	return true
 }
 
 // reserve says that the scheduler has chosen a node for a pod, or with an empty node that it has given up its choice.

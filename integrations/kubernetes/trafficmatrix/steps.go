@@ -136,31 +136,6 @@ func (as *apps) published(of *v1alpha1.TrafficMatrix) {
 	}
 }
 
-// wakeUp wakes pods that need not wait any longer, those with nominations all together. The queue may have an older version of
-// a pod than the informer, which does not show the nomination, so such a pod is woken again.
-func (a *app) wakeUp(now time.Time, result *steps) {
-	again := a.phase == placed && now.Before(a.deadline)
-	if again && !a.isNominated(now) {
-		return
-	}
-	for _, m := range a.members {
-		if !m.admitted && !m.woken && m.node() == "" && a.lets(m, m.pod, now) {
-			m.woken = !again
-			result.wake = append(result.wake, m.pod)
-		}
-	}
-}
-
-// isNominated returns true if the nominations of all pods have arrived, as far as they can.
-func (a *app) isNominated(now time.Time) bool {
-	for _, m := range a.members {
-		if m.node() == "" && !a.lets(m, m.pod, now) {
-			return false
-		}
-	}
-	return true
-}
-
 // gather begins the request for a complete app, and ends the waiting of one that does not become complete.
 func (as *apps) gather(a *app, now time.Time, result *steps) {
 	a.number()
@@ -235,35 +210,8 @@ func (as *apps) answered(name types.NamespacedName, run string, hosts []string, 
 		a.placeSingly(reason, message)
 		return
 	}
-	a.phase, a.hosts, a.nominated = placed, hosts, false
+	a.phase, a.hosts = placed, hosts
 	a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Chosen", message: "the controller chose a host for each pod", holds: true})
-}
-
-// nominate sends the nominations once, and wakes pods until the scheduler knows theirs or the time is over.
-func (a *app) nominate(now time.Time, result *steps) {
-	waits := false
-	for _, m := range a.byTask() {
-		if m == nil || m.admitted || m.node() != "" {
-			continue
-		}
-		waits = true
-		if !a.nominated {
-			result.nominate = append(result.nominate, nomination{pod: m.pod, host: a.hosts[m.task]})
-		}
-	}
-	a.nominated = true
-	if waits && now.Before(a.deadline) {
-		result.at(now.Add(activationInterval))
-	}
-}
-
-// refused says that the API server did not take the nomination of a pod, which then waits no longer.
-func (as *apps) refused(uid types.UID) {
-	as.mutex.Lock()
-	defer as.mutex.Unlock()
-	if a := as.byPod[uid]; a != nil {
-		a.members[uid].refused = true
-	}
 }
 
 // settle tells the controller the nodes of all pods once they are bound.
