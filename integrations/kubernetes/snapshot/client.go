@@ -151,12 +151,17 @@ func (c *Client) snapshot(ctx context.Context, address string, last *Snapshot, w
 	return c.send(ctx, http.MethodGet, address, path, nil, deadline)
 }
 
-// Call sends a request with a body in JSON, nil for none, and returns the body of the answer. The error is a
-// [RequestError], or that of the context. After a failure the next request goes to the next address.
+// Call sends a request with a body in JSON, nil for none, and returns the body of the answer. The deadline of the context
+// replaces that of the settings. The error is a [RequestError], or that of a canceled context. After a failure the next
+// request goes to the next address.
 func (c *Client) Call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	answer, problem := c.send(ctx, method, c.Address(), path, body, c.settings.wholeDeadline())
+	deadline := c.settings.wholeDeadline()
+	if at, ok := ctx.Deadline(); ok {
+		deadline = max(time.Until(at), 0).Round(time.Millisecond)
+	}
+	answer, problem := c.send(ctx, method, c.Address(), path, body, deadline)
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case problem != nil:
 		c.next.Add(1)

@@ -84,7 +84,7 @@ func newScene(t *testing.T) *scene {
 func (s *scene) due(now time.Time) steps {
 	work := s.apps.due(now)
 	for _, of := range work.publish {
-		s.published(of.matrix)
+		s.published(of.matrix, true, now)
 	}
 	return work
 }
@@ -204,9 +204,15 @@ func TestWithoutAControllerNoPodWaits(t *testing.T) {
 	s := newScene(t)
 	s.up = false
 	s.expectAdmitted(true)
+	if work := s.due(s.now); !strings.Contains(reasons(work), "Placed=Unavailable") {
+		t.Errorf("%s", reasons(work))
+	}
 	s = newScene(t)
 	s.settings.Wait = 0
 	s.expectAdmitted(true)
+	if work := s.due(s.now); strings.Contains(reasons(work), "Placed") {
+		t.Errorf("without waiting: %s", reasons(work))
+	}
 }
 
 func TestAnIncompleteAppIsPlacedPodByPodAndNamesItsGroups(t *testing.T) {
@@ -361,8 +367,8 @@ func TestWithoutItsMatrixAPodGoes(t *testing.T) {
 		t.Errorf("%d pods are woken", len(work.wake))
 	}
 	s.expectAdmitted(true)
-	if len(s.byName)+len(s.byPod) != 0 {
-		t.Errorf("%v, %v", s.byName, s.byPod)
+	if len(s.byName)+len(s.byPod)+len(s.index) != 0 {
+		t.Errorf("%v, %v, %v", s.byName, s.byPod, s.index)
 	}
 }
 
@@ -372,8 +378,44 @@ func TestPodsOfAnotherSchedulerAreNotPlaced(t *testing.T) {
 	for _, pod := range s.pods {
 		s.admit(pod, s.now)
 	}
-	if work := s.due(s.now); len(work.asks) != 0 {
-		t.Error("asked for pods of another scheduler")
+	work := s.due(s.now)
+	if len(work.asks) != 0 || reasons(work) != "Valid=Valid Placed=OtherScheduler" {
+		t.Errorf("%d requests, %s", len(work.asks), reasons(work))
+	}
+	r := work.publish[0].reports[1]
+	if r.message != "pod ring-3 has schedulerName default-scheduler, so the pods are placed one by one" || !r.important {
+		t.Errorf("%+v", r)
+	}
+	s.expectAdmitted(true)
+	s.pods = append(s.pods, podOf("ring", 4))
+	s.expectAdmitted(true)
+	if again := s.due(s.now); len(again.publish) != 0 {
+		t.Errorf("reported twice: %s", reasons(again))
+	}
+}
+
+func TestAnAppOfAnotherSchedulerAloneIsItsBusiness(t *testing.T) {
+	s := newScene(t)
+	for _, pod := range s.pods {
+		pod.Spec.SchedulerName = "default-scheduler"
+	}
+	s.expectAdmitted(true)
+	if work := s.due(s.now); len(work.asks) != 0 || reasons(work) != "Valid=Valid" {
+		t.Errorf("%d requests, %s", len(work.asks), reasons(work))
+	}
+}
+
+func TestAPodOfAnotherSchedulerEndsARequest(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	of := s.due(s.now).asks[0]
+	other := podOf("ring", 4)
+	other.Spec.SchedulerName = "default-scheduler"
+	s.setPod(other, s.now)
+	s.answered(of.name, of.run, []string{"a", "b", "c", "d"}, "d1", "", "")
+	work := s.due(s.now)
+	if !slices.Equal(work.release, []string{"d1"}) || reasons(work) != "Placed=OtherScheduler" {
+		t.Errorf("%+v", work)
 	}
 	s.expectAdmitted(true)
 }

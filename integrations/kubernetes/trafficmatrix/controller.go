@@ -48,6 +48,8 @@ func (p *problemError) kind() string { return strings.TrimPrefix(p.Type, "urn:le
 type chosen struct {
 	ID    string   `json:"id"`
 	Hosts []string `json:"hosts"`
+	// ReservedUntil is the end of the hold, nil without one or after the confirmation.
+	ReservedUntil *string `json:"reserved_until"`
 }
 
 type taskBody struct {
@@ -221,6 +223,12 @@ func reasonOf(err error) string {
 		return "Rejected"
 	}
 	return "Unavailable"
+}
+
+// isUnanswered returns true if the service may have carried out a request without an answer to it.
+func isUnanswered(err error) bool {
+	var failed *snapshot.RequestError
+	return errors.As(err, &failed) && failed.Status == 0
 }
 
 // isFinal returns true if a repeated request has the same error.

@@ -34,7 +34,7 @@ func (as *apps) admit(pod *corev1.Pod, now time.Time) bool {
 // queue has all nominations. They go together: the queue would begin the cycle of a PodGroup with the pods that it has, and
 // erase their nominations once they are too few.
 func (a *app) lets(m *member, now time.Time) bool {
-	if a.foreign || !now.Before(a.deadline) {
+	if a.foreign != nil || !now.Before(a.deadline) {
 		return true
 	}
 	switch a.phase {
@@ -90,7 +90,7 @@ func (as *apps) refused(uid types.UID) {
 
 // wakeUp wakes pods that need not wait any longer.
 func (a *app) wakeUp(now time.Time, result *steps) {
-	if a.phase == placed && !a.foreign && now.Before(a.deadline) {
+	if a.phase == placed && a.foreign == nil && now.Before(a.deadline) {
 		a.wakeTogether(now, result)
 		return
 	}

@@ -37,6 +37,7 @@ var (
 	_ fwk.PreScorePlugin    = &TrafficMatrix{}
 	_ fwk.ScorePlugin       = &TrafficMatrix{}
 	_ fwk.ReservePlugin     = &TrafficMatrix{}
+	_ fwk.PostBindPlugin    = &TrafficMatrix{}
 	_ fwk.SignPlugin        = &TrafficMatrix{}
 )
 
@@ -121,16 +122,13 @@ func (t *TrafficMatrix) PreScore(_ context.Context, state fwk.CycleState, pod *c
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if of.host != "" && slices.ContainsFunc(nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == of.host }) {
-		podsTotal.WithLabelValues("host").Inc()
 		state.Write(stateKey, &cycle{host: of.host})
 		return nil
 	}
 	if scores := t.scores(of.peers, nodes); scores != nil {
-		podsTotal.WithLabelValues("pairwise").Inc()
 		state.Write(stateKey, &cycle{scores: scores})
 		return nil
 	}
-	podsTotal.WithLabelValues("none").Inc()
 	return fwk.NewStatus(fwk.Skip)
 }
 
@@ -184,6 +182,25 @@ func (t *TrafficMatrix) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1
 // Unreserve forgets the node of a pod.
 func (t *TrafficMatrix) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	t.apps.reserve(pod.UID, "")
+}
+
+// PostBind counts a bound pod by how it got its node. The scheduler has no scores if only the nominated node was tried, and the
+// cycle of a PodGroup reserves nodes twice, so neither PreScore nor Reserve can count.
+func (t *TrafficMatrix) PostBind(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) {
+	of, ok := t.apps.situationOf(pod.UID)
+	if !ok {
+		return
+	}
+	by := "none"
+	if data, err := state.Read(stateKey); err == nil {
+		if ranked, ok := data.(*cycle); ok && ranked.scores != nil {
+			by = "pairwise"
+		}
+	}
+	if of.host == node {
+		by = "host"
+	}
+	podsTotal.WithLabelValues(by).Inc()
 }
 
 // SignPod excludes pods of apps from the scheduler's reuse of results: each has peers of its own. Other pods have no part here,

@@ -119,7 +119,7 @@ func TestACommitmentWithoutAnAnswerIsReleasedOnceItsPodsHaveChanged(t *testing.T
 		}
 		s.now = s.now.Add(firstPause)
 		find := s.due(s.now).find
-		if !slices.Equal(find, []string{keyOf(lost.run)}) {
+		if !slices.Equal(find, []lookup{commitmentOf(lost.run)}) {
 			t.Fatalf("overlaps %v: %v", overlaps, find)
 		}
 		s.found(find[0], "", false, s.now)
@@ -131,6 +131,49 @@ func TestACommitmentWithoutAnAnswerIsReleasedOnceItsPodsHaveChanged(t *testing.T
 		if release := s.due(s.now).release; !slices.Equal(release, []string{"d5"}) {
 			t.Errorf("released: %v", release)
 		}
+	}
+}
+
+func TestAStatusThatCouldNotBeWrittenIsWrittenAgain(t *testing.T) {
+	s := newScene(t)
+	s.due(s.now)
+	s.place()
+	first := s.apps.due(s.now).publish
+	if len(first) != 1 || first[0].status.Decision != "d1" {
+		t.Fatalf("%+v", first)
+	}
+	s.published(first[0].matrix, false, s.now)
+	if work := s.due(s.now); len(work.publish) != 0 || !work.next.Equal(s.now.Add(s.settings.Wait)) {
+		t.Errorf("no pause after a failure: %+v", work)
+	}
+	s.now = s.now.Add(firstPause)
+	second := s.due(s.now).publish
+	if len(second) != 1 || second[0].status.Decision != "d1" || len(second[0].reports) != 0 {
+		t.Fatalf("%+v: expected the same status without a second event", second)
+	}
+	if third := s.due(s.now.Add(time.Hour)).publish; len(third) != 0 {
+		t.Errorf("written again: %+v", third)
+	}
+}
+
+func TestHostsOfARequestWithoutAnAnswerAreReleased(t *testing.T) {
+	s := newScene(t)
+	s.expectAdmitted(false)
+	of := s.due(s.now).asks[0]
+	s.unanswered(of.run, s.now)
+	s.answered(of.name, of.run, nil, "", "Unavailable", "no answer within 5s")
+	work := s.due(s.now)
+	if reasons(work) != "Placed=Unavailable" || len(work.wake) != 4 || len(work.find) != 0 {
+		t.Fatalf("%+v", work)
+	}
+	s.now = s.now.Add(firstPause)
+	find := s.due(s.now).find
+	if !slices.Equal(find, []lookup{{key: of.run, held: true}}) {
+		t.Fatalf("%v", find)
+	}
+	s.found(find[0], "d1", true, s.now)
+	if release := s.due(s.now).release; !slices.Equal(release, []string{"d1"}) {
+		t.Errorf("released: %v", release)
 	}
 }
 
@@ -222,8 +265,10 @@ func TestADecisionThatWasNotConfirmedBeforeARestartIsReplacedByTheNodes(t *testi
 		if !slices.Equal(work.release, []string{"d7"}) || work.publish[0].status.Decision != "d8" {
 			t.Errorf("%s: %+v", reason, work)
 		}
-		if !newApp(&v1alpha1.TrafficMatrix{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: ringOf("other", 2).Spec,
-			Status: work.publish[0].status}).settled {
+		next := &v1alpha1.TrafficMatrix{
+			ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: ringOf("other", 2).Spec, Status: work.publish[0].status,
+		}
+		if !newApp(next, specOf(next)).settled {
 			t.Errorf("%s: the next process would settle it again", reason)
 		}
 	}
