@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"leeward.dev/kubernetes/demand"
+	"leeward.dev/kubernetes/fit"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -86,9 +87,9 @@ func bodyOf(of *ask) tasksBody {
 		body.Job = of.name.String()
 	}
 	for i, task := range of.traffic.Tasks {
-		wants := requestsOf(of.pods[i])
+		wants := fit.Requests(of.pods[i])
 		body.App.Tasks = append(body.App.Tasks, taskBody{
-			Name: task.Name(), CPUs: fmt.Sprintf("%dm", wants.cpu), Memory: fmt.Sprintf("%dB", wants.memory),
+			Name: task.Name(), CPUs: fmt.Sprintf("%dm", wants["cpu"]), Memory: fmt.Sprintf("%dB", wants["memory"]),
 		})
 	}
 	for _, pair := range of.traffic.Pairs {
