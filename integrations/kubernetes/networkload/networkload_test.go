@@ -395,6 +395,27 @@ func TestProfilesOfASchedulerShareTheirPlacements(t *testing.T) {
 	}
 }
 
+func TestAnotherPluginWithTheSameConnectionSeesReservedPods(t *testing.T) {
+	var connection arguments.Service
+	s := newScene(t, func(args *Args) { args.Client, connection = "other", args.Service })
+	s.ready()
+	shared := NetworkOf(s.handle.informers, connection)
+	if shared == nil || !shared.IsFresh(time.Now()) || shared.IsFresh(time.Now().Add(time.Hour)) {
+		t.Fatalf("%+v", shared)
+	}
+	s.reserve(podOf("a", "2G"), "r0h0")
+	if view := shared.View(); view.Load(view.Snapshot().Names().Link("r0:uplink")) != 2e9 {
+		t.Error("the pod does not count")
+	}
+	if other := NetworkOf(newHandle().informers, connection); other != nil {
+		t.Error("schedulers share nothing")
+	}
+	connection.Controllers = []string{"http://127.0.0.1:1"}
+	if other := NetworkOf(s.handle.informers, connection); other != nil {
+		t.Error("plugins with other connections share nothing")
+	}
+}
+
 func TestOnlyPodsWithoutDemandShareResults(t *testing.T) {
 	s := newScene(t, nil)
 	if _, status := s.plugin.SignPod(t.Context(), podOf("a", "")); !status.IsSuccess() {

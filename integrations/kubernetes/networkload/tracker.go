@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/peaks"
@@ -27,6 +29,7 @@ import (
 // counts the placements of the others.
 type tracker struct {
 	now        func() time.Time
+	connection snapshot.Settings
 	peaks      demand.Peaks
 	lasts      time.Duration
 	feed       *snapshot.Feed
@@ -64,6 +67,19 @@ func runningTrackers() []*tracker {
 		running = append(running, each)
 	}
 	return running
+}
+
+// NetworkOf returns the network that a plugin of the scheduler follows with the same connection, nil if none does. It counts the
+// pods that the plugin places.
+func NetworkOf(factory informers.SharedInformerFactory, connection arguments.Service) *placements.Network {
+	trackersMutex.Lock()
+	defer trackersMutex.Unlock()
+	for key, each := range trackers {
+		if key.informers == factory && reflect.DeepEqual(each.connection, connection.Settings()) {
+			return &placements.Network{Feed: each.feed, Placements: each.placements}
+		}
+	}
+	return nil
 }
 
 // trackerOf returns the tracker for the arguments, and starts it with the first plugin. It ends with the context.
@@ -110,7 +126,7 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 		return nil, nil, err
 	}
 	t := &tracker{
-		now: environment.Now, peaks: environment.Peaks, lasts: args.PlacementLasts.Duration,
+		now: environment.Now, connection: args.Settings(), peaks: environment.Peaks, lasts: args.PlacementLasts.Duration,
 		feed: snapshot.NewFeed(client.Settings().MaxAge), placements: local, own: map[string]bool{},
 	}
 	follower := snapshot.NewFollower(client, t.feed, local.OnSnapshot, environment.Random, environment.Log)

@@ -38,6 +38,18 @@ type Placements struct {
 	byKey     map[key]*placement
 }
 
+// Network is a followed network: the view of the last snapshot, and whether it counts.
+type Network struct {
+	Feed *snapshot.Feed
+	*Placements
+}
+
+// IsFresh returns true if there is a view, and its snapshot counts at a local time.
+func (n *Network) IsFresh(now time.Time) bool {
+	view := n.View()
+	return view != nil && n.Feed.IsFresh(view.Snapshot(), now)
+}
+
 // New returns no placements. client is the name under which the scheduler reports placements to the controller, and
 // estimator describes that of the controller. A placement counts for at most lasts, 10 s to 1 h.
 func New(client string, estimator ledger.Estimator, lasts time.Duration) (*Placements, error) {

@@ -43,7 +43,8 @@ var (
 
 // Environment has the network, the clients, the clock and the log of the plugin.
 type Environment struct {
-	// View returns the network in memory, nil before the first snapshot, and Fresh whether it is young enough to count.
+	// View returns the network in memory, nil before the first snapshot, and Fresh whether there is one that is young enough to
+	// count. They are called once the informers run.
 	View  func() *placements.View
 	Fresh func(now time.Time) bool
 	// Call sends a request to the controller.
@@ -68,7 +69,7 @@ func (e Environment) New(ctx context.Context, settings Settings, handle fwk.Hand
 		return nil, err
 	}
 	register()
-	known := newApps(settings, handle.ProfileName(), func(now time.Time) bool { return e.View() != nil && e.Fresh(now) })
+	known := newApps(settings, handle.ProfileName(), e.Fresh)
 	plugin := &TrafficMatrix{environment: e, apps: known, worker: newWorker(e, settings, known, handle)}
 	if err := plugin.worker.watch(ctx); err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func newCluster(t *testing.T, settings Settings, view *placements.View) *cluster
 		runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
 	ctx, cancel := context.WithCancel(context.Background())
 	plugin, err := Environment{
-		View: func() *placements.View { return view }, Fresh: func(time.Time) bool { return true },
+		View: func() *placements.View { return view }, Fresh: func(time.Time) bool { return view != nil },
 		Call: c.call, Objects: c.objects, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}.New(ctx, settings, c.handle)
 	if err != nil {
