@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"leeward.dev/kubernetes/fit"
 )
 
 // Reason says why a pod stays on a hot link. The texts are values of metrics.
@@ -51,8 +53,9 @@ type Pod struct {
 	Node, Rack, Workload string
 	// Rates are its peak rates in bit/s, out of it and into it; 0 if they are unknown.
 	Rates    [2]int64
-	Requests Resources
-	Selector map[string]string
+	Requests fit.Resources
+	// Constraints are its conditions for a node.
+	Constraints fit.Constraints
 	// Stays is the reason for which it can never leave, empty if it can.
 	Stays Reason
 	// Budget is the PodDisruptionBudget that selects it, empty without one.

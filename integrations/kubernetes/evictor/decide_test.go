@@ -8,6 +8,10 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"leeward.dev/kubernetes/fit"
 )
 
 var now = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -26,14 +30,14 @@ func rackOf(name string, out, in float64) Rack {
 }
 
 func nodeOf(name, rack string) Node {
-	return Node{Name: name, Rack: rack, Free: Resources{"cpu": 8000, "pods": 100}, Accepts: true}
+	return Node{Name: name, Rack: rack, Free: fit.Resources{"cpu": 8000, "pods": 100}, Accepts: true}
 }
 
 // migratable returns a pod in a rack that may leave.
 func migratable(uid, rack string, egress, ingress int64) Pod {
 	return Pod{
 		UID: uid, Namespace: "shop", Name: "pod-" + uid, Node: rack + "h0", Rack: rack, Workload: "Deployment/shop/" + uid,
-		Rates: [2]int64{egress, ingress}, Requests: Resources{"cpu": 1000, "pods": 1},
+		Rates: [2]int64{egress, ingress}, Requests: fit.Resources{"cpu": 1000, "pods": 1},
 	}
 }
 
@@ -110,7 +114,13 @@ func TestAPodThatStaysHasAReason(t *testing.T) {
 		}, NoTarget},
 		{"no room", same, func(r *Request) { r.Nodes[0].Free["cpu"], r.Nodes[1].Free["cpu"] = 999, 999 }, NoTarget},
 		{"cordoned", same, func(r *Request) { r.Nodes[0].Accepts, r.Nodes[1].Accepts = false, false }, NoTarget},
-		{"node selector", func(p *Pod) { p.Selector = map[string]string{"disk": "ssd"} }, func(*Request) {}, NoTarget},
+		{"node selector", func(p *Pod) {
+			p.Constraints = fit.ConstraintsOf(&corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{"disk": "ssd"}}})
+		}, func(*Request) {}, NoTarget},
+		{"only tainted nodes", same, func(r *Request) {
+			r.Nodes[0].Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+			r.Nodes[1].Taints = r.Nodes[0].Taints
+		}, NoTarget},
 		{"resource that no node has", func(p *Pod) { p.Requests["gpu"] = 1 }, func(*Request) {}, NoTarget},
 		{"loads unknown", same, func(r *Request) {
 			for _, rack := range r.Racks[1:] {

@@ -6,11 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"leeward.dev/kubernetes/demand"
+	"leeward.dev/kubernetes/fit"
 )
 
 // Cluster is the state of a Kubernetes cluster as informers have it. Nothing in it is changed.
@@ -36,7 +36,7 @@ type Places struct {
 func (c *Cluster) Places(rackOf func(node string) string, peaks demand.Peaks) Places {
 	budgets, disruptions := budgetsOf(c.Budgets)
 	places := Places{Disruptions: disruptions}
-	used := map[string]Resources{}
+	used := map[string]fit.Resources{}
 	for _, pod := range c.Pods {
 		if pod.Spec.NodeName == "" || isTerminal(pod) {
 			continue
@@ -45,31 +45,25 @@ func (c *Cluster) Places(rackOf func(node string) string, peaks demand.Peaks) Pl
 		if err != nil {
 			places.Problems = append(places.Problems, err)
 		}
-		requests := requestsOf(pod)
-		taken := used[pod.Spec.NodeName]
-		if taken == nil {
-			taken = Resources{}
-			used[pod.Spec.NodeName] = taken
+		requests := fit.Requests(pod)
+		if used[pod.Spec.NodeName] == nil {
+			used[pod.Spec.NodeName] = fit.Resources{}
 		}
-		for name, amount := range requests {
-			taken[name] += amount
-		}
+		used[pod.Spec.NodeName].Add(requests)
 		budget, several := budgets.of(pod)
 		places.Pods = append(places.Pods, Pod{
 			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name,
 			Node: pod.Spec.NodeName, Rack: rackOf(pod.Spec.NodeName), Workload: workloadOf(pod),
 			Rates:    [2]int64{rate(needs.Egress.Bps), rate(needs.Ingress.Bps)},
-			Requests: requests, Selector: pod.Spec.NodeSelector, Stays: staysOf(pod, needs, several), Budget: budget,
+			Requests: requests, Constraints: fit.ConstraintsOf(pod), Stays: staysOf(pod, needs, several), Budget: budget,
 		})
 	}
 	for _, node := range c.Nodes {
-		free := amountsOf(node.Status.Allocatable)
-		for name, amount := range used[node.Name] {
-			free[name] -= amount
-		}
+		free := fit.Allocatable(node)
+		free.Take(used[node.Name])
 		places.Nodes = append(places.Nodes, Node{
-			Name: node.Name, Rack: rackOf(node.Name), Free: free, Labels: node.Labels,
-			Accepts: !node.Spec.Unschedulable && isReady(node),
+			Name: node.Name, Rack: rackOf(node.Name), Free: free, Labels: node.Labels, Taints: node.Spec.Taints,
+			Accepts: fit.IsOpen(node),
 		})
 	}
 	// Informers list in any order, and decisions do not depend on it.
@@ -109,15 +103,6 @@ func isTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-func isReady(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
 // staysOf returns the reason for which a pod never leaves, empty if it can.
 func staysOf(pod *corev1.Pod, needs demand.Demand, severalBudgets bool) Reason {
 	owner := metav1.GetControllerOf(pod)
@@ -135,66 +120,6 @@ func staysOf(pod *corev1.Pod, needs demand.Demand, severalBudgets bool) Reason {
 		return ManyBudgets
 	}
 	return ""
-}
-
-// amountsOf returns amounts of resources.
-func amountsOf(list corev1.ResourceList) Resources {
-	amounts := make(Resources, len(list)+1)
-	for name, quantity := range list {
-		amounts[string(name)] = amountOf(name, quantity)
-	}
-	return amounts
-}
-
-func amountOf(name corev1.ResourceName, quantity resource.Quantity) int64 {
-	if name == corev1.ResourceCPU {
-		return quantity.MilliValue()
-	}
-	return quantity.Value()
-}
-
-// requestsOf returns the resources that the scheduler reserves for a pod: those of its containers and sidecars together, or
-// those of an init container beside the sidecars before it if they are larger; and the overhead. A pod is one of `pods`.
-func requestsOf(pod *corev1.Pod) Resources {
-	running, most := Resources{}, Resources{}
-	for i := range pod.Spec.InitContainers {
-		container := &pod.Spec.InitContainers[i]
-		requests := amountsOf(container.Resources.Requests)
-		isSidecar := container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		for name, amount := range requests {
-			most[name] = max(most[name], running[name]+amount)
-		}
-		if isSidecar {
-			running.add(requests)
-		}
-	}
-	for i := range pod.Spec.Containers {
-		running.add(amountsOf(pod.Spec.Containers[i].Resources.Requests))
-	}
-	for name, amount := range most {
-		running[name] = max(running[name], amount)
-	}
-	if pod.Spec.Resources != nil {
-		// Requests of the whole pod replace the sums of its containers.
-		for name, amount := range amountsOf(pod.Spec.Resources.Requests) {
-			running[name] = amount
-		}
-	}
-	running.add(amountsOf(pod.Spec.Overhead))
-	running[string(corev1.ResourcePods)] = 1
-	for name, amount := range running {
-		if amount == 0 {
-			// A request of nothing fits also where the node does not list the resource.
-			delete(running, name)
-		}
-	}
-	return running
-}
-
-func (r Resources) add(other Resources) {
-	for name, amount := range other {
-		r[name] += amount
-	}
 }
 
 // budgetIndex finds the budgets of pods.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"leeward.dev/kubernetes/demand"
+	"leeward.dev/kubernetes/fit"
 )
 
 // podOn returns a running pod of a Deployment that may be moved.
@@ -100,7 +101,7 @@ func TestAPodHasItsRackRatesRequestsAndBudget(t *testing.T) {
 	}
 	expected := Pod{
 		UID: "uid-a", Namespace: "shop", Name: "a", Node: "n", Rack: "r0", Workload: "StatefulSet/shop/web",
-		Rates: [2]int64{1e9, 2e9}, Requests: Resources{"cpu": 500, "memory": 1 << 30, "pods": 1}, Budget: "shop/web",
+		Rates: [2]int64{1e9, 2e9}, Requests: fit.Resources{"cpu": 500, "memory": 1 << 30, "pods": 1}, Budget: "shop/web",
 	}
 	if !reflect.DeepEqual(places.Pods[0], expected) {
 		t.Errorf("%+v", places.Pods[0])
@@ -141,38 +142,6 @@ func TestInvalidAnnotationsAreNamedAndThePodHasNoRate(t *testing.T) {
 	}
 	if places.Pods[0].Rates != [2]int64{0, 2e9} {
 		t.Errorf("%v", places.Pods[0].Rates)
-	}
-}
-
-func TestRequestsAreThoseThatTheSchedulerReserves(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	container := func(cpu string, policy *corev1.ContainerRestartPolicy) corev1.Container {
-		return corev1.Container{
-			RestartPolicy: policy,
-			Resources:     corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
-		}
-	}
-	for _, c := range []struct {
-		name     string
-		spec     corev1.PodSpec
-		expected int64
-	}{
-		{"containers", corev1.PodSpec{Containers: []corev1.Container{container("1", nil), container("500m", nil)}}, 1500},
-		{"a large init container", corev1.PodSpec{
-			InitContainers: []corev1.Container{container("4", nil)}, Containers: []corev1.Container{container("1", nil)}}, 4000},
-		{"a sidecar", corev1.PodSpec{
-			InitContainers: []corev1.Container{container("2", &always)}, Containers: []corev1.Container{container("1", nil)}}, 3000},
-		{"an init container beside a sidecar", corev1.PodSpec{
-			InitContainers: []corev1.Container{container("2", &always), container("3", nil)},
-			Containers:     []corev1.Container{container("1", nil)}}, 5000},
-		{"overhead", corev1.PodSpec{Containers: []corev1.Container{container("1", nil)},
-			Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}}, 1250},
-		{"the whole pod", corev1.PodSpec{Containers: []corev1.Container{container("1", nil)},
-			Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("6")}}}, 6000},
-	} {
-		if cpu := requestsOf(&corev1.Pod{Spec: c.spec})["cpu"]; cpu != c.expected {
-			t.Errorf("%s: %d", c.name, cpu)
-		}
 	}
 }
 

@@ -1,50 +1,38 @@
 package evictor
 
-// Resources are amounts by the name of the resource: processors in thousandths, all others in their own unit.
-type Resources map[string]int64
+import (
+	"maps"
 
-// fit returns true if all amounts fit into free ones.
-func (r Resources) fit(free Resources) bool {
-	for name, amount := range r {
-		if amount > free[name] {
-			return false
-		}
-	}
-	return true
-}
+	corev1 "k8s.io/api/core/v1"
+
+	"leeward.dev/kubernetes/fit"
+)
 
 // Node is a node that could run a pod.
 type Node struct {
 	Name, Rack string
 	// Free are the resources that no pod has requested.
-	Free Resources
-	// Labels are those of the node, for node selectors.
+	Free fit.Resources
+	// Labels and Taints are those of the node, for the constraints of pods.
 	Labels map[string]string
+	Taints []corev1.Taint
 	// Accepts is true for a node that is ready and not cordoned.
 	Accepts bool
 }
 
-// takes returns true if the node has room for a pod. Taints and affinities are left to the scheduler.
-func (n *Node) takes(pod *Pod, free Resources) bool {
-	if !n.Accepts || !pod.Requests.fit(free) {
-		return false
-	}
-	for key, value := range pod.Selector {
-		if n.Labels[key] != value {
-			return false
-		}
-	}
-	return true
+// takes returns true if the node accepts a pod and has room for it. Affinities between pods are left to the scheduler.
+func (n *Node) takes(pod *Pod, free fit.Resources) bool {
+	return n.Accepts && pod.Requests.Fit(free) && pod.Constraints.Allow(n.Name, n.Labels, n.Taints)
 }
 
 // room has the free resources of nodes in a round.
 type room struct {
 	byRack map[string][]*Node
-	taken  map[*Node]Resources
+	taken  map[*Node]fit.Resources
 }
 
 func newRoom(nodes []Node) *room {
-	r := &room{byRack: map[string][]*Node{}, taken: map[*Node]Resources{}}
+	r := &room{byRack: map[string][]*Node{}, taken: map[*Node]fit.Resources{}}
 	for i := range nodes {
 		r.byRack[nodes[i].Rack] = append(r.byRack[nodes[i].Rack], &nodes[i])
 	}
@@ -67,15 +55,8 @@ func (r *room) node(rack string, pod *Pod) *Node {
 
 // take takes the room for a pod on a node.
 func (r *room) take(node *Node, pod *Pod) {
-	free := r.taken[node]
-	if free == nil {
-		free = make(Resources, len(node.Free))
-		for name, amount := range node.Free {
-			free[name] = amount
-		}
-		r.taken[node] = free
+	if r.taken[node] == nil {
+		r.taken[node] = maps.Clone(node.Free)
 	}
-	for name, amount := range pod.Requests {
-		free[name] -= amount
-	}
+	r.taken[node].Take(pod.Requests)
 }

@@ -2,6 +2,7 @@ package networkload
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"time"
 	"unicode"
@@ -29,8 +30,8 @@ type Args struct {
 	Client string `json:"client,omitempty"`
 	// Report is false if placements are not reported to the service. They then count in this scheduler alone.
 	Report *bool `json:"report,omitempty"`
-	// ReportInterval is the time between two reports of a link to the service, 1 s by default, and Alpha the weight of a
-	// report, 0.2 by default. They must be those of the service.
+	// ReportInterval is the time between two reports of a link to the service, and Alpha the weight of a report; those that the
+	// service says by default.
 	ReportInterval metav1.Duration `json:"reportInterval,omitempty"`
 	Alpha          *float64        `json:"alpha,omitempty"`
 	// Peaks is false if measured peaks of workloads do not count. Pods without annotations then have no demand.
@@ -73,11 +74,8 @@ func (a *Args) complete() error {
 	if len(a.Client) > mostClient || bytes.ContainsFunc([]byte(a.Client), isControl) {
 		return fmt.Errorf("client: %.200q: expected 1 to %d characters without control characters", a.Client, mostClient)
 	}
-	setDefault(&a.ReportInterval, ledger.DefaultInterval)
-	setDefault(&a.PlacementLasts, placements.DefaultLasts)
-	if a.Alpha == nil {
-		alpha := ledger.DefaultAlpha
-		a.Alpha = &alpha
+	if a.PlacementLasts.Duration == 0 {
+		a.PlacementLasts.Duration = placements.DefaultLasts
 	}
 	for _, flag := range [...]**bool{&a.Report, &a.Peaks} {
 		if *flag == nil {
@@ -88,8 +86,10 @@ func (a *Args) complete() error {
 	return nil
 }
 
-func setDefault(value *metav1.Duration, standard time.Duration) {
-	if value.Duration == 0 {
-		value.Duration = standard
+// estimator returns the description of the service's estimator, with the service's own settings where no argument is given.
+func (a *Args) estimator(interval time.Duration, alpha float64) (ledger.Estimator, error) {
+	if a.Alpha != nil {
+		alpha = *a.Alpha
 	}
+	return ledger.NewEstimator(cmp.Or(a.ReportInterval.Duration, interval), alpha)
 }

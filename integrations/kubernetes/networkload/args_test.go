@@ -60,7 +60,7 @@ func TestMissingArgumentsHaveDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if args.Client != DefaultClient || !*args.Report || !*args.Peaks || *args.Alpha != 0.2 || args.ReportInterval.Duration != time.Second ||
+	if args.Client != DefaultClient || !*args.Report || !*args.Peaks || args.Alpha != nil || args.ReportInterval.Duration != 0 ||
 		args.PlacementLasts.Duration != 5*time.Minute {
 		t.Errorf("%+v", args)
 	}

@@ -68,7 +68,7 @@ func (t *tracker) onPod(before, pod *corev1.Pod) {
 	uid := string(pod.UID)
 	isBound := before == nil || before.Spec.NodeName == ""
 	if isBound && !t.isOwn(uid) {
-		t.adopt(pod)
+		t.adopt(pod, t.peaks)
 	}
 	if started, ok := startOf(pod); ok {
 		if _, known := startOf(before); !known {
@@ -79,8 +79,8 @@ func (t *tracker) onPod(before, pod *corev1.Pod) {
 
 // adopt counts a pod that this process has not placed, in so far as telemetry does not show it: in full before it starts,
 // and then with the share that the estimates of its links lack.
-func (t *tracker) adopt(pod *corev1.Pod) {
-	wanted, _ := demand.Of(pod, t.peaks)
+func (t *tracker) adopt(pod *corev1.Pod, peaks demand.Peaks) {
+	wanted, _ := demand.Of(pod, peaks)
 	now := t.now()
 	at := boundAt(pod)
 	if !wanted.IsKnown() || now.Sub(at) > t.lasts {
@@ -88,7 +88,7 @@ func (t *tracker) adopt(pod *corev1.Pod) {
 	}
 	rates := ratesOf(wanted)
 	if started, ok := startOf(pod); ok {
-		lacking := 1 - t.estimator.Weight(int64(now.Sub(started)))
+		lacking := 1 - t.placements.Estimator().Weight(int64(now.Sub(started)))
 		if lacking < negligible {
 			return
 		}
@@ -96,7 +96,24 @@ func (t *tracker) adopt(pod *corev1.Pod) {
 			Egress: int64(lacking * float64(rates.Egress)), Ingress: int64(lacking * float64(rates.Ingress)),
 		}
 	}
-	t.placements.Add(string(pod.UID), pod.Spec.NodeName, rates, at)
+	uid := string(pod.UID)
+	t.placements.Add(uid, pod.Spec.NodeName, rates, at)
+	if t.reporter != nil {
+		t.reporter.Adopted(uid)
+	}
+}
+
+// adoptMeasured counts pods whose demand is known with the first list of peaks only: the informer has shown them before.
+func (t *tracker) adoptMeasured(pods cache.Store, peaks demand.Peaks) {
+	for _, object := range pods.List() {
+		pod, ok := object.(*corev1.Pod)
+		if !ok || pod.Spec.NodeName == "" {
+			continue
+		}
+		if wanted, _ := demand.Of(pod, nil); !wanted.IsKnown() {
+			t.adopt(pod, peaks)
+		}
+	}
 }
 
 // onEnd counts a pod that has ended. A pod that the service knows is released there. Another one leaves here, once

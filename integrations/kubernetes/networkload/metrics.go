@@ -15,7 +15,7 @@ const subsystem = "leeward"
 var (
 	outcomes = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods in scheduling cycles, by whether nodes were ranked by the network, or the reason for which they were not.",
+		Help: "Scheduling cycles with at least two possible nodes, by whether the network ranked them, or the reason for which it did not.",
 	}, []string{"outcome"})
 	invalidAnnotations = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "invalid_annotations_total", StabilityLevel: metrics.ALPHA,

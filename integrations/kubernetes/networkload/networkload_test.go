@@ -1,7 +1,9 @@
 package networkload
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/demand"
 	network "leeward.dev/kubernetes/internal/fake"
+	"leeward.dev/kubernetes/ledger"
 )
 
 // metric returns the value of a metric of this process whose labels have a value, or the only one if it is empty.
@@ -211,6 +214,106 @@ func TestAfterARestartPodsCountAsFarAsTelemetryDoesNotShowThem(t *testing.T) {
 	}
 }
 
+func TestAfterARestartPodsWithAMeasuredPeakCountOnceThePeaksAreKnown(t *testing.T) {
+	waiting, annotated := bound(podOf("waiting", ""), "r0h0"), bound(podOf("annotated", "2G"), "r1h0")
+	s := &scene{t: t, service: network.NewController(network.Tree(0, 4, 2)), clock: time.Now}
+	list := make(chan struct{})
+	s.service.Intercept(func(_ http.ResponseWriter, request *http.Request) bool {
+		if request.URL.Path == "/v1/peaks" {
+			<-list
+		}
+		return false
+	})
+	s.service.SetPeaks(
+		network.Peak{Job: demand.WorkloadOf(waiting).String(), Egress: 1e9, Observations: 100},
+		network.Peak{Job: demand.WorkloadOf(annotated).String(), Egress: 1e9, Observations: 100},
+	)
+	address, err := s.service.Serve(t.Context(), 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start(Args{Report: new(bool), Service: arguments.Service{
+		Controllers: []string{address}, Deadline: metav1.Duration{Duration: 2 * time.Second},
+	}}, waiting, annotated)
+	s.ready()
+	s.eventually("the annotated pod does not count", func() bool { return s.load("r1:uplink") == 2e9 })
+	if load := s.load("r0:uplink"); load != 0 {
+		t.Errorf("load %v before the list of peaks", load)
+	}
+	close(list)
+	s.eventually("the pod with a measured peak does not count", func() bool { return s.load("r0:uplink") == 1e9 })
+	if load := s.load("r1:uplink"); load != 2e9 {
+		t.Errorf("the annotated pod counts with %v", load)
+	}
+}
+
+func TestPeaksAreReadBeforeTheSchedulerKnowsPods(t *testing.T) {
+	pod := podOf("web-0", "")
+	s := &scene{t: t, service: network.NewController(network.Tree(0, 4, 2)), clock: time.Now}
+	s.service.SetPeaks(network.Peak{Job: demand.WorkloadOf(pod).String(), Egress: 1e9, Observations: 100})
+	address, err := s.service.Serve(t.Context(), 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The informers of a replica that waits for leadership do not run.
+	s.handle = newHandle()
+	s.plugin = s.another(Args{Service: arguments.Service{
+		Controllers: []string{address}, Deadline: metav1.Duration{Duration: 2 * time.Second},
+	}})
+	s.eventually("no peak", func() bool { return s.plugin.tracker.measured.Counts().Workloads == 1 })
+}
+
+func TestTheEstimatesOfTheServiceCountUnlessAnArgumentIsGiven(t *testing.T) {
+	estimator := func(interval time.Duration, alpha float64) ledger.Estimator {
+		result, err := ledger.NewEstimator(interval, alpha)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	half := 0.5
+	for name, c := range map[string]struct {
+		args     Args
+		expected ledger.Estimator
+	}{
+		"no argument": {Args{}, estimator(10*time.Second, 0.3)},
+		"alpha":       {Args{Alpha: &half}, estimator(10*time.Second, 0.5)},
+		"interval":    {Args{ReportInterval: metav1.Duration{Duration: 2 * time.Second}}, estimator(2*time.Second, 0.3)},
+		"both":        {Args{Alpha: &half, ReportInterval: metav1.Duration{Duration: 2 * time.Second}}, estimator(2*time.Second, 0.5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scene{t: t, service: network.NewController(network.Tree(0, 2, 2)), clock: time.Now}
+			s.service.Alpha, s.service.ReportInterval = 0.3, 10
+			address, err := s.service.Serve(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.args.Controllers, c.args.Deadline = []string{address}, metav1.Duration{Duration: 2 * time.Second}
+			s.start(c.args)
+			s.eventually("the settings do not count", func() bool { return s.plugin.tracker.placements.Estimator() == c.expected })
+		})
+	}
+}
+
+func TestInvalidSettingsOfAServiceChangeNothing(t *testing.T) {
+	answer := ""
+	e := &estimates{
+		call: func(context.Context, string, string, []byte) ([]byte, error) { return []byte(answer), nil },
+		set:  func(of ledger.Estimator) { t.Errorf("%s: %+v", answer, of) }, log: slog.New(slog.DiscardHandler),
+	}
+	for _, answer = range []string{
+		`{}`, `{"interval_s": -1}`, `{"interval_s": 1e9}`, `{"interval_s": "1"}`, `{"interval_s": 1, "ledger": {"alpha": 2}}`,
+		`{"interval_s": 1, "ledger": {"alpha": -1}}`, `{`,
+	} {
+		if pause := e.step(t.Context()); pause != settingsPause {
+			t.Errorf("%s: %v", answer, pause)
+		}
+	}
+	if !strings.HasPrefix(e.problem, "GET /v1/status: ") {
+		t.Errorf("%s", e.problem)
+	}
+}
+
 func TestPodsOfOtherSchedulersCountUntilTheyEnd(t *testing.T) {
 	s := newScene(t, func(args *Args) { args.Report = new(bool) })
 	s.ready()
@@ -289,6 +392,27 @@ func TestProfilesOfASchedulerShareTheirPlacements(t *testing.T) {
 	}
 	if first.tracker != second.tracker {
 		t.Error("plugins with the same arguments have one tracker")
+	}
+}
+
+func TestAnotherPluginWithTheSameConnectionSeesReservedPods(t *testing.T) {
+	var connection arguments.Service
+	s := newScene(t, func(args *Args) { args.Client, connection = "other", args.Service })
+	s.ready()
+	shared := NetworkOf(s.handle.informers, connection)
+	if shared == nil || !shared.IsFresh(time.Now()) || shared.IsFresh(time.Now().Add(time.Hour)) {
+		t.Fatalf("%+v", shared)
+	}
+	s.reserve(podOf("a", "2G"), "r0h0")
+	if view := shared.View(); view.Load(view.Snapshot().Names().Link("r0:uplink")) != 2e9 {
+		t.Error("the pod does not count")
+	}
+	if other := NetworkOf(newHandle().informers, connection); other != nil {
+		t.Error("schedulers share nothing")
+	}
+	connection.Controllers = []string{"http://127.0.0.1:1"}
+	if other := NetworkOf(s.handle.informers, connection); other != nil {
+		t.Error("plugins with other connections share nothing")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"leeward.dev/kubernetes/arguments"
 	"leeward.dev/kubernetes/demand"
 	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/peaks"
@@ -27,8 +29,8 @@ import (
 // counts the placements of the others.
 type tracker struct {
 	now        func() time.Time
+	connection snapshot.Settings
 	peaks      demand.Peaks
-	estimator  ledger.Estimator
 	lasts      time.Duration
 	feed       *snapshot.Feed
 	placements *placements.Placements
@@ -67,6 +69,19 @@ func runningTrackers() []*tracker {
 	return running
 }
 
+// NetworkOf returns the network that a plugin of the scheduler follows with the same connection, nil if none does. It counts the
+// pods that the plugin places.
+func NetworkOf(factory informers.SharedInformerFactory, connection arguments.Service) *placements.Network {
+	trackersMutex.Lock()
+	defer trackersMutex.Unlock()
+	for key, each := range trackers {
+		if key.informers == factory && reflect.DeepEqual(each.connection, connection.Settings()) {
+			return &placements.Network{Feed: each.feed, Placements: each.placements}
+		}
+	}
+	return nil
+}
+
 // trackerOf returns the tracker for the arguments, and starts it with the first plugin. It ends with the context.
 func trackerOf(ctx context.Context, args Args, environment Environment, handle fwk.Handle) (*tracker, error) {
 	text, err := json.Marshal(args)
@@ -98,7 +113,7 @@ func trackerOf(ctx context.Context, args Args, environment Environment, handle f
 
 // newTracker returns a tracker, and the function that starts it. The error names an invalid argument.
 func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker, func(context.Context) error, error) {
-	estimator, err := ledger.NewEstimator(args.ReportInterval.Duration, *args.Alpha)
+	estimator, err := args.estimator(ledger.DefaultInterval, ledger.DefaultAlpha)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +126,7 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 		return nil, nil, err
 	}
 	t := &tracker{
-		now: environment.Now, peaks: environment.Peaks, estimator: estimator, lasts: args.PlacementLasts.Duration,
+		now: environment.Now, connection: args.Settings(), peaks: environment.Peaks, lasts: args.PlacementLasts.Duration,
 		feed: snapshot.NewFeed(client.Settings().MaxAge), placements: local, own: map[string]bool{},
 	}
 	follower := snapshot.NewFollower(client, t.feed, local.OnSnapshot, environment.Random, environment.Log)
@@ -127,8 +142,13 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 			Now: environment.Now, Random: environment.Random, Log: environment.Log,
 		})
 	}
+	// Other requests have a client of their own for the same reason.
+	caller, err := snapshot.NewClient(args.Settings())
+	if err != nil {
+		return nil, nil, err
+	}
 	if *args.Peaks && t.peaks == nil {
-		if t.measured, err = newFollower(args, environment, pods.Informer()); err != nil {
+		if t.measured, err = t.newFollower(args, environment, caller, pods.Informer()); err != nil {
 			return nil, nil, err
 		}
 		t.peaks = t.measured.Peaks
@@ -143,28 +163,41 @@ func newTracker(args Args, environment Environment, handle fwk.Handle) (*tracker
 			go t.reporter.Run(ctx)
 		}
 		if t.measured != nil {
+			go t.measured.Run(ctx)
 			go func() {
-				// Before, no pod has a name, and no pod is scheduled.
 				if cache.WaitForCacheSync(ctx.Done(), pods.Informer().HasSynced) {
-					t.measured.Run(ctx)
+					t.measured.Wake()
 				}
 			}()
+		}
+		if args.Alpha == nil || args.ReportInterval.Duration == 0 {
+			settings := &estimates{args: args, call: caller.Call, set: local.SetEstimator, log: environment.Log}
+			go settings.run(ctx)
 		}
 		return nil
 	}
 	return t, start, nil
 }
 
-// newFollower returns the follower of measured peaks. A scheduler that may write to the service names the pods as well.
-func newFollower(args Args, environment Environment, pods cache.SharedIndexInformer) (*peaks.Follower, error) {
-	client, err := snapshot.NewClient(args.Settings())
-	if err != nil {
-		return nil, err
+// newFollower returns the follower of measured peaks. A scheduler that may write to the service names the pods as well, once it
+// knows them: a replica that waits for leadership reads peaks only.
+func (t *tracker) newFollower(
+	args Args, environment Environment, client *snapshot.Client, pods cache.SharedIndexInformer,
+) (*peaks.Follower, error) {
+	options := peaks.Options{
+		Call: client.Call, First: func(table *peaks.Table) { t.adoptMeasured(pods.GetStore(), table.Peaks) },
+		Now: environment.Now, Random: environment.Random, Log: environment.Log,
 	}
-	options := peaks.Options{Call: client.Call, Now: environment.Now, Random: environment.Random, Log: environment.Log}
 	if *args.Report {
-		if options.Pods, err = peaks.PodsIn(pods); err != nil {
+		known, err := peaks.PodsIn(pods)
+		if err != nil {
 			return nil, err
+		}
+		options.Pods = func(uid string) []*corev1.Pod {
+			if !pods.HasSynced() {
+				return nil
+			}
+			return known(uid)
 		}
 	}
 	return peaks.New(options), nil

@@ -24,6 +24,8 @@ type Options struct {
 	Call Call
 	// Pods are those that this follower names; nil if it names none.
 	Pods Pods
+	// First is called with the first list, before it counts; nil for nothing.
+	First func(*Table)
 	// Interval is the time between two requests; [DefaultInterval] by default.
 	Interval time.Duration
 	// Now returns the time, and Random numbers from 0 to 1.
@@ -54,6 +56,7 @@ type list struct {
 type Follower struct {
 	options Options
 	last    atomic.Pointer[list]
+	wake    chan struct{}
 
 	// mutex guards the fields below.
 	mutex  sync.Mutex
@@ -67,7 +70,7 @@ func New(options Options) *Follower {
 	if options.Interval <= 0 {
 		options.Interval = DefaultInterval
 	}
-	return &Follower{options: options}
+	return &Follower{options: options, wake: make(chan struct{}, 1)}
 }
 
 // Peaks returns the measured peaks of a workload from memory; see [demand.Peaks].
@@ -99,8 +102,17 @@ func (f *Follower) Run(ctx context.Context) {
 		pause := time.Duration(float64(f.options.Interval) * (1 + jitter*(f.options.Random()-0.5)))
 		select {
 		case <-ctx.Done():
+		case <-f.wake:
 		case <-time.After(pause):
 		}
+	}
+}
+
+// Wake makes Run name pods and request peaks now.
+func (f *Follower) Wake() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -120,6 +132,9 @@ func (f *Follower) step(ctx context.Context) {
 	at := f.options.Now()
 	table, err := Fetch(ctx, f.options.Call)
 	if err == nil {
+		if f.last.Load() == nil && f.options.First != nil {
+			f.options.First(table)
+		}
 		f.last.Store(&list{table: table, at: at})
 	} else {
 		f.mutex.Lock()

@@ -307,6 +307,37 @@ func TestAnInformerKnowsPodsByTheUIDOfTheirAgent(t *testing.T) {
 	}
 }
 
+func TestTheFirstListIsShownBeforeItCounts(t *testing.T) {
+	s, shown := newScene(t, nil), 0
+	s.service.SetPeaks(network.Peak{Job: web.String(), Egress: 7, Ingress: 8, Observations: 100})
+	s.follower.options.First = func(table *Table) {
+		shown++
+		if egress, _, ok := table.Peaks(web); egress != 7 || !ok {
+			t.Errorf("%d, %v", egress, ok)
+		}
+		s.expect(web, 0, 0, false)
+	}
+	for range 2 {
+		s.follower.step(t.Context())
+		s.expect(web, 7, 8, true)
+	}
+	if shown != 1 {
+		t.Errorf("%d lists are shown", shown)
+	}
+}
+
+func TestAFollowerThatIsWokenRequestsPeaksAtOnce(t *testing.T) {
+	s := newScene(t, nil)
+	go s.follower.Run(t.Context())
+	for before := range 3 {
+		for s.service.Requests() <= before {
+			time.Sleep(time.Millisecond)
+		}
+		// The interval is a minute.
+		s.follower.Wake()
+	}
+}
+
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan struct{}, 1)

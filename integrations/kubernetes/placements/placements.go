@@ -26,16 +26,28 @@ type key struct {
 // Placements are the own placements that the last snapshot does not include. Methods may be called by several goroutines.
 // Readers of a view never wait for them.
 type Placements struct {
-	client    string
-	estimator ledger.Estimator
-	lasts     int64
-	view      atomic.Pointer[View]
-	early     atomic.Uint64
+	client string
+	lasts  int64
+	view   atomic.Pointer[View]
+	early  atomic.Uint64
 
 	// mutex guards the fields below, and changes of the view.
-	mutex sync.Mutex
-	list  []*placement
-	byKey map[key]*placement
+	mutex     sync.Mutex
+	estimator ledger.Estimator
+	list      []*placement
+	byKey     map[key]*placement
+}
+
+// Network is a followed network: the view of the last snapshot, and whether it counts.
+type Network struct {
+	Feed *snapshot.Feed
+	*Placements
+}
+
+// IsFresh returns true if there is a view, and its snapshot counts at a local time.
+func (n *Network) IsFresh(now time.Time) bool {
+	view := n.View()
+	return view != nil && n.Feed.IsFresh(view.Snapshot(), now)
 }
 
 // New returns no placements. client is the name under which the scheduler reports placements to the controller, and
@@ -49,6 +61,20 @@ func New(client string, estimator ledger.Estimator, lasts time.Duration) (*Place
 
 // View returns the last snapshot with the placements beside it, nil before the first.
 func (p *Placements) View() *View { return p.view.Load() }
+
+// Estimator returns the description of the controller's estimator.
+func (p *Placements) Estimator() ledger.Estimator {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.estimator
+}
+
+// SetEstimator replaces the description of the controller's estimator. Later windows count with it.
+func (p *Placements) SetEstimator(estimator ledger.Estimator) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.estimator = estimator
+}
 
 // Len returns the number of placements that count.
 func (p *Placements) Len() int {

@@ -144,6 +144,16 @@ func (r *Reporter) Release(pod string) bool {
 	return r.end(pod)
 }
 
+// Adopted says that the placements count a pod of an earlier process from now on. If the service has its commitment, the pod
+// leaves them with the next snapshot.
+func (r *Reporter) Adopted(pod string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if known := r.entries[pod]; known != nil && known.state == committed {
+		r.options.Placements.Reported(pod, known.sequence)
+	}
+}
+
 func (r *Reporter) end(pod string) bool {
 	ended := r.entries[pod]
 	if ended == nil {

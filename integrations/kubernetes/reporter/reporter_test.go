@@ -201,6 +201,12 @@ func TestANewProcessTakesOverThePlacementsOfTheLast(t *testing.T) {
 	s.publish()
 	s.expectPresent("after the takeover", "a", "c", "d")
 	s.expectLoad("after the takeover", "r0:uplink", 300)
+	// Another one is adopted later, with the first list of peaks.
+	s.placements.Add("a", "r0h0", placements.Rates{Egress: 100, Ingress: 10}, s.now)
+	s.reporter.Adopted("a")
+	s.reporter.Adopted("elsewhere")
+	s.publish()
+	s.expectLoad("after a late adoption", "r0:uplink", 300)
 	s.end("a")
 	s.end("c")
 	s.settle()

@@ -12,8 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"leeward.dev/kubernetes/api/v1alpha1"
@@ -55,8 +53,10 @@ type member struct {
 	admitted bool
 	// woken is true once the queue was asked to look at the pod again.
 	woken bool
-	// refused is true if the API server did not take the nomination of the pod.
-	refused bool
+	// nominated is true once the nomination of the pod was sent, and refused if the API server did not take it.
+	nominated, refused bool
+	// known is true if the queue has a version of the pod with a nomination.
+	known bool
 }
 
 // node returns the node of the pod, empty before the scheduler has chosen one.
@@ -64,23 +64,22 @@ func (m *member) node() string { return cmp.Or(m.pod.Spec.NodeName, m.reserved) 
 
 // app is the state of a matrix and of its pods.
 type app struct {
-	matrix    *v1alpha1.TrafficMatrix
-	traffic   *v1alpha1.App
-	problem   error
-	selectors []labels.Selector
-	members   map[types.UID]*member
+	matrix *v1alpha1.TrafficMatrix
+	spec
+	members map[types.UID]*member
 
 	phase phase
-	// foreign is true if another scheduler, or another profile of this one, places a pod.
-	foreign bool
+	// own is true if this profile of the scheduler places a pod, and foreign is a pod that another one places, nil without one.
+	own     bool
+	foreign *corev1.Pod
 	// deadline is the end of waiting.
 	deadline time.Time
 	// run identifies the request to the controller.
 	run string
 	// hosts has the host of each task in the phase placed.
 	hosts []string
-	// nominated is true once all nominations were sent.
-	nominated bool
+	// wakeAt is the time from which pods with nominations are woken again.
+	wakeAt time.Time
 	// decision is the controller's decision about the pods, empty without one. It is settled once it has their nodes.
 	decision string
 	settled  bool
@@ -91,10 +90,11 @@ type app struct {
 	// unsure is true if such a request of this run had no answer, so that the service may count its nodes.
 	unsure bool
 	// reports are the conditions of the matrix that changed, and status is the status without them. One request at a time
-	// writes it, so that none overtakes another.
+	// writes it, so that none overtakes another. After a failure it is written again at publishAt.
 	reports    []report
 	status     v1alpha1.TrafficMatrixStatus
 	publishing bool
+	publishAt  time.Time
 }
 
 // report is a condition of a matrix; an important one is also an event.
@@ -105,34 +105,24 @@ type report struct {
 
 // newApp returns the app of a matrix. A scheduler that starts again finds the decision of the pods that run in its status. The
 // decision counts once all pods are bound to its nodes; before, the service only holds it for a while.
-func newApp(matrix *v1alpha1.TrafficMatrix) *app {
+func newApp(matrix *v1alpha1.TrafficMatrix, of spec) *app {
 	decision := matrix.Status.Decision
 	a := &app{members: map[types.UID]*member{}, status: matrix.Status.DeepCopy(), decision: decision}
-	a.setSpec(matrix)
+	a.setSpec(matrix, of)
 	complete := meta.FindStatusCondition(matrix.Status.Conditions, v1alpha1.ConditionComplete)
 	a.settled = decision != "" && complete != nil && complete.Reason == reasonBound && complete.ObservedGeneration == matrix.Generation
 	return a
 }
 
 // setSpec replaces the matrix by one of another generation. Hosts that were chosen for the earlier one count no longer.
-func (a *app) setSpec(matrix *v1alpha1.TrafficMatrix) {
-	a.matrix = matrix
-	a.traffic, a.problem = matrix.Spec.App()
-	a.selectors, a.hosts = nil, nil
+func (a *app) setSpec(matrix *v1alpha1.TrafficMatrix, of spec) {
+	a.matrix, a.spec, a.hosts = matrix, of, nil
 	if a.phase != idle {
 		a.phase = single
 	}
 	if a.problem != nil {
 		a.report(report{condition: v1alpha1.ConditionValid, reason: "InvalidMatrix", message: a.problem.Error(), important: true})
 		return
-	}
-	for i := range matrix.Spec.Groups {
-		selector := labels.Nothing()
-		if of := matrix.Spec.Groups[i].Selector; of != nil {
-			// The conversion to an app has checked it.
-			selector, _ = metav1.LabelSelectorAsSelector(of)
-		}
-		a.selectors = append(a.selectors, selector)
 	}
 	a.report(report{condition: v1alpha1.ConditionValid, reason: "Valid", holds: true,
 		message: fmt.Sprintf("%d pods, %d pairs with traffic", len(a.traffic.Tasks), len(a.traffic.Pairs))})
@@ -143,23 +133,9 @@ func (a *app) report(r report) {
 	a.reports = append(a.reports, r)
 }
 
-// groupOf returns the first group that a pod belongs to, -1 if there is none.
-func (a *app) groupOf(pod *corev1.Pod) int {
-	if a.problem != nil {
-		return -1
-	}
-	for i := range a.matrix.Spec.Groups {
-		group := &a.matrix.Spec.Groups[i]
-		if slices.Contains(group.Pods, pod.Name) || a.selectors[i].Matches(labels.Set(pod.Labels)) {
-			return i
-		}
-	}
-	return -1
-}
-
 // indexOf returns the number of a pod in its group, and false if the pod has none.
 func (a *app) indexOf(m *member) (int32, bool) {
-	group := &a.matrix.Spec.Groups[m.group]
+	group := &a.groups[m.group]
 	if len(group.Pods) > 0 {
 		return int32(slices.Index(group.Pods, m.pod.Name)), true
 	}
@@ -221,7 +197,7 @@ func (a *app) byTask() []*member {
 
 // missing names the groups whose pods are not all there, empty if the app is complete.
 func (a *app) missing() string {
-	counts := make([]int32, len(a.matrix.Spec.Groups))
+	counts := make([]int32, len(a.groups))
 	for _, m := range a.members {
 		if m.task != noTask {
 			counts[m.group]++
@@ -230,7 +206,7 @@ func (a *app) missing() string {
 	var parts []string
 	for i, has := range counts {
 		if _, count := a.traffic.Group(i); has < count {
-			parts = append(parts, fmt.Sprintf("%s: %d of %d pods", a.matrix.Spec.Groups[i].Name, has, count))
+			parts = append(parts, fmt.Sprintf("%s: %d of %d pods", a.groups[i].Name, has, count))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -2,6 +2,7 @@ package trafficmatrix
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -19,9 +20,6 @@ const (
 	longestPause = 5 * time.Minute
 )
 
-// activationInterval is the time between two attempts to wake pods whose nomination the queue may not have seen yet.
-const activationInterval = 20 * time.Millisecond
-
 // apps are the apps of all matrices. Methods take the time, send nothing, and return at once. The scheduler calls them with
 // its queue locked, so nothing that takes that lock may be called with the mutex held.
 type apps struct {
@@ -35,23 +33,36 @@ type apps struct {
 	// byName has the apps of each namespace by the name of the matrix.
 	byName map[string]map[string]*app
 	byPod  map[types.UID]*app
+	index  index
 	// ended are decisions whose pods have ended, or have another decision. They are not released before releaseAt.
 	ended     []string
 	releaseAt time.Time
-	// lost are keys of commitments without an answer, whose pods have another run by now. The service may have decisions with
-	// them, which nothing else would release. They are not looked up before findAt.
-	lost   []string
+	// lost are requests without an answer, whose decisions nothing else would release. They are not looked up before findAt.
+	lost   []lookup
 	findAt time.Time
 	// freed are pods that waited and have no matrix any more.
 	freed []*corev1.Pod
 }
 
 func newApps(settings Settings, profile string, ready func(now time.Time) bool) *apps {
-	return &apps{settings: settings, profile: profile, ready: ready, byName: map[string]map[string]*app{}, byPod: map[types.UID]*app{}}
+	return &apps{
+		settings: settings, profile: profile, ready: ready,
+		byName: map[string]map[string]*app{}, byPod: map[types.UID]*app{}, index: index{},
+	}
 }
 
-// setMatrix adds a matrix or replaces it. pods are the pods of its namespace.
+// setMatrix adds a matrix or replaces it. pods are the pods of its namespace. One goroutine calls it and dropMatrix.
 func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, now time.Time) {
+	if as.isCurrent(matrix) {
+		return
+	}
+	of := specOf(matrix)
+	own := make([]*corev1.Pod, 0, len(pods))
+	for _, pod := range pods {
+		if of.groupOf(pod) >= 0 {
+			own = append(own, pod)
+		}
+	}
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
 	a := as.byName[matrix.Namespace][matrix.Name]
@@ -59,16 +70,12 @@ func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, no
 		as.drop(a, now)
 		a = nil
 	}
-	switch {
-	case a == nil:
-		a = as.add(matrix)
-	case a.matrix.Generation == matrix.Generation:
-		a.matrix = matrix
-		return
-	default:
-		as.change(a, matrix, now)
+	if a == nil {
+		a = as.add(matrix, of)
+	} else {
+		as.change(a, matrix, of, now)
 	}
-	for _, pod := range pods {
+	for _, pod := range own {
 		as.setPodLocked(pod, now)
 	}
 	if len(a.members) == 0 {
@@ -76,19 +83,34 @@ func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, no
 	}
 }
 
-func (as *apps) add(matrix *v1alpha1.TrafficMatrix) *app {
+// isCurrent takes in another version of a matrix, and returns true if it has the same spec.
+func (as *apps) isCurrent(matrix *v1alpha1.TrafficMatrix) bool {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	a := as.byName[matrix.Namespace][matrix.Name]
+	if a == nil || a.matrix.UID != matrix.UID || a.matrix.Generation != matrix.Generation {
+		return false
+	}
+	a.matrix = matrix
+	return true
+}
+
+func (as *apps) add(matrix *v1alpha1.TrafficMatrix, of spec) *app {
 	if as.byName[matrix.Namespace] == nil {
 		as.byName[matrix.Namespace] = map[string]*app{}
 	}
-	a := newApp(matrix)
+	a := newApp(matrix, of)
 	as.byName[matrix.Namespace][matrix.Name] = a
+	as.index.add(a)
 	return a
 }
 
 // change replaces the spec of a matrix. Its pods may belong to other groups, or to none.
-func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix, now time.Time) {
+func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix, of spec, now time.Time) {
 	as.endRun(a, now)
-	a.setSpec(matrix)
+	as.index.remove(a)
+	a.setSpec(matrix, of)
+	as.index.add(a)
 	for uid, m := range a.members {
 		if m.group, m.task = a.groupOf(m.pod), noTask; m.group < 0 {
 			as.leave(a, uid, now)
@@ -99,14 +121,14 @@ func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix, now time.Time) {
 // endRun ends a run, whose pods have changed. A commitment without an answer is looked up later.
 func (as *apps) endRun(a *app, now time.Time) {
 	if a.unsure {
-		as.lose(a.run, now)
+		as.lose(commitmentOf(a.run), now)
 	}
 	a.settled, a.settling, a.unsure, a.run = false, false, false, ""
 }
 
-// lose looks up the commitment of a run later, when a request that is still under way has reached the service.
-func (as *apps) lose(run string, now time.Time) {
-	as.lost, as.findAt = append(as.lost, keyOf(run)), now.Add(firstPause)
+// lose looks up the decision of a request later, when a request that is still under way has reached the service.
+func (as *apps) lose(of lookup, now time.Time) {
+	as.lost, as.findAt = append(as.lost, of), now.Add(firstPause)
 }
 
 // dropMatrix removes a matrix. Its pods are then placed without it.
@@ -123,6 +145,7 @@ func (as *apps) drop(a *app, now time.Time) {
 		as.leave(a, uid, now)
 	}
 	as.end(a, now)
+	as.index.remove(a)
 	of := as.byName[a.matrix.Namespace]
 	if delete(of, a.matrix.Name); len(of) == 0 {
 		delete(as.byName, a.matrix.Namespace)
@@ -154,7 +177,7 @@ func (as *apps) setPodLocked(pod *corev1.Pod, now time.Time) *app {
 		}
 		return nil
 	}
-	a.members[pod.UID].pod = pod
+	a.members[pod.UID].set(pod)
 	if a.phase == gathering && pod.Spec.NodeName != "" {
 		a.runsInPart()
 	}
@@ -169,7 +192,7 @@ func (a *app) runsInPart() {
 // find returns the app of a pod: that of the first matrix by name which has a group for it.
 func (as *apps) find(pod *corev1.Pod) *app {
 	var result *app
-	for _, a := range as.byName[pod.Namespace] {
+	for a := range as.index.candidates(pod) {
 		if (result == nil || a.matrix.Name < result.matrix.Name) && a.groupOf(pod) >= 0 {
 			result = a
 		}
@@ -181,22 +204,39 @@ func (as *apps) find(pod *corev1.Pod) *app {
 func (as *apps) join(a *app, pod *corev1.Pod, now time.Time) {
 	a.members[pod.UID] = &member{pod: pod, group: a.groupOf(pod), task: noTask}
 	as.byPod[pod.UID] = a
-	a.foreign = a.foreign || pod.Spec.SchedulerName != as.profile
+	as.joinProfile(a, pod)
 	if (a.settled || a.settling || a.unsure) && pod.Spec.NodeName == "" {
 		// It replaces another pod, and may get another node. The answer to a request about the other one comes too late.
 		as.endRun(a, now)
 		a.report(report{condition: v1alpha1.ConditionComplete, reason: "Unbound", message: "a pod that replaces another one has no node yet"})
 	}
 	switch {
-	case a.foreign && a.phase == gathering:
-		a.phase = single
+	case a.foreign != nil && (a.phase == gathering || a.phase == asking):
+		a.phase, a.run = single, ""
 	case a.phase == gathering && pod.Spec.NodeName != "":
 		a.runsInPart()
 	case a.phase != idle:
-	case a.foreign || pod.Spec.NodeName != "" || as.settings.Wait == 0 || !as.ready(now):
+	case a.foreign != nil || pod.Spec.NodeName != "" || as.settings.Wait == 0:
 		a.phase = single
+	case !as.ready(now):
+		a.placeSingly("Unavailable", "there is no fresh snapshot of the network, so the pods are placed one by one")
 	default:
 		a.phase, a.deadline = gathering, now.Add(as.settings.Wait)
+	}
+}
+
+// joinProfile notes which scheduler places a pod. An app of several schedulers is not placed as a whole. An app of another one
+// alone is its business: that scheduler may have this plugin too.
+func (as *apps) joinProfile(a *app, pod *corev1.Pod) {
+	wasMixed := a.own && a.foreign != nil
+	if pod.Spec.SchedulerName == as.profile {
+		a.own = true
+	} else if a.foreign == nil {
+		a.foreign = pod
+	}
+	if a.own && a.foreign != nil && !wasMixed {
+		a.report(report{condition: v1alpha1.ConditionPlaced, reason: "OtherScheduler", important: true, message: fmt.Sprintf(
+			"pod %s has schedulerName %s, so the pods are placed one by one", a.foreign.Name, a.foreign.Spec.SchedulerName)})
 	}
 }
 
@@ -227,7 +267,7 @@ func (as *apps) end(a *app, now time.Time) {
 	}
 	as.decide(a, "")
 	as.endRun(a, now)
-	a.phase, a.foreign, a.hosts, a.nominated, a.retry, a.pause = idle, false, nil, false, time.Time{}, 0
+	a.phase, a.own, a.foreign, a.hosts, a.retry, a.pause = idle, false, nil, nil, time.Time{}, 0
 }
 
 // decide replaces the decision of an app, and releases the earlier one. Requests for one app may overlap, so only this state
@@ -237,37 +277,6 @@ func (as *apps) decide(a *app, decision string) {
 		as.ended = append(as.ended, a.decision)
 	}
 	a.decision = decision
-}
-
-// admit returns true if a pod may go to the scheduling queue.
-func (as *apps) admit(pod *corev1.Pod, now time.Time) bool {
-	as.mutex.Lock()
-	defer as.mutex.Unlock()
-	a := as.byPod[pod.UID]
-	if a == nil {
-		// The queue may be ahead of the informer. Of a known pod it may have an older version, which does not count.
-		if a = as.setPodLocked(pod, now); a == nil {
-			return true
-		}
-	}
-	m := a.members[pod.UID]
-	m.admitted = m.admitted || a.lets(m, pod, now)
-	return m.admitted
-}
-
-// lets returns true if a version of a pod need not wait any longer.
-func (a *app) lets(m *member, pod *corev1.Pod, now time.Time) bool {
-	if a.foreign || !now.Before(a.deadline) {
-		return true
-	}
-	switch a.phase {
-	case gathering, asking:
-		return false
-	case placed:
-		// The scheduler tries the nominated node first, so the pod waits until the scheduler knows it.
-		return m.task == noTask || m.refused || pod.Status.NominatedNodeName != ""
-	}
-	return true
 }
 
 // reserve says that the scheduler has chosen a node for a pod, or with an empty node that it has given up its choice.

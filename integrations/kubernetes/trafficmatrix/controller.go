@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"leeward.dev/kubernetes/demand"
+	"leeward.dev/kubernetes/fit"
 	"leeward.dev/kubernetes/snapshot"
 )
 
@@ -48,6 +49,8 @@ func (p *problemError) kind() string { return strings.TrimPrefix(p.Type, "urn:le
 type chosen struct {
 	ID    string   `json:"id"`
 	Hosts []string `json:"hosts"`
+	// ReservedUntil is the end of the hold, nil without one or after the confirmation.
+	ReservedUntil *string `json:"reserved_until"`
 }
 
 type taskBody struct {
@@ -84,9 +87,9 @@ func bodyOf(of *ask) tasksBody {
 		body.Job = of.name.String()
 	}
 	for i, task := range of.traffic.Tasks {
-		wants := requestsOf(of.pods[i])
+		wants := fit.Requests(of.pods[i])
 		body.App.Tasks = append(body.App.Tasks, taskBody{
-			Name: task.Name(), CPUs: fmt.Sprintf("%dm", wants.cpu), Memory: fmt.Sprintf("%dB", wants.memory),
+			Name: task.Name(), CPUs: fmt.Sprintf("%dm", wants["cpu"]), Memory: fmt.Sprintf("%dB", wants["memory"]),
 		})
 	}
 	for _, pair := range of.traffic.Pairs {
@@ -221,6 +224,12 @@ func reasonOf(err error) string {
 		return "Rejected"
 	}
 	return "Unavailable"
+}
+
+// isUnanswered returns true if the service may have carried out a request without an answer to it.
+func isUnanswered(err error) bool {
+	var failed *snapshot.RequestError
+	return errors.As(err, &failed) && failed.Status == 0
 }
 
 // isFinal returns true if a repeated request has the same error.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -146,6 +148,59 @@ func TestAConfirmationOfADecisionThatIsGoneBecomesACommitment(t *testing.T) {
 		}}
 		if id, err := c.settle(t.Context(), of); id != expected || (err == nil) != (expected == "d2") {
 			t.Errorf("status %d: %s, %v", status, id, err)
+		}
+	}
+}
+
+// within returns a client of a service that answers after a time. Its deadline for a snapshot is 100 ms.
+func within(t *testing.T, delay time.Duration, answer string) *snapshot.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+		time.Sleep(delay)
+		_, _ = writer.Write([]byte(answer))
+	}))
+	t.Cleanup(server.Close)
+	client, err := snapshot.NewClient(snapshot.Settings{Controllers: []string{server.URL}, Deadline: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestAnAppHasTheWaitOfItsPodsAndNotTheDeadlineOfASnapshot(t *testing.T) {
+	client := within(t, 300*time.Millisecond, twoHosts)
+	c := &controller{call: client.Call, hold: "1m0s"}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if result, err := c.place(ctx, askOf(t, 2), nil); err != nil || result.ID != "d1" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+func TestOnlyARequestWithoutAnAnswerMayHaveADecision(t *testing.T) {
+	client := within(t, 300*time.Millisecond, twoHosts)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := (&controller{call: client.Call, hold: "1m0s"}).place(ctx, askOf(t, 2), nil)
+	if err == nil || !isUnanswered(err) || reasonOf(err) != "Unavailable" || !strings.Contains(err.Error(), "no answer within") {
+		t.Errorf("%v", err)
+	}
+	client = within(t, 0, `{"results": [{"status": 409, "problem": {"type": "urn:leeward:problem:refused", "detail": "full"}}]}`)
+	_, err = (&controller{call: client.Call, hold: "1m0s"}).place(t.Context(), askOf(t, 2), nil)
+	if err == nil || isUnanswered(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestHostsThatAnotherReplicaHasConfirmedAreNotReleased(t *testing.T) {
+	for reserved, expected := range map[string]string{`"2026-01-31T12:00:00Z"`: "[d1]", "null": "[]"} {
+		service := &answers{answer: []string{`{"items": [{"id": "d1", "hosts": ["h0"], "reserved_until": ` + reserved + `}]}`}}
+		w := &worker{
+			apps: newScene(t).apps, controller: &controller{call: service.call}, environment: Environment{Now: func() time.Time { return began }},
+		}
+		w.find(t.Context(), []lookup{{key: "run", held: true}})
+		if release := w.apps.due(began).release; fmt.Sprint(release) != expected {
+			t.Errorf("%s: released %v", reserved, release)
 		}
 	}
 }

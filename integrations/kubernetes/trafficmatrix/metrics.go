@@ -14,7 +14,7 @@ var (
 	}, []string{"reason"})
 	podsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "leeward", Name: "matrix_pods_total", StabilityLevel: metrics.ALPHA,
-		Help: "Scheduling cycles of pods with a traffic matrix, by how nodes were ranked: by the chosen host, pairwise, or not.",
+		Help: "Bound pods with a traffic matrix, by how they got their node: the chosen host, one by pairwise times, or another.",
 	}, []string{"by"})
 	failuresTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "leeward", Name: "matrix_failures_total", StabilityLevel: metrics.ALPHA,

@@ -19,36 +19,14 @@ func quantities(cpu, memory string) corev1.ResourceRequirements {
 	}}
 }
 
-func TestRequestsAreThoseThatTheSchedulerCounts(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	pod := &corev1.Pod{Spec: corev1.PodSpec{
-		InitContainers: []corev1.Container{
-			{Resources: quantities("3", "1")},
-			{Resources: quantities("500m", "10"), RestartPolicy: &always},
-			{Resources: quantities("1", "100")},
-		},
-		Containers: []corev1.Container{{Resources: quantities("1", "20")}, {Resources: quantities("1", "30")}},
-		Overhead:   quantities("100m", "1").Requests,
-	}}
-	if wants := requestsOf(pod); wants != (resources{cpu: 3100, memory: 111}) {
-		t.Errorf("%+v", wants)
-	}
-	whole := quantities("4", "50")
-	pod.Spec.Resources = &whole
-	if wants := requestsOf(pod); wants != (resources{cpu: 4100, memory: 51}) {
-		t.Errorf("%+v", wants)
-	}
-	if wants := requestsOf(&corev1.Pod{}); wants != (resources{}) {
-		t.Errorf("%+v", wants)
-	}
-}
-
-// nodeOf returns a ready node with four processors.
+// nodeOf returns a ready node with four processors and room for two pods.
 func nodeOf(name string) *corev1.Node {
+	allocatable := quantities("4", "8Gi").Requests
+	allocatable[corev1.ResourcePods] = resource.MustParse("2")
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"disk": "ssd"}},
 		Status: corev1.NodeStatus{
-			Allocatable: quantities("4", "8Gi").Requests,
+			Allocatable: allocatable,
 			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
@@ -73,9 +51,8 @@ func TestHostsThatCanTakeNoPodAreLeftOut(t *testing.T) {
 	ended.Spec.Containers[0].Resources = quantities("4", "8Gi")
 	ended.Status.Phase = corev1.PodSucceeded
 	pods := []*corev1.Pod{podOf("ring", 0)}
-	out := func() string {
-		return fmt.Sprint(full(whole.Names(), nodes, []*corev1.Pod{busy, ended, podOf("waits", 0)}, pods))
-	}
+	running := []*corev1.Pod{busy, ended, podOf("waits", 0)}
+	out := func() string { return fmt.Sprint(full(whole.Names(), nodes, running, pods)) }
 	if out() != "[r0h1 r0h2 r1h0 r1h1 r1h2]" {
 		t.Errorf("%s", out())
 	}
@@ -84,26 +61,16 @@ func TestHostsThatCanTakeNoPodAreLeftOut(t *testing.T) {
 	if out() != "[r0h1 r0h2 r1h2]" {
 		t.Errorf("with a toleration and a smaller pod: %s", out())
 	}
+	for index := range 2 {
+		small := on(podOf("small", index), "r0h0")
+		small.Spec.Containers = nil
+		running = append(running, small)
+	}
+	if out() != "[r0h0 r0h1 r0h2 r1h2]" {
+		t.Errorf("with as many pods as a node takes: %s", out())
+	}
 	pods[0].Spec.NodeSelector = map[string]string{"disk": "tape"}
 	if out() != "[r0h0 r0h1 r0h2 r1h0 r1h1 r1h2]" {
 		t.Errorf("with another label: %s", out())
-	}
-}
-
-func TestATolerationMatchesByKeyValueAndEffect(t *testing.T) {
-	taint := &corev1.Taint{Key: "gpu", Value: "a100", Effect: corev1.TaintEffectNoExecute}
-	for toleration, expected := range map[corev1.Toleration]bool{
-		{Operator: corev1.TolerationOpExists}:                                      true,
-		{Key: "gpu", Operator: corev1.TolerationOpExists}:                          true,
-		{Key: "gpu", Value: "a100"}:                                                true,
-		{Key: "gpu", Operator: corev1.TolerationOpEqual, Value: "h100"}:            false,
-		{Key: "cpu", Operator: corev1.TolerationOpExists}:                          false,
-		{Key: "gpu", Value: "a100", Effect: corev1.TaintEffectNoSchedule}:          false,
-		{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}: true,
-	} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{toleration}}}
-		if tolerates(pod, taint) != expected {
-			t.Errorf("%+v: expected %v", toleration, expected)
-		}
 	}
 }

@@ -37,12 +37,14 @@ var (
 	_ fwk.PreScorePlugin    = &TrafficMatrix{}
 	_ fwk.ScorePlugin       = &TrafficMatrix{}
 	_ fwk.ReservePlugin     = &TrafficMatrix{}
+	_ fwk.PostBindPlugin    = &TrafficMatrix{}
 	_ fwk.SignPlugin        = &TrafficMatrix{}
 )
 
 // Environment has the network, the clients, the clock and the log of the plugin.
 type Environment struct {
-	// View returns the network in memory, nil before the first snapshot, and Fresh whether it is young enough to count.
+	// View returns the network in memory, nil before the first snapshot, and Fresh whether there is one that is young enough to
+	// count. They are called once the informers run.
 	View  func() *placements.View
 	Fresh func(now time.Time) bool
 	// Call sends a request to the controller.
@@ -67,7 +69,7 @@ func (e Environment) New(ctx context.Context, settings Settings, handle fwk.Hand
 		return nil, err
 	}
 	register()
-	known := newApps(settings, handle.ProfileName(), func(now time.Time) bool { return e.View() != nil && e.Fresh(now) })
+	known := newApps(settings, handle.ProfileName(), e.Fresh)
 	plugin := &TrafficMatrix{environment: e, apps: known, worker: newWorker(e, settings, known, handle)}
 	if err := plugin.worker.watch(ctx); err != nil {
 		return nil, err
@@ -121,16 +123,13 @@ func (t *TrafficMatrix) PreScore(_ context.Context, state fwk.CycleState, pod *c
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if of.host != "" && slices.ContainsFunc(nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == of.host }) {
-		podsTotal.WithLabelValues("host").Inc()
 		state.Write(stateKey, &cycle{host: of.host})
 		return nil
 	}
 	if scores := t.scores(of.peers, nodes); scores != nil {
-		podsTotal.WithLabelValues("pairwise").Inc()
 		state.Write(stateKey, &cycle{scores: scores})
 		return nil
 	}
-	podsTotal.WithLabelValues("none").Inc()
 	return fwk.NewStatus(fwk.Skip)
 }
 
@@ -184,6 +183,25 @@ func (t *TrafficMatrix) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1
 // Unreserve forgets the node of a pod.
 func (t *TrafficMatrix) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	t.apps.reserve(pod.UID, "")
+}
+
+// PostBind counts a bound pod by how it got its node. The scheduler has no scores if only the nominated node was tried, and the
+// cycle of a PodGroup reserves nodes twice, so neither PreScore nor Reserve can count.
+func (t *TrafficMatrix) PostBind(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node string) {
+	of, ok := t.apps.situationOf(pod.UID)
+	if !ok {
+		return
+	}
+	by := "none"
+	if data, err := state.Read(stateKey); err == nil {
+		if ranked, ok := data.(*cycle); ok && ranked.scores != nil {
+			by = "pairwise"
+		}
+	}
+	if of.host == node {
+		by = "host"
+	}
+	podsTotal.WithLabelValues(by).Inc()
 }
 
 // SignPod excludes pods of apps from the scheduler's reuse of results: each has peers of its own. Other pods have no part here,

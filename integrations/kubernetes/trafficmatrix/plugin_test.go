@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -151,7 +152,7 @@ func newCluster(t *testing.T, settings Settings, view *placements.View) *cluster
 		runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
 	ctx, cancel := context.WithCancel(context.Background())
 	plugin, err := Environment{
-		View: func() *placements.View { return view }, Fresh: func(time.Time) bool { return true },
+		View: func() *placements.View { return view }, Fresh: func(time.Time) bool { return view != nil },
 		Call: c.call, Objects: c.objects, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}.New(ctx, settings, c.handle)
 	if err != nil {
@@ -429,6 +430,47 @@ func TestThePodPrefersItsHostAndElseANodeNearItsPeers(t *testing.T) {
 	c.plugin.Unreserve(t.Context(), nil, podOf("ring", 1), "r0h3")
 	if scores := scoresFor(t, c.plugin, pod, "r1h0", "r1h1"); scores != "skip" {
 		t.Errorf("%s", scores)
+	}
+}
+
+// boundBy returns the number of bound pods by how they got their nodes.
+func boundBy(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() == "leeward_matrix_pods_total" {
+			for _, each := range family.GetMetric() {
+				counts[each.GetLabel()[0].GetValue()] = each.GetCounter().GetValue()
+			}
+		}
+	}
+	return counts
+}
+
+func TestBoundPodsAreCountedByHowTheyGotTheirNodes(t *testing.T) {
+	c := newCluster(t, Settings{Wait: time.Minute, Hold: time.Minute}, viewOf(t, network.Tree(0, 2, 8)))
+	c.create(t, ringOf("ring", 3))
+	for index := range 3 {
+		c.run(t, podOf("ring", index))
+	}
+	eventually(t, "pods wait", func() bool { c.follow(t); return c.went() == 3 })
+	before := boundBy(t)
+	// The nominated node fits, so the scheduler scores no node.
+	c.plugin.PostBind(t.Context(), &cycleState{}, podOf("ring", 0), "r0h0")
+	state := &cycleState{}
+	c.plugin.PreScore(t.Context(), state, podOf("ring", 1), candidates("r1h0", "r0h0", "elsewhere"))
+	c.plugin.PostBind(t.Context(), state, podOf("ring", 1), "r0h0")
+	c.plugin.PostBind(t.Context(), &cycleState{}, podOf("ring", 2), "r1h7")
+	c.plugin.PostBind(t.Context(), &cycleState{}, podOf("web", 0), "r1h7")
+	after := boundBy(t)
+	for by, expected := range map[string]float64{"host": 1, "pairwise": 1, "none": 1} {
+		if count := after[by] - before[by]; count != expected {
+			t.Errorf("%s: %v", by, count)
+		}
 	}
 }
 

@@ -22,8 +22,9 @@ type history struct {
 	held map[string]bool
 	// committed has the last decision about the nodes of each run.
 	committed map[string]string
-	// asked are the runs that were asked for.
+	// asked are the runs that were asked for, and chosen has the decisions of those whose answers were lost.
 	asked   map[string]bool
+	chosen  map[string]string
 	asks    []ask
 	settles []settlement
 	runs    int
@@ -64,14 +65,18 @@ func (h *history) work() {
 			delete(h.held, id)
 		}
 	}
-	for _, key := range work.find {
-		switch decision := h.committed[strings.TrimSuffix(key, "-nodes")]; {
+	for _, of := range work.find {
+		decision := h.chosen[of.key]
+		if !of.held {
+			decision = h.committed[strings.TrimSuffix(of.key, "-nodes")]
+		}
+		switch {
 		case h.random.IntN(4) == 0:
-			h.found(key, "", false, h.now)
+			h.found(of, "", false, h.now)
 		case h.held[decision]:
-			h.found(key, decision, true, h.now)
+			h.found(of, decision, true, h.now)
 		default:
-			h.found(key, "", true, h.now)
+			h.found(of, "", true, h.now)
 		}
 	}
 	for _, of := range work.nominate {
@@ -94,9 +99,16 @@ func (h *history) answer() {
 	case len(h.asks) > 0 && h.random.IntN(2) == 0:
 		of := h.asks[0]
 		h.asks = h.asks[1:]
-		if h.random.IntN(4) == 0 {
+		switch h.random.IntN(5) {
+		case 0:
 			h.answered(of.name, of.run, nil, "", "Refused", "full")
-		} else {
+		case 1:
+			if h.random.IntN(2) == 0 {
+				h.chosen[of.run] = h.choose()
+			}
+			h.unanswered(of.run, h.now)
+			h.answered(of.name, of.run, nil, "", "Unavailable", "no answer")
+		default:
 			h.answered(of.name, of.run, []string{"a", "b", "c", "d"}, h.choose(), "", "")
 		}
 	case len(h.settles) > 0:
@@ -155,7 +167,7 @@ func TestNoDecisionOutlivesItsPodsWhateverHappens(t *testing.T) {
 	for seed := range uint64(200) {
 		h := &history{
 			scene: newScene(t), random: rand.New(rand.NewPCG(seed, 1)), held: map[string]bool{}, asked: map[string]bool{},
-			committed: map[string]string{}, live: map[types.UID]*corev1.Pod{},
+			committed: map[string]string{}, chosen: map[string]string{}, live: map[types.UID]*corev1.Pod{},
 		}
 		for range 300 {
 			h.step()

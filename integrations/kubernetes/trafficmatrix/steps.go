@@ -18,8 +18,8 @@ type steps struct {
 	wake     []*corev1.Pod
 	settle   []settlement
 	release  []string
-	// find are keys whose decisions are looked up, and then released.
-	find    []string
+	// find are requests whose decisions are looked up, and then released.
+	find    []lookup
 	publish []publication
 	// next is the time of the next work, zero if only an event brings some.
 	next time.Time
@@ -48,6 +48,17 @@ type settlement struct {
 	decision string
 	same     bool
 }
+
+// lookup is a request without an answer: the service may have a decision with its key.
+type lookup struct {
+	key string
+	// held is true for chosen hosts. Another replica of the scheduler has asked for the same ones, and may use them: they are
+	// released only while the service holds them without a confirmation.
+	held bool
+}
+
+// commitmentOf returns the commitment of the nodes of a run.
+func commitmentOf(run string) lookup { return lookup{key: keyOf(run)} }
 
 // publication is a changed status of a matrix.
 type publication struct {
@@ -94,7 +105,7 @@ func (as *apps) advance(a *app, now time.Time, result *steps) {
 		// All pods have nodes, so nothing waits. Most apps are in this state.
 		return
 	}
-	if a.problem == nil && !a.foreign {
+	if a.problem == nil && a.foreign == nil {
 		switch a.phase {
 		case gathering:
 			as.gather(a, now, result)
@@ -114,51 +125,37 @@ func (as *apps) advance(a *app, now time.Time, result *steps) {
 	a.wakeUp(now, result)
 }
 
-// publish writes the status of the matrix if it has changed.
+// publish writes the status of the matrix if it has changed, or could not be written.
 func (a *app) publish(now time.Time, result *steps) {
-	if len(a.reports) == 0 || a.publishing {
+	isUnwritten := !a.publishAt.IsZero()
+	switch {
+	case a.publishing || len(a.reports) == 0 && !isUnwritten:
+		return
+	case now.Before(a.publishAt):
+		result.at(a.publishAt)
 		return
 	}
 	status, changed := a.next(now)
-	if len(changed) > 0 || status.Decision != a.status.Decision {
+	if len(changed) > 0 || status.Decision != a.status.Decision || isUnwritten {
 		a.publishing = true
 		result.publish = append(result.publish, publication{matrix: a.matrix, status: status.DeepCopy(), reports: changed})
 	}
-	a.reports, a.status = nil, status
+	a.reports, a.status, a.publishAt = nil, status, time.Time{}
 }
 
-// published says that a request with the status of a matrix has ended. A status that was not written is part of the next one.
-func (as *apps) published(of *v1alpha1.TrafficMatrix) {
+// published says that a request with the status of a matrix has ended, or with ok false that it failed. A scheduler that starts
+// again needs the decision in the status, so the request is then sent again.
+func (as *apps) published(of *v1alpha1.TrafficMatrix, ok bool, now time.Time) {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
-	if a := as.byName[of.Namespace][of.Name]; a != nil && a.matrix.UID == of.UID {
-		a.publishing = false
-	}
-}
-
-// wakeUp wakes pods that need not wait any longer, those with nominations all together. The queue may have an older version of
-// a pod than the informer, which does not show the nomination, so such a pod is woken again.
-func (a *app) wakeUp(now time.Time, result *steps) {
-	again := a.phase == placed && now.Before(a.deadline)
-	if again && !a.isNominated(now) {
+	a := as.byName[of.Namespace][of.Name]
+	if a == nil || a.matrix.UID != of.UID {
 		return
 	}
-	for _, m := range a.members {
-		if !m.admitted && !m.woken && m.node() == "" && a.lets(m, m.pod, now) {
-			m.woken = !again
-			result.wake = append(result.wake, m.pod)
-		}
+	a.publishing = false
+	if !ok {
+		a.publishAt = now.Add(firstPause)
 	}
-}
-
-// isNominated returns true if the nominations of all pods have arrived, as far as they can.
-func (a *app) isNominated(now time.Time) bool {
-	for _, m := range a.members {
-		if m.node() == "" && !a.lets(m, m.pod, now) {
-			return false
-		}
-	}
-	return true
 }
 
 // gather begins the request for a complete app, and ends the waiting of one that does not become complete.
@@ -204,14 +201,21 @@ func (as *apps) notReleased(decisions []string, now time.Time) {
 	as.ended, as.releaseAt = append(as.ended, decisions...), now.Add(firstPause)
 }
 
-// found says which decisions a lost commitment led to, empty if it led to none, or with ok false that the look-up failed and is
-// sent again later.
-func (as *apps) found(key, decision string, ok bool, now time.Time) {
+// unanswered says that a request for the hosts of a run had no answer, so that the service may hold hosts for it.
+func (as *apps) unanswered(run string, now time.Time) {
+	as.mutex.Lock()
+	defer as.mutex.Unlock()
+	as.lose(lookup{key: run, held: true}, now)
+}
+
+// found says which decision a request without an answer led to, empty if it led to none, or with ok false that the look-up
+// failed and is sent again later.
+func (as *apps) found(of lookup, decision string, ok bool, now time.Time) {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
 	switch {
 	case !ok:
-		as.lost, as.findAt = append(as.lost, key), now.Add(firstPause)
+		as.lose(of, now)
 	case decision != "":
 		as.ended = append(as.ended, decision)
 	}
@@ -235,35 +239,8 @@ func (as *apps) answered(name types.NamespacedName, run string, hosts []string, 
 		a.placeSingly(reason, message)
 		return
 	}
-	a.phase, a.hosts, a.nominated = placed, hosts, false
+	a.phase, a.hosts = placed, hosts
 	a.report(report{condition: v1alpha1.ConditionPlaced, reason: "Chosen", message: "the controller chose a host for each pod", holds: true})
-}
-
-// nominate sends the nominations once, and wakes pods until the scheduler knows theirs or the time is over.
-func (a *app) nominate(now time.Time, result *steps) {
-	waits := false
-	for _, m := range a.byTask() {
-		if m == nil || m.admitted || m.node() != "" {
-			continue
-		}
-		waits = true
-		if !a.nominated {
-			result.nominate = append(result.nominate, nomination{pod: m.pod, host: a.hosts[m.task]})
-		}
-	}
-	a.nominated = true
-	if waits && now.Before(a.deadline) {
-		result.at(now.Add(activationInterval))
-	}
-}
-
-// refused says that the API server did not take the nomination of a pod, which then waits no longer.
-func (as *apps) refused(uid types.UID) {
-	as.mutex.Lock()
-	defer as.mutex.Unlock()
-	if a := as.byPod[uid]; a != nil {
-		a.members[uid].refused = true
-	}
 }
 
 // settle tells the controller the nodes of all pods once they are bound.
@@ -301,7 +278,7 @@ func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok 
 	case a == nil || a.run != run || !a.settling:
 		switch {
 		case !ok:
-			as.lose(run, now)
+			as.lose(commitmentOf(run), now)
 		case decision != "" && (a == nil || a.decision != decision):
 			as.ended = append(as.ended, decision)
 		}
@@ -313,7 +290,7 @@ func (as *apps) settledWith(name types.NamespacedName, run, decision string, ok 
 	}
 	if a.unsure && decision == "" {
 		// The service may have carried out an earlier request.
-		as.lose(run, now)
+		as.lose(commitmentOf(run), now)
 	}
 	a.settling, a.settled, a.unsure = false, true, false
 	as.decide(a, decision)

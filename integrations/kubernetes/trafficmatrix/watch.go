@@ -41,6 +41,8 @@ func (w *worker) watch(ctx context.Context) error {
 	w.running.Go(func() {
 		// A matrix whose pods are not known yet would seem to have none, and its decision would be released.
 		if cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+			// The first look begins to follow the network.
+			w.environment.View()
 			matrices.RunWithContext(ctx)
 		}
 	})

@@ -135,6 +135,9 @@ func (w *worker) ask(ctx context.Context, of ask) {
 	if err != nil {
 		reason, message = reasonOf(err), err.Error()
 		failuresTotal.WithLabelValues("place").Inc()
+		if isUnanswered(err) {
+			w.apps.unanswered(of.run, w.environment.Now())
+		}
 	}
 	w.apps.answered(of.name, of.run, result.Hosts, result.ID, reason, message)
 }
@@ -189,15 +192,18 @@ func (w *worker) release(ctx context.Context, decisions []string) {
 	}
 }
 
-// find looks up the decisions of commitments whose answers were lost.
-func (w *worker) find(ctx context.Context, keys []string) {
-	for _, key := range keys {
-		decision, err := w.controller.find(ctx, key)
+// find looks up the decisions of requests whose answers were lost.
+func (w *worker) find(ctx context.Context, lost []lookup) {
+	for _, of := range lost {
+		decision, err := w.controller.find(ctx, of.key)
 		if err != nil && ctx.Err() == nil {
 			failuresTotal.WithLabelValues("find").Inc()
-			w.environment.Log.Warn("a decision without pods may still count", "key", key, "problem", err.Error())
+			w.environment.Log.Warn("a decision without pods may still count", "key", of.key, "problem", err.Error())
 		}
-		w.apps.found(key, decision.ID, err == nil, w.environment.Now())
+		if of.held && decision.ReservedUntil == nil {
+			decision.ID = ""
+		}
+		w.apps.found(of, decision.ID, err == nil, w.environment.Now())
 	}
 }
 
@@ -215,7 +221,6 @@ func (w *worker) activate(ctx context.Context, pods []*corev1.Pod) {
 
 // publish writes changed conditions of a matrix, and an event for each important one.
 func (w *worker) publish(ctx context.Context, of publication) {
-	defer w.apps.published(of.matrix)
 	for _, r := range of.reports {
 		if r.condition == v1alpha1.ConditionPlaced || r.condition == v1alpha1.ConditionValid && !r.holds {
 			appsTotal.WithLabelValues(r.reason).Inc()
@@ -224,14 +229,24 @@ func (w *worker) publish(ctx context.Context, of publication) {
 			w.handle.EventRecorder().Eventf(of.matrix, nil, corev1.EventTypeWarning, r.reason, "Scheduling", "%.900s", r.message)
 		}
 	}
+	err := w.write(ctx, of)
+	if err != nil && ctx.Err() == nil {
+		failuresTotal.WithLabelValues("status").Inc()
+		w.environment.Log.Warn("the status of a traffic matrix is not written", "trafficmatrix", of.matrix.Namespace+"/"+of.matrix.Name,
+			"problem", err.Error())
+	}
+	w.apps.published(of.matrix, err == nil, w.environment.Now())
+}
+
+// write writes the status of a matrix. A matrix that no longer exists needs none.
+func (w *worker) write(ctx context.Context, of publication) error {
 	patch, err := patchOf(&of.status)
 	if err == nil {
 		_, err = w.environment.Objects.Resource(v1alpha1.Resource).Namespace(of.matrix.Namespace).
 			Patch(ctx, of.matrix.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	}
-	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		failuresTotal.WithLabelValues("status").Inc()
-		w.environment.Log.Warn("the status of a traffic matrix is not written", "trafficmatrix", of.matrix.Namespace+"/"+of.matrix.Name,
-			"problem", err.Error())
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
+	return err
 }

@@ -16,6 +16,8 @@ type Controller struct {
 	// Windows is true if the controller has the last windows of links. It else rejects their columns, as earlier versions of
 	// the service do.
 	Windows bool
+	// Alpha is the weight of a report, and ReportInterval the seconds between two of them, as the service says them.
+	Alpha, ReportInterval float64
 
 	mutex       sync.Mutex
 	network     *Network
@@ -27,7 +29,9 @@ type Controller struct {
 }
 
 // NewController returns a controller of a network.
-func NewController(network *Network) *Controller { return &Controller{network: network} }
+func NewController(network *Network) *Controller {
+	return &Controller{network: network, Alpha: 0.2, ReportInterval: 1}
+}
 
 // Change changes the network between two requests.
 func (c *Controller) Change(change func(*Network)) {
@@ -73,7 +77,7 @@ func (c *Controller) ServeHTTP(writer http.ResponseWriter, request *http.Request
 	answers := map[string]http.HandlerFunc{
 		"GET /v1/snapshot": c.snapshot, "GET /v1/commitments": c.locked(c.list),
 		"POST /v1/commitments/batch": c.locked(c.commit), "POST /v1/release": c.locked(c.release),
-		"GET /v1/peaks": c.locked(c.listPeaks), "POST /v1/pods": c.locked(c.namePods),
+		"GET /v1/status": c.locked(c.status), "GET /v1/peaks": c.locked(c.listPeaks), "POST /v1/pods": c.locked(c.namePods),
 	}
 	if handler, ok := answers[request.Method+" "+request.URL.Path]; ok {
 		handler(writer, request)
@@ -116,6 +120,11 @@ func (c *Controller) snapshot(writer http.ResponseWriter, request *http.Request)
 	c.mutex.Unlock()
 	writer.Header().Set("content-type", "application/json")
 	_, _ = writer.Write(text)
+}
+
+// status answers GET /v1/status.
+func (c *Controller) status(writer http.ResponseWriter, _ *http.Request) {
+	send(writer, http.StatusOK, map[string]any{"interval_s": c.ReportInterval, "ledger": map[string]any{"alpha": c.Alpha}})
 }
 
 // reject answers a request with a problem.

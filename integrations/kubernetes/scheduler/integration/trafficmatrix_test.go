@@ -268,13 +268,15 @@ func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
 	}
 	m := newMatrices(t, 30*time.Second, 0, chooser)
 	group := &schedulingv1alpha2.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: "gang"},
+		// A repeated test would meet the name of a group that is still being deleted.
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "gang-"},
 		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
 			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 8},
 		}},
 	}
 	groups := plane.Client.SchedulingV1alpha2().PodGroups(metav1.NamespaceDefault)
-	if _, err := groups.Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
+	group, err := groups.Create(t.Context(), group, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
