@@ -34,8 +34,8 @@ Examples:
 """
 
 FIGURES = {
-    "sinbad": "4 5 5-links 6 6.3 7 7.2 7.2-load 7.2-sources 7.4 7.6 7.6-machines 8 9 10 11 12 equations"
-    " limits load reports large traces leeward",
+    "sinbad": "4 5 5-links 6 6.3 7 7.2 7.2-load 7.2-flows 7.2-sources 7.4 7.6 7.6-machines 8 9 10 11 12"
+    " equations failures limits load reports large traces leeward",
     "choreo": "2 4 6 7 8 4.3 10a 10b exact accuracy predictor",
     "hotspots": "3 4 5 6 7 8 9 11 table-1 12b 13 14 15 table-2 table-3 windows 19 20 21 22 23 objectives"
     " incidents leeward",

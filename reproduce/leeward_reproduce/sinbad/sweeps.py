@@ -174,8 +174,9 @@ REPAIRS = Sweep(
     RACKS,
     both("uniform", "sinbad", "leeward"),
     fixed=(*HALF, ("repair", "{after: 1min}"), ("events", "[{at: 5min, rack: r7, state: down}]")),
+    ignores_horizon=True,
 )
-"""A rack that fails, and the new copies of its blocks."""
+"""A rack that fails after five minutes, and the new copies of its blocks."""
 CHOICES = Sweep(
     "writer-choices",
     RACKS,
