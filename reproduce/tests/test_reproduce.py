@@ -263,7 +263,9 @@ def test_ratios_use_only_seeds_with_both_values_and_a_positive_divisor(
     assert pairs.quotients(before, after) == [before[seed] / after[seed] for seed in seeds]
 
 
-@pytest.mark.parametrize("figures", ["5,7.2,7.2-flows,8,failures,limits,equations", "6,7,7.4,7.6-machines,9,11"])
+@pytest.mark.parametrize(
+    "figures", ["5,7.2,7.2-flows,8,failures,limits,equations", "6,7,7.4,7.6-machines,9,11"]
+)
 def test_the_shortest_runs_give_finite_values_or_none(tmp_path: Path, figures: str) -> None:
     horizon = f"{sweeps.LEAST_S:.0f}s"
     rows = reproduce("sinbad", figures.split(","), seeds=1, out=tmp_path, horizon=horizon)
