@@ -99,7 +99,9 @@ test('a rack shows its devices, reservations and tasks', async ({ page, start, v
   const [host, other] = decision.hosts as [string, string]
   await page.evaluate((rack) => (location.hash = `#/racks/${rack}`), host.replace(/h\d+$/, ''))
   await page.getByRole('tab', { name: 'Tasks' }).click()
-  await expect(page.getByRole('row', { name: `read count ${host} no: sensitive 1\u00a0Gbps 0\u00a0bps` })).toBeVisible()
+  await expect(
+    page.getByRole('row', { name: `read count ${host} no: sensitive 1\u00a0Gbps 0\u00a0bps` }),
+  ).toBeVisible()
   await page.getByRole('link', { name: 'read' }).click()
   const hosts = page.getByRole('list', { name: 'Hosts' }).getByRole('listitem')
   await expect(hosts).toHaveText([`read ${host}`, `sort ${other}`])
