@@ -96,7 +96,7 @@ export const STAYS: Record<string, { words: string; because: string }> = {
   budget: { words: 'budget spent', because: 'The budget of its job is spent.' },
 }
 
-/** Whether a task may be moved now: `yes`, or why not. */
+/** Mobility of a task: `yes`, or `no` with the reason. */
 export function movable({ tolerant, stays }: Pick<Task, 'tolerant' | 'stays'>): string {
   if (stays) return `no: ${STAYS[stays]?.words ?? stays}`
   return tolerant ? 'yes' : 'no'

@@ -1,8 +1,8 @@
 package dev.leeward.hdfs;
 
 /**
- * Increase of counts over the last hour. It stores the totals of each minute, so whoever counts does nothing more. The
- * hour is exact to a minute.
+ * Increase of counts over the last hour. A daemon stores the totals of each minute, so counting itself has no further
+ * cost. The hour is exact to a minute.
  */
 final class LastHour {
 

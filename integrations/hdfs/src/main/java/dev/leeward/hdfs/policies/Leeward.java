@@ -111,7 +111,7 @@ public final class Leeward implements Policy {
             return bestHost;
         }
 
-        /** What decides among racks of the same rate along the chain, in this order. */
+        /** Criteria among racks of the same rate along the chain, in their order. */
         private String detail(int rack) {
             return "own links " + Explanation.rate(own(rack)) + ", " + Explanation.fill(view.storage().rackFill(rack))
                     + ", uplink class " + view.classes().of(rack);
