@@ -9,6 +9,22 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+RACKS = {f"/row1/r{rack}": [f"r{rack}h{host}" for host in range(3)] for rack in range(4)}
+"""Racks of the DataNodes, with their hosts."""
+BLOCK = "blk_1073741825"
+METRICS = {
+    "name": "Hadoop:service=NameNode,name=LeewardErasureCoded",
+    "modelerType": "LeewardErasureCoded",
+    "tag.Context": "dfs",
+    "tag.Policy": "ccp",
+    "tag.Hostname": "namenode",
+    "Decisions_ranked": 7,
+    "Decisions_stale": 2,
+    "PlaceTimeP50Ns": 11_000,
+    "UnknownDataNodes": 0,
+    "SnapshotAgeMs": 410,
+}
+"""Source of metrics of a policy without a bean of its own."""
 SUPERUSER = "hdfs"
 DECISION = "decision"
 """Key of the decision of a bean that is shown on demand."""
