@@ -138,11 +138,11 @@ kubernetes-parts:
 	@$(PYTHON) reproduce/leeward_reproduce/hotspots/kubernetes/program.py
 
 .PHONY: test
-test: lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
+test: servers lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
-test-whole: build servers test-hdfs-whole test-kubernetes-whole ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
+test-whole: servers build test-hdfs-whole test-kubernetes-whole ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
 	$(BIN)/pytest -m whole
 	PROPTEST_CASES=20000 $(CARGO_TEST) --test it -- vertices::
 	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
@@ -204,6 +204,7 @@ clean: ## Remove all that the other targets built or installed here
 prerequisites:
 	@scripts/prerequisites
 
+# Before `build`: the parts of the lab in C need some of these packages.
 .PHONY: servers
 servers:
 	@scripts/servers
@@ -215,24 +216,24 @@ test-rust: build
 	PROPTEST_RNG_SEED=1 $(CARGO_TEST) -- --show-output 2>&1 | tee target/test-rust.log
 
 .PHONY: test-python
-test-python: build servers
+test-python: servers build
 	@mkdir -p target
 	@# The tests of a file run in one process, because they share servers that are slow to start.
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile 2>&1 | tee target/test-python.log
 
 .PHONY: test-web
-test-web: build servers
+test-web: servers build
 	@mkdir -p target
 	@scripts/test-web 2>&1 | tee target/test-web.log
 
 # The first run downloads two versions of Hadoop, about 300 MB.
 .PHONY: test-hdfs
-test-hdfs: build servers
+test-hdfs: servers build
 	@mkdir -p target
 	@scripts/test-hdfs 2>&1 | tee target/test-hdfs.log
 
 .PHONY: test-hdfs-whole
-test-hdfs-whole: build servers
+test-hdfs-whole: servers build
 	@mkdir -p target
 	@scripts/test-hdfs -Pwhole 2>&1 | tee target/test-hdfs.log
 

@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// AddPods adds pods named NAME-0, NAME-1 and so on to the namespace default, all with the same annotations.
+// AddPods adds pods named NAME-0, NAME-1 and so on to the namespace default, all with the same annotations. Each requests a 128th
+// part of a node of [ControlPlane.AddNodes], in processors and in memory. kube-scheduler spreads such pods over the nodes; it
+// packs much smaller ones onto few nodes, because their requests do not change its scores.
 func (c *ControlPlane) AddPods(ctx context.Context, name string, count int, annotations map[string]string) error {
 	pods := make([]*corev1.Pod, count)
 	for i := range pods {
@@ -24,7 +26,7 @@ func (c *ControlPlane) AddPods(ctx context.Context, name string, count int, anno
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{
 				Name: "work", Image: "none.invalid/none",
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi"),
+					corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("2Gi"),
 				}},
 			}}},
 		}

@@ -231,7 +231,15 @@ func startKubelet(t *testing.T) {
 }
 
 func TestPodsLeaveAHotRackForColdOnesAndTheirBudgetHolds(t *testing.T) {
-	s := newScene(t, interval, hot(1))
+	s := newScene(t, interval, func(network *fake.Network) {
+		hot(1)(network)
+		// Links of racks, and not of nodes, are the fullest on a pod's way, so that scores of racks differ by each pod.
+		for i := range network.Links {
+			if link := &network.Links[i]; link.Capacity == 10e9 {
+				link.Capacity = 100e9
+			}
+		}
+	})
 	startKubelet(t)
 	s.start(s.args)
 	f := newFleet(t, "movers", 8, 7)
@@ -257,7 +265,7 @@ func TestPodsLeaveAHotRackForColdOnesAndTheirBudgetHolds(t *testing.T) {
 		t.Errorf("the hot rack has %d pods: %v", count["r0"], count)
 	}
 	for rack, pods := range count {
-		if rack != "r0" && pods > 2 {
+		if rack != "r0" && pods > 1 {
 			t.Errorf("%d replacements met in rack %s", pods, rack)
 		}
 	}

@@ -43,8 +43,6 @@ func (s *scene) expectCold(hotRacks int) {
 
 func TestHotRacksAreAvoidedAndNoColdOneIsHerdedTo(t *testing.T) {
 	s := newScene(t, interval, hot(5))
-	// The scheduler reuses the scores of nodes for equal pods, so that fewer pods than nodes may all be in cold racks.
-	s.nodesToScore = 100
 	stop := s.start(nil)
 	s.place("stock", many(1000), "100M")
 	stop()
