@@ -1,6 +1,5 @@
 package dev.leeward.hdfs;
 
-import dev.leeward.hdfs.ledger.LedgerSettings;
 import dev.leeward.hdfs.ledger.MissedReports;
 import dev.leeward.hdfs.ledger.Numbers;
 import dev.leeward.hdfs.settings.Settings;
@@ -15,18 +14,14 @@ import java.util.Arrays;
 final class ExpectedCapacities {
 
     private final Settings.Sinbad settings;
-    private final LedgerSettings ledger;
+    private final long intervalNs;
     private String numbering;
     private double[] lastMeasured;
     private long[] lastUntil;
 
     ExpectedCapacities(Settings.Sinbad settings) {
         this.settings = settings;
-        LedgerSettings standard = LedgerSettings.DEFAULT;
-        long interval = settings.reportMs() * 1_000_000;
-        ledger = new LedgerSettings(
-                interval, settings.alpha(), LedgerSettings.Missing.SINBAD, LedgerSettings.Initial.ZERO, interval / 2,
-                standard.unknownAfter(), false, standard.limit(), standard.reservable(), standard.hot());
+        intervalNs = settings.reportMs() * 1_000_000;
     }
 
     /** The capacities of a snapshot in bit/s; NaN for a link of unknown load. */
@@ -54,9 +49,12 @@ final class ExpectedCapacities {
         return result;
     }
 
-    /** A load after the reports that are missing since the last one: each counts as one of a full link. */
+    /**
+     * A load after the reports that are missing since the last one: each counts as one of a full link. A report may be
+     * late by half an interval.
+     */
     private double withMissing(int link, double measured, long capacity, long now) {
-        MissedReports missed = ledger.missedAt(lastUntil[link], now);
+        MissedReports missed = MissedReports.at(now, lastUntil[link], intervalNs, intervalNs / 2, settings.alpha());
         return missed == null ? measured : missed.afterFull(measured, capacity);
     }
 

@@ -1,7 +1,5 @@
 package dev.leeward.hdfs.ledger;
 
-import java.util.List;
-
 /**
  * Consecutive windows without a report. Each counts as a report of weight {@code alpha}.
  *
@@ -15,46 +13,23 @@ public record MissedReports(long since, int count, long interval, double alpha) 
     /** Number of consecutive missing reports after which another one changes nothing. */
     static final long MOST = 1 << 12;
 
+    /**
+     * Windows without a report since {@code until}, at {@code now}; null if none counts as missing yet.
+     *
+     * @param grace time that a report may be late before it counts as missing, in ns
+     */
+    public static MissedReports at(long now, long until, long interval, long grace, double alpha) {
+        return of(until, Times.since(now, Times.plus(until, grace)) / interval, interval, alpha);
+    }
+
+    /** A number of windows; null for none. */
+    static MissedReports of(long since, long count, long interval, double alpha) {
+        long counted = Math.min(count, MOST);
+        return counted > 0 ? new MissedReports(since, (int) counted, interval, alpha) : null;
+    }
+
     /** Estimate after reports that each counted as full: C - (C - v)(1 - alpha)^count (Sinbad, section 6.2). */
     public double afterFull(double measured, double full) {
         return full - (full - measured) * Math.pow(1.0 - alpha, count);
-    }
-
-    /** Start of the last window. */
-    long lastFrom() {
-        return after(count - 1);
-    }
-
-    /** End of the last window. */
-    long lastUntil() {
-        return after(count);
-    }
-
-    private long after(int windows) {
-        return Times.plus(since, Times.times(interval, windows));
-    }
-
-    /**
-     * Fading sum after the missed windows. {@code sum} includes {@code young}; work that starts within the windows
-     * fades only from its start.
-     */
-    double remainder(double sum, List<Pending.Start> young) {
-        double stays = 1.0 - alpha;
-        double all = Math.pow(stays, count);
-        double unseen = 0.0;
-        for (Pending.Start start : young) {
-            // Start of the work, in windows after the first began.
-            double position = (double) Times.since(start.at(), since) / interval;
-            if (position >= count) {
-                unseen += start.rate() * (1.0 - all);
-                continue;
-            }
-            // Windows before the start show nothing of the work; the window that contains the start shows a part.
-            int before = (int) position;
-            double after = Math.pow(stays, count - 1 - before);
-            double part = position - before;
-            unseen += start.rate() * (after * stays * (1.0 - Math.pow(stays, before)) + after * alpha * part);
-        }
-        return all * sum + unseen;
     }
 }

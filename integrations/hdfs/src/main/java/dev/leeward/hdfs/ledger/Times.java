@@ -16,9 +16,4 @@ public final class Times {
         long sum = a + b;
         return sum < 0 ? Long.MAX_VALUE : sum;
     }
-
-    /** Product of a time and a count that are not negative. */
-    public static long times(long time, long count) {
-        return Math.multiplyHigh(time, count) != 0 || time * count < 0 ? Long.MAX_VALUE : time * count;
-    }
 }

@@ -1,10 +1,10 @@
 /**
- * The ledger in Java: the known load of every link, and the numbers that policies read from it.
+ * The numbers of the ledger that policies compute themselves: Sinbad's expected capacity, the pressure of placements,
+ * and the effect of missing reports.
  *
- * <p>The controller's ledger is written in Rust. A client that decides locally needs the same numbers, so this package
- * repeats it and passes the same conformance vectors ({@code docs/reference/ledger-vectors.md}). The placement policy
- * reads the controller's snapshot and adds its own placements with the functions of {@link Numbers}, {@link Share} and
- * {@link MissedReports}. {@link Ledger} is the whole, for Java programs without a controller.
+ * <p>The controller's ledger is written in Rust. A policy reads its snapshot, and adds own placements by these
+ * functions. The tests have a whole ledger in Java, which uses them too and passes the conformance vectors ({@code
+ * docs/reference/ledger-vectors.md}).
  *
  * <p>All code here is pure: the caller gives the time, in nanoseconds since any start, and no method does I/O. Rates
  * are bits per second.

@@ -1,6 +1,6 @@
 package dev.leeward.hdfs.policies;
 
-import dev.leeward.hdfs.ledger.Share;
+import dev.leeward.hdfs.ledger.Numbers;
 import dev.leeward.hdfs.ledger.Times;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.snapshot.Snapshot;
@@ -51,7 +51,7 @@ public final class Pressure {
         long until = snapshot.until()[link] == Snapshot.UNKNOWN ? snapshot.timeNs() : snapshot.until()[link];
         long interval = settings.reportMs() * 1_000_000;
         long toReport = interval - Times.since(nowNs, until) % interval;
-        long pressure = Share.pressure(bytes * 8.0, toReport);
+        long pressure = Numbers.pressure(bytes * 8.0, toReport);
         if (settings.hysteresis() == Settings.Hysteresis.PAPER) {
             return pressure;
         }

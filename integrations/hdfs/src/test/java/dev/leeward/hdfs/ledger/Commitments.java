@@ -111,7 +111,7 @@ final class Commitments {
     private void start(Stored stored, Entry.Hop hop, long at, int times, long now) {
         Gauge gauge = state.gauges[hop.resource()];
         MissedReports missed = state.missed(gauge, now);
-        long from = missed == null ? at : Math.max(at, missed.lastUntil());
+        long from = missed == null ? at : Math.max(at, Windows.lastUntil(missed));
         Pending pending = gauge.pending(stored.entry.isPromised());
         pending.addLasting(stored.rates.lastingPart(hop.work()) * times);
         pending.start(from, stored.rates.fadingPart(hop.work()) * times);

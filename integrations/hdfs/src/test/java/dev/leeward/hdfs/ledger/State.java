@@ -139,14 +139,14 @@ final class State {
     }
 
     static long nextWindow(long until, long interval, long now) {
-        return Times.plus(until, Times.times(interval, Times.since(now, until) / interval + 1));
+        return Times.plus(until, Windows.length(interval, Times.since(now, until) / interval + 1));
     }
 
     /** All sums of a link. */
-    Numbers numbers(int link, long now) {
+    LinkNumbers numbers(int link, long now) {
         Gauge gauge = gauges[link];
         MissedReports missed = missed(gauge, now);
-        Numbers numbers = new Numbers();
+        LinkNumbers numbers = new LinkNumbers();
         numbers.capacity = gauge.capacity;
         numbers.measured = measured(link, now);
         numbers.measuredGuaranteed = gauge.measuredGuaranteed;

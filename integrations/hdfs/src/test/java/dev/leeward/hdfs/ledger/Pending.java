@@ -42,7 +42,7 @@ final class Pending {
     }
 
     double settlingAfter(MissedReports missed) {
-        return missed.remainder(fading + fresh, young) + leaving;
+        return Windows.remainder(missed, fading + fresh, young) + leaving;
     }
 
     /** Adds work of rate {@code rate} that will start (positive) or leave (negative). */
@@ -106,7 +106,7 @@ final class Pending {
 
     /** Applies missed reports. */
     void miss(MissedReports missed) {
-        settle(missed.remainder(fading + fresh, young), missed.lastFrom());
+        settle(Windows.remainder(missed, fading + fresh, young), Windows.lastFrom(missed));
     }
 
     /** Drops all starts and ends up to {@code now}. The estimate restarts at zero and contains none of that work. */

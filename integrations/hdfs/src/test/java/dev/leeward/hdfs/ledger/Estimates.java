@@ -236,8 +236,8 @@ final class Estimates {
             below.load += missed == null ? measured : missed.afterFull(gauge.measured, most);
             below.latest += gauge.latest;
             below.limitWindow(
-                    missed == null ? gauge.from : missed.lastFrom(),
-                    missed == null ? gauge.until : missed.lastUntil());
+                    missed == null ? gauge.from : Windows.lastFrom(missed),
+                    missed == null ? gauge.until : Windows.lastUntil(missed));
             below.seen |= gauge.source == Gauge.Source.DIRECT || !state.isStrict();
         }
         return below;
@@ -254,7 +254,7 @@ final class Estimates {
         }
         MissedReports missed = state.missed(gauge, now);
         long count = missed == null ? 0 : missed.count();
-        long next = Times.times(settings.intervalNs(), count + 1);
+        long next = Windows.length(settings.intervalNs(), count + 1);
         return count < MissedReports.MOST
                 ? Times.plus(Times.plus(gauge.until, settings.graceNs()), next)
                 : Long.MAX_VALUE;

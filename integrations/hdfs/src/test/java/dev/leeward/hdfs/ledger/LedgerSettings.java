@@ -85,11 +85,10 @@ public record LedgerSettings(
 
     /** Windows without a report since {@code until}, at {@code now}; null if none counts as missing yet. */
     public MissedReports missedAt(long until, long now) {
-        return missed(until, Times.since(now, Times.plus(until, graceNs)) / intervalNs);
+        return MissedReports.at(now, until, intervalNs, graceNs, alpha);
     }
 
     MissedReports missed(long since, long count) {
-        long counted = Math.min(count, MissedReports.MOST);
-        return counted > 0 ? new MissedReports(since, (int) counted, intervalNs, alpha) : null;
+        return MissedReports.of(since, count, intervalNs, alpha);
     }
 }

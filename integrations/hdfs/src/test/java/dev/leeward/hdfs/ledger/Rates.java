@@ -44,10 +44,10 @@ record Rates(double face, double lasting) {
     }
 
     long lastingPart(double work) {
-        return Share.units(lasting * work);
+        return Numbers.rate(lasting * work);
     }
 
     long fadingPart(double work) {
-        return Share.units(face * work) - lastingPart(work);
+        return Numbers.rate(face * work) - lastingPart(work);
     }
 }

@@ -101,8 +101,8 @@ public final class View {
         return deltas.computeIfAbsent(link, number -> new Delta());
     }
 
-    private Numbers numbers(int link) {
-        Numbers numbers = state.numbers(link, now);
+    private LinkNumbers numbers(int link) {
+        LinkNumbers numbers = state.numbers(link, now);
         Delta delta = deltas.get(link);
         if (delta != null) {
             numbers.held += delta.held[0];
