@@ -298,8 +298,11 @@ public final class Engine {
                 source = layout == Layout.CHAIN && host >= 0 ? current.network().sender(host) : source;
             }
         }
-        Candidates candidates =
-                new Candidates(topology, scope, excluded, type, decision.size(), held, decision.mostPerRack());
+        long nano = System.nanoTime();
+        // All hosts count as open if the snapshot is too old, or of another cluster.
+        boolean[] closed = current.isCurrent(nano, settings.connection().maxAgeMs()) ? current.closed() : null;
+        Candidates candidates = new Candidates(
+                topology, closed, scope, excluded, type, decision.size(), held, decision.mostPerRack());
         Ties ties = decision.nextTies();
         int unknown = settings.policy().readsLoads() ? drawUnknown(current, candidates, ties) : Policy.NONE;
         if (unknown >= 0) {
@@ -307,7 +310,7 @@ public final class Engine {
             return unknown;
         }
         Snapshot snapshot = current.snapshot();
-        long networkNs = snapshot == null ? 0 : snapshot.timeAt(System.nanoTime());
+        long networkNs = snapshot == null ? 0 : snapshot.timeAt(nano);
         Request request = new Request(
                 decision.bytes(), decision.writer(), source, placed, together(decision, scope),
                 System.currentTimeMillis() * 1_000_000, networkNs, ties);
@@ -325,14 +328,13 @@ public final class Engine {
         return remote && two ? 2 : 1;
     }
 
-    /** Hosts that the controller does not know get their share of the copies, as by the default policy. */
+    /** Draws as HDFS does, and takes a host that the controller does not know: such hosts get their share of copies. */
     private static int drawUnknown(NetworkView current, Candidates candidates, Ties ties) {
-        int[] unknown = current.network().unknown();
-        if (unknown.length == 0) {
+        if (current.network().unknown().length == 0) {
             return Policy.NONE;
         }
-        int drawn = ties.draw(Integer.MAX_VALUE, current.topology().hostCount());
-        return drawn < unknown.length && candidates.includes(unknown[drawn]) ? unknown[drawn] : Policy.NONE;
+        int drawn = candidates.draw(ties);
+        return drawn >= 0 && !current.network().isKnown(drawn) ? drawn : Policy.NONE;
     }
 
     /** Ends a call of {@code chooseTarget}: counts it, and records and reports the placement. */

@@ -38,8 +38,8 @@ final class PlacementLog {
         Snapshot snapshot = view.snapshot();
         long nano = System.nanoTime();
         // Without a snapshot nothing would ever drop the placement.
-        boolean fresh = view.isFresh(nano, settings.connection().maxAgeMs()) && !view.network().isOfOtherCluster();
-        int[] hosts = fresh ? newHosts(view.topology(), decision) : new int[0];
+        boolean current = view.isCurrent(nano, settings.connection().maxAgeMs());
+        int[] hosts = current ? newHosts(view.topology(), decision) : new int[0];
         if (hosts.length == 0) {
             return;
         }
@@ -209,10 +209,10 @@ final class PlacementLog {
         }
     }
 
-    /** Rate in bit/s left on the links out of a host and its rack; NaN if it is unknown. */
+    /** Rate in bit/s left on the links out of a host and its rack; NaN if it is unknown, or the host is closed. */
     double leftOut(NetworkView view, DatanodeDescriptor node) {
         int host = view.topology().host(node);
-        if (host < 0 || !view.network().isKnown(host)) {
+        if (host < 0 || !view.network().isKnown(host) || view.closed()[host]) {
             return Double.NaN;
         }
         int rack = view.topology().rackOf(host);

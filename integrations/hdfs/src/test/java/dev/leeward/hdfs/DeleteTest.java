@@ -3,6 +3,7 @@ package dev.leeward.hdfs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeController.Behavior;
 import dev.leeward.hdfs.testing.FakeNetwork;
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
@@ -95,6 +97,23 @@ class DeleteTest {
         controller.behave(Behavior.HANGS);
         harness.awaitReason(Reason.TIMEOUT);
         assertEquals(Set.of("r3h0"), delete(harness, 2, "r0h0", "r1h2", "r3h0"));
+    }
+
+    /** The link of a host that is down looks idle, so its copy would be the last one to leave. */
+    @Test
+    void theCopyOnAHostThatIsDownOrDrainingLeavesTheChoiceToTheDefaultPolicy() throws Exception {
+        network.measure("r1:uplink", 1_900_000_000L);
+        nodes.fill("r3h0", 0.9);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        BooleanSupplier behindHotLink = () -> delete(harness, 2, "r0h0", "r1h2", "r3h0").equals(Set.of("r1h2"));
+        BooleanSupplier ofFullHost = () -> delete(harness, 2, "r0h0", "r1h2", "r3h0").equals(Set.of("r3h0"));
+        assertTrue(behindHotLink.getAsBoolean());
+        network.setUp("r0h0", false);
+        Eventually.holds("the default rule", ofFullHost);
+        network.setUp("r0h0", true);
+        Eventually.holds("the host is up again", behindHotLink);
+        network.setDraining("r0h0", true);
+        Eventually.holds("the default rule again", ofFullHost);
     }
 
     @ParameterizedTest

@@ -90,6 +90,7 @@ class EngineTest {
             hosts.forEach(host -> assertFalse(excluded.contains(host), hosts.toString()));
             assertTrue(hosts.stream().map(Harness::rack).distinct().count() >= 2, hosts.toString());
         }
+        assertTrue(Harness.count(Reason.RANKED) >= 200, "ranked: " + Harness.count(Reason.RANKED));
     }
 
     @ParameterizedTest
@@ -99,6 +100,67 @@ class EngineTest {
         assertEquals(16, new HashSet<>(harness.place("r0h0", 16, Set.of(), List.of())).size());
         assertEquals(16, new HashSet<>(harness.place("r0h0", 20, Set.of(), List.of())).size());
         assertEquals(10, new HashSet<>(harness.place(null, 10, Set.of(), List.of())).size());
+        assertEquals(3, Harness.count(Reason.RANKED));
+    }
+
+    /** Links of hosts that are down look idle. */
+    @ParameterizedTest
+    @ValueSource(strings = {"sinbad", "ccp", "rehdfs", "leeward"})
+    void noCopyGoesToAHostThatIsDownOrDraining(String policy) throws Exception {
+        nodes.nodes().forEach(node -> network.measure(node.getHostName() + ":ingress", GBPS / 2));
+        Set<String> closed = Set.of("r0h2", "r1h0", "r2h1", "r2h2", "r3h3");
+        closed.forEach(host -> network.measure(host + ":ingress", 0L));
+        network.setUp("r0h2", false).setUp("r1h0", false).setUp("r2h1", false);
+        network.setDraining("r2h2", true).setDraining("r3h3", true);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, policy);
+        for (int block = 0; block < 200; block++) {
+            List<String> hosts = harness.place(block % 2 == 0 ? "r0h0" : "r3h0");
+            assertEquals(3, new HashSet<>(hosts).size(), hosts.toString());
+            assertTrue(hosts.stream().noneMatch(closed::contains), hosts.toString());
+        }
+        assertEquals(200, Harness.count(Reason.RANKED));
+    }
+
+    @Test
+    void aWriterThatIsDrainingKeepsItsFirstCopy() throws Exception {
+        network.setDraining("r0h1", true);
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        assertEquals("r0h1", harness.place("r0h1").get(0));
+    }
+
+    @Test
+    void whileAllHostsAreClosedTheDefaultPolicyChooses() throws Exception {
+        nodes.nodes().forEach(node -> network.setUp(node.getHostName(), false));
+        Harness harness = Harness.openWithSnapshot(nodes, controller, "leeward");
+        assertEquals(3, new HashSet<>(harness.place("r0h0")).size());
+        assertEquals(1, Harness.count(Reason.NO_CANDIDATE));
+    }
+
+    @Test
+    void differencesCloseAndOpenHosts() throws Exception {
+        Configuration conf = Harness.withoutHysteresis(controller);
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        Harness harness = Harness.open(nodes, conf);
+        harness.awaitReason(Reason.RANKED);
+        assertTrue(isUsed(harness, "r2h0"));
+        network.setUp("r2h0", false);
+        Eventually.holds("no copy on a host that is down", () -> !isUsed(harness, "r2h0"));
+        network.setUp("r2h0", null);
+        Eventually.holds("copies on a host of an unknown state", () -> isUsed(harness, "r2h0"));
+        network.setDraining("r2h0", true);
+        Eventually.holds("no copy on a host that is draining", () -> !isUsed(harness, "r2h0"));
+        network.setDraining("r2h0", false);
+        Eventually.holds("copies on a host that is open again", () -> isUsed(harness, "r2h0"));
+        assertEquals(1, Metric.of("SnapshotsWhole"));
+    }
+
+    /** True if any of 20 blocks has a copy on a host. By chance, none has one on a host of four once in 2^20. */
+    private static boolean isUsed(Harness harness, String host) {
+        boolean used = false;
+        for (int block = 0; block < 20; block++) {
+            used |= harness.place("r0h0").contains(host);
+        }
+        return used;
     }
 
     @Test

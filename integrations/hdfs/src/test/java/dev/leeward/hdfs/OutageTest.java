@@ -228,6 +228,16 @@ class OutageTest {
         assertEquals(before + 1, Harness.count(Reason.RANKED));
     }
 
+    @Test
+    void theStateOfHostsOfAStaleSnapshotNoLongerCounts() throws Exception {
+        network.setUp("r2h0", false);
+        Harness harness = Harness.open(nodes, Harness.conf(controller.address(), "ccp"));
+        harness.awaitReason(Reason.RANKED);
+        controller.behave(Behavior.HANGS);
+        Eventually.holds("a copy on a host that was down", () -> harness.place("r0h0").contains("r2h0"));
+        assertTrue(Jmx.bean().getSnapshotAgeMs() > 1_000, "age: " + Jmx.bean().getSnapshotAgeMs());
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"sinbad", "ccp", "leeward"})
     void numbersThatNoNetworkHasStillGiveValidPlacements(String policy) throws Exception {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.leeward.hdfs.snapshot.Snapshots;
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.Jmx;
 import java.io.IOException;
@@ -21,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
@@ -125,6 +127,15 @@ class RealControllerTest {
         assertEquals(200, answer.statusCode(), answer.body());
     }
 
+    /** Reports the state of a host: whether it is {@code up} or {@code draining}. */
+    private void reportState(String host, String state, boolean holds) throws Exception {
+        Instant now = Instant.now();
+        var report = JSON.createObjectNode().put("from", now.minusSeconds(1).toString()).put("until", now.toString());
+        report.putArray("hosts").addObject().put("host", host).put(state, holds);
+        HttpResponse<String> answer = send("POST", "/v1/reports", report.toString());
+        assertEquals(200, answer.statusCode(), answer.body());
+    }
+
     /** Waits for a condition while loads are reported each second: a link without reports becomes unknown. */
     private void awaitUnder(String what, BooleanSupplier condition, double... gbps) throws Exception {
         Eventually.holds(what, () -> {
@@ -169,6 +180,46 @@ class RealControllerTest {
         assertTrue(Metric.of("SnapshotsDifference") > 5, "differences: " + Metric.of("SnapshotsDifference"));
         assertEquals(1, Metric.of("SnapshotsWhole"));
         assertEquals(0, Metric.of("SnapshotFailures_invalid"));
+    }
+
+    @Test
+    void theRecordedAnswersHaveTheColumnsThatTheControllerAnswers() throws Exception {
+        JsonNode answer = JSON.readTree(send("GET", "/v1/snapshot?" + Snapshots.query(), null).body());
+        JsonNode recorded = JSON.readTree(RealControllerTest.class.getResource("/recorded/1-whole.json"));
+        for (String table : List.of("links", "racks", "hosts", "devices")) {
+            assertEquals(columns(recorded.get(table)), columns(answer.get(table)), table);
+        }
+    }
+
+    private static Set<String> columns(JsonNode table) {
+        Set<String> columns = new TreeSet<>();
+        table.fieldNames().forEachRemaining(columns::add);
+        return columns;
+    }
+
+    @Test
+    void aHostThatIsReportedAsDownOrDrainingTakesNoCopyUntilItIsOpenAgain() throws Exception {
+        Harness harness = open("sinbad");
+        awaitUnder("copies on all hosts of r2", () ->
+                remoteHosts(harness).equals(Set.of("r2h0", "r2h1", "r2h2", "r2h3")), 0.2, 1.8, 0.4, 1.5);
+        reportState("r2h0", "up", false);
+        reportState("r2h1", "draining", true);
+        awaitUnder("copies on open hosts only", () ->
+                remoteHosts(harness).equals(Set.of("r2h2", "r2h3")), 0.2, 1.8, 0.4, 1.5);
+        reportState("r2h0", "up", true);
+        reportState("r2h1", "draining", false);
+        awaitUnder("copies on all hosts of r2 again", () ->
+                remoteHosts(harness).equals(Set.of("r2h0", "r2h1", "r2h2", "r2h3")), 0.2, 1.8, 0.4, 1.5);
+        assertEquals(1, Metric.of("SnapshotsWhole"));
+    }
+
+    /** Hosts of the copies of 20 blocks beside the first. */
+    private static Set<String> remoteHosts(Harness harness) {
+        Set<String> hosts = new TreeSet<>();
+        for (int block = 0; block < 20; block++) {
+            hosts.addAll(harness.place("r0h0").subList(1, 3));
+        }
+        return hosts;
     }
 
     @Test

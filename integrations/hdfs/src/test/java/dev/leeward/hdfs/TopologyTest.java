@@ -60,15 +60,21 @@ class TopologyTest {
         nodes.add("/r3", "r0h3x");
         Harness harness = Harness.openWithSnapshot(nodes, controller, "sinbad");
         int unknown = 0;
-        for (int block = 0; block < 400; block++) {
-            for (String host : harness.place("r0h0")) {
+        int third = 0;
+        for (int block = 0; block < 800; block++) {
+            List<String> hosts = harness.place("r0h0");
+            for (String host : hosts) {
                 unknown += Set.of("r2h90", "r1h91", "r3h0x", "r0h3x").contains(host) ? 1 : 0;
             }
+            third += Set.of("r2h90", "r1h91", "r0h3x").contains(hosts.get(2)) ? 1 : 0;
         }
         assertEquals(4, Jmx.bean().getUnknownDataNodes().size());
-        assertTrue(unknown > 60 && unknown < 260, "copies on 4 unknown hosts of 20: " + unknown);
-        assertTrue(Harness.count(Reason.UNKNOWN_HOST) > 50);
-        assertEquals(400, Harness.count(Reason.UNKNOWN_HOST) + Harness.count(Reason.RANKED));
+        // HDFS draws 4 of 16 hosts for the second copy: 200. The third joins it in a rack of five, of which one is
+        // unknown: 150 of those beside a known host.
+        assertTrue(unknown > 280 && unknown < 420, "copies on 4 unknown hosts of 20: " + unknown);
+        assertTrue(third > 95 && third < 205, "third copies on unknown hosts: " + third);
+        assertTrue(Harness.count(Reason.UNKNOWN_HOST) > 250);
+        assertEquals(800, Harness.count(Reason.UNKNOWN_HOST) + Harness.count(Reason.RANKED));
     }
 
     @Test

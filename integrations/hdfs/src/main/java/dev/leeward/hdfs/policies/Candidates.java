@@ -7,12 +7,16 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.net.Node;
 
 /**
- * The hosts that HDFS allows for one copy: those in the scope, without the excluded ones, with room and the type of
- * storage, and in racks that may hold another copy.
+ * The hosts that HDFS and the controller allow for one copy: those in the scope, without the excluded and the closed
+ * ones, with room and the type of storage, and in racks that may hold another copy.
  */
 public final class Candidates {
 
+    /** Number of the first draw in {@link #draw}, apart from those of policies. */
+    private static final long FIRST_DRAW = Integer.MAX_VALUE;
+
     private final Topology topology;
+    private final boolean[] closed;
     private final Collection<Node> excluded;
     private final StorageType type;
     private final long room;
@@ -29,6 +33,7 @@ public final class Candidates {
     /**
      * The candidates of a scope.
      *
+     * @param closed for each host, whether it takes no copies; null if all take copies
      * @param scope a location of HDFS, or {@code ~} and a location for all hosts outside it
      * @param excluded nodes that must not be chosen
      * @param type type of storage, or null for any
@@ -38,6 +43,7 @@ public final class Candidates {
      */
     public Candidates(
             Topology topology,
+            boolean[] closed,
             String scope,
             Collection<Node> excluded,
             StorageType type,
@@ -45,6 +51,7 @@ public final class Candidates {
             int[] heldRacks,
             int mostPerRack) {
         this.topology = topology;
+        this.closed = closed;
         this.excluded = excluded;
         this.type = type;
         this.room = room;
@@ -101,17 +108,49 @@ public final class Candidates {
         return held + copies <= mostPerRack;
     }
 
-    /** True if a host is in the scope and may be chosen. */
-    public boolean includes(int host) {
-        return allowsRack(topology.rackOf(host), 1) && allows(host);
-    }
-
     /** True if a host, of an allowed rack, may be chosen. */
     boolean allows(int host) {
         DatanodeDescriptor node = topology.node(host);
-        return node.isInService()
+        return (closed == null || !closed[host])
+                && node.isInService()
                 && node.getRemaining() >= room
                 && !excluded.contains(node)
                 && (type == null || node.hasStorageType(type));
+    }
+
+    /** A candidate, each with equal probability, as HDFS draws one; {@link Policy#NONE} if there is none. */
+    public int draw(Ties ties) {
+        int hosts = 0;
+        for (int rack = firstRack(); rack < endRack(); rack++) {
+            hosts += allowsRack(rack, 1) ? size(rack) : 0;
+        }
+        for (int draw = 0; draw < Draw.TRIES && hosts > 0; draw++) {
+            int host = hostAt(ties.draw(FIRST_DRAW - draw, hosts));
+            if (allows(host)) {
+                return host;
+            }
+        }
+        int best = Policy.NONE;
+        for (int rack = firstRack(); rack < endRack(); rack++) {
+            if (allowsRack(rack, 1)) {
+                best = Draw.better(this, best, topology.firstHost(rack), topology.firstHost(rack + 1), ties);
+            }
+        }
+        return best;
+    }
+
+    private int size(int rack) {
+        return topology.firstHost(rack + 1) - topology.firstHost(rack);
+    }
+
+    /** The host at a position among the hosts of the racks that may hold another copy. */
+    private int hostAt(int position) {
+        int left = position;
+        int rack = firstRack();
+        while (!allowsRack(rack, 1) || left >= size(rack)) {
+            left -= allowsRack(rack, 1) ? size(rack) : 0;
+            rack++;
+        }
+        return topology.firstHost(rack) + left;
     }
 }

@@ -4,7 +4,7 @@ package dev.leeward.hdfs.policies;
 final class Draw {
 
     /** Number of draws before all hosts are looked at. */
-    private static final int TRIES = 4;
+    static final int TRIES = 4;
 
     private Draw() {
     }
@@ -17,13 +17,18 @@ final class Draw {
                 return host;
             }
         }
-        int best = Policy.NONE;
-        long rank = 0;
-        for (int host = first; host < first + count; host++) {
-            long other = ties.rank(host);
-            if ((best < 0 || other > rank) && candidates.allows(host)) {
-                best = host;
-                rank = other;
+        return better(candidates, Policy.NONE, first, first + count, ties);
+    }
+
+    /** Of a host, or -1, and the allowed hosts from {@code first} to {@code end}, the first by hash. */
+    static int better(Candidates candidates, int host, int first, int end, Ties ties) {
+        int best = host;
+        long rank = best < 0 ? 0 : ties.rank(best);
+        for (int other = first; other < end; other++) {
+            long otherRank = ties.rank(other);
+            if ((best < 0 || otherRank > rank) && candidates.allows(other)) {
+                best = other;
+                rank = otherRank;
             }
         }
         return best;

@@ -18,6 +18,7 @@ import org.apache.hadoop.net.Node;
  * @param equalRates order of racks and hosts of the same rate
  * @param snapshot the last snapshot, or null
  * @param widestIngress capacity in bit/s of the widest link into a host; unlimited without any
+ * @param closed for each host, whether it takes no copies: the controller knows that it is down or draining
  * @param rackReported for each rack, whether the link into any host of it was ever reported
  * @param expected for each link C - M, or what the setting for hysteresis makes of it, without own placements; NaN if
  *     the load is unknown
@@ -31,6 +32,7 @@ public record NetworkView(
         EqualRates equalRates,
         Snapshot snapshot,
         double widestIngress,
+        boolean[] closed,
         boolean[] rackReported,
         double[] expected,
         LocalLoads loads) {
@@ -44,7 +46,16 @@ public record NetworkView(
             double[] expected, LocalLoads loads) {
         return new NetworkView(
                 topology, network, storage, classes, EqualRates.of(topology, storage, classes), snapshot,
-                widestIngress(network, snapshot), rackReported(network, snapshot), expected, loads);
+                widestIngress(network, snapshot), closed(network, snapshot), rackReported(network, snapshot), expected,
+                loads);
+    }
+
+    private static boolean[] closed(Network network, Snapshot snapshot) {
+        boolean[] closed = new boolean[network.topology().hostCount()];
+        for (int host = 0; snapshot != null && host < closed.length; host++) {
+            closed[host] = network.isKnown(host) && !snapshot.isOpen(network.hostRow(host));
+        }
+        return closed;
     }
 
     private static boolean[] rackReported(Network network, Snapshot snapshot) {
@@ -75,6 +86,11 @@ public record NetworkView(
     public boolean isFresh(long nano, long maxAgeMs) {
         return snapshot != null && loads.numbering().equals(snapshot.numbering())
                 && (nano - snapshot.advancedNano()) / 1_000_000 <= maxAgeMs;
+    }
+
+    /** As {@link #isFresh}, and the snapshot is that of this cluster: it has at least half of the DataNodes. */
+    public boolean isCurrent(long nano, long maxAgeMs) {
+        return isFresh(nano, maxAgeMs) && !network.isOfOtherCluster();
     }
 
     /** A node of HDFS as a sender; null stands for an unknown one. */

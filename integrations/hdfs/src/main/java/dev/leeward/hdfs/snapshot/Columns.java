@@ -22,7 +22,9 @@ enum Columns {
                 .with("uplink", Table.Kind.NAME)
                 .with("downlink", Table.Kind.NAME);
         HOSTS.with("host", Table.Kind.NAME)
-                .with("rack", Table.Kind.NAME);
+                .with("rack", Table.Kind.NAME)
+                .with("up", Table.Kind.FLAG)
+                .with("draining", Table.Kind.FLAG);
         DEVICES.with("device", Table.Kind.NAME)
                 .with("until", Table.Kind.TIME)
                 .with("residual_steps", Table.Kind.NUMBER);

@@ -36,6 +36,8 @@ public final class Snapshot {
     private final long[] expectedCapacity;
     private final long[] deviceSteps;
     private final long[] deviceUntil;
+    private final long[] up;
+    private final long[] draining;
     private final Map<String, Long> clients;
     private final Names names;
 
@@ -69,6 +71,8 @@ public final class Snapshot {
         expectedCapacity = links.values("expected_capacity_bps");
         deviceSteps = devices.values("residual_steps");
         deviceUntil = devices.values("until");
+        up = hosts.values("up");
+        draining = hosts.values("draining");
         this.clients = Collections.unmodifiableMap(clients);
         // A controller that answers with the same state again and again is as stale as that state.
         boolean advanced = base == null || timeNs != base.timeNs;
@@ -311,6 +315,11 @@ public final class Snapshot {
     public int rackOf(int host) {
         String rack = hosts.names("rack")[host];
         return rack == null ? -1 : rack(rack);
+    }
+
+    /** True if a host takes copies: it is up, or its state is unknown, and it is not known to drain. */
+    public boolean isOpen(int host) {
+        return up[host] != 0 && draining[host] != 1;
     }
 
     /** Names of all devices, such as {@code node7:sda}. */

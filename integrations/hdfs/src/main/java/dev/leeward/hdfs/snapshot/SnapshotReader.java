@@ -181,7 +181,19 @@ final class SnapshotReader {
         if (parser.currentToken() == JsonToken.VALUE_NULL) {
             return Table.UNKNOWN;
         }
-        return kind == Table.Kind.TIME ? Rfc3339.parse(text(column)) : whole(column);
+        return switch (kind) {
+            case TIME -> Rfc3339.parse(text(column));
+            case FLAG -> flag(column) ? 1 : 0;
+            default -> whole(column);
+        };
+    }
+
+    private boolean flag(String column) throws IOException, InvalidSnapshotException {
+        JsonToken token = parser.currentToken();
+        if (token != JsonToken.VALUE_TRUE && token != JsonToken.VALUE_FALSE) {
+            throw invalid(column, "true or false");
+        }
+        return token == JsonToken.VALUE_TRUE;
     }
 
     private void readClients() throws IOException, InvalidSnapshotException {

@@ -6,7 +6,7 @@ import java.util.Map;
 /** A table of a snapshot: columns of equal length. Instances do not change after they are read. */
 final class Table {
 
-    /** Stands for an unknown number or time. */
+    /** Stands for an unknown number, time or flag. */
     static final long UNKNOWN = Long.MIN_VALUE;
 
     /** Kinds of values in a column. */
@@ -15,6 +15,8 @@ final class Table {
         NAME,
         /** A whole number; a difference is added. */
         NUMBER,
+        /** True or false, stored as 1 or 0; a difference replaces it. */
+        FLAG,
         /** A time in nanoseconds since 1970; a difference replaces it. */
         TIME
     }

@@ -231,7 +231,7 @@ class LeewardTest {
         Sender sender = view.sender(scene.nodes.node("r0h0"));
         int[] held = {sender.rack()};
         Candidates candidates =
-                new Candidates(view.topology(), "~/r0", excluded, StorageType.DISK, 0, held, 2);
+                new Candidates(view.topology(), view.closed(), "~/r0", excluded, StorageType.DISK, 0, held, 2);
         Request request = new Request(Scene.BLOCK, sender, sender, held, 2, 0, 0, new Ties(1));
         assertTrue(leeward.choose(view, request, candidates, new Scratch(), null) >= 0);
         assertEquals(2, checked.size(), "checked: " + checked);

@@ -57,7 +57,7 @@ class ReHdfsTest {
         NetworkView view = scene.view();
         Topology topology = view.topology();
         int[] held = {0, 1, 2};
-        Candidates candidates = new Candidates(topology, "", Set.of(), StorageType.DISK, 0, held, 1);
+        Candidates candidates = new Candidates(topology, null, "", Set.of(), StorageType.DISK, 0, held, 1);
         Sender writer = view.sender(scene.nodes.node("r0h0"));
         Request request = new Request(Scene.BLOCK, writer, writer, held, 1, 0, 0, new Ties(1));
         int host = rehdfs(1).choose(view, request, candidates, new Scratch(), null);

@@ -69,7 +69,7 @@ final class Scene {
         excluded.forEach(name -> out.add(nodes.node(name)));
         Sender sender = view.sender(writer == null ? null : nodes.node(writer));
         int[] held = sender.host() < 0 ? new int[0] : new int[] {sender.rack()};
-        Candidates candidates = new Candidates(topology, scope, out, StorageType.DISK, 0, held, 2);
+        Candidates candidates = new Candidates(topology, view.closed(), scope, out, StorageType.DISK, 0, held, 2);
         Request request = new Request(BLOCK, sender, sender, held, together, nowNs, 0, new Ties(seed));
         int chosen = policy.choose(view, request, candidates, new Scratch(), why);
         return chosen < 0 ? null : topology.node(chosen).getHostName();
@@ -79,7 +79,8 @@ final class Scene {
     Map<String, Integer> firstRacksOf(Policy policy, String client, String scope, int blocks) {
         NetworkView view = view();
         Sender sender = view.sender(new NodeBase(client));
-        Candidates candidates = new Candidates(view.topology(), scope, Set.of(), StorageType.DISK, 0, new int[0], 1);
+        Candidates candidates = new Candidates(
+                view.topology(), view.closed(), scope, Set.of(), StorageType.DISK, 0, new int[0], 1);
         Map<String, Integer> counts = new TreeMap<>();
         for (int block = 0; block < blocks; block++) {
             Request request = new Request(BLOCK, sender, sender, new int[0], 1, nowNs, 0, new Ties(block * 7919L));

@@ -127,7 +127,8 @@ class SinbadTest {
     private static String rackOfNextChunk(Policy policy, int host, int... placedRacks) {
         Scene scene = new Scene(3, 6).load("r1:downlink", 0.5).load("r2:downlink", 0.6);
         NetworkView view = scene.view();
-        Candidates candidates = new Candidates(view.topology(), "", Set.of(), StorageType.DISK, 0, placedRacks, 9);
+        Candidates candidates = new Candidates(
+                view.topology(), view.closed(), "", Set.of(), StorageType.DISK, 0, placedRacks, 9);
         Sender writer = host < 0 ? Sender.UNKNOWN : view.network().sender(host);
         Request request = new Request(Scene.BLOCK, writer, writer, placedRacks, 1, 0, 0, new Ties(1));
         int chosen = policy.choose(view, request, candidates, new Scratch(), null);

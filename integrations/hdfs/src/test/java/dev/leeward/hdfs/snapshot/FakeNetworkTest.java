@@ -18,6 +18,12 @@ class FakeNetworkTest {
         followed = SnapshotReader.read(network.since(followed == null ? null : followed.id()), followed, 0);
     }
 
+    /** True, false or unknown. */
+    private static Boolean state(Random random) {
+        int state = random.nextInt(3);
+        return state == 2 ? null : Boolean.valueOf(state == 1);
+    }
+
     @Test
     void differencesAddUpToTheWholeSnapshotOfTheSameState() throws Exception {
         Random random = new Random(11);
@@ -25,13 +31,15 @@ class FakeNetworkTest {
         int differences = 0;
         for (int step = 0; step < 300; step++) {
             String link = "r" + random.nextInt(3) + (random.nextBoolean() ? ":downlink" : "h1:ingress");
-            switch (random.nextInt(7)) {
+            switch (random.nextInt(9)) {
                 case 0 -> network.measure(link, (long) random.nextInt(1500));
                 case 1 -> network.measure(link, null);
                 case 2 -> network.pend(link, random.nextInt(500));
                 case 3 -> network.advance(1_000);
                 case 4 -> network.count("nn" + random.nextInt(3), step);
                 case 5 -> network.addDevice("r0h0:sda", random.nextInt(100) / 100.0);
+                case 6 -> network.setUp("r1h1", state(random));
+                case 7 -> network.setDraining("r2h0", state(random));
                 default -> network.pass(10);
             }
             follow();
@@ -53,7 +61,7 @@ class FakeNetworkTest {
     }
 
     @Test
-    void whatNoDifferenceCanSayIsAWholeSnapshot() throws Exception {
+    void aChangeThatNoDifferenceCanExpressIsAWholeSnapshot() throws Exception {
         follow();
         network.setClusterVersion("2");
         follow();

@@ -16,6 +16,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -23,7 +25,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The files in {@code recorded} are answers of a real controller to the requests of {@link Controller}. */
+/**
+ * The files in {@code recorded} are answers of a real controller. It had no modes then, and was not asked for the
+ * column {@code draining}, which was added later: no host was draining.
+ */
 class SnapshotReaderTest {
 
     private static byte[] recorded(String name) throws IOException {
@@ -102,6 +107,54 @@ class SnapshotReaderTest {
         assertTrue(
                 committed.expectedCapacity()[committed.link("r2:downlink")] < 1_800_000_000L,
                 "the block presses on the link into its rack");
+    }
+
+    @Test
+    void aHostThatARealControllerKnowsToBeDownIsClosedAlthoughItsLinksLookIdle() throws Exception {
+        Snapshot before = follow("1-whole", "2-difference-after-a-report", "3-difference-after-a-commitment",
+                "4-difference-after-another-report");
+        Snapshot after = SnapshotReader.read(recorded("5-difference-after-a-host-went-down"), before, 0);
+        int down = after.host("r3h3");
+        assertTrue(before.isOpen(down));
+        assertFalse(after.isOpen(down));
+        assertEquals(1_000_000_000L, after.residual()[after.link("r3h3:ingress")]);
+        for (int host = 0; host < after.hostCount(); host++) {
+            assertTrue(host == down || after.isOpen(host), after.hostName(host));
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "true, false, true", "false, false, false", "true, true, false", "false, true, false", ", false, true",
+        "true, , true", ", , true", ", true, false", "false, , false"})
+    void aHostIsOpenUnlessItIsKnownToBeDownOrDraining(Boolean up, Boolean draining, boolean open) throws Exception {
+        FakeNetwork network = new FakeNetwork(2, 2, 1000, 2000).setUp("r1h0", up).setDraining("r1h0", draining);
+        Snapshot snapshot = SnapshotReader.read(network.whole(), null, 0);
+        assertEquals(open, snapshot.isOpen(snapshot.host("r1h0")));
+        assertTrue(snapshot.isOpen(snapshot.host("r1h1")));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0", "1", "-1", "0.5", "\"true\"", "\"\"", "[true]", "[]", "{}"})
+    void aStateOfAHostThatIsNeitherTrueNorFalseNorNullIsRejectedByItsColumn(String value) {
+        String whole = new String(new FakeNetwork(2, 2, 1000, 2000).whole(), StandardCharsets.UTF_8);
+        for (String column : List.of("up", "draining")) {
+            String start = "\"" + column + "\":[";
+            String json = whole.replaceFirst(
+                    Pattern.quote(start) + "(true|false)", Matcher.quoteReplacement(start + value));
+            assertNotEquals(whole, json);
+            InvalidSnapshotException error = assertThrows(InvalidSnapshotException.class, () -> read(json));
+            assertTrue(error.getMessage().startsWith(column + ": `"), error.getMessage());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"\"up\"", "\"draining\""})
+    void withoutAColumnOfStatesASnapshotIsRejected(String column) {
+        String json = new String(new FakeNetwork(2, 2, 1000, 2000).whole(), StandardCharsets.UTF_8)
+                .replaceFirst(column, "\"other\"");
+        InvalidSnapshotException error = assertThrows(InvalidSnapshotException.class, () -> read(json));
+        assertTrue(error.getMessage().startsWith("hosts."), error.getMessage());
     }
 
     @Test
@@ -201,7 +254,8 @@ class SnapshotReaderTest {
         String json = "{\"id\":\"next\",\"since\":\"" + base.id() + "\",\"epoch\":2,"
                 + "\"time\":\"2026-01-31T12:00:01Z\",\"cluster_version\":\"1\",\"resolution\":0.01,"
                 + "\"links\":{\"rows\":[],\"capacity_bps\":[],\"measured_bps\":[],\"until\":[],\"residual_bps\":[],"
-                + "\"expected_capacity_bps\":[]},\"racks\":{\"rows\":[]},\"hosts\":{\"rows\":[]},"
+                + "\"expected_capacity_bps\":[]},\"racks\":{\"rows\":[]},"
+                + "\"hosts\":{\"rows\":[],\"up\":[],\"draining\":[]},"
                 + "\"devices\":{\"rows\":[],\"until\":[],\"residual_steps\":[]},\"clients\":[" + clients + "]}";
         return json.getBytes(StandardCharsets.UTF_8);
     }

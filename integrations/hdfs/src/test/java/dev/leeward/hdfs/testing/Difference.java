@@ -16,7 +16,8 @@ final class Difference {
     private static final List<String> TABLES = List.of("links", "racks", "hosts", "devices");
     private static final Set<String> NUMBERS = Set.of(
             "capacity_bps", "measured_bps", "residual_bps", "expected_capacity_bps", "residual_steps");
-    private static final String TIME = "until";
+    /** Columns whose values differences replace: times and flags. */
+    private static final Set<String> REPLACED = Set.of("until", "up", "draining");
 
     private Difference() {
     }
@@ -50,7 +51,7 @@ final class Difference {
     }
 
     private static boolean isValue(String column) {
-        return NUMBERS.contains(column) || column.equals(TIME);
+        return NUMBERS.contains(column) || REPLACED.contains(column);
     }
 
     private static boolean hasSameRows(JsonNode before, JsonNode now) {

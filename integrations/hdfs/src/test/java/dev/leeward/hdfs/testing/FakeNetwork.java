@@ -31,6 +31,9 @@ public final class FakeNetwork {
     private final Map<String, Long> measured = new HashMap<>();
     private final Map<String, Long> pending = new HashMap<>();
     private final Map<String, Double> devices = new TreeMap<>();
+    /** States of hosts that are not up, or may drain. */
+    private final Map<String, Boolean> ups = new HashMap<>();
+    private final Map<String, Boolean> drains = new HashMap<>();
     private final Map<String, Long> clients = new TreeMap<>();
     private final Map<String, String> otherNames = new HashMap<>();
     private Instant time = START;
@@ -126,6 +129,22 @@ public final class FakeNetwork {
         return this;
     }
 
+    /** Sets whether a host is up; null for an unknown state. */
+    public synchronized FakeNetwork setUp(String host, Boolean isUp) {
+        ups.put(host, isUp);
+        tables = null;
+        epoch++;
+        return this;
+    }
+
+    /** Sets whether a host is draining; null for an unknown state. */
+    public synchronized FakeNetwork setDraining(String host, Boolean isDraining) {
+        drains.put(host, isDraining);
+        tables = null;
+        epoch++;
+        return this;
+    }
+
     /** Sets the last counted sequence of a client. */
     public synchronized FakeNetwork count(String client, long sequence) {
         clients.put(client, sequence);
@@ -140,13 +159,19 @@ public final class FakeNetwork {
         return this;
     }
 
-    /** Advances the time, and with it the windows of all links. */
+    /** Advances the time, and with it the windows of all links and devices. */
     public synchronized FakeNetwork advance(long ms) {
         time = time.plusMillis(ms);
         until = until == null ? null : time;
         tables = null;
         epoch++;
         return this;
+    }
+
+    /** Sets the time, and with it the windows of all links and devices. */
+    public synchronized FakeNetwork setTime(Instant now) {
+        time = now;
+        return advance(0);
     }
 
     /** Advances the time without new windows. */
@@ -249,11 +274,13 @@ public final class FakeNetwork {
         ArrayNode names = table.putArray("host");
         ArrayNode inRack = table.putArray("rack");
         ArrayNode up = table.putArray("up");
+        ArrayNode draining = table.putArray("draining");
         for (int rack = 0; rack < racks; rack++) {
             for (int host = 0; host < hostsPerRack; host++) {
                 names.add(named(host(rack, host)));
                 inRack.add(named("r" + rack));
-                up.add(true);
+                up.add(ups.getOrDefault(host(rack, host), true));
+                draining.add(drains.getOrDefault(host(rack, host), false));
             }
         }
     }
@@ -264,7 +291,7 @@ public final class FakeNetwork {
         ArrayNode free = table.putArray("residual_steps");
         devices.forEach((device, share) -> {
             names.add(device);
-            window.add(share == null ? null : START.toString());
+            window.add(share == null ? null : (until == null ? START : until).toString());
             free.add(share == null ? 0 : Math.round(share * 100));
         });
     }
