@@ -98,7 +98,7 @@ final class PlacementLog {
                 .toArray();
     }
 
-    /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into racks and hosts. */
+    /** Links that Sinbad selects for the copies (pseudocode 2, line 23): those into pods, racks and hosts. */
     private int[] selectedLinks(NetworkView view, Sender sender, int[] remaining, int[] hosts) {
         Links links = new Links(view);
         for (int host : remaining) {
@@ -118,6 +118,9 @@ final class PlacementLog {
         }
         int rack = view.topology().rackOf(to);
         if (from.rack() != rack) {
+            if (view.network().crossesPods(from, rack)) {
+                links.add(view.network().podDownlink(rack));
+            }
             links.add(view.network().downlink(rack));
         }
         links.add(view.network().ingress(to));

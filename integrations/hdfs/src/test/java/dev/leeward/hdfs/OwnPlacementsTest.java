@@ -9,6 +9,7 @@ import dev.leeward.hdfs.testing.FakeController;
 import dev.leeward.hdfs.testing.FakeController.Behavior;
 import dev.leeward.hdfs.testing.FakeNetwork;
 import dev.leeward.hdfs.testing.Jmx;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -47,6 +48,22 @@ class OwnPlacementsTest {
             Map<String, Integer> counts = harness.secondRacks("r0h0", 60);
             assertEquals(Set.of("r1", "r2", "r3"), counts.keySet(), policy);
             counts.values().forEach(count -> assertTrue(count >= 8, policy + counts));
+        }
+    }
+
+    @Test
+    void blocksPressOnTheLinkIntoTheirPodToo() throws Exception {
+        FakeNetwork pods = new FakeNetwork(6, 4, GBPS, 10 * GBPS).addPods(2, 2 * GBPS)
+                .measure("p0:downlink", 1_900_000_000L).measure("p2:downlink", GBPS / 2);
+        try (FakeController other = new FakeController(pods)) {
+            other.setCounts(false);
+            Harness harness = Harness.openWithSnapshot(new FakeDataNodes(6, 4), other, "sinbad");
+            List<Integer> chosen = new ArrayList<>();
+            for (int block = 0; block < 4; block++) {
+                chosen.add(Integer.parseInt(Harness.rack(harness.place("r0h0").get(1)).substring(1)) / 2);
+            }
+            // A block counts with 1 Gb/s, the rate of its writer. The links into the racks stay wide.
+            assertEquals(List.of(1, 2, 1, 2), chosen, "pods of the second copies");
         }
     }
 

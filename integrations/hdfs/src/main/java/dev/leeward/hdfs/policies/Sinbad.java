@@ -1,15 +1,17 @@
 package dev.leeward.hdfs.policies;
 
 import dev.leeward.hdfs.settings.Settings;
+import dev.leeward.hdfs.topology.Network;
 import dev.leeward.hdfs.topology.Topology;
 
 /**
- * Policy {@code sinbad}: below the link with the most expected capacity, level by level (Chowdhury, Kandula, Stoica:
- * "Leveraging endpoint flexibility in data-intensive clusters", SIGCOMM 2013, pseudocode 2).
+ * Policy {@code sinbad}: below the links with the most expected capacity (Chowdhury, Kandula, Stoica: "Leveraging
+ * endpoint flexibility in data-intensive clusters", SIGCOMM 2013, pseudocode 2).
  *
  * <p>A rack ranks by min(C - M - pressure, DiskWriteCap) of the link into it and of the link into its pod; then hosts
- * rank by the same of the links into them. A link of unknown load takes no part. If no link into the hosts of a rack
- * was ever reported, the rack alone decides and the host is drawn.
+ * rank by the same of the links into them. So pod and rack are one choice, where the pseudocode has two levels. A link
+ * of unknown load takes no part. If no link into the hosts of a rack was ever reported, the rack alone decides and the
+ * host is drawn.
  */
 public final class Sinbad implements Policy {
 
@@ -33,12 +35,13 @@ public final class Sinbad implements Policy {
         int end = candidates.endRack();
         long[] keys = scratch.racks(topology.rackCount());
         for (int rack = from; rack < end; rack++) {
-            keys[rack] = candidates.allowsRack(rack, 1) ? rackKey(view, rack, candidates.isOneRack()) : Ranking.OUT;
+            keys[rack] = candidates.allowsRack(rack, 1)
+                    ? rackKey(expected(view, request, rack), candidates.isOneRack())
+                    : Ranking.OUT;
         }
-        charge(view, request, keys, from, end);
         if (why != null) {
             why.listRacks(keys, from, end, request.ties(), rack -> Explanation.Considered.byRate(
-                    topology.location(rack), Double.isNaN(expected(view, rack)) ? Double.NaN : keys[rack],
+                    topology.location(rack), Double.isNaN(expected(view, request, rack)) ? Double.NaN : keys[rack],
                     "expected on the link into the rack", ""));
         }
         for (int rack; (rack = Ranking.best(keys, from, end, request.ties())) >= 0; ) {
@@ -51,35 +54,37 @@ public final class Sinbad implements Policy {
         return NONE;
     }
 
-    /** Capacity expected on the links into a rack; NaN if a load is unknown. */
-    private static double expected(NetworkView view, int rack) {
-        return Math.min(
-                view.expectedCapacity(view.network().downlink(rack)),
-                view.expectedCapacity(view.network().podDownlink(rack)));
+    /**
+     * Capacity expected on the links into a rack and its pod; NaN if a load is unknown. Chunks of this request press on
+     * these links, although they are not committed yet. Those in the writer's rack cross none of them.
+     */
+    private double expected(NetworkView view, Request request, int rack) {
+        Network network = view.network();
+        int downlink = network.downlink(rack);
+        int podDownlink = network.podDownlink(rack);
+        double intoRack = view.expectedCapacity(downlink);
+        double intoPod = view.expectedCapacity(podDownlink);
+        for (int placed : request.placedRacks()) {
+            if (placed < 0 || placed == request.writer().rack()) {
+                continue;
+            }
+            if (placed == rack) {
+                intoRack -= pressure.of(view, request.bytes(), request.writer(), downlink, request.networkNs());
+            }
+            boolean samePod = podDownlink >= 0 && podDownlink == network.podDownlink(placed);
+            if (samePod && network.crossesPods(request.writer(), placed)) {
+                intoPod -= pressure.of(view, request.bytes(), request.writer(), podDownlink, request.networkNs());
+            }
+        }
+        return Math.max(0.0, Math.min(intoRack, intoPod));
     }
 
-    private long rackKey(NetworkView view, int rack, boolean isGiven) {
-        double expected = expected(view, rack);
+    private long rackKey(double expected, boolean isGiven) {
         if (Double.isNaN(expected)) {
             // The rack of an earlier copy is given, and its hosts may have counters.
             return isGiven ? 0 : Ranking.OUT;
         }
         return (long) Math.min(expected, writeCap);
-    }
-
-    /**
-     * Chunks of this request that went to a rack press on its link, although they are not committed yet. Those in the
-     * writer's rack do not cross it.
-     */
-    private void charge(NetworkView view, Request request, long[] keys, int from, int end) {
-        int own = request.writer().rack();
-        for (int rack : request.placedRacks()) {
-            if (rack >= from && rack < end && rack != own && keys[rack] != Ranking.OUT) {
-                int link = view.network().downlink(rack);
-                long load = pressure.of(view, request.bytes(), request.writer(), link, request.networkNs());
-                keys[rack] = Math.max(0, keys[rack] - load);
-            }
-        }
     }
 
     private int bestHost(

@@ -148,6 +148,46 @@ class SinbadTest {
         assertEquals("/r0", rackOfNextChunk(sinbad, 0, 0, 0), "chunks in the writer's rack do not cross its link");
     }
 
+    /** Rack of the next chunk of a stripe, in two pods of two racks; the first pod has more left. */
+    private String rackOfNextChunkAmongPods(String writer, int... placedRacks) {
+        Scene scene = new Scene(4, 6);
+        scene.network.addPods(2, 2 * Scene.GBPS);
+        scene.load("p1:downlink", 0.5);
+        NetworkView view = scene.view();
+        Candidates candidates = new Candidates(
+                view.topology(), view.closed(), "", Set.of(), StorageType.DISK, 0, placedRacks, 9);
+        Sender sender = writer == null ? Sender.UNKNOWN : view.sender(scene.nodes.node(writer));
+        Request request = new Request(Scene.BLOCK, sender, sender, placedRacks, 1, 0, 0, new Ties(1));
+        int chosen = sinbad.choose(view, request, candidates, new Scratch(), null);
+        return view.topology().location(view.topology().rackOf(chosen));
+    }
+
+    @Test
+    void chunksPressOnTheLinkIntoTheirPodForAllItsRacks() {
+        assertTrue(Set.of("/r0", "/r1").contains(rackOfNextChunkAmongPods(null)));
+        assertTrue(Set.of("/r2", "/r3").contains(rackOfNextChunkAmongPods(null, 0)));
+        assertTrue(Set.of("/r2", "/r3").contains(rackOfNextChunkAmongPods(null, 0, 0, 2)));
+    }
+
+    @Test
+    void chunksWithinThePodOfTheWriterDoNotPressOnTheLinkIntoIt() {
+        assertEquals("/r1", rackOfNextChunkAmongPods("r1h0", 0), "the writer's rack, behind the idle link of its pod");
+    }
+
+    @Test
+    void thePressureOfChunksCountsOnLinksAndNotOnTheDisk() {
+        Scene scene = new Scene(2, 6).load("r1:downlink", 1.7);
+        NetworkView view = scene.view();
+        int[] placed = {0};
+        Candidates candidates = new Candidates(
+                view.topology(), view.closed(), "", Set.of(), StorageType.DISK, 0, placed, 9);
+        Request request =
+                new Request(Scene.BLOCK, Sender.UNKNOWN, Sender.UNKNOWN, placed, 1, 0, 0, new Ties(1));
+        // A disk takes 400 Mb/s: the link into r0 still has that, and the one into r1 has less.
+        int chosen = sinbad(Hysteresis.RATE, 400_000_000L).choose(view, request, candidates, new Scratch(), null);
+        assertEquals("/r0", view.topology().location(view.topology().rackOf(chosen)));
+    }
+
     @Test
     void anExplanationListsTheRacksAndHostsWithTheirValuesBestFirst() {
         Scene scene = new Scene(3, 2).load("r1:downlink", 0.5).load("r2:downlink", 1.5).load("r1h0:ingress", 0.25);
