@@ -174,6 +174,23 @@ class OutageTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"ECHOES, ", "GARBAGE, ", "REFUSES, ", "WELL, lw_of-this-test"})
+    void reportsLeaveAnAddressThatAnswersWithAnError(Behavior behavior, String required) throws Exception {
+        controller.behave(behavior);
+        controller.requireToken(required);
+        try (FakeController other = new FakeController(network)) {
+            Configuration conf = Harness.conf(controller.address() + "," + other.address(), "leeward");
+            Harness harness = Harness.open(nodes, conf);
+            harness.awaitReason(Reason.RANKED);
+            Eventually.holds("a report", () -> {
+                harness.place("r0h0");
+                return !other.commitments().isEmpty();
+            });
+            assertEquals(0, controller.commitments().size());
+        }
+    }
+
     @Test
     void aWrongTokenIsItsOwnReason() throws Exception {
         controller.requireToken("right");

@@ -26,8 +26,8 @@ public final class Controller {
     private static final int MOST_BYTES = 64 << 20;
     /** Largest answer that is no snapshot. */
     private static final int MOST_ANSWER = 1 << 20;
-    /** Time for a whole snapshot, which is longer than a difference, as a multiple of the deadline. */
-    private static final int WHOLE = 10;
+    /** Time for a report, or a whole snapshot, which is longer than a difference: a multiple of the deadline. */
+    static final int WHOLE = 10;
     /** Bytes of an error that are read, and characters of it that are shown. */
     private static final int MOST_ERROR = 4096;
     private static final int MOST_SHOWN = 200;
@@ -104,7 +104,8 @@ public final class Controller {
     }
 
     /**
-     * Reports placements. An address that takes none now is left for the next: the leader has another one.
+     * Reports placements. An address that does not take them is left for the next one. While it is unavailable, the
+     * next one gets this request too: the leader has another address.
      *
      * @param body JSON of {@code POST /v1/commitments/batch}; its sequences make it safe to send again
      * @return the status of each commitment, in the order of the body
@@ -120,7 +121,7 @@ public final class Controller {
                     .build();
             // A commitment is durable when it is answered, so its deadline leaves time for a disk.
             answer = send(request, forReports, MOST_ANSWER, WHOLE * connection.deadlineMs());
-            if (answer.statusCode() == UNAVAILABLE) {
+            if (answer.statusCode() != 200) {
                 leave(forReports, request.uri());
             }
             tried++;
@@ -131,6 +132,7 @@ public final class Controller {
         try {
             return ResultsReader.statuses(answer.body());
         } catch (IOException e) {
+            leave(forReports, answer.uri());
             throw new ControllerException(
                     Failure.INVALID, answer.uri().getAuthority() + ": no results: " + excerpt(answer, e.getMessage()));
         }

@@ -53,6 +53,7 @@ public final class FakeController implements AutoCloseable {
     }
 
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String PAGE = "<html>a proxy</html>";
     private static final Pattern SINCE = Pattern.compile("since=([^&]+)");
     private static final Pattern INTERVAL = Pattern.compile("interval=([0-9]+)ms");
 
@@ -160,13 +161,13 @@ public final class FakeController implements AutoCloseable {
                 answer(exchange, 200, network.since(since.find() ? since.group(1) : null));
             }
             case REPEATS -> answer(exchange, 200, repeated);
-            case GARBAGE -> answer(exchange, 200, "<html>a proxy</html>".getBytes(StandardCharsets.UTF_8));
-            case BUSY -> answer(exchange, 503, "{}".getBytes(StandardCharsets.UTF_8));
+            case GARBAGE -> answer(exchange, 200, text(PAGE));
+            case BUSY -> answer(exchange, 503, text("{}"));
             case STUCK, FLAPS -> {
                 boolean fails = requests.get() % 2 == 0;
                 network.pass(1);
                 byte[] shown = behavior == Behavior.STUCK ? repeated : network.whole();
-                answer(exchange, fails ? 503 : 200, fails ? "{}".getBytes(StandardCharsets.UTF_8) : shown);
+                answer(exchange, fails ? 503 : 200, fails ? text("{}") : shown);
             }
             case FLOODS -> {
                 exchange.sendResponseHeaders(200, 0);
@@ -198,14 +199,17 @@ public final class FakeController implements AutoCloseable {
         if (refuses(exchange)) {
             return;
         }
-        if (behavior == Behavior.REFUSES || behavior == Behavior.FOLLOWS) {
-            int status = behavior == Behavior.REFUSES ? 403 : 503;
-            answer(exchange, status, "{}".getBytes(StandardCharsets.UTF_8));
-            return;
+        switch (behavior) {
+            case REFUSES -> answer(exchange, 403, text("{}"));
+            case FOLLOWS -> answer(exchange, 503, text("{}"));
+            case ECHOES -> answer(exchange, 502, text("no route"));
+            case GARBAGE -> answer(exchange, 200, text(PAGE));
+            default -> {
+                ArrayNode results = JSON.createArrayNode();
+                body.get("commitments").forEach(item -> results.addObject().put("status", commit(item)));
+                answer(exchange, 200, JSON.writeValueAsBytes(JSON.createObjectNode().set("results", results)));
+            }
         }
-        ArrayNode results = JSON.createArrayNode();
-        body.get("commitments").forEach(item -> results.addObject().put("status", commit(item)));
-        answer(exchange, 200, JSON.writeValueAsBytes(JSON.createObjectNode().set("results", results)));
     }
 
     /** Takes a placement. Returns its status. */
@@ -232,6 +236,10 @@ public final class FakeController implements AutoCloseable {
         }
         answer(exchange, 401, "{\"type\": \"urn:leeward:problem:unauthorized\"}".getBytes(StandardCharsets.UTF_8));
         return true;
+    }
+
+    private static byte[] text(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
     }
 
     private static void answer(HttpExchange exchange, int status, byte[] body) throws IOException {
