@@ -22,6 +22,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class TlsTest {
 
@@ -91,7 +93,7 @@ class TlsTest {
             Harness harness = Harness.open(nodes, conf(controller, "trusted"));
             harness.awaitReason(Reason.TLS);
             Files.writeString(trusted, "");
-            String why = trusted + ": no certificates";
+            String why = "; dfs.leeward.tls.ca: `" + trusted + "`: no certificates";
             Eventually.holds("the reason", () -> Jmx.bean().getFailureDetail().endsWith(why));
             Files.copy(folder.resolve("ours.pem"), trusted, StandardCopyOption.REPLACE_EXISTING);
             harness.awaitReason(Reason.RANKED);
@@ -105,15 +107,22 @@ class TlsTest {
         }
     }
 
-    @Test
-    void aFileWithoutCertificatesIsAnInvalidSetting() throws Exception {
-        Files.writeString(folder.resolve("empty.pem"), "");
+    @ParameterizedTest
+    @CsvSource({"'', no certificates", "no PEM, "})
+    void aFileWithoutCertificatesIsAnInvalidSetting(String content, String why) throws Exception {
+        Path file = folder.resolve("empty.pem");
+        Files.writeString(file, content);
         try (FakeController controller = new FakeController(network)) {
             Configuration conf = conf(controller, "empty");
+            Harness.open(nodes, conf);
+            assertEquals("settings", Jmx.bean().getFailure());
+            String detail = Jmx.bean().getFailureDetail();
+            assertTrue(detail.startsWith("dfs.leeward.tls.ca: `" + file + "`: "), detail);
+            assertTrue(why == null || detail.endsWith(": " + why), detail);
             conf.set("dfs.leeward.strict", "true");
             IllegalArgumentException error = assertThrows(
                     IllegalArgumentException.class, () -> Harness.open(nodes, conf));
-            assertTrue(error.getMessage().contains("empty.pem"), error.getMessage());
+            assertEquals(detail, error.getMessage());
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.leeward.hdfs.snapshot;
 
+import dev.leeward.hdfs.settings.Property;
 import dev.leeward.hdfs.settings.Settings;
 import dev.leeward.hdfs.settings.SettingsException;
 import dev.leeward.hdfs.settings.SettingsReader;
@@ -35,7 +36,7 @@ final class Credentials {
             authority = connection.authority() == null ? null : Files.readAllBytes(Path.of(connection.authority()));
             client = client(authority);
         } catch (IOException | GeneralSecurityException e) {
-            throw new ControllerException(Failure.TLS, connection.authority() + ": " + e.getMessage());
+            throw new ControllerException(Failure.TLS, unusable(e));
         }
     }
 
@@ -43,7 +44,8 @@ final class Credentials {
         HttpClient.Builder builder = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .followRedirects(HttpClient.Redirect.NEVER)
-                .connectTimeout(Duration.ofMillis(connection.deadlineMs()));
+                // Each request has a deadline of its own for the connection and the whole answer.
+                .connectTimeout(Duration.ofMillis(Controller.WHOLE * connection.deadlineMs()));
         if (certificates != null) {
             builder.sslContext(Trust.in(certificates));
         }
@@ -82,9 +84,13 @@ final class Credentials {
                     authority = read;
                 }
             } catch (IOException | GeneralSecurityException e) {
-                return "; " + connection.authority() + ": " + e.getMessage();
+                return "; " + unusable(e);
             }
         }
         return "";
+    }
+
+    private String unusable(Exception e) {
+        return Property.TLS_CA.key() + ": `" + connection.authority() + "`: " + e.getMessage();
     }
 }
