@@ -26,7 +26,7 @@ final class Metrics implements MetricsSource, LeewardMXBean {
     private static final int MOST_NAMES = 100;
 
     private final WeakReference<Engine> engine;
-    /** Why Leeward is off; null of a policy that runs. */
+    /** Reason for which Leeward is off; null of a policy that runs. */
     private final String offBecause;
     private final Map<Reason, LongAdder> decisions = new EnumMap<>(Reason.class);
     private final LastHour lastHour = new LastHour(Reason.values().length, System.nanoTime());

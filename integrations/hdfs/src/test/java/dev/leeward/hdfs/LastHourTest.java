@@ -33,7 +33,7 @@ class LastHourTest {
     }
 
     @Test
-    void whatIsCountedWithinTheMinuteCounts() {
+    void countsOfTheRunningMinuteCount() {
         LastHour hour = new LastHour(1, 0);
         assertArrayEquals(new long[] {7}, hour.increase(new long[] {7}));
         hour.store(new long[] {7}, MINUTE);

@@ -34,14 +34,14 @@ class LeakTest {
     }
 
     @Test
-    void norDoTheyIfTheControllerTakesNoReports() throws Exception {
+    void reportsThatTheControllerDoesNotTakeLeaveNoMemoryBehind() throws Exception {
         // More than may wait for the daemon at once.
         run("leeward", 150_000, Behavior.HANGS);
     }
 
     @Test
     @Tag("whole")
-    void norDoTwoMillion() throws Exception {
+    void twoMillionBlocksLeaveNoMemoryBehind() throws Exception {
         run("leeward", 2_000_000, Behavior.WELL);
     }
 

@@ -1,6 +1,7 @@
 package dev.leeward.hdfs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.leeward.hdfs.testing.Eventually;
 import dev.leeward.hdfs.testing.FakeController;
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeStorageInfo;
 import org.apache.hadoop.hdfs.server.blockmanagement.FakeDataNodes;
@@ -43,8 +45,9 @@ class UpgradeDomainTest {
     }
 
     private Harness open(String policy) throws Exception {
-        Harness harness = new Harness(nodes, nodes.open(
-                new LeewardUpgradeDomainPlacementPolicy(), Harness.conf(controller.address(), policy)));
+        Configuration conf = Harness.conf(controller.address(), policy);
+        conf.set("dfs.leeward.snapshot.max-age", "5s");
+        Harness harness = new Harness(nodes, nodes.open(new LeewardUpgradeDomainPlacementPolicy(), conf));
         Eventually.holds("the first snapshot", () -> Jmx.hasSnapshot("LeewardInfo"));
         return harness;
     }
@@ -60,6 +63,7 @@ class UpgradeDomainTest {
             assertEquals(3, domains.size(), hosts.toString());
             assertEquals(2, hosts.stream().map(Harness::rack).distinct().count(), hosts.toString());
         }
+        assertTrue(Harness.count(Reason.RANKED) >= 90, "ranked: " + Harness.count(Reason.RANKED));
         assertEquals(0, Harness.count(Reason.ERROR));
     }
 
