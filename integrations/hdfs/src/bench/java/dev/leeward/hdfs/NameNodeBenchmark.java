@@ -52,13 +52,13 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 /**
- * Operations of a NameNode per second with a policy of Leeward, relative to the default policy. The argument is a
- * policy such as {@code sinbad}.
+ * Operations of a NameNode per second with a policy of Leeward, relative to the default policy. The arguments are a
+ * policy such as {@code sinbad} and, optionally, the time between two snapshots, such as {@code 5s}.
  *
  * <p>{@code creates} are those of HDFS's NNThroughputBenchmark, whose files have no blocks, so no policy takes part.
  * {@code writes} are creates with the first block of the file, at 3,000 DataNodes in 150 racks. Two NameNodes run in
- * this process, one for each policy, and take turns, so other work on the machine affects both alike. All settings have
- * their defaults. The controller runs here too, so its work counts.
+ * this process, one for each policy, and take turns, so other work on the machine affects both alike. Other settings
+ * have their defaults. The controller runs here too, so its work counts.
  */
 public final class NameNodeBenchmark {
 
@@ -77,15 +77,18 @@ public final class NameNodeBenchmark {
     private final ExecutorService handlers = Executors.newFixedThreadPool(THREADS);
     private final Path folder;
     private final String policy;
+    /** Time between two snapshots; null for the default. */
+    private final String interval;
 
-    private NameNodeBenchmark(Path folder, String policy) {
+    private NameNodeBenchmark(Path folder, String policy, String interval) {
         this.folder = folder;
         this.policy = policy;
+        this.interval = interval;
     }
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length != 1) {
-            System.err.println("expected a policy, such as sinbad or leeward");
+        if (arguments.length < 1 || arguments.length > 2) {
+            System.err.println("expected a policy, such as sinbad or leeward, and optionally a time such as 5s");
             System.exit(2);
         }
         DefaultMetricsSystem.setMiniClusterMode(true);
@@ -95,7 +98,8 @@ public final class NameNodeBenchmark {
         try (FakeController controller = new FakeController(network)) {
             // Agents report each second, so each difference has a new window of every link.
             agents.scheduleAtFixedRate(() -> network.advance(0), 1, 1, TimeUnit.SECONDS);
-            NameNodeBenchmark benchmark = new NameNodeBenchmark(folder, arguments[0]);
+            String interval = arguments.length == 2 ? arguments[1] : null;
+            NameNodeBenchmark benchmark = new NameNodeBenchmark(folder, arguments[0], interval);
             benchmark.runCreates(controller);
             benchmark.runWrites(controller);
         } finally {
@@ -147,6 +151,11 @@ public final class NameNodeBenchmark {
             conf.set("dfs.leeward.controller", controller.address());
             conf.set("dfs.leeward.policy", policy);
             conf.set("dfs.leeward.strict", "true");
+            if (interval != null) {
+                conf.set("dfs.leeward.snapshot.interval", interval);
+                // Snapshots must stay fresh for more than two intervals.
+                conf.set("dfs.leeward.snapshot.max-age", "3m");
+            }
         }
         return conf;
     }
