@@ -88,7 +88,8 @@ def reproduce(
     Raises:
         InputError: The paper, a figure or an argument is invalid; another reproduction writes to `out`; or
             `out` holds other files, or figures with other inputs. Nothing has run in these cases.
-        OSError: The lab or the control plane cannot run on this machine.
+        OSError: The lab or the control plane cannot run on this machine. Runs on real bytes need the lab only
+            for those that `out` does not have.
     """
     inputs = check(paper, figures, seeds, jobs, out, horizon, lab, real, kubernetes)
     module = _module(paper, lab, real, kubernetes)

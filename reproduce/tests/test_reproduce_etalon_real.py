@@ -1,8 +1,10 @@
 """Etalon's files with HDFS: measures, rows and rules of runs, from jobs of this file."""
 
-import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -13,6 +15,7 @@ from leeward_reproduce.etalon.files import FULL, GIB, WriteRun
 from leeward_reproduce.etalon.kernels.bench import Both
 from leeward_reproduce.etalon.real import bench, figures
 from leeward_reproduce.etalon.real.perform import FIGURES
+from leeward_reproduce.hdfs import circuits, dfsio
 from leeward_reproduce.hdfs.dfsio import Job
 from leeward_reproduce.hdfs.traces import WRITE, Trace
 from leeward_reproduce.hdfs.views import Carried
@@ -97,39 +100,113 @@ def test_a_system_without_a_run_leaves_its_rows_without_values() -> None:
     assert "rejected: late" in by_name["writes faster under reHDFS: p99"].note
 
 
-def test_the_bench_tries_larger_dilations_and_reads_what_it_has(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    tried: list[tuple[str, int]] = []
+class FakeCluster:
+    """A cluster in the place of a real one."""
 
-    def measure(self: bench.Bench, kind: str, names: list[str], dilation: int) -> None:
-        for name in names:
-            tried.append((name + kind, dilation))
-            if kind == "+reTCP" or (name == "reHDFS" and dilation == bench.DILATIONS[0]):
-                self._reject(name + kind, dilation, f"late under {dilation}")
-            else:
-                self._store(name + kind, example_run(1.0, 1.0), f"dilation {dilation}")
+    addresses = ADDRESSES
+    circuits = SimpleNamespace(notes=[])
 
-    monkeypatch.setattr(bench.Bench, "_measure", measure)
+    def __init__(self, kind: str, dilation: int, policy: str) -> None:
+        self.kind = kind
+        self.dilation = dilation
+        self.policy = policy
+
+    def use(self, policy: str) -> None:
+        self.policy = policy
+
+
+Tried = list[tuple[str, str, int]]
+"""Kind, system and dilation of each run."""
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> Tried:
+    """The runs that are made.
+
+    Packets of reHDFS are late under 640 with queues that grow, and always with reTCP. Those of HDFS are late
+    under 640 and 960 on the plain network.
+    """
+    made: Tried = []
+
+    @contextmanager
+    def up(scenario: dict[str, str], dilation: int, _: int, policy: str) -> Iterator[FakeCluster]:
+        yield FakeCluster(scenario["kind"], dilation, policy)
+
+    def run(
+        cluster: FakeCluster,
+        mappers: int,
+        size: int,
+        name: str,
+        _: float,
+        progress: Callable[[float], object],
+    ) -> Job:
+        assert (mappers, size, cluster.policy) == (8, 100 << 20, bench.SYSTEMS[name])
+        made.append((cluster.kind, name, cluster.dilation))
+        progress(0.5)
+        least = {("+Resize", "reHDFS"): 960, ("", "HDFS"): 1280, ("+reTCP", "reHDFS"): 10_000}
+        is_late = cluster.dilation < least.get((cluster.kind, name), 0)
+        return job(1, 64.0, replace(CARRIED, late_share=0.2) if is_late else CARRIED)
+
+    monkeypatch.setattr(circuits, "up", up)
+    monkeypatch.setattr(dfsio, "run", run)
+    monkeypatch.setattr(bench, "scenario_of", lambda _name, kind, _size: {"kind": kind})
     monkeypatch.setattr(files, "measure_writes", lambda _: example_run(2.0, 1.0))
     monkeypatch.setattr("leeward.packets.simulate", lambda _: None)
+    return made
+
+
+def test_runs_of_a_kind_count_if_both_systems_are_in_time_under_the_same_dilation(
+    tried: Tried, tmp_path: Path
+) -> None:
     shares: list[float] = []
     found = bench.Bench(tmp_path, "100MiB", shares.append).runs()
     assert list(found) == list(paper.FILES_SYSTEMS)
-    assert found["HDFS"].note == f"dilation {bench.DILATIONS[0]}"
-    late = [f"late under {dilation}" for dilation in bench.DILATIONS]
-    assert found["reHDFS"].note == f"dilation {bench.DILATIONS[1]}; {late[0]}"
-    assert found["HDFS+reTCP"].lab is None
-    assert found["HDFS+reTCP"].note == "; ".join(reversed(late))
-    assert [dilation for name, dilation in tried if name == "HDFS+reTCP"] == list(bench.DILATIONS)
+    both = [("", "reHDFS"), ("", "HDFS")]
+    assert tried[:6] == [(*one, dilation) for dilation in (640, 960, 1280) for one in both]
+    # A system that is rejected ends the runs under a dilation.
+    resize = [("reHDFS", 640), ("reHDFS", 960), ("HDFS", 960)]
+    assert tried[6:9] == [("+Resize", *one) for one in resize]
+    assert tried[9:] == [("+reTCP", "reHDFS", dilation) for dilation in bench.DILATIONS]
+    late = "packets late by 2.0 us at p99, processors 60% busy"
+    rejected = f"reHDFS+Resize rejected: dilation 640: {late}, and 20% of the time over 5us"
+    for name in bench.SYSTEMS:
+        assert found[name + "+Resize"].note == f"dilation 960: {late}; {rejected}"
+        assert found[name].note.startswith(f"dilation 1280: {late}; HDFS rejected: dilation 960: {late}")
+        run = found[name].lab
+        assert run is not None
+        assert run.writes == pytest.approx(numpy.full(8, 50.0)), "64 s under dilation 1280"
+        assert found[name + "+reTCP"].lab is None
+        assert found[name + "+reTCP"].note.count("reHDFS+reTCP rejected: ") == len(bench.DILATIONS)
     assert shares[-1] == 1.0
+    assert all(0 < share <= 1 for share in shares)
+
+
+def test_the_bench_reads_what_it_has_and_does_not_try_a_rejected_dilation_again(
+    tried: Tried, tmp_path: Path
+) -> None:
+    before = bench.Bench(tmp_path, "100MiB", lambda _: None).runs()
     tried.clear()
-    again = bench.Bench(tmp_path, "100MiB", shares.append).runs()
-    assert tried == [], "a rejected dilation is not tried again"
-    assert again["HDFS+reTCP"].note == found["HDFS+reTCP"].note
+    again = bench.Bench(tmp_path, "100MiB", lambda _: None).runs()
+    assert tried == []
+    assert [one.note for one in again.values()] == [one.note for one in before.values()]
     assert again["reHDFS"].lab is not None
-    assert again["reHDFS"].lab.writes == pytest.approx(numpy.ones(64))
-    assert json.loads((tmp_path / "HDFS" / bench.RESULT).read_text())["run"]["gbps"] == 8.0
+    assert again["reHDFS"].lab.gbps == pytest.approx(8 * (825 << 20) / GIB / 0.05 / 2)
+    assert again["reHDFS+reTCP"].lab is None
+
+
+def test_a_kind_without_the_runs_of_both_systems_runs_again(
+    tried: Tried, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(cluster: FakeCluster, policy: str) -> None:
+        raise OSError("a process failed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(FakeCluster, "use", fail)
+        with pytest.raises(OSError, match="a process failed"):
+            bench.Bench(tmp_path, "100MiB", lambda _: None).runs()
+    assert tried == [("", "reHDFS", 640)]
+    bench.Bench(tmp_path, "100MiB", lambda _: None).runs()
+    assert tried[1:3] == [("", "reHDFS", 640), ("", "HDFS", 640)]
 
 
 def test_lengths_and_several_runs_at_once_are_errors() -> None:

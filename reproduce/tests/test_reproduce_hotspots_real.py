@@ -168,6 +168,8 @@ def test_rows_have_the_requests_at_hot_racks_before_and_after() -> None:
     rows = {row.quantity: row.ours for row in FIGURES["14"].rows([example_pair(1), example_pair(2)])}
     assert rows["reads at ToRs over 75%, default"] == 50.0
     assert rows["reads at ToRs over 75%, ccp"] == 0.0
+    assert rows["reads at ToRs over 75%: ccp - default"] == -50.0
+    assert rows["writes at ToRs over 75%: ccp - default"] == -50.0
     assert rows["reads at ToRs over 75% that went to Low, default"] == 100.0
     assert rows["reads at ToRs over 75% that went to Low, ccp"] is None
     assert rows["writes that went to High, ccp"] == 75.0

@@ -1,9 +1,9 @@
 """Parts that experiments on real bytes share: rows, results of stopped reproductions, runs on clusters."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy
@@ -117,8 +117,9 @@ def test_the_share_of_hdfs_is_that_of_the_decisions_that_are_not_ranked() -> Non
 class FakeCluster:
     """Notes the policies that it uses."""
 
-    def __init__(self, policy: str) -> None:
+    def __init__(self, policy: str, properties: Mapping[str, str]) -> None:
         self.policy = policy
+        self.properties = properties
         self.used = [policy]
 
     def use(self, policy: str) -> None:
@@ -132,8 +133,8 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> list[FakeCluster]:
     brought_up: list[FakeCluster] = []
 
     @contextmanager
-    def up(_: Shape, policy: str) -> Iterator[FakeCluster]:
-        brought_up.append(FakeCluster(policy))
+    def up(_: Shape, policy: str, *, properties: Mapping[str, str]) -> Iterator[FakeCluster]:
+        brought_up.append(FakeCluster(policy, properties))
         yield brought_up[-1]
 
     monkeypatch.setattr(bench, "up", up)
@@ -163,6 +164,17 @@ def test_runs_share_a_cluster_by_shape_and_are_read_by_a_second_call(
     assert shares == [0.0]
     assert bench.perform(tasks, Times, shares.append) == found
     assert (len(clusters), shares) == (2, [0.0, 1.0])
+
+
+def test_runs_with_further_properties_of_the_namenode_have_a_cluster_of_their_own(
+    clusters: list[FakeCluster], tmp_path: Path
+) -> None:
+    properties = {"dfs.leeward.sinbad.missing": "sinbad"}
+    tasks = [task(tmp_path / str(at), ("ccp",), Shape()) for at in range(4)]
+    tasks[1:3] = [replace(one, properties=dict(properties)) for one in tasks[1:3]]
+    bench.perform(tasks, Times, lambda _: None)
+    assert [one.properties for one in clusters] == [{}, properties]
+    assert all(results.read(one.folder, Times) is not None for one in tasks)
 
 
 def test_results_of_another_scenario_or_of_another_form_are_errors_before_a_cluster_starts(

@@ -1,17 +1,33 @@
 """Sinbad's figures on real bytes: scenarios, rows from measurements of this file, and short runs."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
+import yaml
 
 from leeward.errors import InputError
-from leeward_reproduce.hdfs import missing
+from leeward_reproduce.hdfs import class_path, missing
 from leeward_reproduce.perform import reproduce
+from leeward_reproduce.real.results import RESULT
+from leeward_reproduce.real.results import write as write_result
 from leeward_reproduce.real.rows import Pair
+from leeward_reproduce.real.scenario_files import content_hash
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad.real import pairs, scenario
-from leeward_reproduce.sinbad.real.cases import BASE, CASES, HALF, LATE, LOST, MEMORY, SHAPE, TWICE, Case
+from leeward_reproduce.sinbad.real.cases import (
+    BASE,
+    CASES,
+    HALF,
+    LATE,
+    LOST,
+    LOST_PAPER,
+    MEMORY,
+    SHAPE,
+    TWICE,
+    Case,
+)
 from leeward_reproduce.sinbad.real.pairs import Measures, Results, order
 from leeward_reproduce.sinbad.real.perform import FIGURES
 from support.parts import lack
@@ -59,12 +75,41 @@ def test_a_case_with_another_arrival_rate_is_an_error() -> None:
 
 def test_late_and_lost_reports_are_those_of_the_scenario_and_change_the_choices(tmp_path: Path) -> None:
     runs = {}
-    for case in (BASE, LATE, LOST):
+    for case in (BASE, LATE, LOST, LOST_PAPER):
         file = scenario.write(tmp_path / case.name, 2, "60s", case)
         runs[case] = pairs.simulate_pair(file, case)
-    assert list(runs[LOST]) == list(runs[LATE]) == ["sinbad"]
-    times = [one["sinbad"].seconds for one in runs.values()]
-    assert times[0] != times[1] != times[2] != times[0]
+    assert list(runs[LOST_PAPER]) == list(runs[LOST]) == list(runs[LATE]) == ["sinbad"]
+    times = [tuple(one["sinbad"].seconds) for one in runs.values()]
+    assert len(set(times)) == len(times)
+
+
+def test_one_case_has_the_estimator_of_the_paper_in_the_scenario_and_in_the_namenode(tmp_path: Path) -> None:
+    files = {case: scenario.write(tmp_path / case.name, 1, "60s", case) for case in CASES}
+    contents = {case: yaml.safe_load(file.read_text()) for case, file in files.items()}
+    paper = {"missing": "sinbad", "initial": "zero"}
+    assert contents[LOST_PAPER] == {**contents[LOST], "ledger": paper}
+    for name in ("cluster.yaml", "blocks.csv", "rates.csv"):
+        of_both = [(files[case].parent / name).read_bytes() for case in (LOST, LOST_PAPER)]
+        assert of_both[0] == of_both[1]
+    assert LOST_PAPER.properties == {
+        "dfs.leeward.sinbad.missing": "sinbad",
+        "dfs.leeward.sinbad.initial": "zero",
+    }
+    for case in CASES[:-1]:
+        assert "ledger" not in contents[case]
+        assert case.properties == {}
+
+
+def test_runs_in_the_repository_are_of_the_scenarios_of_this_version(tmp_path: Path) -> None:
+    folder = class_path.PROJECT.parents[1] / "papers" / "sinbad" / "real-runs" / "sweeps"
+    if not folder.is_dir():
+        pytest.skip("papers/sinbad has no measurements of runs")
+    by_name = {case.name: case for case in CASES}
+    for file in folder.glob(f"*/*/{RESULT}"):
+        case, seed = by_name[file.parent.name], int(file.parents[1].name.removeprefix("seed-"))
+        place = tmp_path / file.parents[1].name / case.name
+        scenario.write(place, seed, scenario.LENGTH, case)
+        assert json.loads(file.read_text())["scenario"] == content_hash(place), file
 
 
 def test_the_cluster_in_memory_has_no_disks(tmp_path: Path) -> None:
@@ -76,7 +121,16 @@ def test_the_cluster_in_memory_has_no_disks(tmp_path: Path) -> None:
 def test_the_first_policy_alternates_over_seeds_and_over_cases() -> None:
     assert order(BASE, 1) == order(HALF, 2) == ("default", "sinbad")
     assert order(BASE, 2) == order(HALF, 1) == ("sinbad", "default")
-    assert {tuple(order(LATE, seed)) for seed in (1, 2)} == {("sinbad",)}
+    assert {tuple(order(case, seed)) for case in (LATE, LOST_PAPER) for seed in (1, 2)} == {("sinbad",)}
+    assert [case.name for case in CASES] == [
+        "base",
+        "half-load",
+        "twice-load",
+        "late-reports",
+        "lost-reports",
+        "memory",
+        "lost-reports-paper",
+    ], "the place of a case decides on the order of its policies"
 
 
 def test_the_simulator_runs_the_scenario_under_both_policies(tmp_path: Path) -> None:
@@ -108,7 +162,7 @@ def test_short_runs_and_several_at_once_are_errors() -> None:
         reproduce("choreo", real=True)
 
 
-SLOW = {TWICE: 3.0, LATE: 1.25, LOST: 1.5}
+SLOW = {TWICE: 3.0, LATE: 1.25, LOST: 1.5, LOST_PAPER: 1.75}
 """Times of a case over those of `BASE`."""
 
 
@@ -169,7 +223,12 @@ def test_factors_are_the_times_of_the_default_policy_over_those_of_sinbad(name: 
 
 def test_factors_of_late_and_lost_reports_are_against_the_default_policy_with_reports() -> None:
     rows = rows_by_text("reports")
-    for words, slow in (("as they should be", 1.0), ("1 s late", 1.25), ("a share of 0.5 lost", 1.5)):
+    for words, slow in (
+        ("as they should be", 1.0),
+        ("1 s late", 1.25),
+        ("a share of 0.5 lost", 1.5),
+        ("a share of 0.5 lost, the paper's estimator", 1.75),
+    ):
         row = rows[f"files, mean, reports {words}: default / sinbad"]
         assert [row.simulator, row.ours] == pytest.approx([2.0 / slow, 2.0 / slow])
         assert rows[f"median Cv, links into racks, reports {words}: sinbad"].ours == pytest.approx(0.5 * slow)
@@ -215,6 +274,26 @@ def test_the_agreement_with_the_simulator_is_that_of_pairs() -> None:
         assert row.ours == pytest.approx(100 * (math.sqrt(seeds[0] * seeds[1]) - 1))
         assert rows[f"processors in use: {policy}"].ours == 80.0
         assert rows[f"processors in use: {policy}"].simulator is None
+
+
+def test_a_folder_with_the_measurements_of_all_runs_needs_no_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_path, "missing", lambda: "missing for HDFS in a lab: root")
+    out, figures = tmp_path / "out", ["7.4", "reports"]
+    cases = {case: out / "sweeps" / "seed-1" / case.name for name in figures for case in FIGURES[name].cases}
+    for case, folder in cases.items():
+        scenario.write(folder, 1, "40s", case)
+        write_result(folder, example_pair(1, case).real)
+        for file in (*folder.glob("*.yaml"), *folder.glob("*.csv")):
+            file.unlink()
+        assert [file.name for file in folder.iterdir()] == [RESULT]
+    rows = reproduce("sinbad", figures, real=True, seeds=1, horizon="40s", out=out)
+    assert {row.figure for row in rows} == set(figures)
+    assert all(row.ours is not None for row in rows)
+    (cases[LATE] / RESULT).unlink()
+    with pytest.raises(OSError, match="missing for HDFS in a lab: root"):
+        reproduce("sinbad", figures, real=True, seeds=1, horizon="40s", out=out)
 
 
 @pytest.mark.whole

@@ -129,7 +129,7 @@ def _topology(state: NameNodeState, found: Differences) -> Iterator[Check]:
 
 
 def _agents(hosts: Sequence[Mapping[str, Any]]) -> Check:
-    """Links of hosts without recent telemetry: sinbad and leeward place no copies below them."""
+    """Hosts without recent telemetry: sinbad and leeward choose them for no copies besides a writer's own."""
     silent = [host["host"] for host in hosts if any(_is_silent(host[way]) for way in ("egress", "ingress"))]
     if not hosts:
         return Check("agents", State.FAILED, "the controller knows no DataNode")
@@ -138,11 +138,11 @@ def _agents(hosts: Sequence[Mapping[str, Any]]) -> Check:
     state = State.FAILED if len(silent) == len(hosts) else State.WARNING
     detail = f"{len(silent)} of {counted(len(hosts), 'host')} without recent telemetry: {_listed(silent)}"
     if len(silent) == 1:
-        detail += f"; until it reports, {silent[0]} takes no copies and counts with its full rate in the load"
-        detail += " of its rack"
+        detail += f"; until it reports, sinbad and leeward choose {silent[0]} for no further copies, and it"
+        detail += " counts with its full rate in the load of its rack"
     else:
-        detail += "; until they report, they take no copies and count with their full rates in the loads of"
-        detail += " their racks"
+        detail += "; until they report, sinbad and leeward choose them for no further copies, and they count"
+        detail += " with their full rates in the loads of their racks"
     return Check("agents", state, detail)
 
 

@@ -1,7 +1,7 @@
 """Runs of scenarios on clusters. Those that a folder has already are not made again."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -25,16 +25,22 @@ class Task(Generic[M]):
         shape: Racks, links and blocks of the cluster.
         policies: Policies of HDFS, in the order of their runs.
         measure: Makes a run by a policy, and returns its measurements.
+        properties: Further properties of the NameNode.
     """
 
     folder: Path
     shape: Shape
     policies: Sequence[str]
     measure: Callable[[ObservedCluster, str, Advance], M]
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def shares_cluster(self, other: "Task[M]") -> bool:
+        """True if the runs of both may be on one cluster."""
+        return (self.shape, self.properties) == (other.shape, other.properties)
 
 
 def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) -> list[dict[str, M]]:
-    """Makes the runs of tasks, or reads them. Tasks with equal shapes share a cluster.
+    """Makes the runs of tasks, or reads them. Tasks with equal shapes and properties share a cluster.
 
     Args:
         tasks: The tasks.
@@ -46,16 +52,18 @@ def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) 
 
     Raises:
         InputError: A folder has runs of another scenario.
-        OSError: The cluster cannot run on this machine, or a run failed.
+        OSError: A run is absent and the cluster cannot run on this machine, or a run failed.
     """
     found = [results.read(task.folder, kind) for task in tasks]
     absent = [at for at, runs in enumerate(found) if runs is None]
     count = sum(len(task.policies) for task in tasks)
     done = count - sum(len(tasks[at].policies) for at in absent)
     advance(done / count)
-    for shape in dict.fromkeys(tasks[at].shape for at in absent):
-        mine = [at for at in absent if tasks[at].shape == shape]
-        with up(shape, tasks[mine[0]].policies[0]) as cluster:
+    while absent:
+        first = tasks[absent[0]]
+        mine = [at for at in absent if tasks[at].shares_cluster(first)]
+        absent = [at for at in absent if at not in mine]
+        with up(first.shape, first.policies[0], properties=first.properties) as cluster:
             for at in mine:
                 runs: dict[str, M] = {}
                 for policy in tasks[at].policies:

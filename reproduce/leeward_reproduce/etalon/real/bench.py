@@ -22,21 +22,27 @@ from leeward_reproduce.hdfs.machine import rack_number
 SEED = 1
 SYSTEMS = {"HDFS": "default", "reHDFS": "rehdfs"}
 """Policies of HDFS by the paper's names."""
+ORDER = ("reHDFS", "HDFS")
+"""Systems in the order of their runs. reHDFS has shorter runs and more late packets, so it is the first to
+show that a dilation is too small."""
 BLOCK = 128 << 20
 """Bytes of a full block, as in the paper and in HDFS."""
 DILATIONS = (640, 960, 1280, 1920)
-"""Dilations that a system tries until its packets are in time. Programs of Java take more of the processors'
-time for a byte than the lab's own writer, which needs half of the first three."""
+"""Dilations that a kind of network tries until the packets of both systems are in time. Programs of Java take
+more of the processors' time for a byte than the lab's own writer, which needs half of the first three."""
 LATE = 0.1
 """Largest share of a run's views in which packets are later than the bound of a lab, and of its time without
 views."""
 RESULT, REJECTED = "real.json", "rejected.json"
-"""Files of a system: its run, and the reasons for which runs were rejected, by dilation."""
-_NAMES = [name + kind for name in SYSTEMS for kind in KINDS]
+"""Files of a kind: runs of both systems, and the reason for which each dilation was rejected."""
 
 
 class Bench:
-    """Runs systems that a folder does not have. The systems of a kind share a lab, one after another."""
+    """Runs the kinds of networks that a folder does not have.
+
+    Both systems of a kind run in one lab. Programs and waits of HDFS take less virtual time under a larger
+    dilation, so runs of a kind count only if both systems are in time under the same one.
+    """
 
     def __init__(self, folder: Path, size: str, advance: Callable[[float], object]) -> None:
         """Makes a bench.
@@ -54,72 +60,81 @@ class Bench:
         """The paper's systems by name, in its order.
 
         Raises:
-            OSError: HDFS cannot run in a lab on this machine.
+            OSError: A run is absent, and HDFS cannot run in a lab on this machine.
         """
-        for kind in KINDS:
+        for at, kind in enumerate(KINDS):
             for dilation in DILATIONS:
-                absent = [name for name in SYSTEMS if self._is_open(name + kind, dilation)]
-                if absent:
-                    self._measure(kind, absent, dilation)
+                if self._is_open(kind, dilation):
+                    self._measure(kind, dilation, at / len(KINDS))
         self._advance(1.0)
-        return {name: self._both(name) for name in _NAMES}
+        return {name + kind: self._both(name, kind) for name in SYSTEMS for kind in KINDS}
 
-    def _measure(self, kind: str, names: Sequence[str], dilation: int) -> None:
-        """Runs systems of a kind under a dilation."""
+    def _measure(self, kind: str, dilation: int, done: float) -> None:
+        """Runs the systems of a kind under a dilation, until one is rejected.
+
+        Args:
+            kind: The kind.
+            dilation: The dilation.
+            done: Share of the runs that are complete.
+        """
         mappers, size = FILES // files.RACKS, read_bytes("size", self._size)
         scenario = scenario_of("HDFS", kind, self._size)
-        with circuits.up(scenario, dilation, BLOCK, SYSTEMS[names[0]]) as cluster:
-            for name in names:
+        accepted: dict[str, tuple[WriteRun, str]] = {}
+        with circuits.up(scenario, dilation, BLOCK, SYSTEMS[ORDER[0]]) as cluster:
+            for at, name in enumerate(ORDER):
                 if cluster.policy != SYSTEMS[name]:
                     cluster.use(SYSTEMS[name])
-                done = sum((self._folder / one / RESULT).is_file() for one in _NAMES)
 
-                def progress(share: float, done: int = done) -> None:
-                    self._advance((done + share) / len(_NAMES))
+                def progress(share: float, at: int = at) -> None:
+                    self._advance(done + (at + share) / len(ORDER) / len(KINDS))
 
                 job = dfsio.run(cluster, mappers, size, name, read_seconds("bound", BOUND), progress)
                 run, note = judge(job, cluster.addresses, dilation, cluster.circuits.notes)
                 if run is None:
-                    self._reject(name + kind, dilation, note)
-                else:
-                    self._store(name + kind, run, note)
+                    self._reject(kind, dilation, f"{name + kind} {note}")
+                    return
+                accepted[name] = run, note
+        self._store(kind, accepted)
 
-    def _both(self, name: str) -> Both[WriteRun]:
-        base, kind = next((base, name.removeprefix(base)) for base in SYSTEMS if name.startswith(base))
-        simulated = files.measure_writes(packets.simulate(scenario_of(base, kind, self._size)))
-        rejected = list(reversed(self._rejected(name).values()))
-        path = self._folder / name / RESULT
-        if not path.is_file():
+    def _both(self, name: str, kind: str) -> Both[WriteRun]:
+        simulated = files.measure_writes(packets.simulate(scenario_of(name, kind, self._size)))
+        rejected = list(reversed(self._read(kind, REJECTED).values()))
+        stored = self._read(kind, RESULT).get(name)
+        if stored is None:
             return Both(simulated, None, {}, "; ".join(rejected))
-        content = json.loads(path.read_text(encoding="utf-8"))
-        writes = numpy.array(content["run"].pop("writes"))
-        note = "; ".join([content["note"], *rejected])
-        return Both(simulated, WriteRun(writes=writes, **content["run"]), {}, note)
+        run = {**stored["run"], "writes": numpy.array(stored["run"]["writes"])}
+        return Both(simulated, WriteRun(**run), {}, "; ".join([stored["note"], *rejected]))
 
-    def _is_open(self, name: str, dilation: int) -> bool:
-        """True if a system has no run yet, and none was rejected under a dilation."""
-        has_run = (self._folder / name / RESULT).is_file()
-        return not has_run and str(dilation) not in self._rejected(name)
+    def _is_open(self, kind: str, dilation: int) -> bool:
+        """True if a kind has no runs yet, and a dilation was not rejected."""
+        return not self._read(kind, RESULT) and str(dilation) not in self._read(kind, REJECTED)
 
-    def _rejected(self, name: str) -> dict[str, str]:
-        path = self._folder / name / REJECTED
+    def _store(self, kind: str, runs: Mapping[str, tuple[WriteRun, str]]) -> None:
+        content = {
+            name: {"run": asdict(run) | {"writes": [float(one) for one in run.writes]}, "note": note}
+            for name, (run, note) in runs.items()
+        }
+        self._write(kind, RESULT, content)
+
+    def _reject(self, kind: str, dilation: int, note: str) -> None:
+        self._write(kind, REJECTED, self._read(kind, REJECTED) | {str(dilation): note})
+
+    def _read(self, kind: str, file: str) -> dict[str, Any]:
+        path = self._path(kind, file)
         if not path.is_file():
             return {}
-        rejected: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        return rejected
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
 
-    def _store(self, name: str, run: WriteRun, note: str) -> None:
-        content = asdict(run) | {"writes": [float(one) for one in run.writes]}
-        self._write(name, RESULT, {"run": content, "note": note})
-
-    def _reject(self, name: str, dilation: int, note: str) -> None:
-        self._write(name, REJECTED, self._rejected(name) | {str(dilation): note})
-
-    def _write(self, name: str, file: str, content: Mapping[str, Any]) -> None:
-        path = self._folder / name / file
+    def _write(self, kind: str, file: str, content: Mapping[str, Any]) -> None:
+        path = self._path(kind, file)
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
+
+    def _path(self, kind: str, file: str) -> Path:
+        # An earlier version had a folder for each system, whose runs may have different dilations.
+        return self._folder / f"both{kind}" / file
 
 
 def scenario_of(name: str, kind: str, size: str) -> dict[str, Any]:

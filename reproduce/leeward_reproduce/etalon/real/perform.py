@@ -8,7 +8,6 @@ from leeward_reproduce import results_folder
 from leeward_reproduce.etalon.files import KINDS
 from leeward_reproduce.etalon.real import figures
 from leeward_reproduce.etalon.real.bench import SYSTEMS, Bench
-from leeward_reproduce.hdfs import missing
 from leeward_reproduce.real.figures import ResultsFigure, make_rows
 from leeward_reproduce.rows import Row
 
@@ -56,13 +55,10 @@ def make(
 
     Raises:
         InputError: `jobs` or the number of seeds is not 1.
-        OSError: HDFS cannot run in a lab on this machine.
+        OSError: A run is absent, and HDFS cannot run in a lab on this machine.
     """
     for name, value in (("jobs", jobs), ("seeds", inputs.seeds)):
         if value not in (None, 1):
             raise InputError.about(name, f"{value}: the lab makes one run at a time, and each once")
-    lacks = missing()
-    if lacks is not None:
-        raise OSError(lacks)
     results = Bench(out / results_folder.SWEEPS, SIZE, progress or (lambda _: None)).runs()
     return make_rows(selection, results, inputs, out, keep)

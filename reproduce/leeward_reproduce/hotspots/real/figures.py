@@ -40,6 +40,9 @@ def requests(pairs: Pairs) -> list[Row]:
             ):
                 rows.append(row("14", f"{kind} {text}, {policy}", "%", values(value, pairs), note=why))
         rows.append(row("14", f"Cv of copies over racks, {policy}", "", values(_variation(policy), pairs)))
+    for kind in LINKS:
+        change = values(_hot_change(kind), pairs)
+        rows.append(row("14", f"{kind} at ToRs over {HOT:.0%}: ccp - default", "%", change))
     for policy in POLICIES:
         for kind in LINKS:
             high = values(_class(policy, kind, _HIGH), pairs)
@@ -114,6 +117,11 @@ def _hot(policy: str, kind: str) -> Callable[[Runs], float]:
         return _percent([load > HOT for load in runs[policy].utilization[kind]])
 
     return hot
+
+
+def _hot_change(kind: str) -> Callable[[Runs], float]:
+    """Difference of the shares under both policies, in points."""
+    return lambda runs: _hot("ccp", kind)(runs) - _hot("default", kind)(runs)
 
 
 def _variation(policy: str) -> Callable[[Runs], float]:

@@ -25,7 +25,7 @@ def make_pairs(folder: Path, horizon: str, seeds: Sequence[int], advance: Advanc
 
     Raises:
         InputError: The folder has a pair of another scenario.
-        OSError: The cluster cannot run on this machine, or a run failed.
+        OSError: A run is absent and the cluster cannot run on this machine, or a run failed.
     """
     files = [scenario.write(folder / f"seed-{seed}", seed, horizon) for seed in seeds]
     tasks = [

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from leeward_reproduce import results_folder
-from leeward_reproduce.hdfs import missing
 from leeward_reproduce.hotspots.real import figures
 from leeward_reproduce.hotspots.real.measures import Measures
 from leeward_reproduce.hotspots.real.pairs import make_pairs
@@ -38,12 +37,9 @@ def make(
 
     Raises:
         InputError: `jobs` is not 1.
-        OSError: HDFS cannot run in a lab on this machine.
+        OSError: A run is absent, and HDFS cannot run in a lab on this machine.
     """
     check_jobs(jobs)
-    lacks = missing()
-    if lacks is not None:
-        raise OSError(lacks)
     pairs = make_pairs(
         out / results_folder.SWEEPS,
         inputs.horizon or LENGTH,

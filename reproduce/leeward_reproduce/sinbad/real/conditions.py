@@ -6,14 +6,24 @@ from leeward_reproduce.real.rows import row, values
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.real import quantities
-from leeward_reproduce.sinbad.real.cases import BASE, DEFAULT, HALF, LATE, LOST, MEMORY, SINBAD, TWICE
+from leeward_reproduce.sinbad.real.cases import (
+    BASE,
+    DEFAULT,
+    HALF,
+    LATE,
+    LOST,
+    LOST_PAPER,
+    MEMORY,
+    SINBAD,
+    TWICE,
+)
 from leeward_reproduce.sinbad.real.figures import FILES, ONE, POLICIES, placed_by_hdfs
 from leeward_reproduce.sinbad.real.pairs import Results, Runs
 from leeward_reproduce.sinbad.real.quantities import mean, ratio, tail
 
 LOAD_CASES = (BASE, HALF, TWICE)
 MEMORY_CASES = (BASE, MEMORY)
-REPORT_CASES = (BASE, LATE, LOST)
+REPORT_CASES = (BASE, LATE, LOST, LOST_PAPER)
 _EVICTED = "the oldest files of all hosts, while one is full; caches of the simulator have no limit"
 
 
@@ -74,6 +84,7 @@ def reports(results: Results) -> list[Row]:
         BASE: "as they should be",
         LATE: f"{LATE.delay_s:g} s late",
         LOST: f"a share of {LOST.loss:g} lost",
+        LOST_PAPER: f"a share of {LOST_PAPER.loss:g} lost, the paper's estimator",
     }
     for case, words in texts.items():
         text = f"files, mean, reports {words}: default / sinbad"

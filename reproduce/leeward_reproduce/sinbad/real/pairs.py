@@ -80,7 +80,7 @@ def make_pairs(
 
     Raises:
         InputError: The folder has a pair of another scenario.
-        OSError: The cluster cannot run on this machine, or a run failed.
+        OSError: A run is absent and the cluster cannot run on this machine, or a run failed.
     """
     files = {
         (case, seed): scenario.write(folder / f"seed-{seed}" / case.name, seed, horizon, case)
@@ -88,7 +88,7 @@ def make_pairs(
         for case in cases
     }
     tasks = [
-        Task(file.parent, case.shape, order(case, seed), partial(_measure, file, case, seed))
+        Task(file.parent, case.shape, order(case, seed), partial(_measure, file, case, seed), case.properties)
         for (case, seed), file in files.items()
     ]
     real = dict(zip(files, bench.perform(tasks, Measures, advance), strict=True))

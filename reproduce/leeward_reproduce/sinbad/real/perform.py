@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leeward_reproduce import results_folder
-from leeward_reproduce.hdfs import missing
 from leeward_reproduce.real.figures import ResultsFigure, check_jobs, make_rows
 from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad.real import conditions, figures
@@ -60,12 +59,9 @@ def make(
 
     Raises:
         InputError: `jobs` is not 1.
-        OSError: HDFS cannot run in a lab on this machine.
+        OSError: A run is absent, and HDFS cannot run in a lab on this machine.
     """
     check_jobs(jobs)
-    lacks = missing()
-    if lacks is not None:
-        raise OSError(lacks)
     results = make_pairs(
         out / results_folder.SWEEPS,
         inputs.horizon or LENGTH,

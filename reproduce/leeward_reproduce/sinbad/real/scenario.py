@@ -71,6 +71,8 @@ def write(folder: Path, seed: int, horizon: str, case: Case) -> Path:
         "sample": f"{STEP_S:g}s",
         "seed": seed,
     }
+    if case.ledger:
+        scenario["ledger"] = dict(case.ledger)
     file = folder / "scenario.yaml"
     file.write_text(yaml.safe_dump(scenario, sort_keys=False), encoding="utf-8")
     return file
