@@ -95,13 +95,14 @@ type scene struct {
 	nodesToScore int32
 }
 
-// newScene starts a service whose links report every 100 ms; zero stands for a service without reports. The network is as
-// change makes it.
+// newScene starts a service whose links report at an interval; zero stands for a service without reports. The network is as
+// change makes it. As the service of this repository does, it sends the last windows of links.
 func newScene(t *testing.T, reports time.Duration, change func(*fake.Network)) *scene {
 	t.Helper()
 	network := fake.Tree(0, racks, rackSize)
 	change(network)
 	service := fake.NewController(network)
+	service.Windows = true
 	address, err := service.Serve(t.Context(), reports)
 	if err != nil {
 		t.Fatal(err)
