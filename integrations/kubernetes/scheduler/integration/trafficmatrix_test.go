@@ -80,14 +80,20 @@ type matrices struct {
 }
 
 // newMatrices starts a scheduler with the plugin, whose pods wait at most for a time. It scores a percentage of the nodes, 0 for
-// its own choice.
-func newMatrices(t *testing.T, wait time.Duration, nodesToScore int32, chooser *chooser) *matrices {
+// its own choice. The changes change the arguments of the plugin.
+func newMatrices(
+	t *testing.T, wait time.Duration, nodesToScore int32, chooser *chooser, changes ...func(*trafficmatrix.Args),
+) *matrices {
 	t.Helper()
 	m := &matrices{scene: newScene(t, interval, func(*fake.Network) {}), chooser: chooser}
 	m.connect()
 	m.service.Intercept(chooser.answer)
+	args := &trafficmatrix.Args{Service: m.args.Service, Wait: &metav1.Duration{Duration: wait}}
+	for _, change := range changes {
+		change(args)
+	}
 	stop, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{
-		TrafficMatrix: &trafficmatrix.Args{Service: m.args.Service, Wait: &metav1.Duration{Duration: wait}},
+		TrafficMatrix: args,
 		Weight:        10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
 	})
 	if err != nil {
