@@ -210,7 +210,7 @@ func TestAControllerOfAnotherClusterIsAnEventAMetricAndALineOfTheCheck(t *testin
 		t.Errorf("%v pods count", count)
 	}
 	eventually(t, "not one event", func() bool { return len(s.events("NetworkUnavailable", "foreign-")) == 1 })
-	if notes := s.events("NetworkUnavailable", "foreign-"); !strings.Contains(notes[0], "other_cluster") {
+	if notes := s.events("NetworkUnavailable", "foreign-"); !strings.Contains(notes[0], "(other_cluster): the service knows fewer than half of the nodes") {
 		t.Errorf("%v", notes)
 	}
 	expectLine(t, address, "add_host", fmt.Sprintf("... %d more", racks*rackSize-12-10))
