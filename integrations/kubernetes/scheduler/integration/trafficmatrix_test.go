@@ -159,8 +159,9 @@ func (m *matrices) createAny(name string, spec v1alpha1.TrafficMatrixSpec) {
 	})
 }
 
-// reason returns the reason of a condition of a matrix.
-func (m *matrices) reason(name, condition string) string {
+// status returns the status of a matrix.
+func (m *matrices) status(name string) v1alpha1.TrafficMatrixStatus {
+	m.t.Helper()
 	object, err := m.objects.Get(m.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		m.t.Fatal(err)
@@ -169,7 +170,13 @@ func (m *matrices) reason(name, condition string) string {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, matrix); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, each := range matrix.Status.Conditions {
+	return matrix.Status
+}
+
+// reason returns the reason of a condition of a matrix.
+func (m *matrices) reason(name, condition string) string {
+	m.t.Helper()
+	for _, each := range m.status(name).Conditions {
 		if each.Type == condition {
 			return each.Reason
 		}
@@ -269,17 +276,14 @@ func TestAPodThatCannotHaveItsHostGoesNearItsPeers(t *testing.T) {
 	eventually(t, "the nodes are not committed", func() bool { return len(chooser.called("/v1/commitments/batch")) == 1 })
 }
 
-func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
-	chooser := &chooser{}
-	for index := range 8 {
-		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r12h%d", index))
-	}
-	m := newMatrices(t, 30*time.Second, 0, chooser)
+// gang creates a group of pods that start together, and returns the change by which a pod joins it.
+func gang(t *testing.T, count int32) func(*corev1.Pod) {
+	t.Helper()
 	group := &schedulingv1alpha2.PodGroup{
 		// A repeated test would meet the name of a group that is still being deleted.
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "gang-"},
 		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 8},
+			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: count},
 		}},
 	}
 	groups := plane.Client.SchedulingV1alpha2().PodGroups(metav1.NamespaceDefault)
@@ -292,11 +296,19 @@ func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	m.ring("gang", 8)
-	join := func(pod *corev1.Pod) {
+	return func(pod *corev1.Pod) {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group.Name}
 	}
-	m.add("gang", 0, 8, join)
+}
+
+func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
+	chooser := &chooser{}
+	for index := range 8 {
+		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r12h%d", index))
+	}
+	m := newMatrices(t, 30*time.Second, 0, chooser)
+	m.ring("gang", 8)
+	m.add("gang", 0, 8, gang(t, 8))
 	if nodes := m.awaitBound("gang"); !slices.Equal(nodes, chooser.hosts) {
 		t.Errorf("%v: expected %v; cycles without a node: %q", nodes, chooser.hosts, m.events("FailedScheduling", "gang-"))
 	}
