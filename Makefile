@@ -142,7 +142,7 @@ test: servers lint test-rust test-python test-hdfs test-kubernetes test-web test
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
-test-whole: servers build test-hdfs-whole test-kubernetes-whole ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
+test-whole: servers build test-hdfs-whole test-kubernetes-whole test-images ## Run the tests on complete data sets and of many random inputs; other tests use a part of each
 	$(BIN)/pytest -m whole
 	PROPTEST_CASES=20000 $(CARGO_TEST) --test it -- vertices::
 	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
@@ -249,10 +249,10 @@ test-kubernetes-whole: build
 	@mkdir -p target
 	@scripts/test-kubernetes -v 2>&1 | tee target/test-kubernetes.log
 
-# CI builds the images of the Helm chart on machines with podman or docker.
+# A part of test-whole: builds the images of the Helm chart on machines with podman or docker.
 .PHONY: test-images
 test-images:
-	@mkdir -p target
+	@mkdir -p target && rm -f target/test-images.log
 	@if podman info >/dev/null 2>&1 || docker info >/dev/null 2>&1; then $(MAKE) --no-print-directory kubernetes-images; \
 	else echo "skipped: container images: neither podman nor docker runs here" | tee target/test-images.log; fi
 

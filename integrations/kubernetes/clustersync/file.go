@@ -201,6 +201,15 @@ func (f *file) tagCount() int {
 	return len(different)
 }
 
+// hasOwnFields returns true if a rack has fields that the sync does not write: all but its link.
+func (r *rack) hasOwnFields() bool {
+	count := len(r.fields)
+	if _, has := r.fields["link"]; has {
+		count--
+	}
+	return count > 0
+}
+
 // isManaged returns true for a host that the sync has added.
 func (h *host) isManaged() bool {
 	labels, _ := h.fields["labels"].(map[string]any)

@@ -213,10 +213,7 @@ func (p *plan) setNIC(node *corev1.Node, known *host) {
 	}
 	wanted := declared
 	if declared == 0 {
-		wanted = max(reported, p.settings.NIC)
-		if reported == 0 {
-			wanted = max(wanted, present)
-		}
+		wanted = cmp.Or(reported, max(p.settings.NIC, present))
 	}
 	if wanted == 0 || wanted == present {
 		return
@@ -243,8 +240,10 @@ func (p *plan) setLinks() {
 	for _, name := range slices.Sorted(maps.Keys(p.links)) {
 		wanted := p.links[name]
 		r := p.file.byName[name]
-		present, _ := readRate(r.fields["link"])
-		if wanted == 0 || wanted == present {
+		field, has := r.fields["link"]
+		present, plain := readRate(field)
+		// A rate for each direction is an operator's.
+		if wanted == 0 || wanted == present || has && !plain {
 			continue
 		}
 		delete(r.fields, "oversubscription")
@@ -256,8 +255,12 @@ func (p *plan) setLinks() {
 // placeholder is the managed host of a new cluster, which needs one before it has nodes.
 const placeholder = "placeholder"
 
-// removeHosts removes managed hosts that are no nodes any more, and then racks without hosts. A cluster keeps its last host.
+// removeHosts removes managed hosts that are no nodes any more, and then racks without hosts, which the service rejects. A cluster
+// keeps its last host.
 func (p *plan) removeHosts() {
+	defer func() {
+		p.file.racks = slices.DeleteFunc(p.file.racks, func(r *rack) bool { return len(r.hosts) == 0 })
+	}()
 	managed := 0
 	var gone []string
 	for _, r := range p.file.racks {
@@ -284,19 +287,18 @@ func (p *plan) removeHosts() {
 		from := p.file.places[name].rack
 		if len(p.file.places) == 1 {
 			if name != placeholder {
-				p.find(LastHost, name, "no node any more; it stays because a cluster needs a host")
+				p.find(LastHost, name, "no node any more; it stays because a cluster needs a host, and leaves once a node is one")
 			}
 			continue
 		}
-		if len(from.hosts) == 1 && len(from.fields) > 0 {
-			p.find(LastHost, name, "no node any more; it stays because rack %s has fields of its own and a rack needs a host",
-				from.name)
+		if len(from.hosts) == 1 && from.hasOwnFields() {
+			p.find(LastHost, name, "no node any more; it stays because rack %s has fields of its own and a rack needs a host: remove the"+
+				" rack by `PATCH /v1/cluster` if it is gone", from.name)
 			continue
 		}
 		p.file.remove(name)
 		p.change(RemoveHost, name, "no node any more; it was in rack %s", from.name)
 	}
-	p.file.racks = slices.DeleteFunc(p.file.racks, func(r *rack) bool { return len(r.hosts) == 0 })
 }
 
 // checkTags leaves the taints out if the cluster has too many different tags.

@@ -111,7 +111,7 @@ func TestCountsBecomeTheNamesThatTheServiceGives(t *testing.T) {
 }
 
 const managed = `{"nic": "1Gbps", "rack_link": "2Gbps", "racks": [
-	{"name": "a", "link": "40Gbps", "hosts": [{"name": "n1", "labels": {"managed-by": "kubernetes", "zone": "z"}, "nic": "10Gbps"}]},
+	{"name": "a", "link": "40Gbps", "pod": "p0", "hosts": [{"name": "n1", "labels": {"managed-by": "kubernetes", "zone": "z"}, "nic": "10Gbps"}]},
 	{"name": "b", "hosts": [{"name": "n2", "labels": {"managed-by": "kubernetes"}}, {"name": "store"}]}]}`
 
 func TestAClusterInStepIsNotWritten(t *testing.T) {
@@ -149,6 +149,18 @@ func TestTheLastHostOfARackWithFieldsOfItsOwnStays(t *testing.T) {
 	result := mustPlan(t, managed, DefaultSettings(), nil, node("n2", "b"))
 	if got := kinds(result.Findings); !slices.Equal(got, []string{"host_without_node store", "last_host n1"}) || result.Racks != nil {
 		t.Errorf("%v, %v", got, kinds(result.Changes))
+	}
+}
+
+func TestARackThatHasOnlyItsLinkLeavesWithItsLastHost(t *testing.T) {
+	text := `{"racks": [{"name": "a", "hosts": [{"name": "n1", "labels": {"managed-by": "kubernetes"}}]},
+		{"name": "b", "link": "100Gbps", "hosts": [{"name": "n2", "labels": {"managed-by": "kubernetes"}}]}]}`
+	result := mustPlan(t, text, DefaultSettings(), nil, node("n1", "a"))
+	if got := kinds(result.Changes); !slices.Equal(got, []string{"remove_host n2"}) || len(result.Findings) != 0 {
+		t.Errorf("%v, %v", got, kinds(result.Findings))
+	}
+	if text := encoded(t, result.Racks); text != `[{"hosts":[{"labels":{"managed-by":"kubernetes"},"name":"n1"}],"name":"a"}]` {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -197,6 +209,26 @@ func TestManyRemovalsAtOnceAreRefused(t *testing.T) {
 	}
 }
 
+// The service rejects a rack without hosts, so one would keep all changes from it for as long as too many nodes are gone.
+func TestARackWithoutHostsLeavesAlsoWhileManyNodesAreGone(t *testing.T) {
+	var hosts []string
+	for i := range 10 {
+		hosts = append(hosts, fmt.Sprintf(`{"name": "n%d", "labels": {"managed-by": "kubernetes"}}`, i))
+	}
+	text := `{"racks": [{"name": "a", "hosts": [` + strings.Join(hosts, ",") + `]},
+		{"name": "b", "hosts": [{"name": "moved", "labels": {"managed-by": "kubernetes"}}]}]}`
+	result := mustPlan(t, text, DefaultSettings(), nil, node("moved", "c"))
+	if got := kinds(result.Changes); !slices.Equal(got, []string{"move_host moved"}) {
+		t.Errorf("%v", got)
+	}
+	if got := kinds(result.Findings); !slices.Equal(got, []string{"too_many_removals "}) {
+		t.Errorf("%v", got)
+	}
+	if text := encoded(t, result.Racks); strings.Contains(text, `"hosts":[]`) || strings.Contains(text, `"name":"b"`) {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestAHostOfTheFileIsNotChangedUnlessItIsAdopted(t *testing.T) {
 	text := `{"racks": [{"name": "a", "hosts": [{"name": "n1"}]}, {"name": "b", "hosts": [{"name": "n2"}]}]}`
 	nodes := []*corev1.Node{node("n1", "b", "@"+NIC, "25G"), node("n2", "b")}
@@ -228,6 +260,7 @@ func TestTheDeclaredSpeedCountsBeforeTheReportedOne(t *testing.T) {
 		{"the agent's", "", "", 0, 40e9, "40Gbps"},
 		{"a machine that is shaped below its card", "", "25G", 0, 40e9, "25Gbps"},
 		{"the same after a report", "40Gbps", "25G", 0, 40e9, "25Gbps"},
+		{"an agent below the setting", "", "", 25e9, 10e9, "10Gbps"},
 		{"an agent behind a slow cable", "", "25G", 0, 1e9, "25Gbps"},
 		{"a silent agent", "40Gbps", "", 10e9, 0, "40Gbps"},
 		{"a corrected annotation", "40Gbps", "25G", 0, 0, "25Gbps"},
@@ -279,6 +312,14 @@ func TestTheLinkOfARackIsTheLargestAnnotationOfItsNodes(t *testing.T) {
 	result = mustPlan(t, managed, settings, nil, node("n1", "a"), node("n2", "b"), node("n3", "c"))
 	if text := encoded(t, result.Racks); !strings.Contains(text, `"link":"400Gbps","name":"c"`) || strings.Count(text, `"link"`) != 2 {
 		t.Errorf("%s", text)
+	}
+}
+
+func TestALinkWithARateForEachDirectionStays(t *testing.T) {
+	text := `{"racks": [{"name": "a", "link": {"up": "40Gbps", "down": "80Gbps"},
+		"hosts": [{"name": "n1", "labels": {"managed-by": "kubernetes"}}]}]}`
+	if result := mustPlan(t, text, DefaultSettings(), nil, node("n1", "a", "@"+RackLink, "100G")); result.Racks != nil {
+		t.Errorf("%v", kinds(result.Changes))
 	}
 }
 
@@ -399,6 +440,11 @@ func TestAPlanIsInStepAfterwards(t *testing.T) {
 			}
 			if result.Racks == nil {
 				continue
+			}
+			for _, entry := range result.Racks {
+				if of := entry.(map[string]any); len(of["hosts"].([]any)) == 0 {
+					t.Fatalf("rack %v has no host after %v", of["name"], kinds(result.Changes))
+				}
 			}
 			next := maps.Clone(present)
 			next["racks"] = result.Racks

@@ -264,6 +264,8 @@ func problemOf(matrix *v1alpha1.TrafficMatrix) (State, string) {
 		return Note, "no scheduler with the plugin TrafficMatrix has read it"
 	case valid.Status == metav1.ConditionFalse:
 		return Wrong, valid.Message
+	case complete != nil && complete.Reason == "NoPods":
+		return Wrong, complete.Message
 	case placed != nil && placed.Reason == "Ended":
 		return Fine, ""
 	case complete != nil && complete.Reason == "Unbound":

@@ -77,6 +77,7 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 			[4]string{v1alpha1.ConditionPlaced, "False", "Rejected", "the token has no role"}),
 		matrixWith("foreign", 2, valid, [4]string{v1alpha1.ConditionPlaced, "False", "OtherScheduler", "pod web-0 has schedulerName x"}),
 		matrixWith("empty", 2, valid),
+		matrixWith("typo", 2, valid, [4]string{v1alpha1.ConditionComplete, "False", "NoPods", "no pod matches its groups: worker"}),
 		matrixWith("unread", 1, valid),
 	), "check")
 	if code != exitProblem || stderr != "" {
@@ -86,7 +87,8 @@ func TestACheckHasALineForEachTrafficMatrixThatIsNoAppOrLacksPods(t *testing.T) 
 		`wrong matrix shop/broken: transfers[0]: from: "x"`, "wrong matrix shop/short: pods are missing: store: 0 of 1 pods",
 		"note matrix shop/replaced: a pod has no node yet", "note matrix shop/late: no hosts in time",
 		"wrong matrix shop/rejected: the token has no role", "wrong matrix shop/foreign: pod web-0 has schedulerName x",
-		"note matrix shop/empty: none of its pods has come", "note matrix shop/unread: no scheduler",
+		"note matrix shop/empty: none of its pods has come", "wrong matrix shop/typo: no pod matches its groups: worker",
+		"note matrix shop/unread: no scheduler",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(line), " ")) {
 			t.Errorf("%q is missing in\n%s", line, text)

@@ -196,8 +196,6 @@ func (c command) execute(
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*o.timeout)
-	defer cancel()
 	result, err := c.run(ctx, sources, o)
 	if err != nil {
 		return err
@@ -253,7 +251,7 @@ func (c command) flagSet(o *options, variable func(string) string) *flag.FlagSet
 	for _, name := range []string{"output", "o"} {
 		set.StringVar(&o.output, name, "table", "`format`: table or json")
 	}
-	set.DurationVar(&o.timeout, "timeout", 10*time.Second, "longest `time` for a response")
+	set.DurationVar(&o.timeout, "timeout", 10*time.Second, "longest `time` for each response; a large cluster needs many")
 	if c.flags != nil {
 		c.flags(set, o)
 	}

@@ -26,6 +26,9 @@ const (
 // negligible is the pending rate in bit/s below which work that telemetry covers counts as shown.
 const negligible = 1e-6
 
+// ShownShare is the share of the rate of a placement below which telemetry shows all of it.
+const ShownShare = 0.001
+
 // Estimator describes how the controller turns the reports of a link into an estimate of its load.
 type Estimator struct {
 	interval time.Duration

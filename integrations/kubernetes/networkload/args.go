@@ -34,7 +34,7 @@ type Args struct {
 	// service says by default.
 	ReportInterval metav1.Duration `json:"reportInterval,omitempty"`
 	Alpha          *float64        `json:"alpha,omitempty"`
-	// Peaks is false if measured peaks of workloads do not count. Pods without annotations then have no demand.
+	// Peaks is false if measured peaks of workloads do not count. Pods then have the demand of their annotations and limits alone.
 	Peaks *bool `json:"peaks,omitempty"`
 	// PlacementLasts is the time for which a placement counts that neither a snapshot nor telemetry shows, 10 s to 1 h;
 	// 5 min by default.

@@ -88,6 +88,14 @@ func invalidAnnotationsIn(problem error) []*demand.InvalidAnnotationError {
 	return nil
 }
 
+// remedies say for each outcome without scores what is missing, and what to do about it.
+var remedies = map[score.Outcome]string{
+	score.NoSnapshot:   "no snapshot of the service has come: check `controllers`, the token and the network policy",
+	score.Stale:        "the last snapshot is too old: check that the service runs and responds in time",
+	score.OtherCluster: "the service knows fewer than half of the nodes: see `kubectl leeward check`",
+	score.NoTelemetry:  "the service knows the load of none of these nodes: check the agents",
+}
+
 // unavailable writes that a pod was placed without regard to the network, once a minute.
 func (a *announcer) unavailable(recorder events.EventRecorder, pod *corev1.Pod, outcome score.Outcome, now time.Time) {
 	a.mutex.Lock()
@@ -98,7 +106,7 @@ func (a *announcer) unavailable(recorder events.EventRecorder, pod *corev1.Pod, 
 	a.mutex.Unlock()
 	if isNew {
 		recorder.Eventf(pod, nil, corev1.EventTypeNormal, Unavailable, action,
-			"nodes have no scores by the network: %s. The metric leeward_pods_total counts all such pods", string(outcome))
+			"nodes have no scores by the network (%s): %s. The metric leeward_pods_total counts all such pods", string(outcome), remedies[outcome])
 	}
 }
 

@@ -11,12 +11,10 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"leeward.dev/kubernetes/demand"
+	"leeward.dev/kubernetes/ledger"
 	"leeward.dev/kubernetes/placements"
 	"leeward.dev/kubernetes/snapshot"
 )
-
-// negligible is the share of a pod's rates below which telemetry shows all of it.
-const negligible = 0.001
 
 // nodesInterval is the time between two checks of the nodes.
 const nodesInterval = 10 * time.Second
@@ -89,7 +87,7 @@ func (t *tracker) adopt(pod *corev1.Pod, peaks demand.Peaks) {
 	rates := ratesOf(wanted)
 	if started, ok := startOf(pod); ok {
 		lacking := 1 - t.placements.Estimator().Weight(int64(now.Sub(started)))
-		if lacking < negligible {
+		if lacking < ledger.ShownShare {
 			return
 		}
 		rates = placements.Rates{

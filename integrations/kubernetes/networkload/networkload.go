@@ -85,7 +85,7 @@ func (c *cycle) Clone() fwk.StateData { return c }
 // PreScore ranks the nodes. It returns Skip if the network has no say in where the pod goes.
 func (p *NetworkLoad) PreScore(_ context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	wanted := p.tracker.demandOf(pod, p.handle.EventRecorder())
-	ranking, outcome := p.tracker.rank(wanted, names(nodes))
+	ranking, outcome := p.tracker.rank(wanted, NodeNames(nodes))
 	state.Write(stateKey, &cycle{demand: wanted, ranking: ranking})
 	outcomes.WithLabelValues(string(outcome)).Inc()
 	switch outcome {
@@ -98,7 +98,8 @@ func (p *NetworkLoad) PreScore(_ context.Context, state fwk.CycleState, pod *cor
 	return fwk.NewStatus(fwk.Skip)
 }
 
-func names(nodes []fwk.NodeInfo) iter.Seq[string] {
+// NodeNames returns the names of nodes, as functions that score nodes take them.
+func NodeNames(nodes []fwk.NodeInfo) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, node := range nodes {
 			if !yield(node.Node().Name) {

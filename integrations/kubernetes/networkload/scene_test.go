@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,6 +149,22 @@ func (s *scene) eventually(what string, holds func() bool) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	s.t.Fatalf("after 10 s: %s", what)
+}
+
+// holdSnapshots keeps the last snapshot: requests for another one have no answer from now on.
+func (s *scene) holdSnapshots() {
+	s.t.Helper()
+	var held atomic.Bool
+	s.service.Intercept(func(_ http.ResponseWriter, request *http.Request) bool {
+		if request.URL.Path != "/v1/snapshot" {
+			return false
+		}
+		held.Store(true)
+		<-request.Context().Done()
+		return true
+	})
+	// The follower sends one request after the other, so none of the earlier ones is under way any more.
+	s.eventually("no request for a snapshot", held.Load)
 }
 
 // scores returns the scores of nodes for a pod, or the status of PreScore.

@@ -15,9 +15,6 @@ type Rates struct {
 // notReported is the sequence of a placement that no report has.
 const notReported = -1
 
-// shownShare is the share of a rate below which telemetry shows all of it.
-const shownShare = 0.001
-
 // windowsAtOnce is the largest number of windows between two snapshots that count one by one.
 const windowsAtOnce = 64
 
@@ -156,7 +153,7 @@ func (p *placement) isShown() bool {
 		if part.link == snapshot.None {
 			continue
 		}
-		if part.work.Held() != 0 || math.Abs(part.work.Settling()) > shownShare*math.Abs(float64(part.rate)) {
+		if part.work.Held() != 0 || math.Abs(part.work.Settling()) > ledger.ShownShare*math.Abs(float64(part.rate)) {
 			return false
 		}
 	}

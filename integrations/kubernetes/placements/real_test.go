@@ -109,8 +109,8 @@ func TestARealControllerTakesOverAPlacementWithoutAJump(t *testing.T) {
 		}
 		return p.Len() == 0
 	})
-	if feed.Problem() != nil {
-		t.Error(feed.Problem())
+	if last := feed.Last(); !feed.IsFresh(last, time.Now()) {
+		t.Errorf("the last snapshot is %v old", last.Age(time.Now()))
 	}
 	if up, down, other := load("r1:uplink"), load("r1:downlink"), load("r2:uplink"); up != 8e8 || down != 6e8 || other != 5e8 {
 		t.Errorf("the controller counts %v, %v and %v", up, down, other)

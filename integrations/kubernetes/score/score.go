@@ -58,7 +58,6 @@ type Ranking struct {
 	scores []int8
 	// average is the score of a node that the controller does not know.
 	average int64
-	unknown int
 }
 
 // unscored marks a host that is no candidate.
@@ -83,11 +82,11 @@ func Rank(request Request) (*Ranking, Outcome) {
 		ranking.scores[host] = unscored
 	}
 	scorer := newScorer(request.View, request.Demand)
-	sum, scored, measured := int64(0), 0, 0
+	sum, scored, unknown, measured := int64(0), 0, 0, 0
 	for node := range request.Nodes {
 		host := names.Host(node)
 		if host == snapshot.None {
-			ranking.unknown++
+			unknown++
 			continue
 		}
 		utilization := scorer.utilization(host)
@@ -100,7 +99,7 @@ func Rank(request Request) (*Ranking, Outcome) {
 		scored++
 	}
 	switch {
-	case ranking.unknown > scored:
+	case unknown > scored:
 		return nil, OtherCluster
 	case measured == 0:
 		return nil, NoTelemetry
@@ -117,9 +116,6 @@ func (r *Ranking) Score(node string) int64 {
 	}
 	return int64(r.scores[host])
 }
-
-// Unknown returns the number of nodes that the controller does not know.
-func (r *Ranking) Unknown() int { return r.unknown }
 
 // scoreOf returns the score at a utilization of the fullest link, 0 if it is unknown.
 func scoreOf(utilization float64) int64 {

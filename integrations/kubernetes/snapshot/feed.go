@@ -9,7 +9,6 @@ import (
 type Feed struct {
 	maxAge      time.Duration
 	last        atomic.Pointer[Snapshot]
-	problem     atomic.Pointer[RequestError]
 	whole       atomic.Uint64
 	differences atomic.Uint64
 	failures    [len(Failures)]atomic.Uint64
@@ -26,9 +25,6 @@ func (f *Feed) IsFresh(snapshot *Snapshot, now time.Time) bool {
 	return snapshot != nil && snapshot.Age(now) < f.maxAge
 }
 
-// Problem returns the failure of the last request, nil if it succeeded or was the first.
-func (f *Feed) Problem() *RequestError { return f.problem.Load() }
-
 // Counts returns the numbers of whole snapshots and of differences.
 func (f *Feed) Counts() (whole, differences uint64) { return f.whole.Load(), f.differences.Load() }
 
@@ -44,7 +40,6 @@ func (f *Feed) FailureCount(failure Failure) uint64 {
 
 func (f *Feed) publish(next *Snapshot) {
 	f.last.Store(next)
-	f.problem.Store(nil)
 	if next.IsDifference() {
 		f.differences.Add(1)
 	} else {
@@ -53,7 +48,6 @@ func (f *Feed) publish(next *Snapshot) {
 }
 
 func (f *Feed) fail(problem *RequestError) {
-	f.problem.Store(problem)
 	for i, known := range Failures {
 		if known == problem.Failure {
 			f.failures[i].Add(1)

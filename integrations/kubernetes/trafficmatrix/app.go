@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"leeward.dev/kubernetes/api/v1alpha1"
@@ -38,6 +39,9 @@ var indexLabels = [...]string{"batch.kubernetes.io/job-completion-index", "apps.
 
 // reasonBound is the reason of the condition Complete once the decision has the nodes of all pods.
 const reasonBound = "Bound"
+
+// reasonNoPods is the reason of the condition Complete while no pod has ever belonged to the matrix.
+const reasonNoPods = "NoPods"
 
 // noTask marks a pod that is no task of its app: all tasks of its group have a pod.
 const noTask int32 = -1
@@ -69,6 +73,10 @@ type app struct {
 	members map[types.UID]*member
 
 	phase phase
+	// since is the time at which this process took in the spec. seen is true once a pod has belonged to the matrix, and absent
+	// once the matrix was reported because none has.
+	since        time.Time
+	seen, absent bool
 	// own is true if this profile of the scheduler places a pod, and foreign is a pod that another one places, nil without one.
 	own     bool
 	foreign *corev1.Pod
@@ -105,18 +113,30 @@ type report struct {
 
 // newApp returns the app of a matrix. A scheduler that starts again finds the decision of the pods that run in its status. The
 // decision counts once all pods are bound to its nodes; before, the service only holds it for a while.
-func newApp(matrix *v1alpha1.TrafficMatrix, of spec) *app {
+func newApp(matrix *v1alpha1.TrafficMatrix, of spec, now time.Time) *app {
 	decision := matrix.Status.Decision
 	a := &app{members: map[types.UID]*member{}, status: matrix.Status.DeepCopy(), decision: decision}
-	a.setSpec(matrix, of)
-	complete := meta.FindStatusCondition(matrix.Status.Conditions, v1alpha1.ConditionComplete)
-	a.settled = decision != "" && complete != nil && complete.Reason == reasonBound && complete.ObservedGeneration == matrix.Generation
+	a.setSpec(matrix, of, now)
+	complete := presentCondition(matrix, v1alpha1.ConditionComplete)
+	a.settled = decision != "" && complete != nil && complete.Reason == reasonBound
+	a.absent = complete != nil && complete.Reason == reasonNoPods
+	a.seen = !a.absent && (complete != nil || presentCondition(matrix, v1alpha1.ConditionPlaced) != nil)
 	return a
 }
 
+// presentCondition returns a condition of the present generation of a matrix, nil without one.
+func presentCondition(matrix *v1alpha1.TrafficMatrix, name string) *metav1.Condition {
+	condition := meta.FindStatusCondition(matrix.Status.Conditions, name)
+	if condition == nil || condition.ObservedGeneration != matrix.Generation {
+		return nil
+	}
+	return condition
+}
+
 // setSpec replaces the matrix by one of another generation. Hosts that were chosen for the earlier one count no longer.
-func (a *app) setSpec(matrix *v1alpha1.TrafficMatrix, of spec) {
+func (a *app) setSpec(matrix *v1alpha1.TrafficMatrix, of spec, now time.Time) {
 	a.matrix, a.spec, a.hosts = matrix, of, nil
+	a.since, a.seen, a.absent = now, false, false
 	if a.phase != idle {
 		a.phase = single
 	}

@@ -71,9 +71,13 @@ func (as *apps) setMatrix(matrix *v1alpha1.TrafficMatrix, pods []*corev1.Pod, no
 		a = nil
 	}
 	if a == nil {
-		a = as.add(matrix, of)
+		a = as.add(matrix, of, now)
 	} else {
 		as.change(a, matrix, of, now)
+	}
+	if len(own)+len(a.members) > 0 {
+		// Pods that have ended show too that the selectors and the names are right.
+		a.see(now)
 	}
 	for _, pod := range own {
 		as.setPodLocked(pod, now)
@@ -95,11 +99,11 @@ func (as *apps) isCurrent(matrix *v1alpha1.TrafficMatrix) bool {
 	return true
 }
 
-func (as *apps) add(matrix *v1alpha1.TrafficMatrix, of spec) *app {
+func (as *apps) add(matrix *v1alpha1.TrafficMatrix, of spec, now time.Time) *app {
 	if as.byName[matrix.Namespace] == nil {
 		as.byName[matrix.Namespace] = map[string]*app{}
 	}
-	a := newApp(matrix, of)
+	a := newApp(matrix, of, now)
 	as.byName[matrix.Namespace][matrix.Name] = a
 	as.index.add(a)
 	return a
@@ -109,7 +113,7 @@ func (as *apps) add(matrix *v1alpha1.TrafficMatrix, of spec) *app {
 func (as *apps) change(a *app, matrix *v1alpha1.TrafficMatrix, of spec, now time.Time) {
 	as.endRun(a, now)
 	as.index.remove(a)
-	a.setSpec(matrix, of)
+	a.setSpec(matrix, of, now)
 	as.index.add(a)
 	for uid, m := range a.members {
 		if m.group, m.task = a.groupOf(m.pod), noTask; m.group < 0 {
@@ -152,12 +156,12 @@ func (as *apps) drop(a *app, now time.Time) {
 	}
 }
 
-// setPod takes in a pod as it is now. It returns true if the pod belongs, or belonged, to an app.
+// setPod takes in a pod as it is now. It returns true if the pod belongs, or belonged, to an app, or may do so once its gates open.
 func (as *apps) setPod(pod *corev1.Pod, now time.Time) bool {
 	as.mutex.Lock()
 	defer as.mutex.Unlock()
 	before := as.byPod[pod.UID]
-	return as.setPodLocked(pod, now) != nil || before != nil
+	return as.setPodLocked(pod, now) != nil || before != nil || len(pod.Spec.SchedulingGates) > 0
 }
 
 func (as *apps) setPodLocked(pod *corev1.Pod, now time.Time) *app {
@@ -170,12 +174,16 @@ func (as *apps) setPodLocked(pod *corev1.Pod, now time.Time) *app {
 		return nil
 	}
 	if a == nil {
-		// A pod with scheduling gates may stay outside of the queue for hours, so it is not there yet.
-		if a = as.find(pod); a != nil && len(pod.Spec.SchedulingGates) == 0 {
-			as.join(a, pod, now)
-			return a
+		if a = as.find(pod); a == nil {
+			return nil
 		}
-		return nil
+		a.see(now)
+		if len(pod.Spec.SchedulingGates) > 0 {
+			// Such a pod may stay outside of the queue for hours, so it is not there yet.
+			return nil
+		}
+		as.join(a, pod, now)
+		return a
 	}
 	a.members[pod.UID].set(pod)
 	if a.phase == gathering && pod.Spec.NodeName != "" {

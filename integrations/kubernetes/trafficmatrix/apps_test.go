@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,7 +73,8 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	s := &scene{t: t, now: began, up: true}
-	s.apps = newApps(Settings{Wait: 5 * time.Second, Hold: time.Minute}, profile, func(time.Time) bool { return s.up })
+	settings := Settings{Wait: 5 * time.Second, Hold: time.Minute, Absence: DefaultAbsence}
+	s.apps = newApps(settings, profile, func(time.Time) bool { return s.up })
 	s.setMatrix(ringOf("ring", 4), nil, s.now)
 	for index := range 4 {
 		s.pods = append(s.pods, podOf("ring", index))
@@ -234,6 +236,71 @@ func TestAnIncompleteAppIsPlacedPodByPodAndNamesItsGroups(t *testing.T) {
 	s.expectAdmitted(true)
 	if late := podOf("ring", 3); !s.admit(late, s.now) {
 		t.Error("a late pod waits")
+	}
+}
+
+func TestAMatrixThatNoPodBelongsToIsReportedOnceUntilOneComes(t *testing.T) {
+	s := newScene(t)
+	if work := s.due(s.now); reasons(work) != "Valid=Valid" || !work.next.Equal(began.Add(DefaultAbsence)) {
+		t.Errorf("%s, next at %v", reasons(work), work.next)
+	}
+	s.now = s.now.Add(DefaultAbsence)
+	work := s.due(s.now)
+	if reasons(work) != "Complete=NoPods" {
+		t.Fatalf("%s", reasons(work))
+	}
+	if r := work.publish[0].reports[0]; r.message != "no pod matches its groups: worker: check selectors and names" || !r.important || r.holds {
+		t.Errorf("%+v", r)
+	}
+	s.now = s.now.Add(DefaultAbsence)
+	if again := s.due(s.now); len(again.publish) != 0 {
+		t.Errorf("reported twice: %s", reasons(again))
+	}
+	matrix := ringOf("ring", 4)
+	matrix.Status = work.publish[0].status
+	next := newApps(s.settings, profile, s.ready)
+	next.setMatrix(matrix, nil, s.now)
+	if again := next.due(s.now.Add(DefaultAbsence)); len(again.publish) != 0 {
+		t.Errorf("the next process reports it again: %s", reasons(again))
+	}
+	s.setPod(s.pods[0], s.now)
+	if work := s.due(s.now); len(work.publish) != 1 ||
+		meta.FindStatusCondition(work.publish[0].status.Conditions, v1alpha1.ConditionComplete) != nil {
+		t.Errorf("%+v", work.publish)
+	}
+}
+
+func TestOnlyAMatrixThatNoPodHasBelongedToIsReported(t *testing.T) {
+	gated, ended := podOf("ring", 0), podOf("ring", 0)
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}}
+	ended.Status.Phase = corev1.PodSucceeded
+	other := func(app string) *v1alpha1.TrafficMatrix {
+		matrix := ringOf("ring", 4)
+		matrix.Generation, matrix.Spec.Groups[0].Selector.MatchLabels = 2, map[string]string{"app": app}
+		return matrix
+	}
+	for name, c := range map[string]struct {
+		change   func(s *scene)
+		reported bool
+	}{
+		"its pod waits for a gate":       {func(s *scene) { s.setPod(gated, s.now) }, false},
+		"its pod has come and ended":     {func(s *scene) { s.setPod(s.pods[0], s.now); s.setPod(ended, s.now) }, false},
+		"its pod ended before the start": {func(s *scene) { s.setMatrix(other("ring"), []*corev1.Pod{ended}, s.now) }, false},
+		"its new selector has a typo": {func(s *scene) {
+			s.setPod(s.pods[0], s.now)
+			s.setMatrix(other("rings"), s.pods[:1], s.now)
+		}, true},
+		"an earlier process placed its pods": {func(s *scene) {
+			matrix := restarted("Bound")
+			matrix.Name, matrix.UID = "ring", "matrix-again"
+			s.setMatrix(matrix, nil, s.now)
+		}, false},
+	} {
+		s := newScene(t)
+		c.change(s)
+		if s.due(s.now.Add(DefaultAbsence)); s.byName["ml"]["ring"].absent != c.reported {
+			t.Errorf("%s: reported: %v", name, !c.reported)
+		}
 	}
 }
 

@@ -84,7 +84,7 @@ func TestAnotherVersionOfAMatrixWithTheSameSpecIsNotReadAgain(t *testing.T) {
 
 // BenchmarkAPodBesideManyMatrices measures what the queue waits for with each new pod, in a namespace with 1,000 matrices.
 func BenchmarkAPodBesideManyMatrices(b *testing.B) {
-	as := newApps(Settings{Wait: 5 * time.Second, Hold: time.Minute}, profile, func(time.Time) bool { return true })
+	as := newApps(Settings{Wait: 5 * time.Second, Hold: time.Minute, Absence: DefaultAbsence}, profile, func(time.Time) bool { return true })
 	for number := range 1000 {
 		as.setMatrix(ringOf(fmt.Sprintf("m%d", number), 8), nil, began)
 	}

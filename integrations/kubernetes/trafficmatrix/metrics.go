@@ -10,7 +10,7 @@ import (
 var (
 	appsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "leeward", Name: "matrix_apps_total", StabilityLevel: metrics.ALPHA,
-		Help: "Apps with a traffic matrix, by the reason of the last condition about their placement or their validity.",
+		Help: "Changes of the condition Placed of traffic matrices, of Valid to false, and of Complete to false without any pod, by reason.",
 	}, []string{"reason"})
 	podsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "leeward", Name: "matrix_pods_total", StabilityLevel: metrics.ALPHA,

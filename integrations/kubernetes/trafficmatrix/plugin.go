@@ -12,7 +12,6 @@ package trafficmatrix
 
 import (
 	"context"
-	"iter"
 	"log/slog"
 	"slices"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"leeward.dev/kubernetes/networkload"
 	"leeward.dev/kubernetes/placements"
 )
 
@@ -143,17 +143,7 @@ func (t *TrafficMatrix) scores(peers []peer, nodes []fwk.NodeInfo) map[string]in
 	if !network.isUseful() {
 		return nil
 	}
-	return scoresOf(network, namesOf(nodes))
-}
-
-func namesOf(nodes []fwk.NodeInfo) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, node := range nodes {
-			if !yield(node.Node().Name) {
-				return
-			}
-		}
-	}
+	return scoresOf(network, networkload.NodeNames(nodes))
 }
 
 // Score returns the score of a node from 0 to 100.

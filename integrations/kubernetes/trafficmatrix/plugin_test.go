@@ -151,6 +151,7 @@ func newCluster(t *testing.T, settings Settings, view *placements.View) *cluster
 	c.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(
 		runtime.NewScheme(), map[schema.GroupVersionResource]string{v1alpha1.Resource: v1alpha1.Kind + "List"})
 	ctx, cancel := context.WithCancel(context.Background())
+	settings.Absence = DefaultAbsence
 	plugin, err := Environment{
 		View: func() *placements.View { return view }, Fresh: func(time.Time) bool { return view != nil },
 		Call: c.call, Objects: c.objects, Now: time.Now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -504,10 +505,11 @@ func TestAFaultOfAnApiServerDoesNotHoldPods(t *testing.T) {
 func TestArgumentsAreCheckedByName(t *testing.T) {
 	for text, expected := range map[string]string{
 		`{"controllers": ["http://c:7600"], "wait": "10s", "hold": "2m"}`: "",
-		`{"wait": "2m"}`:   "wait: 2m0s: expected 0s to 1m0s",
-		`{"hold": "0s"}`:   "hold: 0s: expected 1s to 1h0m0s",
-		`{"waits": "1s"}`:  `unknown field "waits"`,
-		`{"wait": "soon"}`: "arguments: ",
+		`{"wait": "2m"}`:     "wait: 2m0s: expected 0s to 1m0s",
+		`{"hold": "0s"}`:     "hold: 0s: expected 1s to 1h0m0s",
+		`{"absence": "1ms"}`: "absence: 1ms: expected 1s to 24h0m0s",
+		`{"waits": "1s"}`:    `unknown field "waits"`,
+		`{"wait": "soon"}`:   "arguments: ",
 	} {
 		args, err := readArgs(&runtime.Unknown{Raw: []byte(text)})
 		if err == nil {
@@ -518,7 +520,7 @@ func TestArgumentsAreCheckedByName(t *testing.T) {
 		}
 	}
 	args, err := readArgs(nil)
-	if settings := args.settings(); err != nil || settings.Wait != DefaultWait || settings.Hold != DefaultHold {
+	if settings := args.settings(); err != nil || settings.Wait != DefaultWait || settings.Hold != DefaultHold || settings.Absence != DefaultAbsence {
 		t.Errorf("%+v, %v", settings, err)
 	}
 	if _, err := readArgs(&corev1.Pod{}); err == nil {

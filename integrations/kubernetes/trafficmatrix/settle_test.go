@@ -268,7 +268,7 @@ func TestADecisionThatWasNotConfirmedBeforeARestartIsReplacedByTheNodes(t *testi
 		next := &v1alpha1.TrafficMatrix{
 			ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: ringOf("other", 2).Spec, Status: work.publish[0].status,
 		}
-		if !newApp(next, specOf(next)).settled {
+		if !newApp(next, specOf(next), s.now).settled {
 			t.Errorf("%s: the next process would settle it again", reason)
 		}
 	}

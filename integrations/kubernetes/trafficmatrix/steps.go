@@ -1,11 +1,14 @@
 package trafficmatrix
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"leeward.dev/kubernetes/api/v1alpha1"
@@ -107,6 +110,8 @@ func (as *apps) advance(a *app, now time.Time, result *steps) {
 	}
 	if a.problem == nil && a.foreign == nil {
 		switch a.phase {
+		case idle:
+			as.miss(a, now, result)
 		case gathering:
 			as.gather(a, now, result)
 		case asking:
@@ -174,6 +179,35 @@ func (as *apps) gather(a *app, now time.Time, result *steps) {
 		a.placeSingly("Incomplete", "not all pods came in time, so each is placed by itself")
 	default:
 		result.at(a.deadline)
+	}
+}
+
+// miss reports a matrix that no pod has ever belonged to: its selectors or its names are probably wrong.
+func (as *apps) miss(a *app, now time.Time, result *steps) {
+	if a.seen || a.absent {
+		return
+	}
+	if until := a.since.Add(as.settings.Absence); now.Before(until) {
+		result.at(until)
+		return
+	}
+	names := make([]string, 0, len(a.groups))
+	for i := range a.groups {
+		names = append(names, a.groups[i].Name)
+	}
+	a.absent = true
+	a.report(report{condition: v1alpha1.ConditionComplete, reason: reasonNoPods, important: true, message: fmt.Sprintf(
+		"no pod matches its groups: %s: check selectors and names", strings.Join(names, ", "))})
+}
+
+// see notes that a pod belongs to the matrix, and takes back the report that none does.
+func (a *app) see(now time.Time) {
+	a.seen, a.absent = true, false
+	a.reports = slices.DeleteFunc(a.reports, func(r report) bool { return r.reason == reasonNoPods })
+	complete := meta.FindStatusCondition(a.status.Conditions, v1alpha1.ConditionComplete)
+	if complete != nil && complete.Reason == reasonNoPods {
+		meta.RemoveStatusCondition(&a.status.Conditions, v1alpha1.ConditionComplete)
+		a.publishAt = now
 	}
 }
 

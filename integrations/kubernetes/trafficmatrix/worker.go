@@ -222,7 +222,7 @@ func (w *worker) activate(ctx context.Context, pods []*corev1.Pod) {
 // publish writes changed conditions of a matrix, and an event for each important one.
 func (w *worker) publish(ctx context.Context, of publication) {
 	for _, r := range of.reports {
-		if r.condition == v1alpha1.ConditionPlaced || r.condition == v1alpha1.ConditionValid && !r.holds {
+		if r.condition == v1alpha1.ConditionPlaced || r.condition == v1alpha1.ConditionValid && !r.holds || r.reason == reasonNoPods {
 			appsTotal.WithLabelValues(r.reason).Inc()
 		}
 		if r.important {

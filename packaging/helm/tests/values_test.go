@@ -23,9 +23,29 @@ func TestUnknownAndInvalidValuesAreRejected(t *testing.T) {
 		"{tls: {mode: existing}}":                  "tls.existingSecret",
 		"{agents: {enabled: false}}":               "agents",
 		"{scheduler: {matrixWait: x}}":             "matrixWait",
+		"{scheduler: {matrixWait: 2m}}":            "matrixWait",
+		"{scheduler: {matrixWait: 60001ms}}":       "matrixWait",
+		"{scheduler: {matrixWait: 61s}}":           "matrixWait",
+		"{scheduler: {matrixHold: 10ms}}":          "matrixHold",
+		"{scheduler: {matrixHold: 0s}}":            "matrixHold",
+		"{scheduler: {matrixHold: 61m}}":           "matrixHold",
+		"{scheduler: {matrixHold: 3601s}}":         "matrixHold",
 	} {
 		if _, err := render(values); err == nil || !strings.Contains(err.Error(), expected) {
 			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+func TestTheSchedulerTakesAllTimesWithinItsBounds(t *testing.T) {
+	for field, times := range map[string][]string{
+		"matrixWait": {"0s", "0ms", "250ms", "60000ms", "1.5s", "59s", "60s", "1m", "1m0s"},
+		"matrixHold": {"1s", "1.5s", "1500ms", "90s", "1m", "1m30s", "59m59s", "60m", "3600s", "1h"},
+	} {
+		for _, time := range times {
+			if _, err := render(fmt.Sprintf("{scheduler: {%s: %s}}", field, time)); err != nil {
+				t.Errorf("%s: %s: %v", field, time, err)
+			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-"""Leeward's scheduler plugins in shadow: where last week's pods of a Kubernetes cluster would have run.
+"""The plugin NetworkLoad in shadow: where last week's pods of a Kubernetes cluster would have run.
 
 `cluster` reads nodes, pods and their owners from the API server, `series` and `history` read ended pods and
 traffic from Prometheus, and `collect` joins both to a `Recording`, which `files` stores as a folder. `replay`

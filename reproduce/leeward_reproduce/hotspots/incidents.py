@@ -20,6 +20,7 @@ from leeward_reproduce.hotspots.sweeps import (
     HERDING,
     HERDING_NONE,
     IN_CELL,
+    LEARNS,
     REPLICATION,
     UPLINKS,
     UPLINKS_FILE,
@@ -57,18 +58,18 @@ def _uplinks(results: Results) -> list[Row]:
     result = []
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
     racks = sorted({event["link"].partition(":")[0] for event in events})
-    for policy in IN_CELL:
-        for sweep, words in ((UPLINKS, "untold"), (UPLINKS_TOLD, "told")):
-            is_paper = policy == "borg" and sweep is UPLINKS
-            values = _factors(results[sweep], results[UPLINKS_WHOLE], policy, partial(_on, racks))
-            paper_value = paper.CAPACITY_STRETCH[0] if is_paper else None
-            note = f"the paper: 2 to 3 times; {_FLUID}" if is_paper else ""
-            if policy == "utp" and sweep is UPLINKS:
-                note = "goes by capacities that it believes in: half a link looks half empty"
-            label = (
-                f"uplinks halved, {words}: time of batch tasks on those racks, {policy}, over whole uplinks"
-            )
-            result.append(measured_row("incidents", label, "x", values, paper_value, note))
+    pairs = [(policy, sweep) for policy in IN_CELL for sweep in (UPLINKS, UPLINKS_TOLD)]
+    for policy, sweep in [*pairs, (LEARNS, UPLINKS)]:
+        is_paper = policy == "borg" and sweep is UPLINKS
+        values = _factors(results[sweep], results[UPLINKS_WHOLE], policy, partial(_on, racks))
+        paper_value = paper.CAPACITY_STRETCH[0] if is_paper else None
+        note = f"the paper: 2 to 3 times; {_FLUID}" if is_paper else ""
+        if policy == "utp" and sweep is UPLINKS:
+            note = "goes by capacities that it believes in: half a link looks half empty"
+        words = "untold" if sweep is UPLINKS else "told"
+        name = "utp that learns capacities" if policy == LEARNS else policy
+        label = f"uplinks halved, {words}: time of batch tasks on those racks, {name}, over whole uplinks"
+        result.append(measured_row("incidents", label, "x", values, paper_value, note))
     return result
 
 

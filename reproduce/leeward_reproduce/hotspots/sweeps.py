@@ -52,7 +52,9 @@ def _announced_events() -> str:
 
 
 IN_CELL = ("borg", "utp")
-UPLINKS = Sweep("uplinks", UPLINKS_FILE, IN_CELL, tables=True, ignores_horizon=True)
+LEARNS = "utp:learn_capacity=true"
+"""UTP that learns which links have lost capacity."""
+UPLINKS = Sweep("uplinks", UPLINKS_FILE, (*IN_CELL, LEARNS), tables=True, ignores_horizon=True)
 UPLINKS_TOLD = Sweep(
     "uplinks-told",
     UPLINKS_FILE,
@@ -62,10 +64,15 @@ UPLINKS_TOLD = Sweep(
     ignores_horizon=True,
 )
 UPLINKS_WHOLE = Sweep(
-    "uplinks-whole", UPLINKS_FILE, IN_CELL, fixed=(("events", "[]"),), tables=True, ignores_horizon=True
+    "uplinks-whole",
+    UPLINKS_FILE,
+    (*IN_CELL, LEARNS),
+    fixed=(("events", "[]"),),
+    tables=True,
+    ignores_horizon=True,
 )
 """Three variants of the first incident: uplinks at half capacity, without and with the scheduler's knowledge;
-and uplinks at full capacity."""
+and uplinks at full capacity. A scheduler that knows has nothing to learn."""
 HERDING = Sweep("herding", INCIDENTS / "herding-constraint.yaml", IN_CELL, tables=True, ignores_horizon=True)
 HERDING_NONE = Sweep(
     "herding-none",

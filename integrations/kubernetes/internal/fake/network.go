@@ -103,12 +103,13 @@ func (n *Network) addLinks(of, out, in string, capacity int64) {
 // Link returns a link by its name.
 func (n *Network) Link(name string) *Link { return &n.Links[n.rows[name]] }
 
-// Advance passes time and reports all links: their windows end at the new time.
+// Advance passes time and reports all links: their last windows end at the new time, with the present loads.
 func (n *Network) Advance(by time.Duration) {
 	n.Time = n.Time.Add(by)
 	n.Epoch++
 	for i := range n.Links {
 		n.Links[i].From, n.Links[i].Until = n.Time.Add(-by), n.Time
+		n.Links[i].Latest = n.Links[i].Measured
 	}
 }
 

@@ -32,8 +32,10 @@ type Evictor struct {
 	Metrics metrics.KubeRegistry
 }
 
-// StartEvictor starts an evictor, and returns the function that stops it. It waits until the evictor knows all pods.
+// StartEvictor starts an evictor, and returns the function that stops it. It waits until the evictor knows all pods. As the
+// program of the evictor, it takes the means of windows from snapshots that have them.
 func (c *ControlPlane) StartEvictor(ctx context.Context, e Evictor) (stop func(), err error) {
+	e.Snapshots.Windows = true
 	client, err := snapshot.NewClient(e.Snapshots)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -62,8 +63,37 @@ func snapshotsOf(controller string) snapshot.Settings {
 	}
 }
 
+// parts are the running parts of an arm.
+type parts struct {
+	stop func()
+	// evictor has the metrics of the evictor, nil without one.
+	evictor metrics.KubeRegistry
+}
+
+// check returns an error if the evictor reads estimates, as beside an earlier version of the service. Its decisions would not be
+// those on the means of windows.
+func (p *parts) check() error {
+	if p.evictor == nil {
+		return nil
+	}
+	families, err := p.evictor.Gather()
+	if err != nil {
+		return err
+	}
+	for _, family := range families {
+		if family.GetName() != "leeward_evictor_inverts_estimates" {
+			continue
+		}
+		if family.GetMetric()[0].GetGauge().GetValue() != 0 {
+			return errors.New("the service sends no last windows of links, so the evictor reads estimates: run `leewardd` of this version")
+		}
+		return nil
+	}
+	return errors.New("the evictor does not count in leeward_evictor_inverts_estimates")
+}
+
 // startParts starts the scheduler of an arm, and its evictor. A tick of the clock is the interval of reports.
-func startParts(ctx context.Context, plane *controlplane.ControlPlane, of arm, controller string, tick time.Duration) (stop func(), err error) {
+func startParts(ctx context.Context, plane *controlplane.ControlPlane, of arm, controller string, tick time.Duration) (*parts, error) {
 	scheduler := controlplane.Scheduler{
 		Weight: pluginWeight, BeforeFirst: func(ctx context.Context) { pause(ctx, warmUp) },
 	}
@@ -77,23 +107,29 @@ func startParts(ctx context.Context, plane *controlplane.ControlPlane, of arm, c
 		}
 	}
 	stopScheduler, err := plane.StartScheduler(ctx, scheduler)
-	if err != nil || !of.hasEvictor() {
-		return stopScheduler, err
+	if err != nil {
+		return nil, err
 	}
-	stopEvictor, err := startEvictor(ctx, plane, controller, tick)
+	if !of.hasEvictor() {
+		return &parts{stop: stopScheduler}, nil
+	}
+	registry := metrics.NewKubeRegistry()
+	stopEvictor, err := startEvictor(ctx, plane, controller, tick, registry)
 	if err != nil {
 		stopScheduler()
 		return nil, err
 	}
-	return func() {
+	return &parts{evictor: registry, stop: func() {
 		stopEvictor()
 		stopScheduler()
-	}, nil
+	}}, nil
 }
 
 // startEvictor starts an evictor with its default settings. Those in times are by default numbers of the window, a minute:
 // here the window is a tick.
-func startEvictor(ctx context.Context, plane *controlplane.ControlPlane, controller string, tick time.Duration) (stop func(), err error) {
+func startEvictor(
+	ctx context.Context, plane *controlplane.ControlPlane, controller string, tick time.Duration, registry metrics.KubeRegistry,
+) (stop func(), err error) {
 	settings := evictor.DefaultSettings()
 	settings.Lasts = tick * (settings.Lasts / settings.Window)
 	settings.Window, settings.HourlyBudget = tick, hourlyBudget
@@ -107,7 +143,7 @@ func startEvictor(ctx context.Context, plane *controlplane.ControlPlane, control
 	}
 	return plane.StartEvictor(ctx, controlplane.Evictor{
 		Name: "leeward-evictor", Mode: evictor.Evict, Settings: settings, Estimator: estimator,
-		Snapshots: snapshotsOf(controller), Service: service, Metrics: metrics.NewKubeRegistry(),
+		Snapshots: snapshotsOf(controller), Service: service, Metrics: registry,
 	})
 }
 

@@ -150,16 +150,16 @@ func (o *options) drive(
 	if err != nil {
 		return err
 	}
-	stop, err := startParts(ctx, plane, of, o.controller, o.tick)
+	running, err := startParts(ctx, plane, of, o.controller, o.tick)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer running.stop()
 	if err := newDriver(plane, cell, pods, reports, output).run(ctx, o.steps); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
 		return err
 	}
-	return nil
+	return running.check()
 }

@@ -245,7 +245,7 @@ func TestPodsLeaveAHotRackForColdOnesAndTheirBudgetHolds(t *testing.T) {
 	f := newFleet(t, "movers", 8, 7)
 	// 36 of 40 Gb/s must fall to 30: three pods of 2 Gb/s leave, one after another by the budget. The load itself stays in
 	// this network, so more follow when the cooldown and the projections have passed; the budget of the hour ends it.
-	s.evict(evictor.Evict, func(settings *evictor.Settings) { settings.HourlyBudget = 6 })
+	e := s.evict(evictor.Evict, func(settings *evictor.Settings) { settings.HourlyBudget = 6 })
 	eventually(t, "six pods did not leave", func() bool { _, ended := f.counts(); return ended == 6 })
 	eventually(t, "not all replacements run", func() bool { return f.runningCount() == 8 })
 	time.Sleep(4 * evictionWindow)
@@ -271,6 +271,23 @@ func TestPodsLeaveAHotRackForColdOnesAndTheirBudgetHolds(t *testing.T) {
 	}
 	if notes := s.events("HotRack", "movers-"); len(notes) != 6 {
 		t.Errorf("%d events: %q", len(notes), notes)
+	}
+	if e.metric("leeward_evictor_inverts_estimates", "") != 0 {
+		t.Error("the evictor reads estimates instead of the means of windows")
+	}
+}
+
+// A service of an earlier version sends estimates only.
+func TestPodsLeaveAHotRackThatOnlyEstimatesShow(t *testing.T) {
+	s := newScene(t, interval, hot(1))
+	s.service.Change(func(*fake.Network) { s.service.Windows = false })
+	startKubelet(t)
+	s.start(s.args)
+	f := newFleet(t, "estimated", 4, 0)
+	e := s.evict(evictor.Evict, func(*evictor.Settings) {})
+	eventually(t, "no pod leaves", func() bool { _, ended := f.counts(); return ended > 0 })
+	if e.metric("leeward_evictor_inverts_estimates", "") != 1 {
+		t.Error("the evictor has windows that the service does not send")
 	}
 }
 

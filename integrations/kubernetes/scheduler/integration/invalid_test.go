@@ -18,6 +18,7 @@ import (
 	"leeward.dev/kubernetes/internal/service"
 	"leeward.dev/kubernetes/scheduler/controlplane"
 	"leeward.dev/kubernetes/snapshot"
+	"leeward.dev/kubernetes/trafficmatrix"
 )
 
 // Invalid input of each kind has one event on its object, counts in a metric, and is a line of `kubectl leeward check`. All pods of
@@ -69,6 +70,30 @@ func TestAMatrixWithNamesOfNoPodsIsAnEventAMetricAndALineOfTheCheck(t *testing.T
 	}
 	eventually(t, "it does not count", func() bool { return metric(t, "leeward_matrix_apps_total", "Incomplete") == before+1 })
 	expectLine(t, m.args.Controllers[0], "wrong", "matrix", "default/named: pods are missing: store: 0 of 1 pods")
+}
+
+func TestAMatrixThatNoPodBelongsToIsAnEventAMetricAndALineOfTheCheck(t *testing.T) {
+	m := newMatrices(t, time.Second, 0, &chooser{}, func(args *trafficmatrix.Args) {
+		args.Absence = &metav1.Duration{Duration: time.Second}
+	})
+	before := metric(t, "leeward_matrix_apps_total", "NoPods")
+	m.ring("typo", 2)
+	m.add("other", 0, 2)
+	m.awaitBound("other")
+	eventually(t, "no event", func() bool { return len(m.events("NoPods", "typo")) > 0 })
+	if notes := m.events("NoPods", "typo"); len(notes) != 1 || notes[0] != "no pod matches its groups: worker: check selectors and names" {
+		t.Errorf("%v", notes)
+	}
+	if count := metric(t, "leeward_matrix_apps_total", "NoPods") - before; count != 1 {
+		t.Errorf("it counts %v times", count)
+	}
+	eventually(t, "the status does not say so", func() bool { return m.reason("typo", v1alpha1.ConditionComplete) == "NoPods" })
+	expectLine(t, m.args.Controllers[0], "wrong", "matrix", "default/typo: no pod matches its groups: worker")
+	m.add("typo", 0, 1)
+	m.awaitBound("typo")
+	eventually(t, "the status does not say that a pod has come", func() bool {
+		return m.reason("typo", v1alpha1.ConditionComplete) == "MissingPods"
+	})
 }
 
 func TestAMatrixThatIsNoAppIsAnEventAMetricAndALineOfTheCheck(t *testing.T) {
@@ -185,7 +210,7 @@ func TestAControllerOfAnotherClusterIsAnEventAMetricAndALineOfTheCheck(t *testin
 		t.Errorf("%v pods count", count)
 	}
 	eventually(t, "not one event", func() bool { return len(s.events("NetworkUnavailable", "foreign-")) == 1 })
-	if notes := s.events("NetworkUnavailable", "foreign-"); !strings.Contains(notes[0], "other_cluster") {
+	if notes := s.events("NetworkUnavailable", "foreign-"); !strings.Contains(notes[0], "(other_cluster): the service knows fewer than half of the nodes") {
 		t.Errorf("%v", notes)
 	}
 	expectLine(t, address, "add_host", fmt.Sprintf("... %d more", racks*rackSize-12-10))

@@ -48,6 +48,9 @@ func TestSeveralEvictorsHaveTheBudgetOfOneThoughALeaderIsKilledOrStopped(t *test
 	a, b := begin("a"), begin("b")
 	leader, follower := leaderOf(t, a, b)
 	eventually(t, "the leader evicts nothing", func() bool { return evictedBy(leader) >= 2 })
+	if inverts, ok := leader.metric("leeward_evictor_inverts_estimates"); !ok || inverts != 0 {
+		t.Error("the leader reads estimates instead of the means of windows")
+	}
 	if count := evictedBy(follower); count != 0 {
 		t.Errorf("the follower evicts %v pods", count)
 	}

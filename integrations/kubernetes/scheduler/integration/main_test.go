@@ -25,6 +25,7 @@ import (
 	"leeward.dev/kubernetes/internal/fake"
 	"leeward.dev/kubernetes/networkload"
 	"leeward.dev/kubernetes/scheduler/controlplane"
+	"leeward.dev/kubernetes/snapshot"
 )
 
 const (
@@ -95,13 +96,14 @@ type scene struct {
 	nodesToScore int32
 }
 
-// newScene starts a service whose links report every 100 ms; zero stands for a service without reports. The network is as
-// change makes it.
+// newScene starts a service whose links report at an interval; zero stands for a service without reports. The network is as
+// change makes it. As the service of this repository does, it sends the last windows of links.
 func newScene(t *testing.T, reports time.Duration, change func(*fake.Network)) *scene {
 	t.Helper()
 	network := fake.Tree(0, racks, rackSize)
 	change(network)
 	service := fake.NewController(network)
+	service.Windows = true
 	address, err := service.Serve(t.Context(), reports)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +136,11 @@ func newSceneAt(t *testing.T, address string) *scene {
 func (s *scene) start(args *networkload.Args) (stop func()) {
 	s.t.Helper()
 	end, err := plane.StartScheduler(s.t.Context(), controlplane.Scheduler{
-		NetworkLoad: args, NodesToScore: s.nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
+		NetworkLoad: args, NodesToScore: s.nodesToScore, BeforeFirst: func(context.Context) {
+			if args != nil {
+				awaitSnapshot(s.t)
+			}
+		},
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -142,6 +148,18 @@ func (s *scene) start(args *networkload.Args) (stop func()) {
 	stop = sync.OnceFunc(end)
 	s.t.Cleanup(stop)
 	return stop
+}
+
+// awaitSnapshot waits until the plugin NetworkLoad has a snapshot, or until a request for one has failed.
+func awaitSnapshot(t *testing.T) {
+	t.Helper()
+	eventually(t, "no snapshot and no failed request", func() bool {
+		failures := 0.0
+		for _, failure := range snapshot.Failures {
+			failures += metric(t, "leeward_snapshot_failures_total", string(failure))
+		}
+		return failures+metric(t, "leeward_snapshots_total", "whole") > 0
+	})
 }
 
 // place adds pods with a peak rate out of them, and waits until all are bound.

@@ -80,15 +80,23 @@ type matrices struct {
 }
 
 // newMatrices starts a scheduler with the plugin, whose pods wait at most for a time. It scores a percentage of the nodes, 0 for
-// its own choice.
-func newMatrices(t *testing.T, wait time.Duration, nodesToScore int32, chooser *chooser) *matrices {
+// its own choice. The changes change the arguments of the plugin.
+func newMatrices(
+	t *testing.T, wait time.Duration, nodesToScore int32, chooser *chooser, changes ...func(*trafficmatrix.Args),
+) *matrices {
 	t.Helper()
 	m := &matrices{scene: newScene(t, interval, func(*fake.Network) {}), chooser: chooser}
 	m.connect()
 	m.service.Intercept(chooser.answer)
+	args := &trafficmatrix.Args{Service: m.args.Service, Wait: &metav1.Duration{Duration: wait}}
+	for _, change := range changes {
+		change(args)
+	}
 	stop, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{
-		TrafficMatrix: &trafficmatrix.Args{Service: m.args.Service, Wait: &metav1.Duration{Duration: wait}},
-		Weight:        10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) { time.Sleep(time.Second) },
+		TrafficMatrix: args, Weight: 10, NodesToScore: nodesToScore, BeforeFirst: func(context.Context) {
+			// The plugin requests a difference once it has the first snapshot.
+			eventually(t, "no snapshot", func() bool { return m.service.Requests() > 1 })
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,8 +159,9 @@ func (m *matrices) createAny(name string, spec v1alpha1.TrafficMatrixSpec) {
 	})
 }
 
-// reason returns the reason of a condition of a matrix.
-func (m *matrices) reason(name, condition string) string {
+// status returns the status of a matrix.
+func (m *matrices) status(name string) v1alpha1.TrafficMatrixStatus {
+	m.t.Helper()
 	object, err := m.objects.Get(m.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		m.t.Fatal(err)
@@ -161,7 +170,13 @@ func (m *matrices) reason(name, condition string) string {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, matrix); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, each := range matrix.Status.Conditions {
+	return matrix.Status
+}
+
+// reason returns the reason of a condition of a matrix.
+func (m *matrices) reason(name, condition string) string {
+	m.t.Helper()
+	for _, each := range m.status(name).Conditions {
 		if each.Type == condition {
 			return each.Reason
 		}
@@ -261,17 +276,14 @@ func TestAPodThatCannotHaveItsHostGoesNearItsPeers(t *testing.T) {
 	eventually(t, "the nodes are not committed", func() bool { return len(chooser.called("/v1/commitments/batch")) == 1 })
 }
 
-func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
-	chooser := &chooser{}
-	for index := range 8 {
-		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r12h%d", index))
-	}
-	m := newMatrices(t, 30*time.Second, 0, chooser)
+// gang creates a group of pods that start together, and returns the change by which a pod joins it.
+func gang(t *testing.T, count int32) func(*corev1.Pod) {
+	t.Helper()
 	group := &schedulingv1alpha2.PodGroup{
 		// A repeated test would meet the name of a group that is still being deleted.
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "gang-"},
 		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 8},
+			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: count},
 		}},
 	}
 	groups := plane.Client.SchedulingV1alpha2().PodGroups(metav1.NamespaceDefault)
@@ -284,11 +296,19 @@ func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	m.ring("gang", 8)
-	join := func(pod *corev1.Pod) {
+	return func(pod *corev1.Pod) {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group.Name}
 	}
-	m.add("gang", 0, 8, join)
+}
+
+func TestAGangIsPlacedOnTheHostsOfTheController(t *testing.T) {
+	chooser := &chooser{}
+	for index := range 8 {
+		chooser.hosts = append(chooser.hosts, fmt.Sprintf("r12h%d", index))
+	}
+	m := newMatrices(t, 30*time.Second, 0, chooser)
+	m.ring("gang", 8)
+	m.add("gang", 0, 8, gang(t, 8))
 	if nodes := m.awaitBound("gang"); !slices.Equal(nodes, chooser.hosts) {
 		t.Errorf("%v: expected %v; cycles without a node: %q", nodes, chooser.hosts, m.events("FailedScheduling", "gang-"))
 	}
@@ -303,9 +323,13 @@ func TestASilentControllerDelaysAnAppByTheWaitAndNoOtherPod(t *testing.T) {
 	start := time.Now()
 	m.add("slow", 0, 4)
 	m.add("other", 4, 1)
-	eventually(t, "a pod without a matrix waits", func() bool { return m.bindings.Nodes()["other-4"] != "" })
-	if waited := time.Since(start); waited > 2500*time.Millisecond {
-		t.Errorf("a pod without a matrix waits for %v", waited)
+	var nodes map[string]string
+	eventually(t, "a pod without a matrix has no node", func() bool {
+		nodes = m.bindings.Nodes()
+		return nodes["other-4"] != ""
+	})
+	if nodes["slow-0"] != "" {
+		t.Error("a pod without a matrix waits as long as those of the app")
 	}
 	m.awaitBound("slow")
 	if waited := time.Since(start); waited < 2*time.Second || waited > 10*time.Second {

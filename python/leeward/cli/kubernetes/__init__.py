@@ -17,7 +17,7 @@ plugin.add_commands(app)
 
 @app.callback(epilog=EXAMPLES)
 def kubernetes() -> None:
-    """Try Leeward's scheduler on last week's pods, and look at a cluster that has it.
+    """Try the plugin NetworkLoad on last week's pods, and look at a cluster that has it.
 
     `trial` needs nothing but kubectl and Prometheus. The other commands are those of the kubectl plugin
     `kubectl leeward`.

@@ -1,4 +1,4 @@
-"""`leeward kubernetes trial`: what the scheduler plugins would have done with the pods of a past time."""
+"""`leeward kubernetes trial`: what the plugin NetworkLoad would have done with the pods of a past time."""
 
 import time
 from pathlib import Path
@@ -133,7 +133,7 @@ def trial(
     seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
     output: FormatOption = Format.table,
 ) -> None:
-    """Place the pods of the last week again, as the scheduler plugin would have, and count hot racks.
+    """Place the pods of the last week again, as the plugin NetworkLoad would have, and count hot racks.
 
     Pods that exist come from the API server, those that have ended from Prometheus, and so does all traffic.
     A pod whose constraints or traffic are unknown stays where it was, and is counted with the reason. Nothing
