@@ -1,5 +1,6 @@
 """Parts that experiments on real bytes share: rows, results of stopped reproductions, runs on clusters."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 from leeward.errors import InputError
 from leeward_reproduce.bars import bars
 from leeward_reproduce.hdfs import Shape
+from leeward_reproduce.hdfs.usage import RejectedRunError
 from leeward_reproduce.real import bench, results, rows, scenario_files
 from leeward_reproduce.real.rows import Pair, Values, values
 from leeward_reproduce.table import table
@@ -205,6 +207,38 @@ def test_a_failed_run_leaves_no_result_and_those_before_it_count(
     assert results.read(good.folder, Times) == {"default": Times(7.0)}
     assert results.read(bad.folder, Times) is None
     assert len(clusters) == 1
+
+
+def test_a_rejected_run_is_made_again_and_its_reason_is_in_the_folder(
+    clusters: list[FakeCluster], tmp_path: Path
+) -> None:
+    attempts: list[str] = []
+
+    def busy(_: object, policy: str, __: object) -> Times:
+        attempts.append(policy)
+        if len(attempts) < 3:
+            raise RejectedRunError(f"attempt {len(attempts)}: too busy")
+        return Times(5.0)
+
+    mine = replace(task(tmp_path / "1", ("ccp",), Shape()), measure=busy)
+    assert bench.perform([mine], Times, lambda _: None) == [{"ccp": Times(5.0)}]
+    content = json.loads((mine.folder / results.RESULT).read_text())
+    assert content["rejected"] == ["attempt 1: too busy", "attempt 2: too busy"]
+    assert len(clusters) == 1
+
+
+def test_a_run_that_is_always_rejected_is_an_error(clusters: list[FakeCluster], tmp_path: Path) -> None:
+    attempts: list[str] = []
+
+    def busy(_: object, policy: str, __: object) -> Times:
+        attempts.append(policy)
+        raise RejectedRunError("too busy")
+
+    mine = replace(task(tmp_path / "1", ("ccp",), Shape()), measure=busy)
+    with pytest.raises(RejectedRunError, match="too busy"):
+        bench.perform([mine], Times, lambda _: None)
+    assert len(attempts) == bench.ATTEMPTS
+    assert results.read(mine.folder, Times) is None
 
 
 def test_the_hash_of_a_scenario_has_the_names_and_the_content_of_its_files(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from leeward_reproduce.hdfs.observed import CORE, ObservedCluster
 from leeward_reproduce.hdfs.outcome import FileTime, Outcome
 from leeward_reproduce.hdfs.settings import DATANODE_HTTP_PORT
 from leeward_reproduce.hdfs.stored import StoredFiles
-from leeward_reproduce.hdfs.usage import Usage
+from leeward_reproduce.hdfs.usage import RejectedRunError, Usage
 
 REPLICAS = 3
 _PORT = 9
@@ -146,13 +146,13 @@ def check_background(run: str, load: Load, racks: Mapping[str, str], outcome: Ou
         outcome: Its measurements.
 
     Raises:
-        OSError: A link carried fewer bytes than its background has.
+        RejectedRunError: A link carried fewer bytes than its background has.
     """
     for rack in sorted({racks[one.host] for one in load.streams}):
         planned = sum(one.bytes(load.seconds) for one in load.streams if racks[one.host] == rack)
         carried = outcome.carried(f"{rack}:downlink")
         if carried < _LEAST_BACKGROUND * planned:
-            raise OSError(
+            raise RejectedRunError(
                 f"{run}: the link into {rack} carried {carried / 1e6:.0f} MB, less than its background of"
                 f" {planned / 1e6:.0f} MB; the machine is too busy to send it"
             )

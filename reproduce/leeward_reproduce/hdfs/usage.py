@@ -9,6 +9,10 @@ MOST_BY_HDFS = 0.05
 """Largest share of the blocks of a run that HDFS's default policy may place for a policy of Leeward."""
 
 
+class RejectedRunError(OSError):
+    """A run that does not count, because the machine was too busy during it."""
+
+
 class Usage:
     """Decisions and processors since a moment."""
 
@@ -52,12 +56,12 @@ def check_decisions(run: str, decisions: Mapping[str, int]) -> None:
         decisions: Number of its decisions by reason.
 
     Raises:
-        OSError: HDFS's default policy placed more of them than `MOST_BY_HDFS`.
+        RejectedRunError: HDFS's default policy placed more of them than `MOST_BY_HDFS`.
     """
     count, total = by_hdfs(decisions), sum(decisions.values())
     if count > MOST_BY_HDFS * total or total == 0:
         reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(decisions.items()) if reason != RANKED)
-        raise OSError(
+        raise RejectedRunError(
             f"{run}: {count} of {total} blocks placed by HDFS's default policy ({reasons or 'no decision'});"
             " the run does not count. Start the command again on a machine with less load"
         )

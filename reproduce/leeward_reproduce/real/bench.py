@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from leeward_reproduce.hdfs import ObservedCluster, Shape, up
+from leeward_reproduce.hdfs.usage import RejectedRunError
 from leeward_reproduce.real import results
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 M = TypeVar("M", bound="DataclassInstance")
+ATTEMPTS = 3
+"""Largest number of attempts of a run, of which the first that is not rejected counts."""
 Advance = Callable[[float], object]
 """Function that is called with the completed share."""
 
@@ -52,7 +56,8 @@ def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) 
 
     Raises:
         InputError: A folder has runs of another scenario.
-        OSError: A run is absent and the cluster cannot run on this machine, or a run failed.
+        OSError: A run is absent and the cluster cannot run on this machine, a run failed, or all of its attempts
+            were rejected.
     """
     found = [results.read(task.folder, kind) for task in tasks]
     absent = [at for at, runs in enumerate(found) if runs is None]
@@ -66,6 +71,7 @@ def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) 
         with up(first.shape, first.policies[0], properties=first.properties) as cluster:
             for at in mine:
                 runs: dict[str, M] = {}
+                rejected: list[str] = []
                 for policy in tasks[at].policies:
                     if cluster.policy != policy:
                         cluster.use(policy)
@@ -73,8 +79,22 @@ def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) 
                     def share(part: float, done: int = done) -> None:
                         advance((done + part) / count)
 
-                    runs[policy] = tasks[at].measure(cluster, policy, share)
+                    runs[policy] = _attempt(partial(tasks[at].measure, cluster, policy, share), rejected)
                     done += 1
-                results.write(tasks[at].folder, runs)
+                results.write(tasks[at].folder, runs, rejected)
                 found[at] = runs
     return [runs for runs in found if runs is not None]
+
+
+def _attempt(measure: Callable[[], M], rejected: list[str]) -> M:
+    """Makes a run until it counts, and adds the reasons of rejected attempts.
+
+    Raises:
+        RejectedRunError: All attempts were rejected.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return measure()
+        except RejectedRunError as error:
+            rejected.append(str(error))
+    return measure()

@@ -4,7 +4,7 @@ A stopped reproduction continues from them, so they belong to one scenario: the 
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,10 +22,16 @@ RESULT = "real.json"
 M = TypeVar("M")
 
 
-def write(folder: Path, runs: "Mapping[str, DataclassInstance]") -> None:
-    """Writes measurements of runs by policy beside their scenario."""
+def write(folder: Path, runs: "Mapping[str, DataclassInstance]", rejected: Sequence[str] = ()) -> None:
+    """Writes measurements of runs by policy beside their scenario.
+
+    Args:
+        folder: Folder of the scenario.
+        runs: Measurements by policy.
+        rejected: Reasons for which earlier attempts of these runs do not count.
+    """
     measures = {policy: asdict(one) for policy, one in runs.items()}
-    content = {"scenario": content_hash(folder), "runs": measures}
+    content = {"scenario": content_hash(folder), "runs": measures, "rejected": list(rejected)}
     with atomic_file(folder / RESULT) as temporary:
         temporary.write_text(json.dumps(content), encoding="utf-8")
 
