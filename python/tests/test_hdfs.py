@@ -407,7 +407,8 @@ def test_silent_agents_and_unknown_storage_have_findings(run: Run, serve: Serve,
             result = run("hdfs", "check", "--namenode", url, "--controller", controller)
     findings = [" ".join(line.split()) for line in result.stdout.splitlines()]
     silence = "agents warning 1 of 12 hosts without recent telemetry: r2h1; until it reports, sinbad and"
-    silence += " leeward choose r2h1 for no further copies, and it counts with its full rate in the load of its rack"
+    silence += " leeward choose r2h1 for no further copies, and it counts with its full rate in the load of"
+    silence += " its rack"
     assert silence in findings
     storage = "storage warning 12 of 12 hosts without known storage: r0h0, r0h1, r0h2 and 9 more"
     storage += "; leeward agent --volume reports it to the controller. The NameNode knows it by heartbeats"
