@@ -56,8 +56,8 @@ def perform(tasks: Sequence[Task[M]], kind: Callable[..., M], advance: Advance) 
 
     Raises:
         InputError: A folder has runs of another scenario.
-        OSError: A run is absent and the cluster cannot run on this machine, a run failed, or was rejected in all
-            attempts.
+        OSError: A run is absent and the cluster cannot run on this machine, a run failed, or all of its
+            attempts were rejected.
     """
     found = [results.read(task.folder, kind) for task in tasks]
     absent = [at for at, runs in enumerate(found) if runs is None]
