@@ -19,7 +19,7 @@ type difference struct {
 	mean, half float64
 }
 
-// compare returns the relative difference of values from those of the same rounds. What slows a whole round counts on both sides.
+// compare returns the relative difference of values from those of the same rounds. A disturbance of a whole round counts on both sides.
 func compare(base, values []float64) difference {
 	differences := make([]float64, 0, len(values))
 	for round, value := range values {
