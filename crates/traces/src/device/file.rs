@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::disk::LONGEST_HISTORY;
 use super::{
-    Device, Disk, Latency, Outstanding, Rates, Seek, Service, Solid, TableError, Unloaded, UnloadedError,
+    Behind, Device, Disk, Latency, Outstanding, Rates, Seek, Service, Solid, TableError, Unloaded,
+    UnloadedError, WriteBatch,
 };
 use crate::Kind;
 
@@ -43,6 +44,8 @@ struct File {
     outstanding_read_bytes: Option<u64>,
     #[serde(alias = "maxOutstandingWriteBytes")]
     outstanding_write_bytes: Option<u64>,
+    behind: Option<Spanned<BehindFile>>,
+    write_batch: Option<Spanned<WriteBatchFile>>,
     /// Type of device in a released profile: `storageSSD`.
     #[serde(default, rename = "type", deserialize_with = "one_line")]
     estimator: Option<String>,
@@ -77,6 +80,20 @@ struct DiskFile {
 struct SeekRow {
     distance_bytes: u64,
     seconds: f64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BehindFile {
+    requests: Option<u64>,
+    bytes: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteBatchFile {
+    bytes: u64,
+    gap_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -123,6 +140,8 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
         writes: file.outstanding_writes,
         read_bytes: file.outstanding_read_bytes,
         write_bytes: file.outstanding_write_bytes,
+        behind: file.behind.map(|behind| read_behind(name, behind)).transpose()?,
+        write_batch: file.write_batch.map(|batch| read_write_batch(name, batch)).transpose()?,
     };
     let unloaded = read_unloaded(name, &file.unloaded)?;
     if let Service::Solid(solid) = &service {
@@ -165,6 +184,34 @@ fn check_outstanding(
         }
     }
     Ok(())
+}
+
+fn read_behind(name: &str, behind: Spanned<BehindFile>) -> Result<Behind, InputError> {
+    let invalid = |field: &str, message: String| {
+        InputError::new(name, message).at(&behind).in_field(format!("behind.{field}"))
+    };
+    let BehindFile { requests, bytes } = behind.value;
+    if requests.is_none() && bytes.is_none() {
+        return Err(invalid("requests", "missing; expected it, `bytes` or both".to_owned()));
+    }
+    for (field, limit, most) in [("requests", requests, MOST_REQUESTS), ("bytes", bytes, MOST_BYTES)] {
+        if let Some(limit) = limit.filter(|limit| *limit > most) {
+            return Err(invalid(field, format!("{limit}: expected 0 to {most}")));
+        }
+    }
+    Ok(Behind { requests: requests.unwrap_or(u64::MAX), bytes: bytes.unwrap_or(u64::MAX) })
+}
+
+fn read_write_batch(name: &str, batch: Spanned<WriteBatchFile>) -> Result<WriteBatch, InputError> {
+    let WriteBatchFile { bytes, gap_bytes } = batch.value;
+    let gap = gap_bytes.unwrap_or(0);
+    for (field, number, least) in [("bytes", bytes, 1), ("gap_bytes", gap, 0)] {
+        if !(least..=MOST_BYTES).contains(&number) {
+            let message = format!("{number}: expected {least} to {MOST_BYTES}");
+            return Err(InputError::new(name, message).at(&batch).in_field(format!("write_batch.{field}")));
+        }
+    }
+    Ok(WriteBatch { bytes, gap })
 }
 
 fn read_solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {

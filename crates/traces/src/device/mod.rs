@@ -34,8 +34,8 @@ pub enum Service {
     Disk(Disk),
 }
 
-/// Limits on the requests outstanding at a device. They were in force when the profile was measured: an enforcer must
-/// keep them, and bounds and replays assume their number of requests.
+/// Limits on the requests outstanding at a device. They were in force when the profile was measured, or are those of
+/// its enforcer: enforcers and replays keep them, and bounds assume their number of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outstanding {
     /// Largest number of outstanding requests, reads and writes together.
@@ -48,6 +48,29 @@ pub struct Outstanding {
     pub read_bytes: Option<u64>,
     /// Largest number of outstanding bytes of writes.
     pub write_bytes: Option<u64>,
+    /// Largest numbers of requests and bytes that start behind a request of a higher priority.
+    pub behind: Option<Behind>,
+    /// Batches in which nearly sequential writes start together.
+    pub write_batch: Option<WriteBatch>,
+}
+
+/// Limits on starts while a request of a higher priority is outstanding, counted from the start of the oldest such
+/// request (SLO section 2.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Behind {
+    /// Number of requests; the largest number if the file states none.
+    pub requests: u64,
+    /// Bytes of reads and writes together; the largest number if the file states none.
+    pub bytes: u64,
+}
+
+/// Writes of one workload that start together, each near the end of the one before it (SLO section 2.2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteBatch {
+    /// Largest number of bytes of a batch, except for its first write.
+    pub bytes: u64,
+    /// Largest distance from the end of a write to the start of the next one, in bytes, in either direction.
+    pub gap: u64,
 }
 
 /// The profile of a device and the software in front of it.

@@ -2,7 +2,9 @@
 
 use leeward_fabric::Nanos;
 use leeward_testing::rows::{check_rows, equal};
-use leeward_traces::device::{Device, Disk, Head, Latency, Rates, Seek, Service, TableError, Unloaded};
+use leeward_traces::device::{
+    Behind, Device, Disk, Head, Latency, Rates, Seek, Service, TableError, Unloaded, WriteBatch,
+};
 use leeward_traces::{Kind, NetworkWork, Request, Stage, Tail, Work, WorkError};
 use proptest::prelude::*;
 
@@ -238,6 +240,47 @@ fn a_device_needs_as_many_requests_at_once_as_its_rates_and_latencies_imply() {
     assert!(
         error_of(&text(", outstanding_reads: 1, outstanding_writes: 8")).contains("takes at least 2 at once")
     );
+}
+
+#[test]
+fn caps_of_a_device_file_are_read_and_checked() {
+    let text = |caps: &str| format!("{{table: [{{size_bytes: 1, read_iops: 1, write_iops: 1}}], {caps}}}");
+    let none = u64::MAX;
+    let behind =
+        [("{requests: 8, bytes: 65536}", 8, 65536), ("{requests: 0}", 0, none), ("{bytes: 0}", none, 0)];
+    check_rows(behind, |(caps, requests, bytes)| {
+        let read = device(&text(&format!("behind: {caps}"))).outstanding;
+        equal(&read.behind, &Some(Behind { requests, bytes }))
+    });
+    let batches = [("{bytes: 4096}", 4096, 0), ("{bytes: 1, gap_bytes: 65536}", 1, 65536)];
+    check_rows(batches, |(caps, bytes, gap)| {
+        let read = device(&text(&format!("write_batch: {caps}"))).outstanding;
+        equal(&read.write_batch, &Some(WriteBatch { bytes, gap }))
+    });
+    let bare = device(&text("outstanding: 4")).outstanding;
+    assert_eq!((bare.behind, bare.write_batch, bare.requests()), (None, None, Some(4)));
+    let errors = [
+        ("behind: {}", "behind.requests: missing; expected it, `bytes` or both"),
+        ("behind: {requests: 1000001}", "behind.requests: 1000001: expected 0 to 1000000"),
+        (
+            "behind: {bytes: 18446744073709551615}",
+            "behind.bytes: 18446744073709551615: expected 0 to 1000000000000000",
+        ),
+        ("write_batch: {bytes: 0}", "write_batch.bytes: 0: expected 1 to 1000000000000000"),
+        (
+            "write_batch: {bytes: 1, gap_bytes: 1000000000000001}",
+            "write_batch.gap_bytes: 1000000000000001: expected 0 to 1000000000000000",
+        ),
+    ];
+    check_rows(errors, |(caps, error)| {
+        let text = text(caps);
+        // Place of the value of the field, from 1.
+        let column = text.find(caps).unwrap_or(0) + caps.find('{').unwrap_or(0) + 1;
+        equal(&error_of(&text), &format!("d.json:1:{column}: {error}"))
+    });
+    for unknown in ["behind: {request: 1}", "write_batch: {bytes: 1, gap: 1}"] {
+        assert!(error_of(&text(unknown)).contains("unknown field"), "{unknown}");
+    }
 }
 
 #[test]
