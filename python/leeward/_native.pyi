@@ -819,12 +819,19 @@ def check_slo(
     *,
     data: str | PathLike[str] | None = None,
     method: str = "best",
-    over: str = "held",
-    order: str = "priority",
-    tails_seed: int | None = None,
+    over: str | None = None,
+    order: str | None = None,
+    tails: bool | None = None,
+    seed: int | None = None,
+    start: str | None = None,
+    caps: Mapping[str, int | tuple[int, int] | None] | None = None,
     rows: bool = False,
 ) -> tuple[dict[str, Any], Any]:
-    """Bounds and a replay of the traces of a file's workloads. See `leeward.slo.check`."""
+    """Bounds and a replay of the traces of a file's workloads. See `leeward.slo.check`.
+
+    `caps` has `read_bytes` and `write_bytes` (0 for no cap), `behind` (requests and bytes) and `write_batch`
+    (bytes, 0 for none, and gap); None leaves a cap to the device files.
+    """
 
 def pack_slo(
     file: str,

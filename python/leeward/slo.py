@@ -28,10 +28,18 @@ LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")
 ORDERS = ("priority", "fifo", "shares", "cake", "deadline")
 """Service orders of devices in a replay; `fifo` applies to links too, which otherwise keep priorities."""
 
+STARTS = ("recorded", "together")
+"""Starts of traces in a replay: with the times between them, or each with its first request at time 0."""
+
+_MOST_REQUESTS, _MOST_BYTES = 10**6, 10**15
+"""Greatest caps of a device."""
+_NO_CAP = 2**64 - 1
+
 __all__ = [
     "LIMITS",
     "METHODS",
     "ORDERS",
+    "STARTS",
     "Workloads",
     "apply_packing",
     "check",
@@ -132,27 +140,33 @@ def check(
     cluster: Cluster | Mapping[str, Any] | str | PathLike[str],
     *,
     method: str = "best",
-    over: str = "held",
-    order: str = "priority",
-    tails: bool = False,
-    seed: int = 1,
+    over: str | None = None,
+    order: str | None = None,
+    tails: bool | None = None,
+    seed: int | None = None,
+    start: str | None = None,
+    caps: Mapping[str, Any] | None = None,
     rows: bool = False,
     data: str | PathLike[str] | None = None,
 ) -> tuple[dict[str, Any], pyarrow.Table | None]:
     """Bounds of the workloads of a file, and their latencies in a replay of their traces.
 
-    Every trace begins with its first request at time 0, so that all workloads run together.
+    An argument that is None has the value in the file of workloads, or its default.
 
     Args:
         file: File of workloads that all have a server.
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         method: Bound to check, one of `METHODS`.
-        over: Treatment of requests over a limit: `held`, or `demoted` below all others.
-        order: Service order of devices, one of `ORDERS`; `fifo` applies to links too.
-        tails: True to draw the latency without queueing of each request from the profile of its device; false
-            to use only its work. Bounds then hold for the SLO's percentile of requests, with any method: they
-            add the profile's value at that percentile.
-        seed: Seed of the draws.
+        over: Treatment of requests over a limit: `held`, the default, or `demoted` below all others.
+        order: Service order of devices, one of `ORDERS`; `fifo` applies to links too. Default `priority`.
+        tails: True to draw the latency without queueing of each request from the profile of its device;
+            false, the default, to use only its work. With true, bounds hold for the SLO's percentile of
+            requests, with any method: they add the profile's value at that percentile.
+        seed: Seed of the draws. Default 1.
+        start: Start of the traces, one of `STARTS`. Default `recorded`.
+        caps: Caps of devices that replace those of all device files, by their names there:
+            `outstanding_read_bytes` and `outstanding_write_bytes` (bytes), `behind` (`requests` and `bytes`)
+            and `write_batch` (`bytes` and `gap_bytes`). None as a value is no cap.
         rows: True to return each request too.
         data: Folder of `data:...` files; by default as for scenarios.
 
@@ -163,7 +177,8 @@ def check(
     Raises:
         InputError: A file or an argument is invalid.
     """
-    whole_number("seed", seed, 0, MOST_SEED)
+    if seed is not None:
+        whole_number("seed", seed, 0, MOST_SEED)
     return check_slo(
         fspath(file),
         Cluster(cluster),
@@ -171,9 +186,59 @@ def check(
         method=method,
         over=over,
         order=order,
-        tails_seed=seed if tails else None,
+        tails=tails,
+        seed=seed,
+        start=start,
+        caps=None if caps is None else _caps(caps),
         rows=rows,
     )
+
+
+def _caps(caps: Mapping[str, Any]) -> dict[str, int | tuple[int, int] | None]:
+    """Caps of `check` as the extension takes them.
+
+    Raises:
+        InputError: A cap is unknown or invalid.
+    """
+    limits: dict[str, dict[str, tuple[int, int]]] = {
+        "outstanding_read_bytes": {},
+        "outstanding_write_bytes": {},
+        "behind": {"requests": (0, _MOST_REQUESTS), "bytes": (0, _MOST_BYTES)},
+        "write_batch": {"bytes": (1, _MOST_BYTES), "gap_bytes": (0, _MOST_BYTES)},
+    }
+    for name, value in caps.items():
+        if name not in limits:
+            raise InputError.about("caps", f"`{name}`: expected one of {', '.join(limits)}")
+        if value is None:
+            continue
+        if not limits[name]:
+            whole_number(f"caps {name}", value, 1, _MOST_BYTES)
+            continue
+        if not value or value.keys() - limits[name].keys():
+            raise InputError.about(f"caps {name}", f"expected {' and '.join(limits[name])}, or None")
+        for field, number in value.items():
+            whole_number(f"caps {name}.{field}", number, *limits[name][field])
+    if caps.get("write_batch") and "bytes" not in caps["write_batch"]:
+        raise InputError.about("caps write_batch", "expected bytes")
+
+    def pair(name: str, usual: tuple[int, int]) -> tuple[int, int] | None:
+        if name not in caps:
+            return None
+        first, second = limits[name]
+        given = caps[name] or {}
+        return given.get(first, usual[0]), given.get(second, usual[1])
+
+    return {
+        "read_bytes": _bytes_cap(caps, "outstanding_read_bytes"),
+        "write_bytes": _bytes_cap(caps, "outstanding_write_bytes"),
+        "behind": pair("behind", (_NO_CAP, _NO_CAP)),
+        "write_batch": pair("write_batch", (0, 0)),
+    }
+
+
+def _bytes_cap(caps: Mapping[str, Any], name: str) -> int | None:
+    """A cap on bytes: 0 for no cap, None if it is not given."""
+    return (caps[name] or 0) if name in caps else None
 
 
 def pack(

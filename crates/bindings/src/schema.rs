@@ -8,6 +8,7 @@ use leeward_placement::moves::FleetFile;
 use leeward_placement::tasks::AppFile;
 use leeward_scenarios::scenario::ScenarioFile;
 use leeward_slo::file::WorkloadsFile;
+use leeward_traces::device::DeviceFile;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use schemars::{Schema, schema_for};
@@ -21,6 +22,7 @@ const SCHEMAS: &[Entry] = &[
     ("app", || schema_for!(AppFile)),
     ("running", || schema_for!(FleetFile)),
     ("slo", || schema_for!(WorkloadsFile)),
+    ("device", || schema_for!(DeviceFile)),
     #[cfg(feature = "service")]
     ("service", || schema_for!(Settings)),
     ("packets", || schema_for!(PacketsFile)),

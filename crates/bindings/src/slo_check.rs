@@ -6,9 +6,12 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_requests::{BoundCheck, Cake, OverLimit, Replay, Rows, Scheduling, Sources, tails};
-use leeward_slo::file::Workloads;
+use leeward_requests::{
+    BoundCheck, Cake, Caps, EnforcerRules, OverLimit, Replay, Rows, Scheduling, Sources, tails,
+};
+use leeward_slo::file::{TraceStart, Workloads};
 use leeward_traces::Stage;
+use leeward_traces::device::{Behind, Outstanding, WriteBatch};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -22,10 +25,43 @@ use crate::traces::open_text;
 
 const OVER_LIMITS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demoted", OverLimit::Demoted)];
 
-/// Bounds of the workloads of a file, a replay of their traces, and, with `rows`, one row per request.
+const STARTS: [(&str, TraceStart); 2] = [
+    (TraceStart::Recorded.name(), TraceStart::Recorded),
+    (TraceStart::Together.name(), TraceStart::Together),
+];
+
+/// Caps of devices that replace those of all device files. `None` leaves those of the files, 0 bytes are no cap.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct ReplacedCaps {
+    read_bytes: Option<u64>,
+    write_bytes: Option<u64>,
+    /// Requests and bytes; the largest numbers are no cap.
+    behind: Option<(u64, u64)>,
+    /// Bytes and gap of a batch.
+    write_batch: Option<(u64, u64)>,
+}
+
+impl ReplacedCaps {
+    fn apply(&self, stated: &mut Outstanding) {
+        let cap = |bytes: u64| (bytes > 0).then_some(bytes);
+        stated.read_bytes = self.read_bytes.map_or(stated.read_bytes, cap);
+        stated.write_bytes = self.write_bytes.map_or(stated.write_bytes, cap);
+        if let Some((requests, bytes)) = self.behind {
+            let is_cap = requests < u64::MAX || bytes < u64::MAX;
+            stated.behind = is_cap.then_some(Behind { requests, bytes });
+        }
+        if let Some((bytes, gap)) = self.write_batch {
+            stated.write_batch = (bytes > 0).then_some(WriteBatch { bytes, gap });
+        }
+    }
+}
+
+/// Bounds of the workloads of a file, a replay of their traces, and, with `rows`, one row per request. Options that are
+/// not given are those of the file.
 #[pyfunction]
-#[pyo3(signature = (file, cluster, *, data = None, method = "best", over = "held", order = "priority",
-    tails_seed = None, rows = false))]
+#[pyo3(signature = (file, cluster, *, data = None, method = "best", over = None, order = None, tails = None,
+    seed = None, start = None, caps = None, rows = false))]
 #[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
 pub fn check_slo(
     py: Python<'_>,
@@ -33,35 +69,50 @@ pub fn check_slo(
     cluster: &Bound<'_, Cluster>,
     data: Option<PathBuf>,
     method: &str,
-    over: &str,
-    order: &str,
-    tails_seed: Option<u64>,
+    over: Option<&str>,
+    order: Option<&str>,
+    tails: Option<bool>,
+    seed: Option<u64>,
+    start: Option<&str>,
+    caps: Option<ReplacedCaps>,
     rows: bool,
 ) -> PyResult<(Py<PyAny>, Option<ArrowTable>)> {
-    let (method, over_name, order_name) = (method_named(method)?, over, order);
-    let over = parse_choice("over", over, &OVER_LIMITS)?;
-    let order = parse_choice("order", order, &orders())?;
+    let method = method_named(method)?;
+    let over = over.map(|name| parse_choice("over", name, &OVER_LIMITS)).transpose()?;
+    let order = order.map(|name| parse_choice("order", name, &orders())).transpose()?;
+    let start = start.map(|name| parse_choice("start", name, &STARTS)).transpose()?;
     let cluster = cluster.get().inner.clone();
     let (record, rows) = py.detach(|| -> Result<_, PyInputError> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);
         let workloads = Workloads::read(&file, &cluster, &files, &open)?;
         let placed = workloads.system(&cluster)?;
-        let sources = Sources::read(&workloads, &open)?;
+        let stated = workloads.replay;
+        let start = start.unwrap_or(stated.start);
+        let order = order.map_or_else(|| parse_choice("order", stated.order.name(), &orders()), Ok)?;
+        let tails_seed = tails.unwrap_or(stated.tails).then(|| seed.or(stated.seed).unwrap_or(1));
+        let sources = Sources::read(&workloads, start, &open)?;
         let mut notes = workloads.notes.clone();
         notes.extend(workloads.without_links(&cluster));
+        notes.extend(sources.notes.iter().cloned());
         let tails = tails_seed.map(|seed| draw_tails(&workloads, &sources, seed, &mut notes)).transpose()?;
         let (Sources { arrivals, .. }, bounds) = (sources, workloads.bounds);
+        let replace = |stated: &mut Outstanding| caps.iter().for_each(|caps| caps.apply(stated));
+        let mut rules = EnforcerRules::of_file(&workloads, &placed.system, bounds, replace);
+        if let Some(over) = over {
+            rules.over = vec![[over; 3]; workloads.entries.len()];
+        }
+        let uniform = rules.uniform_over();
         let replay = Replay {
             system: &placed.system,
             bounds,
             method,
-            over,
+            over: uniform.unwrap_or_default(),
             order,
             arrivals,
             tails: tails.unwrap_or_default(),
         };
-        let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
+        let replayed = replay.run_under(&rules).map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
         let described =
             all.map(|((entry, check), arrivals)| describe(&entry.workload, check, arrivals.is_some()));
@@ -74,6 +125,7 @@ pub fn check_slo(
                 "queue": server.name,
                 "device": devices.contains(&queue),
                 "outstanding": at_once,
+                "caps": rules.caps[queue].as_ref().map(describe_caps),
                 "served": server.served,
                 "busy_s": server.busy.as_secs_f64(),
                 "starved_s": server.starved.as_secs_f64(),
@@ -83,8 +135,9 @@ pub fn check_slo(
             "file": file,
             "cluster": cluster.fabric.name(),
             "method": method.name(),
-            "over": over_name,
-            "order": order_name,
+            "over": uniform.map_or("mixed", |over| name_of(over, &OVER_LIMITS)),
+            "order": name_of(order, &orders()),
+            "start": start.name(),
             "tails_seed": tails_seed,
             "bounds": bounds,
             "margin": workloads.margin,
@@ -126,6 +179,26 @@ fn draw_tails(
         return Err(InputError::new("tails", message));
     }
     Ok(all)
+}
+
+/// Caps of a device file, with its names; null for no cap.
+fn describe_caps(caps: &Caps) -> Value {
+    let requests = |most: u32| (most < u32::MAX).then_some(most);
+    let bytes = |most: u64| (most < u64::MAX).then_some(most);
+    json!({
+        "outstanding_reads": requests(caps.reads),
+        "outstanding_writes": requests(caps.writes),
+        "outstanding_read_bytes": bytes(caps.read_bytes),
+        "outstanding_write_bytes": bytes(caps.write_bytes),
+        "behind": caps.behind.map(|behind| {
+            json!({"requests": requests(behind.requests), "bytes": bytes(behind.bytes)})
+        }),
+        "write_batch": caps.batch.map(|batch| json!({"bytes": batch.bytes, "gap_bytes": batch.gap})),
+    })
+}
+
+fn name_of<T: PartialEq>(value: T, known: &[(&'static str, T)]) -> &'static str {
+    known.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| *name)
 }
 
 fn orders() -> [(&'static str, Scheduling); 5] {

@@ -133,9 +133,9 @@ impl BucketsFile {
     }
 }
 
-impl ByStage<u32> {
+impl<N: Copy> ByStage<N> {
     /// Value of a stage.
-    pub fn at(&self, stage: Stage) -> Option<u32> {
+    pub fn at(&self, stage: Stage) -> Option<N> {
         match stage {
             Stage::NetworkIn => self.network_in,
             Stage::Storage => self.storage,

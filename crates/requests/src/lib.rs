@@ -26,10 +26,10 @@
 
 mod arrival;
 mod clock;
+mod enforcer_rules;
 mod engine;
 mod error;
 mod latency_histogram;
-mod limiter;
 mod live;
 mod observer;
 mod plan;
@@ -43,13 +43,15 @@ mod system;
 mod tails;
 
 pub use arrival::{Arrival, Source};
+pub use enforcer_rules::EnforcerRules;
 pub use error::RequestsError;
 pub use latency_histogram::{LatencyHistogram, rank};
+pub use leeward_shaping::{Batch, Caps, OverLimit, StartCaps};
 pub use observer::{Observer, RequestEvent};
 pub use replay::{Assumption, BoundCheck, MeasuredLatency, Replay, ReplayError, ReplayResult};
 pub use report::{Interval, Report, Rows, ServerReport, Window, WorkloadReport};
 pub use scheduling::{Cake, Scheduling};
-pub use setup::{Batch, Device, Enforced, OverLimit, Server, Setup, StageLimits, StartCaps};
+pub use setup::{Device, Enforced, Server, Setup, StageLimits};
 pub use sources::Sources;
 pub use tails::tails;
 

@@ -1,5 +1,6 @@
-//! Requests in progress, in one pool of reused slots, and intrusive lists of them.
+//! Requests in progress, in one pool of reused slots.
 
+use leeward_shaping::Ticket;
 use leeward_traces::Kind;
 
 /// Marker for no request.
@@ -11,8 +12,6 @@ pub(super) const DEMOTED: u32 = u32::MAX;
 /// A request, or a packet of one, at its current hop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Live {
-    /// Next request in its list.
-    pub(super) next: u32,
     pub(super) workload: u32,
     /// Index of its current hop, among the hops of all workloads.
     pub(super) hop: u32,
@@ -21,17 +20,13 @@ pub(super) struct Live {
     pub(super) kind: Kind,
     /// True for a packet that is not the last of its request. Such a packet occupies queues and ends with its stage.
     pub(super) is_packet: bool,
-    /// True while it waits behind a limiter for tokens.
-    pub(super) is_over: bool,
     /// True if it was over its limits at any stage.
     pub(super) was_demoted: bool,
-    /// True if the end of this request frees the device slot of itself or of its batch.
-    pub(super) frees: bool,
+    /// Its name at its current server.
+    pub(super) ticket: Option<Ticket>,
     /// Sequence number in order of arrival, over all workloads.
     pub(super) number: u64,
     pub(super) arrived: u64,
-    /// Arrival time at its current queue.
-    pub(super) entered: u64,
     /// Start time of its stage.
     pub(super) since: u64,
     /// Work left at its current queue.
@@ -65,8 +60,6 @@ impl Pool {
 
     #[inline]
     pub(super) fn remove(&mut self, id: u32) {
-        // A free slot has a number that no request has, so that stale entries are recognized.
-        self.places[id as usize].number = u64::MAX;
         self.free.push(id);
     }
 
@@ -78,50 +71,5 @@ impl Pool {
     #[inline]
     pub(super) fn get_mut(&mut self, id: u32) -> &mut Live {
         &mut self.places[id as usize]
-    }
-}
-
-/// Ordered list of requests, linked through their slots; each request is in at most one list.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct List {
-    pub(super) head: u32,
-    tail: u32,
-}
-
-impl List {
-    pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
-
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.head == NONE
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, pool: &mut Pool, id: u32) {
-        pool.get_mut(id).next = NONE;
-        if self.head == NONE {
-            self.head = id;
-        } else {
-            pool.get_mut(self.tail).next = id;
-        }
-        self.tail = id;
-    }
-
-    #[inline]
-    pub(super) fn push_front(&mut self, pool: &mut Pool, id: u32) {
-        pool.get_mut(id).next = self.head;
-        if self.head == NONE {
-            self.tail = id;
-        }
-        self.head = id;
-    }
-
-    #[inline]
-    pub(super) fn pop(&mut self, pool: &Pool) -> u32 {
-        let id = self.head;
-        if id != NONE {
-            self.head = pool.get(id).next;
-        }
-        id
     }
 }

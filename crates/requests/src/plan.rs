@@ -1,14 +1,13 @@
 //! A checked setup in the layout for a run.
 
 use leeward_fabric::Nanos;
+use leeward_shaping::{OverLimit, Workload, WorkloadId};
 use leeward_traces::Stage;
 
 use super::error::RequestsError;
-use super::limiter::Limiter;
-use super::live::NONE;
-use super::scheduling::{RequestQueue, Scheduling};
+use super::scheduling::Scheduling;
 use super::server::Serving;
-use super::setup::{Enforced, OverLimit, Server, Setup, StageLimits};
+use super::setup::{Enforced, Server, Setup, StageLimits};
 
 /// A server on the path of a workload.
 #[derive(Clone, Copy, Debug)]
@@ -22,20 +21,21 @@ pub(super) struct Hop {
     pub(super) packets: bool,
     /// Rank of the workload's priority at the server.
     pub(super) level: u32,
-    /// Limiter in front of the server, or [`NONE`].
-    pub(super) limiter: u32,
+    /// Name of the workload at the server.
+    pub(super) passage: WorkloadId,
+    /// True if an idle server takes requests over their limits.
+    pub(super) demotes: bool,
 }
 
-/// Layout of servers, hops and limiters.
+/// Layout of servers and hops.
 pub(super) struct Plan {
     pub(super) servers: Vec<Serving>,
     /// Hops of all workloads, one workload after another.
     pub(super) hops: Vec<Hop>,
     /// Range of each workload's hops.
     pub(super) hop_ranges: Vec<(u32, u32)>,
-    pub(super) limiters: Vec<Limiter>,
-    /// Owner of each limiter: workload and stage.
-    pub(super) limiter_owners: Vec<(u32, Stage)>,
+    /// Nanoseconds from arrival to deadline, by workload; `u64::MAX` without an SLO.
+    pub(super) objectives: Vec<u64>,
 }
 
 impl Plan {
@@ -46,49 +46,39 @@ impl Plan {
         setup.workloads.iter().try_for_each(|workload| check_workload(workload, count))?;
         let ranks = ranks(setup);
         let (mut hops, mut hop_ranges) = (Vec::new(), Vec::new());
-        let (mut limiters, mut limiter_owners) = (Vec::new(), Vec::new());
+        let mut servers: Vec<Serving> = setup.servers.iter().map(Serving::new).collect();
         for (index, workload) in setup.workloads.iter().enumerate() {
             let start = hops.len() as u32;
             for (stage, limits) in workload.stages.iter().enumerate() {
                 let packets = setup.packet.is_some()
                     && limits.route.iter().all(|&at| setup.servers[at].device.is_none());
                 for (step, &server) in limits.route.iter().enumerate() {
-                    let mut limiter = NONE;
-                    if step == 0 && !limits.limits.is_empty() {
-                        limiter = limiters.len() as u32;
-                        let demotes = limits.over == OverLimit::Demoted;
-                        limiters.push(Limiter::new(&limits.limits, server as u32, demotes));
-                        limiter_owners.push((index as u32, Stage::ALL[stage]));
-                    }
+                    let level = rank(&setup.servers[server], &ranks[server], limits);
+                    let settings = Workload {
+                        priority: level,
+                        weight: workload.weight,
+                        // Limits are enforced at the first server.
+                        limits: if step == 0 { limits.limits.clone() } else { Vec::new() },
+                        over: limits.over,
+                    };
                     hops.push(Hop {
                         server: server as u32,
                         stage: stage as u8,
                         is_first: step == 0,
                         is_last: step + 1 == limits.route.len(),
                         packets,
-                        level: rank(&setup.servers[server], &ranks[server], limits),
-                        limiter,
+                        level,
+                        passage: servers[server].add(&settings, index as u32),
+                        demotes: limits.over == OverLimit::Demoted,
                     });
                 }
             }
             hop_ranges.push((start, hops.len() as u32));
         }
-        let weights: Vec<f64> = setup.workloads.iter().map(|workload| workload.weight).collect();
-        let objectives: Vec<u64> = setup
-            .workloads
-            .iter()
-            .map(|workload| workload.slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0))
-            .collect();
-        let servers = setup
-            .servers
-            .iter()
-            .zip(&ranks)
-            .map(|(server, ranks)| {
-                let waiting = RequestQueue::new(server.order, ranks.len(), &weights, &objectives);
-                Serving::new(server, waiting)
-            })
-            .collect();
-        Ok(Plan { servers, hops, hop_ranges, limiters, limiter_owners })
+        let objective =
+            |workload: &Enforced| workload.slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
+        let objectives = setup.workloads.iter().map(objective).collect();
+        Ok(Plan { servers, hops, hop_ranges, objectives })
     }
 }
 
@@ -154,6 +144,9 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
         }
         (Some(device), _) if device.outstanding == 0 => {
             return reject("0 requests outstanding: expected at least 1".into());
+        }
+        (Some(_), _) if server.outstanding_by_kind.contains(&0) => {
+            return reject("0 reads or writes outstanding: expected at least 1".into());
         }
         (Some(device), _) => {
             for latency in [device.read_latency, device.write_latency, device.turn] {

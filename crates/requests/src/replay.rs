@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::Nanos;
+use leeward_shaping::OverLimit;
 use leeward_slo::bound::{Bound, BoundSettings, Bounds, Method, SystemError, Unbounded, Unit, bounds};
 use leeward_slo::{Promise, System, time};
 use leeward_traces::Stage;
 
 use super::arrival::{Arrival, Source};
+use super::enforcer_rules::EnforcerRules;
 use super::error::RequestsError;
 use super::latency_histogram::rank;
 use super::report::Report;
 use super::scheduling::Scheduling;
-use super::setup::{OverLimit, Setup};
+use super::setup::Setup;
 
 /// A replay, and the bounds to check.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ pub struct Replay<'a> {
     pub bounds: BoundSettings,
     /// Method of the checked bounds.
     pub method: Method,
-    /// Handling of requests over a limit, at every stage. Bounds assume [`OverLimit::Held`].
+    /// Handling of requests over a limit, unless an [`EnforcerRules`] states it. Bounds assume [`OverLimit::Held`].
     pub over: OverLimit,
     /// Service order of devices, and of links if they support it.
     pub order: Scheduling,
@@ -140,6 +142,12 @@ pub enum Assumption {
         /// Stage of the device.
         stage: Stage,
     },
+    /// A device starts single requests.
+    #[error("{server} starts writes in batches, but bounds count each request at once")]
+    Batches {
+        /// Name of the device.
+        server: String,
+    },
     /// The device is busy whenever requests wait.
     #[error("{server} did not serve for {} while requests waited, because of its caps", .starved)]
     Starved {
@@ -163,10 +171,18 @@ impl Replay<'_> {
     /// # Errors
     /// Returns an error if the system or a request is invalid.
     pub fn run(&self) -> Result<ReplayResult, ReplayError> {
+        self.run_under(&EnforcerRules::default())
+    }
+
+    /// Computes the bounds, runs the replay under the rules of enforcers and compares them.
+    ///
+    /// # Errors
+    /// Returns an error if the system, a rule or a request is invalid.
+    pub fn run_under(&self, rules: &EnforcerRules) -> Result<ReplayResult, ReplayError> {
         let mut analysis = Bounds::new(self.system, self.bounds)?;
         let results: Vec<_> =
             (0..self.system.promises.len()).map(|at| analysis.bound(at, self.method)).collect();
-        let setup = self.setup()?;
+        let setup = self.setup_under(rules)?;
         let sent =
             self.arrivals.iter().map(|sent| Source::open(sent.iter().flat_map(|sent| sent.iter().copied())));
         let report = super::run(&setup, sent.collect())?;
@@ -175,7 +191,7 @@ impl Replay<'_> {
         for (at, (bound, measured)) in results.into_iter().zip(measured).enumerate() {
             let violated = match (&bound, &measured) {
                 (Ok(bound), Some(measured)) if self.exceeded(at, bound, measured) => {
-                    self.violated(at, bound, &report)
+                    self.violated(at, bound, &setup, &report)
                 }
                 _ => Vec::new(),
             };
@@ -189,9 +205,18 @@ impl Replay<'_> {
     /// # Errors
     /// Returns an error if the system cannot be replayed.
     pub fn setup(&self) -> Result<Setup, RequestsError> {
+        self.setup_under(&EnforcerRules::default())
+    }
+
+    /// Returns the setup of the replay under the rules of enforcers.
+    ///
+    /// # Errors
+    /// Returns an error if the system cannot be replayed.
+    pub fn setup_under(&self, rules: &EnforcerRules) -> Result<Setup, RequestsError> {
         let mut setup = Setup::of_system(self.system, self.bounds)?;
         let stages = setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages);
         stages.for_each(|stage| stage.over = self.over);
+        rules.apply(&mut setup);
         for server in &mut setup.servers {
             if server.device.is_some() || self.order == Scheduling::Fifo {
                 server.order = self.order;
@@ -245,7 +270,7 @@ impl Replay<'_> {
     }
 
     /// Returns the assumptions of a workload's bound that the run violates.
-    fn violated(&self, at: usize, bound: &Bound, report: &Report) -> Vec<Assumption> {
+    fn violated(&self, at: usize, bound: &Bound, setup: &Setup, report: &Report) -> Vec<Assumption> {
         let mut violated = Vec::new();
         let recompute = |method, settings| {
             bounds(self.system, method, settings)[at].as_ref().ok().map(|bound| bound.seconds)
@@ -268,6 +293,9 @@ impl Replay<'_> {
             violated.extend(over.map(|demand| Assumption::Curve { stage: demand.stage }));
         }
         violated.extend(self.tail_violation(at));
+        let batches =
+            setup.servers.iter().filter(|server| server.device.is_some_and(|device| device.batch.is_some()));
+        violated.extend(batches.map(|server| Assumption::Batches { server: server.name.clone() }));
         let starved = report.servers.iter().filter(|server| server.starved > Nanos(0));
         violated.extend(
             starved

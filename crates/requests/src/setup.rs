@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
+use leeward_shaping::{Batch, Caps, OverLimit, StartCaps};
 use leeward_slo::Slo;
 
 use super::scheduling::Scheduling;
@@ -63,18 +64,44 @@ pub struct Server {
     pub order: Scheduling,
     /// Device caps; `None` for a link, which serves one request or packet at a time.
     pub device: Option<Device>,
+    /// Largest numbers of reads and of writes that a device has started and not finished, in addition to the cap on
+    /// all requests; at least 1. No caps by default.
+    pub outstanding_by_kind: [u32; 2],
 }
 
 impl Server {
     /// Creates a link with strict priorities; capacity in bytes per second.
     pub fn link(name: &str, capacity: f64) -> Server {
-        let (name, latency) = (name.into(), Nanos(0));
-        Server { name, capacity, latency, order: Scheduling::Priority, device: None }
+        Server {
+            name: name.into(),
+            capacity,
+            latency: Nanos(0),
+            order: Scheduling::Priority,
+            device: None,
+            outstanding_by_kind: [u32::MAX; 2],
+        }
     }
 
     /// Creates one device with strict priorities.
     pub fn device(name: &str, device: Device) -> Server {
         Server { device: Some(device), ..Server::link(name, 1.0) }
+    }
+
+    /// Caps on the requests that the server starts. A link starts one after another.
+    pub(super) fn caps(&self) -> Caps {
+        let Some(Device { outstanding, read_bytes, write_bytes, behind, batch, .. }) = self.device else {
+            return Caps::NONE;
+        };
+        let [reads, writes] = self.outstanding_by_kind;
+        Caps { outstanding, reads, writes, read_bytes, write_bytes, behind, batch }
+    }
+
+    /// Sets the caps of a device; a link has none.
+    pub fn set_caps(&mut self, caps: &Caps) {
+        let Some(device) = &mut self.device else { return };
+        let Caps { outstanding, reads, writes, read_bytes, write_bytes, behind, batch } = *caps;
+        *device = Device { outstanding, read_bytes, write_bytes, behind, batch, ..*device };
+        self.outstanding_by_kind = [reads, writes];
     }
 }
 
@@ -98,27 +125,6 @@ pub struct Device {
     pub turn: Nanos,
     /// Batching of consecutive writes, if any.
     pub batch: Option<Batch>,
-}
-
-/// Caps on starts while a request of a higher priority is in progress. A request waits if, since the oldest such
-/// request, this number of requests or bytes of any priority was started (as in the released enforcer). The caps apply
-/// only to [`Scheduling::Priority`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StartCaps {
-    /// Number of requests.
-    pub requests: u32,
-    /// Bytes, reads and writes together.
-    pub bytes: u64,
-}
-
-/// Batch limits. A batch starts consecutive writes of one workload together, without interruption, if each starts near
-/// the end of the previous one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Batch {
-    /// Largest number of bytes of a batch, except for its first write.
-    pub bytes: u64,
-    /// Largest distance from the end of a write to the start of the next, in bytes, in either direction.
-    pub gap: u64,
 }
 
 impl Device {
@@ -165,15 +171,4 @@ pub struct StageLimits {
     pub limits: Vec<TokenBucket>,
     /// Handling of requests over a limit.
     pub over: OverLimit,
-}
-
-/// Handling of requests over a limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum OverLimit {
-    /// Requests wait for tokens.
-    #[default]
-    Held,
-    /// Requests also wait, but an otherwise idle server serves them, for the rest of the stage. They come after all
-    /// priorities, in order of arrival. They take the available tokens, and never go below zero.
-    Demoted,
 }

@@ -1,12 +1,13 @@
 //! Conversion of a system of promises into a simulated setup.
 
 use leeward_fabric::Nanos;
+use leeward_shaping::OverLimit;
 use leeward_slo::bound::BoundSettings;
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
 
 use super::error::RequestsError;
-use super::setup::{Device, Enforced, OverLimit, Server, Setup, StageLimits};
+use super::setup::{Device, Enforced, Server, Setup, StageLimits};
 
 impl Setup {
     /// Builds the setup that enforces the promises of a system: promises in the same order, and queues with the same

@@ -1,12 +1,12 @@
 //! Path of a request: into a limiter and a server, through its service, and on to the next hop.
 
 use leeward_fabric::Nanos;
+use leeward_shaping::{Arrival, Request};
 use leeward_traces::Stage;
 
 use super::Engine;
 use crate::clock::NEVER;
 use crate::error::{LATEST, RequestsError};
-use crate::limiter::work_at;
 use crate::live::{DEMOTED, Live, NONE};
 use crate::observer::{Observer, RequestEvent};
 use crate::plan::LONGEST;
@@ -16,7 +16,6 @@ impl<W: Observer> Engine<'_, W> {
     pub(super) fn enter(&mut self, id: u32) -> Result<(), RequestsError> {
         let live = self.pool.get_mut(id);
         let hop = self.plan.hops[live.hop as usize];
-        live.entered = self.now;
         if hop.is_first {
             live.since = self.now;
             live.left = live.work[hop.stage as usize];
@@ -24,56 +23,59 @@ impl<W: Observer> Engine<'_, W> {
         } else if live.level != DEMOTED {
             live.level = hop.level;
         }
-        let (left, workload) = (live.left, live.workload);
+        let (left, workload) = (live.left, live.workload as usize);
         self.observer.arrived(Nanos(self.now), hop.server as usize, event_of(live, left));
-        if hop.limiter != NONE {
-            let limiter = &mut self.plan.limiters[hop.limiter as usize];
-            if !limiter.waiting.is_empty() || !limiter.passes(self.now, left) {
-                live.is_over = true;
-                limiter.waiting.push(&mut self.pool, id);
-                if limiter.demotes {
-                    self.plan.servers[hop.server as usize].push_over(&self.pool, id);
-                    self.wake(hop.server);
-                }
-                // A request behind other requests is not the head, and leaves the limiter's time unchanged.
-                if self.plan.limiters[hop.limiter as usize].waiting.head == id {
-                    self.set_pass_time(hop.limiter as usize);
-                }
-                return Ok(());
-            }
+        let request = Request {
+            kind: live.kind,
+            size: live.size,
+            offset: live.offset,
+            work: left,
+            deadline: Nanos(live.arrived.saturating_add(self.plan.objectives[workload])),
+            number: live.number,
+        };
+        let queue = &mut self.plan.servers[hop.server as usize].queue;
+        // A demoted request was over its limits at an earlier server of its stage.
+        let arrival = if live.level == DEMOTED {
+            let ticket = queue.arrive_demoted(Nanos(self.now), hop.passage, request, id);
+            ticket.map(|ticket| Arrival { ticket, waits: false })
+        } else {
+            queue.arrive(Nanos(self.now), hop.passage, request, id)
+        };
+        let Arrival { ticket, waits } = arrival.expect("workloads stay at their servers");
+        live.ticket = Some(ticket);
+        if waits {
+            self.set_pass_time(hop.server as usize);
+        } else if hop.is_first {
+            self.observer.passed(Nanos(self.now), workload, Stage::ALL[hop.stage as usize], left);
         }
-        if hop.is_first {
-            self.observer.passed(Nanos(self.now), workload as usize, Stage::ALL[hop.stage as usize], left);
+        if !waits || hop.demotes {
+            self.wake(hop.server);
         }
-        self.plan.servers[hop.server as usize].push(&mut self.pool, id);
-        self.wake(hop.server);
         Ok(())
     }
 
-    /// Sets the time at which the first request behind a limiter passes.
-    fn set_pass_time(&mut self, limiter: usize) {
-        let limiter = &mut self.plan.limiters[limiter];
-        let time = limiter.next(self.now, &self.pool).map_or(NEVER, |time| time.min(LATEST + 1));
-        self.clock.set(limiter.slot, time);
+    /// Sets the time at which the first request behind the limits of a server passes.
+    fn set_pass_time(&mut self, server: usize) {
+        let server = &self.plan.servers[server];
+        let time = server.queue.next_pass().map_or(NEVER, |time| time.0.min(LATEST + 1));
+        self.clock.set(server.pass_slot, time);
     }
 
-    /// The first request behind a limiter passes.
+    /// The first request behind the limits of a server passes.
     pub(super) fn passes(&mut self, index: usize) -> Result<(), RequestsError> {
-        let (workload, stage) = self.plan.limiter_owners[index];
-        if self.now > LATEST {
-            let workload = &self.setup.workloads[workload as usize].name;
+        let is_late = self.now > LATEST;
+        // A request that never passes has the latest time.
+        let now = if is_late { Nanos(u64::MAX) } else { Nanos(self.now) };
+        let Some(&id) = self.plan.servers[index].queue.pass(now) else { return Ok(()) };
+        let live = self.pool.get(id);
+        let workload = live.workload as usize;
+        let stage = Stage::ALL[self.plan.hops[live.hop as usize].stage as usize];
+        if is_late {
+            let workload = &self.setup.workloads[workload].name;
             return self.too_long(format!("a request of workload {workload} behind its limits at {stage}"));
         }
-        let limiter = &mut self.plan.limiters[index];
-        let id = limiter.waiting.pop(&self.pool);
-        let live = self.pool.get_mut(id);
-        live.is_over = false;
-        let work = work_at(live);
-        limiter.pass(self.now, work);
-        self.observer.passed(Nanos(self.now), workload as usize, stage, work);
-        let server = limiter.queue;
-        self.plan.servers[server as usize].push(&mut self.pool, id);
-        self.wake(server);
+        self.observer.passed(Nanos(self.now), workload, stage, live.left);
+        self.wake(index as u32);
         self.set_pass_time(index);
         Ok(())
     }
@@ -89,46 +91,33 @@ impl<W: Observer> Engine<'_, W> {
 
     /// Starts all requests that a server can start now.
     pub(super) fn begin(&mut self, index: usize) -> Result<(), RequestsError> {
-        self.plan.servers[index].is_dirty = false;
-        if self.plan.servers[index].device.is_none() {
-            if let Some((id, was_over)) =
-                self.plan.servers[index].start_link(&mut self.pool, self.setup.packet)
-            {
-                self.started(index, id, was_over, self.plan.servers[index].service_work);
+        let (now, packet) = (self.now, self.setup.packet);
+        let server = &mut self.plan.servers[index];
+        server.is_dirty = false;
+        let mut demoted = false;
+        if server.device.is_none() {
+            if let Some((id, was_over)) = server.start_link(now, &mut self.pool, packet) {
+                demoted = was_over;
+                let work = server.service_work;
+                self.observer.started(Nanos(now), index, event_of(self.pool.get(id), work));
                 self.serve(index)?;
             }
         } else {
-            while let Some((mut id, was_over)) = self.plan.servers[index].start_device(&mut self.pool) {
-                // The request leaves its limiter first, because a request is in at most one list.
-                self.started(index, id, was_over, self.pool.get(id).left);
-                self.plan.servers[index].pass_to_device(&mut self.pool, id);
-                let mut bytes = self.pool.get(id).size;
-                while let Some(next) = self.plan.servers[index].join_batch(&mut self.pool, id, &mut bytes) {
-                    self.started(index, next, false, self.pool.get(next).left);
-                    id = next;
-                }
+            while let Some((id, was_over)) = server.start_device(now, &mut self.pool) {
+                demoted |= was_over;
+                let live = self.pool.get(id);
+                self.observer.started(Nanos(now), index, event_of(live, live.left));
             }
-            if self.plan.servers[index].begin(&mut self.pool) {
+            if server.begin(&self.pool) {
                 self.serve(index)?;
             }
         }
-        self.plan.servers[index].note_idle(self.now, &self.pool);
-        Ok(())
-    }
-
-    /// Reports that a server took a request. A request over its limits leaves its limiter.
-    fn started(&mut self, index: usize, id: u32, was_over: bool, work: f64) {
-        let live = self.pool.get(id);
-        self.observer.started(Nanos(self.now), index, event_of(live, work));
-        if was_over {
-            let limiter = self.plan.hops[live.hop as usize].limiter as usize;
-            let left = work_at(live);
-            // The request is the head of its limiter: earlier requests of the workload precede it in order of arrival.
-            let first = self.plan.limiters[limiter].waiting.pop(&self.pool);
-            debug_assert_eq!(first, id);
-            self.plan.limiters[limiter].demote(self.now, left);
-            self.set_pass_time(limiter);
+        if demoted {
+            // A request over its limits has left them.
+            self.set_pass_time(index);
         }
+        self.plan.servers[index].note_idle(now);
+        Ok(())
     }
 
     /// A server starts a service.
@@ -174,11 +163,12 @@ impl<W: Observer> Engine<'_, W> {
                 let packet = self.pool.add(packet);
                 self.leave_later(index, packet)?;
             }
-            self.plan.servers[index].put_back(&mut self.pool, id);
+            self.plan.servers[index].put_back(&self.pool, id);
             self.wake(index as u32);
             return Ok(());
         }
         server.served += u64::from(!live.is_packet);
+        server.complete(live.ticket);
         live.left = if hop.packets { sent } else { live.work[hop.stage as usize] };
         self.wake(index as u32);
         self.leave_later(index, id)
@@ -190,7 +180,7 @@ impl<W: Observer> Engine<'_, W> {
         let Some((_, id)) = device.returning[way].pop_front() else { return Ok(()) };
         let next = device.returning[way].front().map_or(NEVER, |&(time, _)| time);
         self.clock.set(device.return_slots[way], next);
-        device.done(&self.pool, id);
+        self.plan.servers[index].complete(self.pool.get(id).ticket);
         self.wake(index as u32);
         self.leave_later(index, id)
     }

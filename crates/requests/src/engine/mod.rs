@@ -29,7 +29,7 @@ enum Event {
     Returned(u32, u8),
     /// The latency of a server ends for its first request or packet.
     Leaves(u32),
-    /// The first request behind a limiter passes.
+    /// The first request behind the limits of a server passes.
     Passes(u32),
     /// A weight controller acts.
     Acts(u32),
@@ -117,8 +117,10 @@ impl<'a, W: Observer> Engine<'a, W> {
                 server.leave_slot = slot(Event::Leaves(index as u32));
             }
         }
-        for (index, limiter) in self.plan.limiters.iter_mut().enumerate() {
-            limiter.slot = slot(Event::Passes(index as u32));
+        for (index, server) in self.plan.servers.iter_mut().enumerate() {
+            if server.is_limited {
+                server.pass_slot = slot(Event::Passes(index as u32));
+            }
         }
         for (index, server) in self.setup.servers.iter().enumerate() {
             let Scheduling::Cake(settings) = server.order else { continue };
@@ -131,18 +133,19 @@ impl<'a, W: Observer> Engine<'a, W> {
                     objectives[workload] = enforced.slo.map(|slo| (slo.percentile, slo.latency * 1e9));
                 }
             }
+            let weights = self.setup.workloads.iter().map(|workload| workload.weight).collect();
             let slot = slot(Event::Acts(number));
-            self.controllers.push(WeightController::new(settings, objectives, index as u32, slot));
+            self.controllers.push(WeightController::new(settings, weights, objectives, index as u32, slot));
         }
         for workload in 0..self.setup.workloads.len() {
             slot(Event::Sends(workload as u32));
         }
-        // Groups of the clock: servers with their latencies, limiters, and the sources that act on their own.
-        let limiters = self.plan.limiters.len();
+        // Groups of the clock: servers with their latencies, limits, and the sources that act on their own.
+        let limited = self.plan.servers.iter().filter(|server| server.is_limited).count();
         let is_served =
             |event: &&Event| matches!(event, Event::Served(_) | Event::Returned(..) | Event::Leaves(_));
         let servers = self.events.iter().filter(is_served).count();
-        self.clock = Clock::new(&[servers, limiters, self.events.len() - servers - limiters]);
+        self.clock = Clock::new(&[servers, limited, self.events.len() - servers - limited]);
     }
 
     /// Runs to the end and returns the report.
@@ -198,12 +201,11 @@ impl<'a, W: Observer> Engine<'a, W> {
             }
             Event::Returned(server, way) => self.returned(server as usize, way as usize)?,
             Event::Leaves(server) => self.leaves(server as usize)?,
-            Event::Passes(limiter) => self.passes(limiter as usize)?,
+            Event::Passes(server) => self.passes(server as usize)?,
             Event::Acts(controller) => {
                 let controller = &mut self.controllers[controller as usize];
-                if let Some(weights) = self.plan.servers[controller.queue as usize].waiting.weights() {
-                    controller.adjust(weights);
-                }
+                let server = &mut self.plan.servers[controller.queue as usize];
+                server.set_weights(controller.adjust());
                 self.clock.set(controller.slot, self.now + controller.settings.interval.0.min(LATEST));
             }
             Event::Sends(workload) => self.send(workload as usize)?,

@@ -7,7 +7,7 @@ use super::Engine;
 use crate::arrival::{Arrival, Source};
 use crate::clock::NEVER;
 use crate::error::{LATEST, RequestsError};
-use crate::live::{Live, NONE};
+use crate::live::Live;
 use crate::observer::Observer;
 
 /// A workload that sends requests.
@@ -124,18 +124,15 @@ impl<'a, W: Observer> Engine<'a, W> {
         let tails = self.setup.tails.get(workload).filter(|tails| !tails.is_empty());
         let tail = tails.map_or(0, |tails| tails[((sender.seen - 1) % tails.len() as u64) as usize].0);
         let id = self.pool.add(Live {
-            next: NONE,
             workload: workload as u32,
             hop,
             level: 0,
             kind: arrival.kind,
             is_packet: false,
-            is_over: false,
             was_demoted: false,
-            frees: false,
+            ticket: None,
             number: self.next_number,
             arrived: self.now,
-            entered: self.now,
             since: self.now,
             left: 0.0,
             work: arrival.work,

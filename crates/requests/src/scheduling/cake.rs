@@ -35,6 +35,8 @@ impl Default for Cake {
 #[derive(Clone, Debug)]
 pub(crate) struct WeightController {
     pub(crate) settings: Cake,
+    /// Weights by workload.
+    weights: Vec<f64>,
     /// Latencies in the current interval, by workload.
     measured: Vec<LatencyHistogram>,
     /// Percentile and its latency objective in nanoseconds, by workload; `None` for best effort.
@@ -48,12 +50,13 @@ pub(crate) struct WeightController {
 impl WeightController {
     pub(crate) fn new(
         settings: Cake,
+        weights: Vec<f64>,
         objectives: Vec<Option<(f64, f64)>>,
         queue: u32,
         slot: u32,
     ) -> WeightController {
         let measured = vec![LatencyHistogram::default(); objectives.len()];
-        WeightController { settings, measured, objectives, slot, queue }
+        WeightController { settings, weights, measured, objectives, slot, queue }
     }
 
     /// Counts the latency of a finished request.
@@ -63,11 +66,11 @@ impl WeightController {
         }
     }
 
-    /// Adjusts the weights at the end of an interval.
-    pub(crate) fn adjust(&mut self, weights: &mut [f64]) {
+    /// Adjusts the weights at the end of an interval, and returns them by workload.
+    pub(crate) fn adjust(&mut self) -> &[f64] {
         let Cake { lower, upper, step, floor, .. } = self.settings;
         for ((weight, measured), objective) in
-            weights.iter_mut().zip(&mut self.measured).zip(&self.objectives)
+            self.weights.iter_mut().zip(&mut self.measured).zip(&self.objectives)
         {
             let Some((percentile, objective)) = *objective else { continue };
             let Some(tail) = measured.percentile(percentile) else { continue };
@@ -80,9 +83,10 @@ impl WeightController {
             measured.clear();
         }
         // Only ratios of weights matter. Without normalization, all weights could shrink towards 0.
-        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
-        for weight in weights {
+        let mean = self.weights.iter().sum::<f64>() / self.weights.len() as f64;
+        for weight in &mut self.weights {
             *weight = (*weight / mean).max(floor);
         }
+        &self.weights
     }
 }

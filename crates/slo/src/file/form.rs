@@ -11,7 +11,9 @@ use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::over::OverFile;
 use super::priority::PriorityFile;
+use super::replay::ReplayFile;
 use crate::bound::BoundSettings;
 
 /// Default margin added to requests, for load that a trace did not show. With a smaller margin, a few workloads miss
@@ -64,6 +66,12 @@ pub struct WorkloadsFile {
     /// Settings to fit models to traces.
     #[serde(default)]
     pub fit: FitFile,
+    /// Handling of requests over a limit, unless a workload has its own: `held` or `demoted`, or one for each stage.
+    /// Bounds assume `held`. Default `held`.
+    pub over: Option<OverFile>,
+    /// Settings of replays of the traces.
+    #[serde(default)]
+    pub replay: ReplayFile,
 }
 
 fn margin() -> Share {
@@ -111,6 +119,9 @@ pub struct WorkloadFile {
     pub priority: Option<PriorityFile>,
     /// Enforced token buckets, by stage. By default, the workload's own curve.
     pub limits: Option<BucketsFile>,
+    /// Handling of requests over the limits: `held` or `demoted`, or one for each stage. The default is the file's
+    /// `over`.
+    pub over: Option<OverFile>,
 }
 
 /// A latency that a percentile of requests must stay below.

@@ -12,8 +12,10 @@ mod checks;
 mod demands;
 mod form;
 mod latencies;
+mod over;
 mod priority;
 mod read;
+mod replay;
 mod routes;
 mod traces;
 
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{Files, InputError, Spanned, Text, read_json, read_text, read_yaml};
 use leeward_fabric::{Cluster, HostId};
+use leeward_shaping::OverLimit;
 use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
 
@@ -30,7 +33,9 @@ pub use form::{
     Congestion, FitFile, LatencyFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
 };
 pub use latencies::Latencies;
+pub use over::{OverFile, OverName};
 pub use priority::PriorityFile;
+pub use replay::{OrderName, ReplayFile, TraceStart};
 pub use routes::{Routes, Server};
 
 use super::admit::Arrival;
@@ -66,6 +71,8 @@ pub struct Workloads {
     pub network: NetworkWork,
     /// True if traces are sorted by time.
     pub sort: bool,
+    /// Settings of replays.
+    pub replay: ReplayFile,
     /// True if servers have device files of their own.
     pub devices_differ: bool,
     /// Notes about assumptions, to show with the results.
@@ -85,6 +92,8 @@ pub struct Entry {
     pub priorities: Option<Vec<u32>>,
     /// Enforced limits at each demand, if the file sets them.
     pub limits: Vec<Option<ArrivalCurve>>,
+    /// Handling of requests over a limit at each of [`Stage::ALL`].
+    pub over: [OverLimit; 3],
     /// Trace of its requests, if it has one.
     pub traced: Option<Traced>,
     /// Index and position in the file.

@@ -8,6 +8,7 @@ use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{Files, InputError, Spanned, excerpt};
 use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
 use leeward_models::{CurvesFile, ModelsFile, StageInput};
+use leeward_shaping::OverLimit;
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
@@ -142,6 +143,7 @@ pub(super) fn read(
         bounds: bounds.unwrap_or_default(),
         network: settings.network,
         sort: settings.sort,
+        replay: file.replay,
         devices_differ: !file.devices.is_empty(),
         notes: reader.notes.into_iter().collect(),
     })
@@ -455,6 +457,19 @@ impl Reader<'_> {
             }
             limits[at] = Some(curve);
         }
+        let mut over = file.over.map_or([OverLimit::Held; 3], |over| over.resolve([OverLimit::Held; 3]));
+        if let Some(own) = fields.over {
+            if let Some(stage) =
+                Stage::ALL.into_iter().find(|stage| own.names(*stage) && !stages.contains(stage))
+            {
+                return Err(self.invalid(
+                    (number, item),
+                    &format!("over.{stage}"),
+                    "the workload has no such stage",
+                ));
+            }
+            over = own.resolve(over);
+        }
         let place = (number, Spanned { value: (), place: item.place });
         let (client, server) = (draft.client, draft.server);
         let traced = match &draft.source {
@@ -465,7 +480,7 @@ impl Reader<'_> {
             }),
             Source::Curves(..) => None,
         };
-        Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, traced, place })
+        Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, over, traced, place })
     }
 }
 

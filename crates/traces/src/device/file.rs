@@ -1,9 +1,9 @@
 //! Device files: JSON or YAML. The profiles released with WorkloadCompactor are device files too.
 
-use leeward_fabric::input::{InputError, Spanned, format_number, one_line, read_yaml};
-use serde::Deserialize;
+use leeward_fabric::input::{InputError, Spanned, format_number, read_yaml};
 
 use super::disk::LONGEST_HISTORY;
+use super::form::{BehindFile, DeviceFile, DiskFile, KindName, RateRow, UnloadedRow, WriteBatchFile};
 use super::{
     Behind, Device, Disk, Latency, Outstanding, Rates, Seek, Service, Solid, TableError, Unloaded,
     UnloadedError, WriteBatch,
@@ -22,98 +22,8 @@ const LITTLE: f64 = 1.5;
 const MOST_REQUESTS: u64 = 1_000_000;
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default, deserialize_with = "one_line")]
-    name: Option<String>,
-    /// Notes on the measurement, for people.
-    #[serde(default, deserialize_with = "one_line")]
-    measured: Option<String>,
-    #[serde(alias = "bandwidthTable")]
-    table: Option<Vec<Spanned<Row>>>,
-    disk: Option<DiskFile>,
-    #[serde(default)]
-    unloaded: Vec<Spanned<UnloadedRow>>,
-    outstanding: Option<u64>,
-    #[serde(alias = "readMPL")]
-    outstanding_reads: Option<u64>,
-    #[serde(alias = "writeMPL")]
-    outstanding_writes: Option<u64>,
-    #[serde(alias = "maxOutstandingReadBytes")]
-    outstanding_read_bytes: Option<u64>,
-    #[serde(alias = "maxOutstandingWriteBytes")]
-    outstanding_write_bytes: Option<u64>,
-    behind: Option<Spanned<BehindFile>>,
-    write_batch: Option<Spanned<WriteBatchFile>>,
-    /// Type of device in a released profile: `storageSSD`.
-    #[serde(default, rename = "type", deserialize_with = "one_line")]
-    estimator: Option<String>,
-}
-
-/// Bandwidth or IOPS of requests of one size.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Row {
-    #[serde(alias = "requestSize")]
-    size_bytes: u64,
-    read_iops: Option<f64>,
-    write_iops: Option<f64>,
-    #[serde(alias = "readBandwidth")]
-    read_bytes_per_second: Option<f64>,
-    #[serde(alias = "writeBandwidth")]
-    write_bytes_per_second: Option<f64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DiskFile {
-    seek: Option<Vec<Spanned<SeekRow>>>,
-    seek_seconds: Option<f64>,
-    read_bytes_per_second: f64,
-    write_bytes_per_second: f64,
-    history: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SeekRow {
-    distance_bytes: u64,
-    seconds: f64,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BehindFile {
-    requests: Option<u64>,
-    bytes: Option<u64>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WriteBatchFile {
-    bytes: u64,
-    gap_bytes: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UnloadedRow {
-    kind: KindName,
-    size_bytes: u64,
-    percentile: f64,
-    seconds: f64,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum KindName {
-    Read,
-    Write,
-}
-
 pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
-    let file: File = read_yaml(name, text)?;
+    let file: DeviceFile = read_yaml(name, text)?;
     let invalid = |field: &str, message: &str| InputError::new(name, message).in_field(field);
     // Unused fields are still parsed, so that a wrong type is an error.
     let (_, _) = (&file.measured, &file.estimator);
@@ -214,8 +124,8 @@ fn read_write_batch(name: &str, batch: Spanned<WriteBatchFile>) -> Result<WriteB
     Ok(WriteBatch { bytes, gap })
 }
 
-fn read_solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {
-    let rates = |kind: &str, both: fn(&Row) -> (Option<f64>, Option<f64>)| {
+fn read_solid(name: &str, table: &[Spanned<RateRow>]) -> Result<Solid, InputError> {
+    let rates = |kind: &str, both: fn(&RateRow) -> (Option<f64>, Option<f64>)| {
         let mut rows = Vec::new();
         for (at, row) in table.iter().enumerate() {
             let invalid = |field: &str, message: &str| {

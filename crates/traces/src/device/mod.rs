@@ -11,6 +11,7 @@
 
 mod disk;
 mod file;
+mod form;
 mod solid;
 mod table;
 mod unloaded;
@@ -21,6 +22,7 @@ use crate::error::WorkError;
 use crate::{Kind, Request};
 
 pub use disk::{Disk, Head, Seek};
+pub use form::DeviceFile;
 pub use solid::Solid;
 pub use table::{Rates, TableError};
 pub use unloaded::{Latency, Unloaded, UnloadedError};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, Line, excerpt};
 
 use super::{
@@ -76,6 +77,23 @@ impl Dialect {
     /// The dialect with this name.
     pub fn from_name(name: &str) -> Option<Dialect> {
         Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// Time of 1970 on the clock of the dialect. `None` if times count from the start of each recording, or from a moment
+    /// that its files share but do not state.
+    pub fn epoch(self) -> Option<Nanos> {
+        match self {
+            // Ticks since 1601, which is 134,774 days earlier.
+            Dialect::Msr => Some(Nanos(134_774 * 86_400 * Nanos::SECOND.0)),
+            Dialect::Alibaba | Dialect::Tencent | Dialect::Systor | Dialect::Azure => Some(Nanos(0)),
+            Dialect::Leeward
+            | Dialect::Compactor
+            | Dialect::Spc
+            | Dialect::Blktrace
+            | Dialect::FioLog
+            | Dialect::FioIolog
+            | Dialect::Twitter => None,
+        }
     }
 
     /// An example of a line.

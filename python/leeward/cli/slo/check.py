@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import time_text
+from leeward._quantities import bytes_text, counted, read_bytes, time_text
 from leeward.cli.cluster import read
 from leeward.cli.csv_columns import COLUMNS
 from leeward.cli.notes import print_error, print_note
-from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed
+from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_words
 from leeward.cli.progress import slow_notice
 from leeward.cli.slo.bound import MethodOption
@@ -29,9 +29,12 @@ Examples:
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --method dnc \\
       --out requests.parquet
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --tails --seed 7
+  leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --behind 8,1MiB
 
 The exit code is 1 if an SLO is not guaranteed or is not met in the replay, or if a bound is exceeded.
 """
+NO_CAP = "none"
+"""Value of an option that removes a cap."""
 _WORDS = (
     ("promised", "the bound on the latency of all requests; with snc, of the SLO's percentile"),
     ("seen", "the latency at the SLO's percentile in the replay; for best effort, at the 99.9th"),
@@ -54,8 +57,8 @@ def check(
         str | None,
         typer.Option(
             metavar="held|demoted",
-            help="Treatment of requests over a limit: held back, as bounds assume (default), or demoted"
-            " below all others.",
+            help="Treatment of requests over a limit: held back, as bounds assume, or demoted below all"
+            " others. By default as in the file, else held.",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +66,53 @@ def check(
         str | None,
         typer.Option(
             metavar="priority|fifo|shares|cake|deadline",
-            help="Order of requests at devices; by default priority. With fifo, also on links.",
+            help="Order of requests at devices. With fifo, also on links. By default as in the file, else"
+            " priority.",
+            show_default=False,
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="recorded|together",
+            help="Start of the traces: with the times between them, or each with its first request at time 0."
+            " By default as in the file, else recorded.",
+            show_default=False,
+        ),
+    ] = None,
+    read_cap: Annotated[
+        str | None,
+        typer.Option(
+            "--outstanding-read-bytes",
+            metavar="SIZE|none",
+            help="Bytes of reads that a device has at once. By default as in the device file.",
+            show_default=False,
+        ),
+    ] = None,
+    write_cap: Annotated[
+        str | None,
+        typer.Option(
+            "--outstanding-write-bytes",
+            metavar="SIZE|none",
+            help="Bytes of writes that a device has at once. By default as in the device file.",
+            show_default=False,
+        ),
+    ] = None,
+    behind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,SIZE|none",
+            help="Requests and bytes that start behind a request of a higher priority; one of the two is"
+            " enough. By default as in the device file.",
+            show_default=False,
+        ),
+    ] = None,
+    write_batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE,SIZE|none",
+            help="Bytes of nearly sequential writes that start together, and the largest gap between two of"
+            " them (default 0B). By default as in the device file.",
             show_default=False,
         ),
     ] = None,
@@ -72,10 +121,16 @@ def check(
         bool,
         typer.Option("--tails", help="Draw the unloaded latency of each request from the device's profile."),
     ] = False,
+    no_tails: Annotated[
+        bool, typer.Option("--no-tails", help="Draw no unloaded latencies, also if the file says so.")
+    ] = False,
     seed: Annotated[
         int | None,
         typer.Option(
-            metavar="N", parser=parse_seed, help="Seed of --tails, from 0 (default 1).", show_default=False
+            metavar="N",
+            parser=parse_seed,
+            help="Seed of --tails, from 0. By default as in the file, else 1.",
+            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -97,7 +152,13 @@ def check(
         options = {
             "--over": over,
             "--order": order,
+            "--start": start,
+            "--outstanding-read-bytes": read_cap,
+            "--outstanding-write-bytes": write_cap,
+            "--behind": behind,
+            "--write-batch": write_batch,
             "--tails": tails or None,
+            "--no-tails": no_tails or None,
             "--seed": seed,
             "--out": out,
         }
@@ -106,7 +167,9 @@ def check(
             raise typer.BadParameter(f"{extra[0]} requires --replay")
         print_bounds(file, cluster, method, output=output)
         return
-    if seed is not None and not tails:
+    if no_tails and tails:
+        raise typer.BadParameter("expected one of --tails and --no-tails")
+    if no_tails and seed is not None:
         raise typer.BadParameter("--seed requires --tails")
     from leeward._files import atomic_file, check_file
     from leeward.slo import check
@@ -118,6 +181,7 @@ def check(
         "method": "--method",
         "over": "--over",
         "order": "--order",
+        "start": "--start",
         "tails": "--tails",
     }
     with hint_schema("slo", file), slow_notice("replaying"), name_flags(**flags):
@@ -125,12 +189,16 @@ def check(
             file,
             network,
             method=method,
-            over=over or "held",
-            order=order or "priority",
-            tails=tails,
-            seed=1 if seed is None else seed,
+            over=over,
+            order=order,
+            tails=tails or (False if no_tails else None),
+            seed=seed,
+            start=start,
+            caps=_caps(read_cap, write_cap, behind, write_batch),
             rows=out is not None,
         )
+    if seed is not None and record["tails_seed"] is None:
+        raise typer.BadParameter("--seed requires --tails, or tails in the file")
     if out is not None:
         from pyarrow import parquet
 
@@ -147,6 +215,43 @@ def check(
         raise typer.Exit(1)
 
 
+def _caps(
+    read_cap: str | None, write_cap: str | None, behind: str | None, write_batch: str | None
+) -> dict[str, Any]:
+    """Caps of the options, as `leeward.slo.check` takes them.
+
+    Raises:
+        InputError: A value is not of the form of its option.
+    """
+    caps: dict[str, Any] = {}
+    for flag, text in (("--outstanding-read-bytes", read_cap), ("--outstanding-write-bytes", write_cap)):
+        if text is not None:
+            name = flag.removeprefix("--").replace("-", "_")
+            caps[name] = None if text == NO_CAP else read_bytes(flag, text)
+    if behind is not None:
+        caps["behind"] = None if behind == NO_CAP else _behind(behind)
+    if write_batch is not None:
+        caps["write_batch"] = None
+        if write_batch != NO_CAP:
+            size, _, gap = write_batch.partition(",")
+            fields = {"bytes": size, "gap_bytes": gap}
+            caps["write_batch"] = {
+                name: read_bytes("--write-batch", part.strip()) for name, part in fields.items() if part
+            }
+    return caps
+
+
+def _behind(text: str) -> dict[str, int]:
+    """Requests and bytes of `--behind`: `8,1MiB`, or one of the two."""
+    parts = [part.strip() for part in text.split(",")]
+    fields: dict[str, int] = {}
+    if parts[0].isdigit():
+        fields["requests"] = whole_number(0, 1_000_000)(parts.pop(0))
+    if parts:
+        fields["bytes"] = read_bytes("--behind", ",".join(parts))
+    return fields
+
+
 def _print(record: dict[str, Any]) -> None:
     """Prints bounds beside latencies of the replay."""
     print_table(
@@ -161,8 +266,34 @@ def _print(record: dict[str, Any]) -> None:
     print_note(
         f"replay: over a limit {record['over']}, order {record['order']}, devices take {requests} at once"
     )
+    if caps := _cap_texts(record):
+        print_note(f"replay: devices take {'; '.join(caps)}")
+    if record["start"] == "together":
+        print_note("replay: each trace starts with its first request at time 0")
     if record["tails_seed"] is not None:
         print_note(f"replay: times without queueing are drawn with seed {record['tails_seed']}")
+
+
+def _cap_texts(record: dict[str, Any]) -> list[str]:
+    """Caps of the devices other than their number of requests, each once."""
+    texts: dict[str, None] = {}
+    for queue in record["queues"]:
+        caps = queue["caps"] or {}
+        for kind in ("read", "write"):
+            if (number := caps.get(f"outstanding_{kind}s")) is not None:
+                texts[f"{counted(number, kind)} at once"] = None
+            if (size := caps.get(f"outstanding_{kind}_bytes")) is not None:
+                texts[f"{bytes_text(size)} of {kind}s at once"] = None
+        if behind := caps.get("behind"):
+            parts = []
+            if behind["requests"] is not None:
+                parts.append(counted(behind["requests"], "request"))
+            if behind["bytes"] is not None:
+                parts.append(bytes_text(behind["bytes"]))
+            texts[f"{' or '.join(parts)} behind a higher priority"] = None
+        if batch := caps.get("write_batch"):
+            texts[f"batches of {bytes_text(batch['bytes'])} of writes"] = None
+    return list(texts)
 
 
 def _print_doubts(record: dict[str, Any]) -> None:
