@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use leeward_fabric::Nanos;
-use leeward_requests::{Cake, Interval, Report, Scheduling, Setup, Source, rank, run};
+use leeward_requests::{
+    Cake, Caps, Device as DeviceCaps, Interval, Report, Scheduling, Setup, Source, rank, run,
+};
 use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
 use leeward_slo::priorities::{LEVELS, by_slo, priority_meister};
 use leeward_slo::{Promise, Slo, System, Workload};
@@ -72,7 +74,7 @@ pub struct ContentionExperiment {
     pub members: Vec<WorkloadDraw>,
     /// Machines.
     pub shape: Shape,
-    /// Device of all servers.
+    /// Device of all servers, with its caps except for the number of requests: bounds count one at a time.
     pub device: Device,
     /// Device model of curves (SLO figure 3.8); `None` for the true device.
     pub model: Option<Device>,
@@ -237,8 +239,11 @@ impl DrawnContention {
                 }
             }
         }
-        for server in setup.servers.iter_mut().filter(|server| server.device.is_some()) {
-            server.order = scheduler.order();
+        for server in &mut setup.servers {
+            if let Some(DeviceCaps { outstanding, .. }) = server.device {
+                server.order = scheduler.order();
+                server.set_caps(&Caps::of_profile(&self.experiment.device.outstanding, outstanding));
+            }
         }
         setup.packet = Some(self.experiment.packet);
         setup.until = Some(Nanos::from_secs_f64(self.experiment.seconds));

@@ -7,5 +7,6 @@ mod runs;
 mod slo_bounds;
 mod slo_paths;
 mod slo_percentiles;
+mod sources;
 mod support;
 mod tails;
