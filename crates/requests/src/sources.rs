@@ -77,8 +77,8 @@ fn shift(traces: &mut BTreeMap<TraceKey, Read>, notes: &mut Vec<String>) {
         firsts.map(|read| read.first).min()
     });
     if let [Some(_), Some(_)] = earliest {
-        let note = "some traces have times since 1970 and others do not: the first requests of both kinds are replayed at \
-                    the same time";
+        let note = "some traces have times since 1970 and others do not; the first requests of both kinds are \
+                    replayed at the same time";
         notes.push(note.to_owned());
     }
     for read in traces.values_mut() {
@@ -98,15 +98,15 @@ fn alone(traces: &BTreeMap<TraceKey, Read>) -> Vec<String> {
     };
     let mut spans: Vec<(Nanos, Nanos, String)> = traces.iter().filter_map(span).collect();
     spans.sort_unstable();
-    let mut latest = None;
+    let mut latest: Option<Nanos> = None;
     let mut notes = Vec::new();
     for (at, (first, last, name)) in spans.iter().enumerate() {
         let is_after = latest.is_none_or(|latest| latest < *first);
         let is_before = spans.get(at + 1).is_none_or(|next| *last < next.0);
         if is_after && is_before && spans.len() > 1 {
             notes.push(format!(
-                "{name} has requests from {first} to {last} only, when no other trace has any: `start: together` in \
-                 `replay` starts all traces at once"
+                "{name}: its requests come when no other trace has any; with `start: together` in `replay`, all \
+                 traces start at once"
             ));
         }
         latest = latest.max(Some(*last));

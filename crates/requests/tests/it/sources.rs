@@ -78,7 +78,7 @@ fn notes_name_traces_that_meet_no_other_and_clocks_that_have_nothing_in_common()
     let apart = [leeward(&["0", "1"]), leeward(&["3600", "3601"])];
     let (firsts_apart, notes) = firsts(&apart, TraceStart::Recorded);
     assert_eq!(firsts_apart, [0, 3600 * Nanos::SECOND.0]);
-    assert!(notes.len() == 2 && notes[0].starts_with("t0 has requests from 0s to 1s only"), "{notes:?}");
+    assert!(notes.len() == 2 && notes[0].starts_with("t0: its requests come when no other"), "{notes:?}");
     assert!(firsts(&apart, TraceStart::Together).1.is_empty());
     let mixed = [leeward(&["3", "4"]), alibaba(&[day, day + 2_000_000])];
     let (_, notes) = firsts(&mixed, TraceStart::Recorded);
