@@ -255,7 +255,10 @@ def _level(
     with TemporaryDirectory(prefix="leeward-plant-") as folder:
         file = _write(Path(folder), sent, classes)
         order = "priority" if classes else "fifo"
-        _, rows = slo.check(file, cluster(link_bps), method="dnc", order=order, rows=True)
+        # Each sender is there from the start.
+        _, rows = slo.check(
+            file, cluster(link_bps), method="dnc", order=order, start="together", rows=True
+        )
     assert rows is not None
     names = rows["workload"].to_numpy(zero_copy_only=False)
     column = {
