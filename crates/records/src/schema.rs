@@ -118,7 +118,7 @@ impl_schema!(AppForm, "AppForm".into(), false, {
 });
 impl_schema!(WorkloadForm, "WorkloadForm".into(), false, {
     let mut schema =
-        without_fields(input_schema::<WorkloadFile>(), &["trace", "volume", "priority", "limits"]);
+        without_fields(input_schema::<WorkloadFile>(), &["trace", "volume", "priority", "limits", "over"]);
     for field in ["curves", "model"] {
         if let Some(value) = schema.pointer_mut(&format!("/properties/{field}")) {
             remove_file_name(value);
@@ -216,7 +216,7 @@ mod tests {
         assert!(form.pointer("/properties/tasks").is_some() && form.pointer("/properties/matrix").is_none());
         assert!(!has_file_fields(form));
         let form = WorkloadForm::json_schema(&mut SchemaGenerator::default());
-        for field in ["trace", "volume", "priority", "limits"] {
+        for field in ["trace", "volume", "priority", "limits", "over"] {
             assert!(form.pointer(&format!("/properties/{field}")).is_none(), "{field}");
         }
         for field in ["curves", "model"] {

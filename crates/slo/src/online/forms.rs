@@ -49,6 +49,9 @@ pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
             return invalid(field, "expected none: the decision sets it");
         }
     }
+    if form.get("over").is_some_and(|given| !given.is_null()) {
+        return invalid("over", "expected none: the service has no enforcer that handles requests over a limit");
+    }
     if form.get("slo").is_none_or(Value::is_null) {
         return invalid("slo", "missing; best effort needs no promise");
     }
