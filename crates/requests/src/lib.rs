@@ -10,7 +10,8 @@
 //! one request after another. After its service, a request also waits for the latency of the device; other requests are
 //! served meanwhile. At an idle device, a request takes its work plus the latency. Any number of requests together take
 //! no more device time than the sum of their work. A device accepts requests up to its caps, keeps them in order and
-//! does not preempt. **Limiters** delay requests over a limit, or demote them behind all others.
+//! does not preempt. **Limiters** delay requests over a limit, or demote them behind all others. Limits, order and caps
+//! are those of [`leeward_shaping::Server`], which enforcers on real servers use too.
 //!
 //! *Reason for a device that serves one request after another.* A device with m slots, each with the speed 1/m, would
 //! do the same work per second. But work left in other slots delays a request even if the slots are never all full. A

@@ -61,7 +61,7 @@ fn send(server: &mut Server<u64>, ids: &[WorkloadId], backlog: usize) -> u64 {
             number,
         };
         let id = ids[(random >> 20) as usize % ids.len()];
-        drop(black_box(server.arrive(Nanos(now), id, request, number)));
+        black_box(server.arrive(Nanos(now), id, request, number)).expect("the workload is there");
         present += 1;
         loop {
             while let Some(start) = server.poll(Nanos(now)) {

@@ -50,7 +50,10 @@ pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
         }
     }
     if form.get("over").is_some_and(|given| !given.is_null()) {
-        return invalid("over", "expected none: the service has no enforcer that handles requests over a limit");
+        return invalid(
+            "over",
+            "expected none: the service has no enforcer that handles requests over a limit",
+        );
     }
     if form.get("slo").is_none_or(Value::is_null) {
         return invalid("slo", "missing; best effort needs no promise");
