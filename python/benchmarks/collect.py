@@ -39,6 +39,7 @@ BENCHES = (
     ("placement", "decision"),
     ("placement", "tasks"),
     ("requests", "requests"),
+    ("shaping", "shaping"),
     ("slo", "pack"),
     ("slo", "slo"),
 )
