@@ -15,7 +15,7 @@ from typing import Any
 from leeward._native import draw_links, draw_workloads
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper, workloads
-from leeward_reproduce.slo.caches import DNC, PM, QJUMP, RELEASED, SILO, SNC
+from leeward_reproduce.slo.caches import DNC, MODELS, PM, QJUMP, RELEASED, SILO, SNC, WITH_RELEASED_MODELS
 
 STAGES = ["network-in", "storage", "network-out"]
 STORED = 35
@@ -29,7 +29,7 @@ SETS = 5
 LOAD = 0.6
 """Maximum mean load of the device by all drawn workloads, as a share."""
 NONE = "none"
-POLICIES = (SNC, RELEASED, DNC, PM, SILO, QJUMP, NONE)
+POLICIES = (SNC, MODELS, RELEASED, DNC, PM, SILO, QJUMP, NONE)
 BASELINES = (PM, SILO, QJUMP)
 """The systems that the thesis compares SNC with, with bounds as published."""
 
@@ -46,7 +46,8 @@ def network(seed: int) -> Outcome:
             draw_list = draw_workloads(seed, caches.WORKLOADS, pairs)
         result[kind] = {}
         for name in POLICIES:
-            traces = workloads.experiment(name == RELEASED) if kind == "released" else None
+            models = name in WITH_RELEASED_MODELS
+            traces = workloads.experiment(models) if kind == "released" else None
             results = caches.admit(name, draw_list, links, traces=traces)
             result[kind][name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
             if name == DNC:

@@ -85,6 +85,7 @@ def _cache_constants() -> object:
 def _analysis_constants() -> object:
     return [
         _cache_constants(),
+        caches.FIT,
         analyses.ON_PATH,
         analyses.SEVEN,
         analyses.DEPENDENT,
@@ -95,7 +96,14 @@ def _analysis_constants() -> object:
 
 
 def _admission_constants() -> object:
-    return [_cache_constants(), admission.STORED, admission.SETS, admission.LOAD]
+    return [
+        _cache_constants(),
+        caches.FIT,
+        list(admission.POLICIES),
+        admission.STORED,
+        admission.SETS,
+        admission.LOAD,
+    ]
 
 
 FIGURES = {
