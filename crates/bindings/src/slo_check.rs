@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_requests::{BoundCheck, Cake, OverLimit, Replay, Rows, Scheduling, Sources, tails};
-use leeward_slo::file::Workloads;
+use leeward_slo::file::{Entry, Workloads};
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -17,7 +17,8 @@ use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::records::{ArrowTable, texts, times};
 use crate::simulation::as_python;
-use crate::slo::{beside, method_named};
+use crate::slo::{beside, dependent, doubts, method_named};
+use crate::trace_records::stationarity;
 use crate::traces::open_text;
 
 const OVER_LIMITS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demoted", OverLimit::Demoted)];
@@ -50,6 +51,7 @@ pub fn check_slo(
         let sources = Sources::read(&workloads, &open)?;
         let mut notes = workloads.notes.clone();
         notes.extend(workloads.without_links(&cluster));
+        notes.extend(doubts(&workloads, Some(method)));
         let tails = tails_seed.map(|seed| draw_tails(&workloads, &sources, seed, &mut notes)).transpose()?;
         let (Sources { arrivals, .. }, bounds) = (sources, workloads.bounds);
         let replay = Replay {
@@ -63,8 +65,7 @@ pub fn check_slo(
         };
         let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
-        let described =
-            all.map(|((entry, check), arrivals)| describe(&entry.workload, check, arrivals.is_some()));
+        let described = all.map(|((entry, check), arrivals)| describe(entry, check, arrivals.is_some()));
         let at_once = bounds.at_once_by_queue(&placed.system);
         let devices = placed.system.devices();
         let servers = (replayed.report.servers.iter().zip(at_once).enumerate())
@@ -90,6 +91,7 @@ pub fn check_slo(
             "margin": workloads.margin,
             "end_s": replayed.report.end.as_secs_f64(),
             "notes": notes,
+            "dependent": dependent(&workloads),
             "queues": servers.collect::<Vec<Value>>(),
             "workloads": described.collect::<Vec<Value>>(),
         });
@@ -149,7 +151,8 @@ fn parse_choice<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result
     })
 }
 
-fn describe(workload: &leeward_slo::Workload, check: &BoundCheck, traced: bool) -> Value {
+fn describe(entry: &Entry, check: &BoundCheck, traced: bool) -> Value {
+    let workload = &entry.workload;
     let bound = check.bound.as_ref().ok();
     let slo = workload.slo;
     let measured = check.measured.map(|measured| {
@@ -172,6 +175,7 @@ fn describe(workload: &leeward_slo::Workload, check: &BoundCheck, traced: bool) 
         "why": check.bound.as_ref().err().filter(|_| slo.is_some()).map(ToString::to_string),
         "met": slo.map(|slo| bound.is_some_and(|bound| bound.seconds <= slo.latency)),
         "traced": traced,
+        "stationarity": stationarity(entry.traced.as_ref().and_then(|traced| traced.stationarity)),
         "seen": measured,
         "kept": slo.zip(check.measured).map(|(slo, measured)| measured.tail.as_secs_f64() <= slo.latency),
         "broken": check.violated.iter().map(ToString::to_string).collect::<Vec<_>>(),
