@@ -39,6 +39,15 @@ PUBLISHED = {"unit": "fluid", "fifo": False, "by_request": False, "blocks": Fals
 """Settings of the bounds of the thesis."""
 BOUNDS = {"unit": "frames", "frame": FRAME}
 """Settings of bounds for real networks, which send whole frames."""
+SILO_BY_HAND, QJUMP_AS_PUBLISHED = "Silo, rates by hand", "QJump, rates of its equation"
+HAND = (1.25, 1.5, 2.0, 3.0, 5.0)
+"""Multiples of the mean rate that are tried for Silo as published; the one that admits most counts. The
+thesis chooses rates by trial and error (section 4.3.1)."""
+FACTORS = (1, 2, 4, 8, 16, 32, 64, 2 * WORKLOADS)
+"""Factors of QJump's equation 4, up to the whole link; ours."""
+EQUATION = [workloads.GIGABIT * factor / (2 * WORKLOADS) for factor in FACTORS]
+"""Rates of QJump's classes by this equation, without the delay of switches: a factor of the link's rate over
+twice the number of workloads."""
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     SNC: ("snc", {"bounds": BOUNDS}),
     MODELS: ("snc", {"bounds": BOUNDS}),
@@ -47,9 +56,11 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     PM: ("dnc", {"search": False, "bounds": PUBLISHED, "method": "priority-meister"}),
     SILO: ("silo++", {}),
     QJUMP: ("qjump++", {}),
+    QJUMP_AS_PUBLISHED: ("qjump++", {"rates": EQUATION}),
+    **{f"{SILO_BY_HAND}: {k:g}": ("silo++", {"multiple": k}) for k in HAND},
 }
 """Policies and their settings. Priorities follow SLOs: in the thesis, no other order admits more."""
-LIMITED = (SILO, QJUMP)
+LIMITED = tuple(name for name, (policy, _) in POLICIES.items() if policy in ("silo++", "qjump++"))
 """Policies whose limits are enforced in replays. The buckets of DNC's curves are not enforced: the rate of
 the last bucket is the mean rate of the first half, and a higher rate in the second half would be delayed
 without end."""
@@ -93,6 +104,12 @@ def machines(times: int = 1) -> dict[str, Any]:
         "devices": 1,
         "bytes_per_second": workloads.GIGABIT,
     }
+
+
+def by_hand(drawn: workloads.Draws, on: list[tuple[int, int]], traces: VolumeExperiment | None) -> str:
+    """Policy of Silo with the multiple of the mean rate that admits most of these workloads."""
+    names = [name for name in POLICIES if name.startswith(SILO_BY_HAND)]
+    return max(names, key=lambda name: admit(name, drawn, on, replayed=False, traces=traces)["admitted"])
 
 
 def admit(

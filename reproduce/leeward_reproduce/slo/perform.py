@@ -69,6 +69,10 @@ def _limit_constants() -> object:
     return [workloads.COUNTS, workloads.RANDOM, list(workloads.WAYS)]
 
 
+def _average_constants() -> object:
+    return [workloads.MULTIPLES, workloads.RANDOM]
+
+
 def _cache_constants() -> object:
     return [
         caches.TRACES,
@@ -257,6 +261,13 @@ FIGURES = {
         packing.rows_same_and_random,
         pictures.ways,
         _limit_constants,
+    ),
+    "5.4-average": Figure(
+        "rates at multiples of the average from 1.25 to 20",
+        packing.averages,
+        packing.rows_averages,
+        None,
+        _average_constants,
     ),
     "5.5": Figure(
         "held-out halves of workloads with one SLO, replayed",
