@@ -36,9 +36,10 @@ pub fn dependences(traces: &[&Activity], is_open: impl Fn(usize, usize) -> bool)
     let levels: Vec<Vec<Activity>> = traces.iter().map(|trace| levels(trace)).collect();
     let mut found = Vec::new();
     let mut tests = 0_usize;
-    for other in 0..traces.len() {
-        for one in (0..other).filter(|&one| is_open(one, other)) {
-            let outcomes = test_pair(&levels[one], &levels[other]);
+    for (other, second) in levels.iter().enumerate() {
+        let earlier = levels[..other].iter().enumerate();
+        for (one, first) in earlier.filter(|&(one, _)| is_open(one, other)) {
+            let outcomes = test_pair(first, second);
             tests += outcomes.len();
             let least = outcomes.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
             found.extend(least.map(|(correlation, p)| Dependence { traces: (one, other), correlation, p }));

@@ -90,7 +90,7 @@ fn most_likely(counts: &[Count], emissions: &Emissions, transitions: &[f64]) -> 
     let mut scores = vec![0.0; count];
     let mut next = scores.clone();
     for (at, &interval) in counts.iter().enumerate() {
-        for to in 0..count {
+        for (to, entry) in next.iter_mut().enumerate() {
             let (mut best, mut source) = (f64::NEG_INFINITY, 0);
             for (before, &score) in scores.iter().enumerate() {
                 let value = score + if at > 0 { transitions[before * count + to] } else { 0.0 };
@@ -98,7 +98,7 @@ fn most_likely(counts: &[Count], emissions: &Emissions, transitions: &[f64]) -> 
                     (best, source) = (value, before);
                 }
             }
-            next[to] = best + emissions.of(to, interval);
+            *entry = best + emissions.of(to, interval);
             from[at * count + to] = source as u8;
         }
         std::mem::swap(&mut scores, &mut next);
