@@ -24,6 +24,15 @@ DEVICES = (1, 2, 3, 4)
 """Numbers of SSDs of a server (figure 5.11)."""
 BESIDE = 100
 """Number of workloads of figure 5.11. If links are the bottleneck, many servers are tried for a workload."""
+ORDERS = {
+    "first": "first fit",
+    "fewest-workloads": "fewest workloads first",
+    "least-load": "least mean load first",
+    "least-bursts": "smallest bursts first",
+    "same-slos": "fewest other SLOs first",
+    "random": "random order",
+}
+"""Orders in which servers with workloads are tried (section 5.2.3, footnote 2), with their names in rows."""
 EFFECTIVE = "effective bandwidth"
 """The best rival of the thesis (section 5.3.1)."""
 TIMED = (50, 200, 1000)
@@ -45,6 +54,13 @@ def same_and_random(seed: int) -> Outcome:
         for slos, count in [*sets, (workloads.SLOS, workloads.RANDOM)]
         for name in [_name(slos)]
     }
+
+
+def heuristics(seed: int) -> Outcome:
+    """Section 5.2.3: servers by the order in which servers are tried."""
+    draw_list = workloads.draws(seed, workloads.RANDOM, workloads.SLOS)
+    way = workloads.WAYS[workloads.COMPACTOR]
+    return {name: workloads.pack(draw_list, way, order=name)["servers"] for name in ORDERS}
 
 
 def averages(seed: int) -> Outcome:
@@ -161,6 +177,20 @@ def rows_same_and_random(outcomes: Sequence[Outcome]) -> list[Row]:
         mean = [sum(_ratio(one[name], way) for name in names) / len(names) for one in outcomes]
         note = f"the best rival of the thesis there; {_best(outcomes, names)} here"
         rows.append(measured_row("5.4", f"{words}: {way}", "x", mean, value, note))
+    return rows
+
+
+def rows_heuristics(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Section 5.2.3: orders of servers."""
+    note = f"{workloads.RANDOM} workloads with any of five SLOs; the thesis: no order is much better"
+    first, *others = ORDERS
+    plain = [float(one[first]) for one in outcomes]
+    rows = [measured_row("heuristics", ORDERS[first], "servers", plain)]
+    for name in others:
+        ratio = [one[name] / one[first] for one in outcomes if one[first]]
+        rows.append(
+            measured_row("heuristics", f"{ORDERS[name]} over {ORDERS[first]}", "x", ratio, None, note)
+        )
     return rows
 
 

@@ -69,6 +69,10 @@ def _limit_constants() -> object:
     return [workloads.COUNTS, workloads.RANDOM, list(workloads.WAYS)]
 
 
+def _heuristic_constants() -> object:
+    return [workloads.RANDOM, list(packing.ORDERS)]
+
+
 def _average_constants() -> object:
     return [workloads.MULTIPLES, workloads.RANDOM]
 
@@ -312,6 +316,13 @@ FIGURES = {
     ),
     "5.12": Figure(
         "several rate limiters per stage", packing.several, packing.rows_several, None, _limit_constants
+    ),
+    "heuristics": Figure(
+        "orders in which servers are tried",
+        packing.heuristics,
+        packing.rows_heuristics,
+        None,
+        _heuristic_constants,
     ),
 }
 """Figures by the names of `--figure`."""
