@@ -180,6 +180,7 @@ def test_a_trace_of_one_request_has_null_rates(run: Run, tmp_path: Path) -> None
         (["model", MAIL, "--interval", "0s"], "--interval: 0: expected positive and finite"),
         (["model", MAIL, "--size-model", "pareto"], "--size-model: `pareto`: expected one of empirical"),
         (["model", MAIL, "--device", MAIL], f"{MAIL}:"),
+        (["model", MAIL, "--deviations", "3"], "--deviations: expected only with `published`"),
     ],
 )
 def test_invalid_options_are_named_in_the_first_line(run: Run, arguments: list[str], message: str) -> None:

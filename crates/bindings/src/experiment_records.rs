@@ -1,6 +1,6 @@
 //! Requests and results of experiments, for `leeward_reproduce.slo`.
 
-use leeward_calculus::mmpp::FitSettings;
+use leeward_calculus::fit::FitSettings;
 use leeward_experiments::{Enforcement, Peak, PromiseOutcome, Shape, TraceSettings};
 use leeward_fabric::input::InputError;
 use leeward_slo::bound::{BoundSettings, Method};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_scenarios::scenario::PolicySpec;
 use leeward_slo::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
-use leeward_slo::file::{Entry, Order, PlacedSystem, WorkloadAdmission, Workloads};
+use leeward_slo::file::{DependentPair, Entry, Order, PlacedSystem, WorkloadAdmission, Workloads};
 use leeward_slo::priorities::{by_slo, merge, priority_meister};
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::simulation::as_python;
+use crate::trace_records::stationarity;
 use crate::traces::open_text;
 
 /// Workloads of a file on a cluster.
@@ -50,7 +51,7 @@ impl SloWorkloads {
         let method = method_named(method)?;
         let outcomes = self.outcomes(py, &self.placed.system, Some((method, self.inner.bounds)))?;
         let order = if self.placed.given { "file" } else { "by-slo" };
-        let mut record = self.head(&self.placed.system, order, self.placed.merged, method.name());
+        let mut record = self.head(&self.placed.system, order, self.placed.merged, Some(method));
         record["workloads"] = self.promises(&self.placed.system, &self.own(), &outcomes);
         as_python(py, &record)
     }
@@ -86,7 +87,7 @@ impl SloWorkloads {
             return Err(error);
         }
         let outcomes = self.outcomes(py, &system, Some((method, self.inner.bounds)))?;
-        let mut record = self.head(&system, by, merged, method.name());
+        let mut record = self.head(&system, by, merged, Some(method));
         record["levels"] = levels.into();
         record["workloads"] = self.promises(&system, &self.own(), &outcomes);
         as_python(py, &record)
@@ -128,7 +129,7 @@ impl SloWorkloads {
             Order::Search => "search",
             Order::Policy => by.admission.name(),
         };
-        let method = analysis.map_or("none", |(method, _)| method.name());
+        let method = analysis.map(|(method, _)| method);
         let mut record = self.head(system, order, admitted.priorities.merged, method);
         record["levels"] = by.levels.into();
         if let Some((_, bounds)) = analysis {
@@ -148,12 +149,16 @@ impl SloWorkloads {
                 "disturbed": result.disturbed,
             })
         };
+        if let Some(pairs) = record["dependent"].as_array_mut() {
+            pairs.extend(dependent(&others));
+        }
         record["residents"] = admitted.residents.iter().map(admission).collect();
         record["arrivals"] = admitted.arrivals.iter().map(admission).collect();
         record["workloads"] = self.promises(system, &entries, &outcomes);
         if let Some(notes) = record["notes"].as_array_mut() {
             let links = others.without_links(&self.cluster);
-            notes.extend(others.notes.iter().chain(&links).map(|note| note.as_str().into()));
+            let own = others.notes.iter().cloned().chain(links).chain(doubts(&others, method));
+            notes.extend(own.map(Value::from));
             if self.placed.given && admitted.priorities.order != Order::File {
                 notes.push(format!("{}: its priorities are ignored", self.inner.path).into());
             }
@@ -192,7 +197,7 @@ impl SloWorkloads {
     }
 
     /// Record of the file, without its workloads.
-    fn head(&self, system: &System, order: &str, merged: Option<usize>, method: &str) -> Value {
+    fn head(&self, system: &System, order: &str, merged: Option<usize>, method: Option<Method>) -> Value {
         let mut promised_rates = vec![0.0; system.queues.len()];
         for Promise { limits, route, .. } in &system.promises {
             for (limit, route) in limits.iter().zip(route) {
@@ -212,6 +217,7 @@ impl SloWorkloads {
         };
         let mut notes = self.inner.notes.clone();
         notes.extend(self.inner.without_links(&self.cluster));
+        notes.extend(doubts(&self.inner, method));
         json!({
             "file": self.inner.path,
             "name": self.inner.name,
@@ -221,10 +227,11 @@ impl SloWorkloads {
             "congestion": self.inner.congestion.name(),
             "levels": self.inner.levels,
             "bounds": self.inner.bounds,
-            "method": method,
+            "method": method.map_or("none", Method::name),
             "priorities": order,
             "merged_ranks": merged,
             "notes": notes,
+            "dependent": dependent(&self.inner),
             "queues": system.queues.iter().enumerate().map(queue).collect::<Vec<Value>>(),
         })
     }
@@ -283,6 +290,7 @@ impl SloWorkloads {
             "by": bound.map(|bound| bound.method.name()),
             "met": workload.slo.and_then(|slo| met(slo.latency)),
             "why": why.map(ToString::to_string),
+            "stationarity": stationarity(entry.traced.as_ref().and_then(|traced| traced.stationarity)),
             "stages": stages.collect::<Vec<Value>>(),
         })
     }
@@ -292,6 +300,20 @@ impl SloWorkloads {
 pub fn beside(file: &str, data: Option<PathBuf>) -> Files {
     let base = Path::new(file).parent().map(Path::to_path_buf).unwrap_or_default();
     Files { base, data }
+}
+
+/// Notes about traces that break an assumption of the method.
+pub fn doubts(workloads: &Workloads, method: Option<Method>) -> Vec<String> {
+    if method.is_some_and(Method::needs_models) { workloads.doubts() } else { Vec::new() }
+}
+
+/// Pairs of workloads whose bursts coincide.
+pub fn dependent(workloads: &Workloads) -> Vec<Value> {
+    let pair = |pair: &DependentPair| {
+        let DependentPair { workloads, correlation, p } = pair;
+        json!({ "workloads": workloads, "correlation": correlation, "p": p })
+    };
+    workloads.dependent.iter().map(pair).collect()
 }
 
 pub fn method_named(name: &str) -> Result<Method, PyInputError> {

@@ -9,7 +9,7 @@ use leeward_fabric::input::{InputError, excerpt};
 use leeward_requests::{
     BoundCheck, Cake, Caps, EnforcerRules, OverLimit, Replay, Rows, Scheduling, Sources, tails,
 };
-use leeward_slo::file::{TraceStart, Workloads};
+use leeward_slo::file::{Entry, TraceStart, Workloads};
 use leeward_traces::Stage;
 use leeward_traces::device::{Behind, Outstanding, WriteBatch};
 use pyo3::prelude::*;
@@ -20,7 +20,8 @@ use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::records::{ArrowTable, texts, times};
 use crate::simulation::as_python;
-use crate::slo::{beside, method_named};
+use crate::slo::{beside, dependent, doubts, method_named};
+use crate::trace_records::stationarity;
 use crate::traces::open_text;
 
 const OVER_LIMITS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demoted", OverLimit::Demoted)];
@@ -95,6 +96,7 @@ pub fn check_slo(
         let mut notes = workloads.notes.clone();
         notes.extend(workloads.without_links(&cluster));
         notes.extend(sources.notes.iter().cloned());
+        notes.extend(doubts(&workloads, Some(method)));
         let tails = tails_seed.map(|seed| draw_tails(&workloads, &sources, seed, &mut notes)).transpose()?;
         let (Sources { arrivals, .. }, bounds) = (sources, workloads.bounds);
         let replace = |stated: &mut Outstanding| caps.iter().for_each(|caps| caps.apply(stated));
@@ -114,8 +116,7 @@ pub fn check_slo(
         };
         let replayed = replay.run_under(&rules).map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
-        let described =
-            all.map(|((entry, check), arrivals)| describe(&entry.workload, check, arrivals.is_some()));
+        let described = all.map(|((entry, check), arrivals)| describe(entry, check, arrivals.is_some()));
         let at_once = bounds.at_once_by_queue(&placed.system);
         let devices = placed.system.devices();
         let servers = (replayed.report.servers.iter().zip(at_once).enumerate())
@@ -143,6 +144,7 @@ pub fn check_slo(
             "margin": workloads.margin,
             "end_s": replayed.report.end.as_secs_f64(),
             "notes": notes,
+            "dependent": dependent(&workloads),
             "queues": servers.collect::<Vec<Value>>(),
             "workloads": described.collect::<Vec<Value>>(),
         });
@@ -222,7 +224,8 @@ fn parse_choice<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result
     })
 }
 
-fn describe(workload: &leeward_slo::Workload, check: &BoundCheck, traced: bool) -> Value {
+fn describe(entry: &Entry, check: &BoundCheck, traced: bool) -> Value {
+    let workload = &entry.workload;
     let bound = check.bound.as_ref().ok();
     let slo = workload.slo;
     let measured = check.measured.map(|measured| {
@@ -245,6 +248,7 @@ fn describe(workload: &leeward_slo::Workload, check: &BoundCheck, traced: bool) 
         "why": check.bound.as_ref().err().filter(|_| slo.is_some()).map(ToString::to_string),
         "met": slo.map(|slo| bound.is_some_and(|bound| bound.seconds <= slo.latency)),
         "traced": traced,
+        "stationarity": stationarity(entry.traced.as_ref().and_then(|traced| traced.stationarity)),
         "seen": measured,
         "kept": slo.zip(check.measured).map(|(slo, measured)| measured.tail.as_secs_f64() <= slo.latency),
         "broken": check.violated.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::errors::PyInputError;
 use crate::simulation::as_python;
-use crate::slo::{beside, method_named};
+use crate::slo::{beside, doubts, method_named};
 use crate::traces::open_text;
 
 /// Places the workloads of a file, and calls `progress(done)` after each workload.
@@ -259,6 +259,8 @@ impl<'a> Run<'a> {
             })
             .collect();
         shares.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let mut notes = self.workloads.notes.clone();
+        notes.extend(doubts(self.workloads, Some(self.method)));
         json!({
             "file": self.workloads.path,
             "cluster": fabric.name(),
@@ -274,7 +276,7 @@ impl<'a> Run<'a> {
             "workloads": placed.collect::<Vec<Value>>(),
             "refused": report.refused,
             "reserved": shares.iter().map(|(share, queue)| json!({"queue": queue, "share": share})).collect::<Vec<_>>(),
-            "notes": self.workloads.notes,
+            "notes": notes,
         })
     }
 }

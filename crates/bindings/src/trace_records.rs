@@ -1,6 +1,7 @@
 //! Descriptions of a trace, its curves and its models.
 
-use leeward_calculus::mmpp::{self, FitSettings};
+use leeward_calculus::assumptions::Stationarity;
+use leeward_calculus::fit::{Fit, FitSettings};
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_models::ModelRecord;
 use leeward_traces::Stage;
@@ -103,6 +104,11 @@ pub struct Model {
     pub batch_s: f64,
     pub mean_work_per_s: f64,
     pub misfit: Misfit,
+    /// Factor of all rates with which the bounds of the model hold for the trace alone.
+    pub lift: f64,
+    /// Test of the work for a load that changes over the trace; none for a short trace.
+    pub stationarity: Option<StationarityRecord>,
+    pub notes: Vec<String>,
     /// Fields that a file of workloads needs.
     #[serde(flatten)]
     pub record: ModelRecord,
@@ -115,22 +121,47 @@ pub struct Misfit {
     pub peak: f64,
 }
 
+/// Result of the test of a trace for a load that changes over its time.
+#[derive(Serialize)]
+pub struct StationarityRecord {
+    pub p: f64,
+    pub stationary: bool,
+    /// Work per second in either half of the trace.
+    pub halves_per_s: [f64; 2],
+}
+
+pub fn stationarity(tested: Option<Stationarity>) -> Option<StationarityRecord> {
+    let record = |tested: Stationarity| StationarityRecord {
+        p: tested.p,
+        stationary: !tested.is_rejected(),
+        halves_per_s: tested.halves,
+    };
+    tested.map(record)
+}
+
 impl Model {
     pub fn of(
         stage: Stage,
         settings: &FitSettings,
-        fit: &mmpp::Fit,
+        fit: &Fit,
+        tested: Option<Stationarity>,
         curve: &RbCurve,
         outstanding: Option<u32>,
     ) -> Model {
         let (model, misfit) = (&fit.model, fit.deviation);
         let record = ModelRecord { outstanding, ..ModelRecord::of(stage, model, settings.sigma) };
+        let changes = tested.filter(Stationarity::is_rejected).map(|_| {
+            format!("{stage}: its load changes over the trace; bounds by snc assume that it does not")
+        });
         Model {
             unit: unit(stage),
-            interval_s: settings.interval,
-            batch_s: settings.batch,
+            interval_s: fit.interval,
+            batch_s: fit.batch,
             mean_work_per_s: model.mean() / model.step(),
             misfit: Misfit { requests: misfit.requests, work: misfit.work, peak: misfit.peak },
+            lift: fit.lift,
+            stationarity: stationarity(tested),
+            notes: changes.into_iter().collect(),
             record: record.with_curve(&curve.arrival_curve(), curve.largest()),
         }
     }

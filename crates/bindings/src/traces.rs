@@ -6,7 +6,8 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use leeward_calculus::RbCurve;
-use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
+use leeward_calculus::assumptions::{Activity, stationarity};
+use leeward_calculus::fit::{FitError, FitSettings, SizeModel, fit_nanos};
 use leeward_fabric::input::{Files, InputError, Text, format_number};
 use leeward_fabric::{Bytes, Nanos};
 use leeward_traces::device::{Device, Service};
@@ -231,6 +232,10 @@ impl Trace {
         published: bool,
     ) -> PyResult<Py<PyAny>> {
         let stage = self.stage(stage)?;
+        if deviations.is_some() && !published {
+            let message = "expected only with `published`";
+            return Err(PyInputError(InputError::new("deviations", message)).into());
+        }
         let base = if published { FitSettings::published() } else { FitSettings::default() };
         let settings = FitSettings {
             interval: interval_s.unwrap_or(base.interval),
@@ -255,17 +260,20 @@ impl Trace {
         let model = py.detach(|| -> PyResult<Model> {
             let mut arrivals = Vec::new();
             self.work(stage, |at, work| arrivals.push((at.0, work)))?;
-            let fit = mmpp::fit_nanos(arrivals.iter().copied(), &settings).map_err(|error| match error {
+            let fit = fit_nanos(arrivals.iter().copied(), &settings).map_err(|error| match error {
                 FitError::Setting { name, value, expected } => PyInputError(InputError::new(
                     name,
                     format!("{}: expected {expected}", format_number(value)),
                 )),
                 error => PyInputError(self.invalid(error)),
             })?;
+            let mut activity = Activity::default();
+            arrivals.iter().for_each(|&(at, work)| activity.push(at, work));
+            let tested = stationarity(&activity);
             let curve = RbCurve::from_nanos(arrivals).map_err(|error| PyInputError(self.invalid(error)))?;
             let device = self.device.as_ref().filter(|_| stage == Stage::Storage);
             let outstanding = device.and_then(|device| device.outstanding.requests());
-            Ok(Model::of(stage, &settings, &fit, &curve, outstanding))
+            Ok(Model::of(stage, &settings, &fit, tested, &curve, outstanding))
         })?;
         as_python(py, &model)
     }

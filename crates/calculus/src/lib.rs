@@ -4,11 +4,14 @@
 //! ```text
 //! trace --> RbCurve --> ArrivalCurve --\
 //!   |          \---> TokenBucket ---> Network --> a bound on each flow's delay, or the overloaded queue
-//!   \-----> mmpp -----------------------> snc --> a bound on a percentile of each flow's delay
+//!   |-- fit --> mmpp -------------------> snc --> a bound on a percentile of each flow's delay
+//!   \-- assumptions: is the trace stationary, and independent of others, as models assume?
 //! ```
 //!
 //! Sources are named as in `docs/reference/papers.md`; "SLO" is Zhu's thesis.
 
+pub mod assumptions;
+pub mod fit;
 pub mod mmpp;
 pub mod snc;
 

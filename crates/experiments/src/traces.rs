@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use leeward_calculus::mmpp::{self, FitSettings, Mmpp};
+use leeward_calculus::fit::{FitSettings, fit_nanos};
+use leeward_calculus::mmpp::Mmpp;
 use leeward_calculus::{ArrivalCurve, RbCurve};
 use leeward_fabric::input::{InputError, Text};
 use leeward_requests::Arrival;
@@ -214,7 +215,7 @@ impl Traces {
             let work = works(&trace.name, requests, &self.device).map_err(|error| error.to_string())?;
             let arrivals =
                 requests.iter().zip(work).map(|(request, work)| (request.at.0, work[stage as usize]));
-            let fit = mmpp::fit_nanos(arrivals, &self.settings.fit);
+            let fit = fit_nanos(arrivals, &self.settings.fit);
             fit.map(|fit| fit.model).map_err(|error| error.to_string())
         });
         model.clone().map_err(|problem| ExperimentError::Trace { trace: trace.name.clone(), problem })

@@ -46,7 +46,7 @@ impl Sources {
         let mut keys = Vec::with_capacity(workloads.entries.len());
         let mut profiles = Vec::with_capacity(workloads.entries.len());
         for entry in &workloads.entries {
-            let Some(Traced { trace, volume, device }) = &entry.traced else {
+            let Some(Traced { trace, volume, device, .. }) = &entry.traced else {
                 keys.push(None);
                 profiles.push(None);
                 continue;

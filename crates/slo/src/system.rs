@@ -105,14 +105,14 @@ impl System {
 }
 
 /// Disjoint sets (union-find).
-struct Sets(Vec<usize>);
+pub(crate) struct Sets(Vec<usize>);
 
 impl Sets {
-    fn new(elements: usize) -> Sets {
+    pub fn new(elements: usize) -> Sets {
         Sets((0..elements).collect())
     }
 
-    fn find(&mut self, element: usize) -> usize {
+    pub fn find(&mut self, element: usize) -> usize {
         let mut root = element;
         while self.0[root] != root {
             self.0[root] = self.0[self.0[root]];
@@ -121,7 +121,7 @@ impl Sets {
         root
     }
 
-    fn join(&mut self, a: usize, b: usize) {
+    pub fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.find(a), self.find(b));
         self.0[a] = b;
     }

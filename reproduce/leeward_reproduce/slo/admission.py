@@ -15,7 +15,18 @@ from typing import Any
 from leeward._native import draw_links, draw_workloads
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper, workloads
-from leeward_reproduce.slo.caches import DNC, PM, QJUMP, RELEASED, SILO, SNC
+from leeward_reproduce.slo.caches import (
+    DNC,
+    MODELS,
+    PM,
+    QJUMP,
+    QJUMP_AS_PUBLISHED,
+    RELEASED,
+    SILO,
+    SILO_BY_HAND,
+    SNC,
+    WITH_RELEASED_MODELS,
+)
 
 STAGES = ["network-in", "storage", "network-out"]
 STORED = 35
@@ -29,7 +40,7 @@ SETS = 5
 LOAD = 0.6
 """Maximum mean load of the device by all drawn workloads, as a share."""
 NONE = "none"
-POLICIES = (SNC, RELEASED, DNC, PM, SILO, QJUMP, NONE)
+POLICIES = (SNC, MODELS, RELEASED, DNC, PM, SILO, SILO_BY_HAND, QJUMP, QJUMP_AS_PUBLISHED, NONE)
 BASELINES = (PM, SILO, QJUMP)
 """The systems that the thesis compares SNC with, with bounds as published."""
 
@@ -46,8 +57,10 @@ def network(seed: int) -> Outcome:
             draw_list = draw_workloads(seed, caches.WORKLOADS, pairs)
         result[kind] = {}
         for name in POLICIES:
-            traces = workloads.experiment(name == RELEASED) if kind == "released" else None
-            results = caches.admit(name, draw_list, links, traces=traces)
+            models = name in WITH_RELEASED_MODELS
+            traces = workloads.experiment(models) if kind == "released" else None
+            policy = caches.by_hand(draw_list, links, traces) if name == SILO_BY_HAND else name
+            results = caches.admit(policy, draw_list, links, traces=traces)
             result[kind][name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
             if name == DNC:
                 limited = caches.admit(name, draw_list, links, traces=traces, limited=True)
@@ -172,6 +185,12 @@ def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
             rows += _advantage_rows(
                 "4.10", f"{kind}: {label}", of_kind, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES)
             )
+        for ours, other, value in (
+            (SILO, SILO_BY_HAND, paper.SILO_OVER_HAND),
+            (QJUMP, QJUMP_AS_PUBLISHED, paper.QJUMP_OVER_EQUATION),
+        ):
+            label = f"{kind}: {ours} over {other}"
+            rows += _advantage_rows("4.10", label, of_kind, ours, (other,), (value, None))
     return rows
 
 

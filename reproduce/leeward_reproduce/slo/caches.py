@@ -27,22 +27,40 @@ NETWORK = ["network-in", "network-out"]
 WORKLOADS, CLIENTS, SERVERS = 60, 4, 2
 """A third of the thesis' 180 workloads on 12 clients and 6 servers."""
 SNC, RELEASED, DNC, PM, SILO, QJUMP = "SNC", "SNC as released", "DNC", "DNC as published", "Silo++", "QJump++"
+MODELS = "SNC, models as released"
+"""Bounds of ours on models as released: the difference from `SNC` is that of the fit, and the difference from
+`RELEASED` is that of the bounds."""
+WITH_RELEASED_MODELS = (RELEASED, MODELS)
+FIT = "mixture"
+"""Method by which Leeward fits models; stored results of another method are not reused."""
 FRAME = 1538.0
 """Bytes that links send at once: an Ethernet frame with all overhead."""
 PUBLISHED = {"unit": "fluid", "fifo": False, "by_request": False, "blocks": False}
 """Settings of the bounds of the thesis."""
 BOUNDS = {"unit": "frames", "frame": FRAME}
 """Settings of bounds for real networks, which send whole frames."""
+SILO_BY_HAND, QJUMP_AS_PUBLISHED = "Silo, rates by hand", "QJump, rates of its equation"
+HAND = (1.25, 1.5, 2.0, 3.0, 5.0)
+"""Multiples of the mean rate that are tried for Silo as published; the one that admits most counts. The
+thesis chooses rates by trial and error (section 4.3.1)."""
+FACTORS = (1, 2, 4, 8, 16, 32, 64, 2 * WORKLOADS)
+"""Factors of QJump's equation 4, up to the whole link; ours."""
+EQUATION = [workloads.GIGABIT * factor / (2 * WORKLOADS) for factor in FACTORS]
+"""Rates of QJump's classes by this equation, without the delay of switches: a factor of the link's rate over
+twice the number of workloads."""
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     SNC: ("snc", {"bounds": BOUNDS}),
+    MODELS: ("snc", {"bounds": BOUNDS}),
     RELEASED: ("snc", {"bounds": PUBLISHED}),
     DNC: ("dnc", {"search": False, "bounds": BOUNDS}),
     PM: ("dnc", {"search": False, "bounds": PUBLISHED, "method": "priority-meister"}),
     SILO: ("silo++", {}),
     QJUMP: ("qjump++", {}),
+    QJUMP_AS_PUBLISHED: ("qjump++", {"rates": EQUATION}),
+    **{f"{SILO_BY_HAND}: {k:g}": ("silo++", {"multiple": k}) for k in HAND},
 }
 """Policies and their settings. Priorities follow SLOs: in the thesis, no other order admits more."""
-LIMITED = (SILO, QJUMP)
+LIMITED = tuple(name for name, (policy, _) in POLICIES.items() if policy in ("silo++", "qjump++"))
 """Policies whose limits are enforced in replays. The buckets of DNC's curves are not enforced: the rate of
 the last bucket is the mean rate of the first half, and a higher rate in the second half would be delayed
 without end."""
@@ -88,6 +106,12 @@ def machines(times: int = 1) -> dict[str, Any]:
     }
 
 
+def by_hand(drawn: workloads.Draws, on: list[tuple[int, int]], traces: VolumeExperiment | None) -> str:
+    """Policy of Silo with the multiple of the mean rate that admits most of these workloads."""
+    names = [name for name in POLICIES if name.startswith(SILO_BY_HAND)]
+    return max(names, key=lambda name: admit(name, drawn, on, replayed=False, traces=traces)["admitted"])
+
+
 def admit(
     policy: str,
     drawn: workloads.Draws,
@@ -110,7 +134,7 @@ def admit(
         traces: Released or other traces; by default the drawn ones.
     """
     name, settings = POLICIES.get(policy, (policy, {}))
-    source = traces or experiment(policy == RELEASED)
+    source = traces or experiment(policy in WITH_RELEASED_MODELS)
     request = {
         "shape": machines(times),
         "policy": name,

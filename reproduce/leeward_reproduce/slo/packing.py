@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from leeward._native import draw_visits
+from leeward._native import draw_visits, draw_workloads
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import paper, pictures, workloads
 
@@ -24,6 +24,17 @@ DEVICES = (1, 2, 3, 4)
 """Numbers of SSDs of a server (figure 5.11)."""
 BESIDE = 100
 """Number of workloads of figure 5.11. If links are the bottleneck, many servers are tried for a workload."""
+ORDERS = {
+    "first": "first fit",
+    "fewest-workloads": "fewest workloads first",
+    "least-load": "least mean load first",
+    "least-bursts": "smallest bursts first",
+    "same-slos": "fewest other SLOs first",
+    "random": "random order",
+}
+"""Orders in which servers with workloads are tried (section 5.2.3, footnote 2), with their names in rows."""
+EFFECTIVE = "effective bandwidth"
+"""The best rival of the thesis (section 5.3.1)."""
 TIMED = (50, 200, 1000)
 """Numbers of workloads of the measurement of packing time (figure 5.7)."""
 
@@ -43,6 +54,33 @@ def same_and_random(seed: int) -> Outcome:
         for slos, count in [*sets, (workloads.SLOS, workloads.RANDOM)]
         for name in [_name(slos)]
     }
+
+
+def heuristics(seed: int) -> Outcome:
+    """Section 5.2.3: servers by the order in which servers are tried."""
+    draw_list = workloads.draws(seed, workloads.RANDOM, workloads.SLOS)
+    way = workloads.WAYS[workloads.COMPACTOR]
+    return {name: workloads.pack(draw_list, way, order=name)["servers"] for name in ORDERS}
+
+
+def averages(seed: int) -> Outcome:
+    """Section 5.3.1: servers at multiples of the mean rate, and under the compactor and effective bandwidth.
+
+    Under a multiple, only workloads that fit on a server alone under it and under the compared methods are
+    drawn, so each multiple has draws of its own.
+    """
+    result: Outcome = {}
+    compared = (workloads.COMPACTOR, EFFECTIVE)
+    all_pairs = len(workloads.feasible(workloads.SLOS, compared))
+    for name, way in workloads.AVERAGES.items():
+        pairs = workloads.feasible(workloads.SLOS, (*compared, name))
+        result[name] = {"fit": len(pairs) / all_pairs if all_pairs else 0.0, "servers": None}
+        if pairs:
+            draw_list = draw_workloads(seed, workloads.RANDOM, pairs)
+            ways = {other: workloads.WAYS[other] for other in compared} | {name: way}
+            servers = {other: workloads.pack(draw_list, of)["servers"] for other, of in ways.items()}
+            result[name]["servers"] = servers
+    return result
 
 
 def same(seed: int) -> Outcome:
@@ -139,6 +177,39 @@ def rows_same_and_random(outcomes: Sequence[Outcome]) -> list[Row]:
         mean = [sum(_ratio(one[name], way) for name in names) / len(names) for one in outcomes]
         note = f"the best rival of the thesis there; {_best(outcomes, names)} here"
         rows.append(measured_row("5.4", f"{words}: {way}", "x", mean, value, note))
+    return rows
+
+
+def rows_heuristics(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Section 5.2.3: orders of servers."""
+    note = f"{workloads.RANDOM} workloads with any of five SLOs; the thesis: no order is much better"
+    first, *others = ORDERS
+    plain = [float(one[first]) for one in outcomes]
+    rows = [measured_row("heuristics", ORDERS[first], "servers", plain)]
+    for name in others:
+        ratio = [one[name] / one[first] for one in outcomes if one[first]]
+        rows.append(
+            measured_row("heuristics", f"{ORDERS[name]} over {ORDERS[first]}", "x", ratio, None, note)
+        )
+    return rows
+
+
+def rows_averages(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Section 5.3.1: multiples of the mean rate."""
+    rows = []
+    note = (
+        f"{workloads.RANDOM} workloads with any of five SLOs that fit alone under all three methods; the"
+        " thesis: all multiples from 1.25 to 20 are worse than effective bandwidth"
+    )
+    for name in workloads.AVERAGES:
+        servers = [one[name]["servers"] for one in outcomes if one[name]["servers"]]
+        for other in (EFFECTIVE, workloads.COMPACTOR):
+            ratio = [of[name] / of[other] for of in servers if of[other]]
+            label = f"{name} over {other}: servers"
+            rows.append(measured_row("5.4-average", label, "x", ratio, None, note))
+        fit = [100 * one[name]["fit"] for one in outcomes]
+        fit_note = "of the pairs of a trace and an SLO that fit alone under the two other methods"
+        rows.append(measured_row("5.4-average", f"{name}: fit alone", "%", fit, None, fit_note))
     return rows
 
 

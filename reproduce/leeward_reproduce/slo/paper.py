@@ -23,6 +23,10 @@ SNC_OVER_DNC = 75.0
 """Percent by which SNC admits more workloads than the best deterministic system, median (figure 4.10)."""
 SNC_BYTES = 88.0
 """Percent by which these workloads have more bytes, median (figure 4.10)."""
+SILO_OVER_HAND = 10.0
+"""Percent by which Silo++ admits more workloads than Silo tuned by hand (section 4.1, footnote 2)."""
+QJUMP_OVER_EQUATION = 400.0
+"""Percent by which QJump++ admits more workloads than with QJump's equation: five times (section 4.3.1)."""
 STORAGE_SNC = 62.0
 """Percent by which SNC admits more workloads than DNC, with storage (figure 4.16)."""
 STORAGE_DNC = 156.0 / 560.0 * 100

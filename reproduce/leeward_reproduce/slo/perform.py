@@ -69,6 +69,14 @@ def _limit_constants() -> object:
     return [workloads.COUNTS, workloads.RANDOM, list(workloads.WAYS)]
 
 
+def _heuristic_constants() -> object:
+    return [workloads.RANDOM, list(packing.ORDERS)]
+
+
+def _average_constants() -> object:
+    return [workloads.MULTIPLES, workloads.RANDOM]
+
+
 def _cache_constants() -> object:
     return [
         caches.TRACES,
@@ -85,6 +93,7 @@ def _cache_constants() -> object:
 def _analysis_constants() -> object:
     return [
         _cache_constants(),
+        caches.FIT,
         analyses.ON_PATH,
         analyses.SEVEN,
         analyses.DEPENDENT,
@@ -95,7 +104,14 @@ def _analysis_constants() -> object:
 
 
 def _admission_constants() -> object:
-    return [_cache_constants(), admission.STORED, admission.SETS, admission.LOAD]
+    return [
+        _cache_constants(),
+        caches.FIT,
+        list(admission.POLICIES),
+        admission.STORED,
+        admission.SETS,
+        admission.LOAD,
+    ]
 
 
 FIGURES = {
@@ -250,6 +266,13 @@ FIGURES = {
         pictures.ways,
         _limit_constants,
     ),
+    "5.4-average": Figure(
+        "rates at multiples of the average from 1.25 to 20",
+        packing.averages,
+        packing.rows_averages,
+        None,
+        _average_constants,
+    ),
     "5.5": Figure(
         "held-out halves of workloads with one SLO, replayed",
         held_out.same,
@@ -293,6 +316,13 @@ FIGURES = {
     ),
     "5.12": Figure(
         "several rate limiters per stage", packing.several, packing.rows_several, None, _limit_constants
+    ),
+    "heuristics": Figure(
+        "orders in which servers are tried",
+        packing.heuristics,
+        packing.rows_heuristics,
+        None,
+        _heuristic_constants,
     ),
 }
 """Figures by the names of `--figure`."""

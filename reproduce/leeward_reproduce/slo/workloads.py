@@ -36,6 +36,10 @@ WAYS: dict[str, tuple[str, str]] = {
 }
 """Methods of choosing rate limits: name and settings. The thesis does not say how effective bandwidth splits
 an SLO over the three stages; one method here has the best split, and one has equal parts (`thirds`)."""
+MULTIPLES = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
+"""Multiples of the mean rate, over the range that the thesis tried (section 5.3.1)."""
+AVERAGES = {f"{k:g}x average": ("average", json.dumps({"multiple": k})) for k in MULTIPLES}
+"""Methods that limit rates at these multiples."""
 SEVERAL = ("several", "")
 """Method whose limits are all buckets of a curve at once (figure 5.12)."""
 MEISTER = {
@@ -143,7 +147,8 @@ def request_fields(
 
 @cache
 def _fits(folder: Path | None, slo: float, way: str, part: str) -> list[bool]:
-    return experiment().fits_alone(slo, json.dumps(request_fields(WAYS[way], 1, part=part)))
+    fields = request_fields((WAYS | AVERAGES)[way], 1, part=part)
+    return experiment().fits_alone(slo, json.dumps(fields))
 
 
 def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part: str = "whole") -> Pairs:

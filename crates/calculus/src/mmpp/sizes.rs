@@ -29,7 +29,7 @@ impl Sizes {
     /// A hyperexponential distribution with the mean and the squared coefficient of variation c2 of `sample`. Its means
     /// are balanced as in the thesis' released fit: branches of means `mean * c2` and `mean / 2`. Exponential if c2 is
     /// below 1.
-    pub(super) fn hyperexponential(sample: &[f64]) -> Sizes {
+    pub(crate) fn hyperexponential(sample: &[f64]) -> Sizes {
         let count = sample.len() as f64;
         let mean = sample.iter().sum::<f64>() / count.max(1.0);
         let spread = sample.iter().map(|work| (work - mean) * (work - mean)).sum::<f64>();
@@ -44,7 +44,7 @@ impl Sizes {
     /// At most `atoms` (at least 2) sizes between the smallest and the largest of `sample`, which must not be empty. A
     /// size between two atoms is split between these atoms, with the same mean. M is convex in the size, so M of the
     /// result is never below M of the sample.
-    pub(super) fn empirical(sample: &[f64], atoms: usize) -> Sizes {
+    pub(crate) fn empirical(sample: &[f64], atoms: usize) -> Sizes {
         let mut sorted = sample.to_vec();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len() - 1;

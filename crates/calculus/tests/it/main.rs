@@ -1,9 +1,11 @@
 //! Integration tests of the calculus: properties of every analysis, replays, simulations, and values of the released
 //! code.
 
+mod assumptions;
 mod dnc;
 mod dnc_golden;
 mod dnc_replay;
+mod fit;
 mod mmpp;
 mod mmpp_golden;
 mod rb_curve;

@@ -1,7 +1,8 @@
 //! Models and their bounds, compared with the results of the authors' released code (`golden/qos/mmbp`).
 
 use crate::support::{model, trace};
-use leeward_calculus::mmpp::{FitSettings, Sigma, Sizes, fit};
+use leeward_calculus::fit::{FitSettings, fit};
+use leeward_calculus::mmpp::{Sigma, Sizes};
 use leeward_testing::golden;
 
 fn close(ours: f64, theirs: f64, tolerance: f64, label: &str) {

@@ -1,7 +1,7 @@
 //! Bounds of fitted models against a replay of the traces they were fitted to (`golden/qos/traces`).
 
 use crate::support::trace;
-use leeward_calculus::mmpp::{FitSettings, Request, fit};
+use leeward_calculus::fit::{FitSettings, Request, fit};
 use leeward_calculus::snc::Expressions;
 use leeward_testing::golden;
 

@@ -143,7 +143,7 @@ pub trait Admission: Send + Sync {
 
     /// True if the bounds of the policy need models of arrivals.
     fn needs_models(&self) -> bool {
-        matches!(self.by(), Some((Method::Snc | Method::Best, _)))
+        self.by().is_some_and(|(method, _)| method.needs_models())
     }
 
     /// Decides on an arrival. The policy assumes that the system's promises hold, as they do if the policy admitted

@@ -6,6 +6,9 @@
 //! algorithm starts at the long-run rates and raises all rates together until no SLO is missed. Packet latencies use up
 //! a part of an SLO. The rest is split equally over the stages `network-in` and `network-out`. The thesis does not
 //! define the split.
+//!
+//! With the setting `multiple`, the policy is Silo as published: its user chooses rates, here as a multiple of the mean
+//! rate.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::input::{InputError, format_number};
@@ -23,6 +26,8 @@ use crate::bound::{BoundSettings, Bounds, LEAST_FRAME, Method, SystemError, Unit
 const MOST_ROUNDS: usize = 100;
 /// Relative tolerance of rates.
 const TOLERANCE: f64 = 1e-9;
+/// Greatest multiple of a mean rate: rates stay far from the limits of numbers.
+const MOST_MULTIPLE: f64 = 1e6;
 
 /// Settings of `silo++`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,11 +38,14 @@ pub struct SiloSettings {
     /// Buffer of a queue, in bytes; the sum of all bursts must fit. Default 524288, the buffer of a shallow switch port
     /// (ours).
     pub buffer: f64,
+    /// Multiple of the mean rate that limits each workload, at least 1, as a user of Silo chooses it by trial and error.
+    /// Default: the least rate that keeps the SLO.
+    pub multiple: Option<f64>,
 }
 
 impl Default for SiloSettings {
     fn default() -> Self {
-        SiloSettings { burst: 1500.0, buffer: 524_288.0 }
+        SiloSettings { burst: 1500.0, buffer: 524_288.0, multiple: None }
     }
 }
 
@@ -61,6 +69,11 @@ pub(super) const REGISTRATION: Registration<dyn Admission> = Registration {
         if !(settings.buffer.is_finite() && settings.buffer > 0.0) {
             let message = format!("{}: must be finite and above 0", format_number(settings.buffer));
             return Err(setting_error(NAME, "buffer", &message));
+        }
+        if let Some(multiple) = settings.multiple.filter(|multiple| !(1.0..=MOST_MULTIPLE).contains(multiple))
+        {
+            let message = format!("{}: must be 1 to {MOST_MULTIPLE:e}", format_number(multiple));
+            return Err(setting_error(NAME, "multiple", &message));
         }
         Ok(Box::new(Silo { settings }))
     },
@@ -101,14 +114,15 @@ fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
 }
 
 impl Silo {
-    /// Raises rates until all SLOs are kept. Returns the refusal if an SLO cannot be kept.
+    /// Raises rates until all SLOs are kept; a given multiple of the mean rate stays. Returns the refusal if an SLO cannot
+    /// be kept.
     fn raise(&self, system: &mut System) -> Result<Option<AdmissionError>, SystemError> {
-        let burst = self.settings.burst;
+        let SiloSettings { burst, multiple, .. } = self.settings;
         for promise in &mut system.promises {
             promise.priorities.fill(u32::from(promise.workload.slo.is_none()));
             if promise.workload.slo.is_some() {
                 for (limits, demand) in promise.limits.iter_mut().zip(&promise.workload.demands) {
-                    *limits = bucket(demand.arrivals.rate(), burst);
+                    *limits = bucket(multiple.unwrap_or(1.0) * demand.arrivals.rate(), burst);
                 }
             }
         }
@@ -135,7 +149,7 @@ impl Silo {
                     .collect();
                 let rises = rates.iter().zip(&promise.limits).any(|(rate, limits)| *rate > limits.rate());
                 let possible = budget > 0.0 && rates.iter().all(|rate| rate.is_finite());
-                if !(possible && rises && round < MOST_ROUNDS) {
+                if !(possible && rises && multiple.is_none() && round < MOST_ROUNDS) {
                     return Ok(Some(AdmissionError::of(miss.clone(), &bounds)));
                 }
                 raised.push((miss.promise, rates));

@@ -76,6 +76,11 @@ impl Method {
             Method::Best => "best",
         }
     }
+
+    /// True if a bound may come from models, which assume that arrivals are stationary and independent.
+    pub fn needs_models(self) -> bool {
+        matches!(self, Method::Snc | Method::Best)
+    }
 }
 
 /// Upper bound on the latency of a promise's requests.
@@ -219,16 +224,25 @@ impl<'s> Bounds<'s> {
     }
 
     fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {
-        // No method has a bound for an overloaded queue, and some methods take long to detect the overload.
-        self.check_overloads(promise)?;
-        let bounds = SINGLE.map(|method| self.bound(promise, method));
+        let bounds = self.candidates(promise)?.iter().map(|&method| self.bound(promise, method));
         least(bounds)
     }
 
+    /// Methods that may have a bound for a promise. With a queue that workloads overload, programs take long to find
+    /// none, and models have none. Limits may hold such workloads back, so curves decide.
+    fn candidates(&mut self, promise: usize) -> Result<&'static [Method], Unbounded> {
+        match self.check_overloads(promise) {
+            Ok(()) => Ok(&SINGLE),
+            Err(overload) => match self.bound(promise, Method::Dnc) {
+                Ok(_) => Ok(&WITHIN_LIMITS),
+                Err(_) => Err(overload),
+            },
+        }
+    }
+
     fn first_within(&mut self, promise: usize, slo: Slo) -> Result<Bound, Unbounded> {
-        self.check_overloads(promise)?;
         let mut bounds = Vec::new();
-        for method in SINGLE {
+        for &method in self.candidates(promise)? {
             let bound = self.within(promise, method, slo);
             if bound.as_ref().is_ok_and(|bound| bound.seconds <= slo.latency) {
                 return bound;
@@ -322,6 +336,9 @@ impl<'s> Bounds<'s> {
 
 /// Methods that [`Method::Best`] tries, fastest first.
 const SINGLE: [Method; 4] = [Method::Dnc, Method::Snc, Method::Plp, Method::PriorityMeister];
+
+/// Methods whose bounds depend on limits alone, fastest first.
+const WITHIN_LIMITS: [Method; 3] = [Method::Dnc, Method::Plp, Method::PriorityMeister];
 
 /// The lowest bound; the first error if there is no bound.
 fn least(bounds: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {

@@ -1,8 +1,8 @@
 //! Long-run load of a component: the average rates of its curves against the capacities of its queues.
 //!
-//! A queue with more load than capacity has no bound, regardless of limits and models. A model describes tails, and the
+//! A queue with more load than capacity has no bound by models, regardless of limits. A model describes tails, and the
 //! curve of the same workload may have a higher rate. If a backlog grows without end, the share of slow requests need
-//! not be small.
+//! not be small. Curves and programs have a bound if limits hold the load back.
 
 use std::collections::BTreeMap;
 

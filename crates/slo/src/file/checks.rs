@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use leeward_calculus::mmpp::FitError;
+use leeward_calculus::fit::FitError;
 use leeward_fabric::input::{InputError, excerpt, format_number};
 use leeward_traces::NetworkWork;
 
@@ -24,6 +24,9 @@ pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, Inp
     }
     if let Some(bounds) = file.bounds {
         bounds.check().map_err(|error| invalid("bounds", error.to_string()))?;
+    }
+    if file.fit.deviations.is_some() && !file.fit.published {
+        return Err(invalid("fit.deviations", "expected only with `published: true`".into()));
     }
     let fit = file.fit.settings();
     fit.check().map_err(|error| match error {

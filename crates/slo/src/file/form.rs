@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use leeward_calculus::mmpp::{FitSettings, SizeModel};
+use leeward_calculus::fit::{FitSettings, SizeModel};
 use leeward_fabric::input::{Spanned, one_line};
 use leeward_fabric::{Nanos, ResourceKind};
 use leeward_models::{BucketsFile, CurvesFile, ModelsFile, Share};
@@ -215,7 +215,8 @@ impl Congestion {
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FitFile {
-    /// Interval over which requests are counted. Default 100ms.
+    /// Shortest interval over which requests are counted. Longer ones follow as long as counts show only one state.
+    /// Default 100ms.
     pub interval: Option<Nanos>,
     /// Step of the model. Default 10us.
     pub step: Option<Nanos>,
@@ -223,7 +224,7 @@ pub struct FitFile {
     pub batch: Option<Nanos>,
     /// Largest number of states, 1 to 16. Default 10.
     pub states: Option<usize>,
-    /// Range of a state to either side, in standard deviations.
+    /// Range of a state to either side, in standard deviations; only with `published`.
     pub deviations: Option<f64>,
     /// Distribution of request sizes. Default empirical.
     pub sizes: Option<SizesName>,

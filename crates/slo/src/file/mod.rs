@@ -8,6 +8,7 @@
 //! `docs/reference/slo-file.md` describes the format.
 
 mod admission;
+mod assumptions;
 mod checks;
 mod demands;
 mod form;
@@ -22,6 +23,7 @@ mod traces;
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
+use leeward_calculus::assumptions::{Activity, Stationarity};
 use leeward_fabric::input::{Files, InputError, Spanned, Text, read_json, read_text, read_yaml};
 use leeward_fabric::{Cluster, HostId};
 use leeward_shaping::OverLimit;
@@ -29,6 +31,7 @@ use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
 
 pub use admission::{AdmissionPolicy, Admitted, Order, Priorities, WorkloadAdmission};
+pub use assumptions::DependentPair;
 pub use form::{
     Congestion, FitFile, LatencyFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
 };
@@ -77,6 +80,8 @@ pub struct Workloads {
     pub devices_differ: bool,
     /// Notes about assumptions, to show with the results.
     pub notes: Vec<String>,
+    /// Workloads whose bursts coincide, and that do not depend on each other in the file.
+    pub dependent: Vec<DependentPair>,
 }
 
 /// A workload of a file.
@@ -117,6 +122,10 @@ pub struct Traced {
     pub volume: Option<String>,
     /// Device file as named in the file, with its contents; `None` without a storage stage.
     pub device: Option<(String, Arc<Device>)>,
+    /// Requests and bytes of the trace over time.
+    pub activity: Arc<Activity>,
+    /// Test of the trace for a load that changes over time; `None` for a short trace.
+    pub stationarity: Option<Stationarity>,
 }
 
 /// The system of a file.

@@ -12,12 +12,13 @@ use leeward_shaping::OverLimit;
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
+use super::assumptions::dependent_pairs;
 use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
 use super::latencies::Latencies;
 use super::priority::PriorityFile;
 use super::routes::Server;
-use super::traces::Trace;
+use super::traces::{Load, Trace};
 use super::{Entry, Open, Traced, Workloads};
 use crate::bound::BoundSettings;
 use crate::limits::with_margin;
@@ -108,13 +109,14 @@ pub(super) fn read(
         match &drafts[at].source {
             Source::Curves(curves) => {
                 let demands = reader.demands(&drafts[at], curves)?;
-                entries[at] = Some(reader.entry(&file, &drafts[at], demands)?);
+                entries[at] = Some(reader.entry(&file, &drafts[at], demands, None)?);
             }
             Source::Trace(key, _) if done.insert(*key) => {
                 // Read the trace for all workloads that share it, then free it.
                 let draft = &drafts[at];
                 let mut trace = Trace::read(key.0, key.1, &settings, open)
                     .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
+                let load = trace.load();
                 for (index, draft) in drafts.iter().enumerate() {
                     if let Source::Trace(other, device) = &draft.source
                         && other == key
@@ -122,7 +124,7 @@ pub(super) fn read(
                         let demands = reader
                             .trace_demands(draft, &mut trace, *device)
                             .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
-                        entries[index] = Some(reader.entry(&file, draft, demands)?);
+                        entries[index] = Some(reader.entry(&file, draft, demands, Some(&load))?);
                     }
                 }
             }
@@ -131,6 +133,7 @@ pub(super) fn read(
     }
     let entries: Vec<Entry> = entries.into_iter().flatten().collect();
     check_priorities(path, &entries)?;
+    let dependent = dependent_pairs(&entries, others);
     Ok(Workloads {
         path: path.to_owned(),
         name: file.name,
@@ -146,6 +149,7 @@ pub(super) fn read(
         replay: file.replay,
         devices_differ: !file.devices.is_empty(),
         notes: reader.notes.into_iter().collect(),
+        dependent,
     })
 }
 
@@ -422,6 +426,7 @@ impl Reader<'_> {
         file: &WorkloadsFile,
         draft: &Draft<'_>,
         demands: Vec<Demand>,
+        load: Option<&Load>,
     ) -> Result<Entry, InputError> {
         let (number, item) = (draft.number, draft.item);
         let fields = &item.value;
@@ -472,13 +477,15 @@ impl Reader<'_> {
         }
         let place = (number, Spanned { value: (), place: item.place });
         let (client, server) = (draft.client, draft.server);
-        let traced = match &draft.source {
-            Source::Trace((trace, volume), device) => Some(Traced {
+        let traced = match (&draft.source, load) {
+            (Source::Trace((trace, volume), device), Some(load)) => Some(Traced {
                 trace: (*trace).to_owned(),
                 volume: volume.map(str::to_owned),
                 device: device.map(|number| self.devices[number].clone()),
+                activity: load.activity.clone(),
+                stationarity: load.stationarity,
             }),
-            Source::Curves(..) => None,
+            _ => None,
         };
         Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, over, traced, place })
     }

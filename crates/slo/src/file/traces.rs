@@ -1,8 +1,11 @@
-//! Demand of a trace: curves and models of each stage, and the unloaded latency.
+//! Demand of a trace: curves and models of each stage, the unloaded latency, and the load over time.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use leeward_calculus::mmpp::{self, FitSettings, Mmpp};
+use leeward_calculus::assumptions::{Activity, Stationarity, stationarity};
+use leeward_calculus::fit::{FitSettings, fit_nanos};
+use leeward_calculus::mmpp::Mmpp;
 use leeward_calculus::{ArrivalCurve, RbCurve};
 use leeward_fabric::input::{InputError, Text};
 use leeward_traces::device::{Device, UnloadedError};
@@ -28,6 +31,12 @@ pub(super) struct Settings {
     pub buckets: usize,
     /// True to sort requests by time.
     pub sort: bool,
+}
+
+/// Load of a trace over time, with the test for changes.
+pub(super) struct Load {
+    pub activity: Arc<Activity>,
+    pub stationarity: Option<Stationarity>,
 }
 
 /// A trace at a stage.
@@ -83,7 +92,7 @@ impl<'a> Trace<'a> {
             )));
         }
         let times = self.requests.iter().map(|request| request.at.0);
-        let fit = mmpp::fit_nanos(times.zip(amounts.iter().copied()), &self.settings.fit)
+        let fit = fit_nanos(times.zip(amounts.iter().copied()), &self.settings.fit)
             .map_err(|error| invalid(&format_args!("{stage}: {error}")))?;
         let alpha = curve.arrival_curve();
         let curve = alpha
@@ -94,6 +103,14 @@ impl<'a> Trace<'a> {
         let stage_trace = StageTrace { curve: curve.curve, largest, model: fit.model };
         self.stages.insert(key, stage_trace.clone());
         Ok(stage_trace)
+    }
+
+    /// Requests and bytes over time.
+    pub fn load(&self) -> Load {
+        let mut activity = Activity::default();
+        self.requests.iter().for_each(|request| activity.push(request.at.0, request.size as f64));
+        let stationarity = stationarity(&activity);
+        Load { activity: Arc::new(activity), stationarity }
     }
 
     /// Largest profiled latency without queueing, in seconds; `None` if the profile has none.

@@ -56,10 +56,9 @@ impl Search<'_> {
             threads => threads * PLACES,
         };
         let mut waiting: Vec<Place> = Vec::new();
-        let servers =
-            packing.site.servers().iter().enumerate().filter(|(server, _)| !packing.closed[*server]);
-        let mut places =
-            servers.flat_map(|(server, of)| (0..of.devices.len()).map(move |device| (server, device)));
+        let devices = |server: usize| 0..packing.site.servers()[server].devices.len();
+        let servers = self.servers().into_iter();
+        let mut places = servers.flat_map(|server| devices(server).map(move |device| (server, device)));
         loop {
             waiting.clear();
             for (server, device) in places.by_ref() {

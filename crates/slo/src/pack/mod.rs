@@ -5,7 +5,7 @@
 //!                                                                            \--transaction--> ledger
 //! ```
 //!
-//! First fit: the search tries servers in order, and takes the first server with limits that keep the SLO of every
+//! First fit: the search tries servers in order ([`ServerOrder`] has others), and takes the first server with limits that keep the SLO of every
 //! workload. Workloads on that server get new limits. Workloads elsewhere that share a client's link keep their limits,
 //! and the search checks their SLOs too. Fast first fit skips a server if the configured rates plus the lowest rate of
 //! the new workload exceed a queue's capacity. Fast first fit finds slightly fewer places, and tries far fewer.
@@ -16,6 +16,7 @@ mod candidate;
 mod confirm;
 mod infeasible;
 mod ledger;
+mod order;
 mod packing;
 mod plan;
 mod pruned;
@@ -32,5 +33,5 @@ pub use report::{
     NoRoom, Obstacle, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport,
 };
 pub use rounds::{Classes, ROUNDS, levels, with_slos};
-pub use settings::{Confirm, PackSettings, Requests};
+pub use settings::{Confirm, PackSettings, Requests, ServerOrder};
 pub use site::{Client, Server, Site, SiteError};

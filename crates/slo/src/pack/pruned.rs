@@ -2,7 +2,6 @@
 
 use leeward_traces::Stage;
 
-use super::super::bound::Method;
 use super::super::workload::Workload;
 use super::infeasible::{DeviceFlow, find_infeasible};
 use super::search::{Place, Search};
@@ -59,10 +58,7 @@ impl Search<'_> {
             return Some(Exclusion::Full { queue });
         }
         // The smallest bursts alone are not below bounds for percentiles.
-        let percentiles = packing
-            .settings
-            .confirm
-            .is_some_and(|confirm| matches!(confirm.method, Method::Snc | Method::Best));
+        let percentiles = packing.settings.confirm.is_some_and(|confirm| confirm.method.needs_models());
         if packing.way.is_joint() && !percentiles { self.infeasible_slo(place) } else { None }
     }
 

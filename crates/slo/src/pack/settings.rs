@@ -26,6 +26,8 @@ pub struct PackSettings {
     /// Fast first fit: skips servers whose configured rates leave no room for the new workload's lowest rate. For
     /// algorithms that choose for each workload alone, placements stay the same.
     pub fast: bool,
+    /// Order in which servers are tried.
+    pub order: ServerOrder,
     /// Safety margin: 0.1 counts each request as 10 % more work.
     #[schemars(range(min = 0.0))]
     pub margin: f64,
@@ -57,11 +59,31 @@ pub enum Requests {
     Whole,
 }
 
+/// Order in which servers with workloads are tried. Servers without a workload come after them, in their own order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerOrder {
+    /// The order of the site: first fit.
+    #[default]
+    First,
+    /// The fewest workloads first.
+    FewestWorkloads,
+    /// The lowest sum of mean loads first.
+    LeastLoad,
+    /// The lowest sum of bursts first, so that bursty workloads come to different servers.
+    LeastBursts,
+    /// The fewest workloads with another SLO than that of the new workload first.
+    SameSlos,
+    /// A pseudo-random order, which the number of placed workloads determines.
+    Random,
+}
+
 impl Default for PackSettings {
     fn default() -> Self {
         PackSettings {
             limits: "compactor".to_owned(),
             fast: false,
+            order: ServerOrder::First,
             margin: 0.1,
             pruning: 0.01,
             confirm: None,

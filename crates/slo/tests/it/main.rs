@@ -8,6 +8,7 @@ mod pack_bounds;
 mod pack_golden;
 mod pack_ledger;
 mod slo_admission;
+mod slo_assumptions;
 mod slo_bounds;
 mod slo_capacities;
 mod slo_file;

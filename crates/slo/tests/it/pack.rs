@@ -8,11 +8,20 @@ use leeward_calculus::Packets;
 use leeward_slo::Workload;
 use leeward_slo::limits::{self, bounds};
 use leeward_slo::pack::{
-    Client, NoRoom, Obstacle, PackSettings, Packing, RejectReason, Request, Requests, Site,
+    Client, NoRoom, Obstacle, PackSettings, Packing, RejectReason, Request, Requests, ServerOrder, Site,
 };
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
+
+const ORDERS: [ServerOrder; 6] = [
+    ServerOrder::First,
+    ServerOrder::FewestWorkloads,
+    ServerOrder::LeastLoad,
+    ServerOrder::LeastBursts,
+    ServerOrder::SameSlos,
+    ServerOrder::Random,
+];
 
 /// Three clients of four slots, and five servers, every other one with two devices.
 fn site() -> Site {
@@ -95,10 +104,12 @@ proptest! {
         (fast, whole, clients) in any::<(bool, bool, bool)>(),
         // The compactor is twice as likely, because only its limits depend on other workloads.
         way in prop::sample::select(limits::REGISTRY.names().chain(["compactor"]).collect::<Vec<_>>()),
+        order in prop::sample::select(ORDERS.to_vec()),
     ) {
         let (requests, packets) =
             if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
-        let settings = PackSettings { fast, requests, limits: way.to_owned(), ..PackSettings::default() };
+        let limits = way.to_owned();
+        let settings = PackSettings { fast, order, requests, limits, ..PackSettings::default() };
         let mut packing = packing(settings);
         for event in events(workloads, &departures, clients) {
             event.apply(&mut packing);
@@ -119,10 +130,10 @@ proptest! {
     fn the_number_of_threads_does_not_change_the_packing(
         workloads in loads::workloads(1..12),
         departures in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
-        threads in 2..6_usize, fast in any::<bool>(),
+        threads in 2..6_usize, fast in any::<bool>(), order in prop::sample::select(ORDERS.to_vec()),
     ) {
         let run = |threads| {
-            let mut packing = packing(PackSettings { threads, fast, ..PackSettings::default() });
+            let mut packing = packing(PackSettings { threads, fast, order, ..PackSettings::default() });
             let events = events(workloads.clone(), &departures, false);
             events.iter().for_each(|event| event.apply(&mut packing));
             packing.report()

@@ -258,6 +258,8 @@ fn invalid_arrivals_and_systems_are_errors_and_settings_are_checked() {
         ("best", "bounds: {frame: -1}"),
         ("silo++", "burst: 0"),
         ("silo++", "burst: 63"),
+        ("silo++", "multiple: 0.5"),
+        ("silo++", "multiple: .nan"),
         ("qjump++", "burst: 63"),
         ("qjump++", "rates: []"),
         ("qjump++", "rates: [-1]"),

@@ -136,6 +136,31 @@ proptest! {
         }
     }
 
+    // Limits hold back a workload that would overload its queues. It has no bound, but the others have.
+    #[test]
+    fn the_best_bound_exists_and_is_the_minimum_wherever_any_method_has_one(
+        draws in draws(5, true), load in 0.4..2.0f64, held in 0.05..1.0f64, which in 0usize..5,
+    ) {
+        let mut system = three_stages(&draws, load);
+        for limit in &mut system.promises[which % draws.len()].limits {
+            let buckets: Vec<(f64, f64)> =
+                limit.buckets().iter().map(|bucket| (held * bucket.rate(), bucket.burst())).collect();
+            *limit = curve(&buckets);
+        }
+        let mut bounds = Bounds::new(&system, BoundSettings::default()).unwrap();
+        for at in 0..draws.len() {
+            let best = bounds.bound(at, Method::Best);
+            let single = [Method::Dnc, Method::PriorityMeister, Method::Plp, Method::Snc];
+            let least = single.iter().filter_map(|&method| Some(bounds.bound(at, method).ok()?.seconds));
+            let least = least.reduce(f64::min);
+            prop_assert_eq!(best.as_ref().ok().map(|best| best.seconds), least);
+            // The miss of an SLO is that of all methods.
+            let slo = system.promises[at].workload.slo.unwrap();
+            let missed = bounds.miss(at, Method::Best).is_some();
+            prop_assert_eq!(missed, least.is_none_or(|least| least > slo.latency));
+        }
+    }
+
     #[test]
     fn an_overloaded_queue_has_no_bound(draws in draws(5, true), paths in 0usize..3, over in 1.01..3.0f64) {
         // One more workload passes the first queue at the highest priority, with a rate above its capacity.
@@ -269,6 +294,21 @@ fn limits_below_the_arrivals_add_their_shaping_delay() {
     assert_eq!(bound_of(&alone, 0, Method::PriorityMeister), Ok(1.0 + 0.2));
     held.limits[0] = curve(&[(1.0, 2.0)]);
     assert!(matches!(bound_of(&one_queue(vec![held]), 0, Method::Dnc), Err(Unbounded::Limits { .. })));
+}
+
+#[test]
+fn the_best_bound_holds_beside_a_workload_that_limits_hold_back() {
+    let own = simple("own", 1, &[(2.0, 4.0)], 0.5, 9.0);
+    let mut flood = simple("flood", 0, &[(20.0, 3.0)], 0.5, 9.0);
+    flood.limits[0] = curve(&[(5.0, 3.0)]);
+    let system = one_queue(vec![own, flood]);
+    let curves = bound_of(&system, 0, Method::Dnc).unwrap();
+    assert!(bound_of(&system, 0, Method::Best).unwrap() <= curves);
+    // A flood without limits has no bound, and leaves none.
+    assert!(matches!(bound_of(&system, 1, Method::Best), Err(Unbounded::Overload { .. })));
+    let mut free = system;
+    free.promises[1].limits[0] = curve(&[(20.0, 3.0)]);
+    assert!(matches!(bound_of(&free, 0, Method::Best), Err(Unbounded::Overload { .. })));
 }
 
 #[test]

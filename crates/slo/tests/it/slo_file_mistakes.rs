@@ -169,6 +169,10 @@ fn each_mistake_is_one_line_with_its_place() {
             "fit.interval: 0.000001: expected no less than the batch, 1 ms unless another is given",
         ),
         (format!("fit: {{states: 99}}\n{}", one(GOOD)), "w.yaml: fit.states: 99: expected 1 to 16"),
+        (
+            format!("fit: {{deviations: 3}}\n{}", one(GOOD)),
+            "w.yaml: fit.deviations: expected only with `published: true`",
+        ),
         ("workloads: []".into(), "workloads: an empty list"),
         ("margin: 10%".into(), "workloads: missing"),
         (one(&format!("{GOOD}, colour: red")), "workloads[0].colour: unknown field"),

@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import percent_text, read_seconds, work_rate_text, work_text
+from leeward._quantities import percent_text, read_seconds, time_text, work_rate_text, work_text
 from leeward.cli.csv_columns import COLUMNS
+from leeward.cli.notes import print_note
 from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_data, print_table, print_text, print_words
 from leeward.cli.progress import slow_notice
@@ -25,6 +26,7 @@ from leeward.cli.slo.options import (
     open_trace_file,
     stages,
 )
+from leeward.cli.slo.workloads import print_notes
 
 EXAMPLES = """\b
 Examples:
@@ -35,6 +37,7 @@ Examples:
 _WORDS = (
     ("to", "rate per second at which the chain goes to this state"),
     ("misfit", "model divided by trace, minus 1: for mean requests, mean work, and the heaviest interval"),
+    ("lift", "factor of all rates, so that bounds hold for the trace alone; part of the misfit"),
 )
 
 
@@ -46,7 +49,8 @@ def model(
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="Length of the windows in which requests are counted.  [default: 100ms]",
+            help="Shortest length of the windows in which requests are counted. It doubles while counts show"
+            " only one state.  [default: 100ms]",
             show_default=False,
         ),
     ] = None,
@@ -75,7 +79,7 @@ def model(
         float | None,
         typer.Option(
             metavar="N",
-            help="Standard deviations that a state covers, to either side.  [default: 2]",
+            help="With --published: standard deviations that a state covers, to either side.  [default: 2]",
             show_default=False,
         ),
     ] = None,
@@ -104,8 +108,9 @@ def model(
 ) -> None:
     """Fit a Markov chain to a trace, stage by stage.
 
-    Each state is a phase of the trace with its own request rate. Bounds on percentiles of latency use the
-    chain.
+    Each state is a phase of the trace with its own request rate. A trace has as many states as its request
+    counts show, and no more. Bounds on percentiles of latency use the chain. A note names a trace whose load
+    changes over its time, because such bounds assume that it does not.
     """
     source = open_trace_file(
         trace,
@@ -139,12 +144,18 @@ def model(
         for one in models
         for at, state in enumerate(one["states"])
     ]
-    if print_data(output, models, rows, COLUMNS["slo model"]):
-        return
-    for index, one in enumerate(models):
-        print("\n" * (index > 0), end="")
-        _print(one)
-    print_words(_WORDS)
+    if not print_data(output, models, rows, COLUMNS["slo model"]):
+        for index, one in enumerate(models):
+            print("\n" * (index > 0), end="")
+            _print(one)
+        print_words(_WORDS)
+        print_note()
+        for one in models:
+            window, batch = time_text(one["interval_s"]), time_text(one["batch_s"])
+            batches = f"requests within {batch} as one" if one["batch_s"] else "each request for itself"
+            print_note(f"{one['stage']}: counted in windows of {window}, {batches}")
+    if output is not Format.json:
+        print_notes([note for one in models for note in one["notes"]])
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -152,9 +163,8 @@ def _print(result: dict[str, Any]) -> None:
     count = len(result["states"])
     headers = ["STATE", "OF THE TIME", "REQUESTS/S", "WORK OF ONE", "WORK/S"]
     headers += [f"TO {to}" for to in range(count)] if count > 1 else []
-    print_text(
-        f"{result['stage']}: {count} states, {work_rate_text(result['mean_work_per_s'], unit)} on average\n"
-    )
+    states = "1 state" if count == 1 else f"{count} states"
+    print_text(f"{result['stage']}: {states}, {work_rate_text(result['mean_work_per_s'], unit)} on average\n")
     rows = []
     for at, state in enumerate(result["states"]):
         cells = [
@@ -173,7 +183,10 @@ def _print(result: dict[str, Any]) -> None:
     print_table(
         ("MISFIT", ""),
         "<>",
-        [(figure, _signed(result["misfit"][figure])) for figure in ("requests", "work", "peak")],
+        [
+            *((figure, _signed(result["misfit"][figure])) for figure in ("requests", "work", "peak")),
+            *([("lift", f"{result['lift']:.3g}x")] if result["lift"] > 1 else []),
+        ],
     )
 
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use leeward_calculus::mmpp::{Mmpp, Request, Requests, Sigma, Sizes, State};
+use leeward_calculus::fit::Request;
+use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Network, Queue, Stage, Workload};
 use leeward_testing::golden;
 use serde_json::Value;

@@ -5,8 +5,8 @@
 //! than such a process brings. Both hold for numbers of requests and for their work: sizes that are large at some times
 //! are no independent sizes.
 
-use super::fit_settings::FitSettings;
 use super::request::{Request, merge};
+use super::settings::FitSettings;
 
 /// Least number of requests that tell a Poisson process from another.
 const LEAST_REQUESTS: usize = 1000;

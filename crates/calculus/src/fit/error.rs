@@ -1,6 +1,6 @@
 //! Errors of a fit.
 
-use super::error::ModelError;
+use crate::mmpp::ModelError;
 use crate::number_format::format_number;
 
 /// A trace or settings that give no model.

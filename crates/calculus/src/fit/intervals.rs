@@ -1,6 +1,6 @@
 //! The intervals of a trace.
 
-use super::fit_settings::Chain;
+use super::settings::Chain;
 
 /// Intervals of equal length, except perhaps the last. Lengths are relative to a whole interval.
 pub(super) struct Intervals {
@@ -28,6 +28,11 @@ impl Intervals {
     /// Index of the interval at a time.
     pub fn index(&self, at: f64) -> usize {
         ((at / self.seconds) as usize).min(self.count - 1)
+    }
+
+    /// Length of a whole interval, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
     }
 
     /// Length of each interval.

@@ -1,7 +1,7 @@
 //! Settings of a fit.
 
-use super::fit_error::FitError;
-use super::model::Sigma;
+use super::error::FitError;
+use crate::mmpp::{MAX_STATES, Sigma};
 
 /// Distribution fitted to the sizes of a state's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,13 +22,14 @@ pub enum Chain {
     /// return to its first state. At most one request per step. Intervals are counted from 0 of the trace's own clock,
     /// so a first request in the middle of an interval changes the counts.
     Published,
-    /// Only levels with intervals are states. The chain follows the trace to its end and back again. Each state's
-    /// stationary probability is then its share of the trace, and its sojourn time is the same as in the trace. The
-    /// chain is reversible, which gives a small sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its
-    /// intervals, so the model's mean work is never below the trace's. The rate of intervals without a request is 0.
-    /// The number of requests per step is Poisson. The rest of a trace after its whole intervals belongs to the last
-    /// whole interval. A trace shorter than an interval forms one shorter interval, with a rate relative to the
-    /// duration of the trace.
+    /// As many states as the counts carry. A mixture of Poisson distributions gives their number, by the Bayesian
+    /// information criterion, and the most likely path through the intervals gives each interval a state. The rate of a
+    /// state is the mean of its intervals; the rate of intervals without a request is 0. The chain follows the trace to
+    /// its end and back again. Each state's stationary probability is then its share of the trace, and its sojourn time is
+    /// the same as in the trace. The chain is reversible, which gives a small sigma ([`Sigma::Stationary`]). The model's
+    /// mean work is never below the trace's. The number of requests per step is Poisson. The rest of a trace after its
+    /// whole intervals belongs to the last whole interval. A trace shorter than an interval forms one shorter interval,
+    /// with a rate relative to the duration of the trace.
     ///
     /// The backward run does not lower rho if steps are short compared to the sojourn times. For any chain, E exp(theta
     /// A) is then at most its value for the symmetric part of the chain's matrix. (The inner product is weighted by the
@@ -49,7 +50,8 @@ impl Chain {
 /// Settings of a fit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FitSettings {
-    /// Length of an interval, in seconds.
+    /// Length of an interval, in seconds. With [`Chain::Closed`], the shortest length: as long as the counts do not tell
+    /// states apart, intervals of twice the length are tried.
     pub interval: f64,
     /// Length of a step of the model, in seconds.
     pub step: f64,
@@ -58,7 +60,7 @@ pub struct FitSettings {
     pub batch: f64,
     /// Maximum number of states.
     pub states: usize,
-    /// Standard deviations that a state covers on either side of its rate.
+    /// Standard deviations that a state of [`Chain::Published`] covers on either side of its rate.
     pub deviations: f64,
     /// Distribution of sizes.
     pub sizes: SizeModel,
@@ -115,7 +117,7 @@ impl FitSettings {
                 false => fault("step", self.step, "no longer than the interval"),
             };
         }
-        if self.states == 0 || self.states > super::MAX_STATES {
+        if self.states == 0 || self.states > MAX_STATES {
             return fault("states", self.states as f64, "1 to 16");
         }
         Ok(())

@@ -1,18 +1,16 @@
-//! A model of a trace: Zhu's thesis, section 4.2.4, after the LAMBDA algorithm of Heyman and Lucantoni.
+//! A model of a trace.
 //!
-//! Requests are counted per interval. An interval belongs to the state with the rate that fits its count. The chain has
-//! the transitions of the intervals, and each state has the sizes of the requests in its intervals. Requests that come as
-//! a Poisson process are one state (not in the thesis).
+//! Requests are counted per interval, and each interval belongs to a state. The chain has the transitions of the
+//! intervals, and each state has the sizes of the requests in its intervals. Requests that come as a Poisson process are
+//! one state (not in the thesis).
 
-use super::fit_error::FitError;
-use super::fit_settings::{Chain, FitSettings, SizeModel};
-use super::intervals::Intervals;
-use super::levels::Levels;
-use super::model::Mmpp;
+use super::error::FitError;
 use super::poisson::is_poisson;
+use super::replay::{Replays, lifted};
 use super::request::{Request, merge};
-use super::sizes::Sizes;
-use super::state::{Requests, State};
+use super::settings::{Chain, FitSettings, SizeModel};
+use super::states::States;
+use crate::mmpp::{Mmpp, Requests, Sizes, State};
 
 /// Maximum number of intervals of a trace.
 const MOST_INTERVALS: f64 = 1e7;
@@ -36,54 +34,64 @@ pub struct Fit {
     pub model: Mmpp,
     /// Errors of the model.
     pub deviation: FitDeviation,
+    /// Length of the counted intervals, in seconds.
+    pub interval: f64,
+    /// Duration of a batch, in seconds; 0 if each request counts for itself.
+    pub batch: f64,
+    /// Factor of all rates, at least 1, so that the model's bounds hold for the trace served alone. Always 1 for
+    /// [`Chain::Published`], and for a Poisson process, whose trace exceeds a bound only by chance.
+    pub lift: f64,
 }
 
 /// Fits a model to `trace`, in order of time.
+///
+/// With [`Chain::Closed`], the bound of the model on a percentile of requests is at least the latency of the trace, served
+/// alone by a server of constant rate, first come, first served. This holds for the loads and percentiles that are
+/// replayed: mean loads of 2 to 60 %, and the percentiles 90, 99, 99.9 and 99.99, as far as the trace has requests beyond
+/// them.
 ///
 /// # Errors
 ///
 /// Fails if the trace is empty or invalid, if a setting is out of range, or if the result is no valid model.
 pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
     check(trace, settings)?;
+    let end = trace[trace.len() - 1].at;
     let is_poisson = settings.chain == Chain::Closed && is_poisson(trace, settings);
-    let requests = merge(trace, if is_poisson { 0.0 } else { settings.batch });
-    let last = trace[trace.len() - 1].at;
-    let intervals = Intervals::new(last, settings.interval, settings.chain);
-    let counts = intervals.sums(requests.iter().map(|request| (request.at, 1.0)));
-    let low = counts.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = counts.iter().copied().fold(0.0, f64::max);
-    let mut levels = match is_poisson {
-        true => Levels { rates: vec![requests.len() as f64 / intervals.in_trace()], deviations: 0.0 },
-        false => Levels::new(low, high, settings.states, settings.deviations),
+    let batch = if is_poisson { 0.0 } else { settings.batch };
+    let requests = merge(trace, batch);
+    let states = match settings.chain {
+        Chain::Published => States::of_levels(&requests, end, settings),
+        Chain::Closed if is_poisson => States::one(&requests, end, settings),
+        Chain::Closed => States::of_counts(&requests, end, settings),
     };
-    let mut state_of: Vec<usize> = counts.iter().map(|&count| levels.state_of(count)).collect();
-    if settings.chain == Chain::Closed {
-        close(&mut levels, &mut state_of, &counts, &intervals);
-    }
-    let mut sizes: Vec<Vec<f64>> = vec![Vec::new(); levels.rates.len()];
+    let mut works: Vec<Vec<f64>> = vec![Vec::new(); states.rates.len()];
     for request in &requests {
-        sizes[state_of[intervals.index(request.at)]].push(request.work);
+        works[states.of[states.intervals.index(request.at)]].push(request.work);
     }
-    let per_step = settings.step / settings.interval;
-    let states = levels
-        .rates
-        .iter()
-        .zip(&sizes)
-        .map(|(rate, sizes)| {
-            let mean = rate * per_step;
-            State {
-                requests: match settings.chain {
-                    Chain::Published => Requests::Bernoulli(mean),
-                    Chain::Closed => Requests::Poisson(mean),
-                },
-                sizes: sizes_of(sizes, settings.sizes),
-            }
-        })
-        .collect();
-    let transitions = transitions(&state_of, levels.rates.len(), &intervals, settings);
-    let model = Mmpp::new(settings.step, states, &transitions, settings.sigma)?;
-    let deviation = deviation(&model, &requests, &state_of, &intervals, settings);
-    Ok(Fit { model, deviation })
+    let sizes: Vec<Sizes> = works.iter().map(|works| sizes_of(works, settings.sizes)).collect();
+    let transitions = transitions(&states, settings);
+    let per_step = settings.step / states.intervals.seconds();
+    let model_at = |factor: f64| {
+        let state = |(rate, sizes): (&f64, &Sizes)| {
+            let mean = rate * factor * per_step;
+            let requests = match settings.chain {
+                Chain::Published => Requests::Bernoulli(mean),
+                Chain::Closed => Requests::Poisson(mean),
+            };
+            State { requests, sizes: sizes.clone() }
+        };
+        let states = states.rates.iter().zip(&sizes).map(state).collect();
+        Mmpp::new(settings.step, states, &transitions, settings.sigma)
+    };
+    let (model, lift) = match settings.chain {
+        Chain::Closed if !is_poisson => {
+            let seconds = if end > 0.0 { end } else { settings.interval };
+            lifted(&Replays::new(trace, seconds), model_at)?
+        }
+        _ => (model_at(1.0)?, 1.0),
+    };
+    let deviation = deviation(&model, &requests, &states, settings);
+    Ok(Fit { model, deviation, interval: states.intervals.seconds(), batch, lift })
 }
 
 /// Fits a model to arrivals: pairs of (nanoseconds on the trace's own clock, work), in order of time. All commands fit by
@@ -125,26 +133,6 @@ fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
     }
 }
 
-/// Drops levels without intervals, and raises the others to the mean of their intervals. A level with only idle
-/// intervals gets the rate 0. (At the level's own rate, the state would bring requests without work, and a percentile
-/// over requests would count them.)
-fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64], intervals: &Intervals) {
-    let mut sums = vec![(0.0, 0.0); levels.rates.len()];
-    for ((&state, count), length) in state_of.iter().zip(counts).zip(intervals.lengths()) {
-        sums[state].0 += length;
-        sums[state].1 += count * length;
-    }
-    let visited: Vec<usize> = (0..sums.len()).filter(|&state| sums[state].0 > 0.0).collect();
-    let raised = |&state: &usize| {
-        let (intervals, requests) = sums[state];
-        if requests > 0.0 { levels.rates[state].max(requests / intervals) } else { 0.0 }
-    };
-    levels.rates = visited.iter().map(raised).collect();
-    for state in state_of {
-        *state = visited.partition_point(|at| at < state);
-    }
-}
-
 fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
     match model {
         _ if sizes.is_empty() => Sizes::Exponential { mean: 0.0 },
@@ -156,14 +144,10 @@ fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
 
 /// Transition probabilities: the transitions from a state, divided by the steps spent in it. The remainder is the
 /// probability of staying.
-fn transitions(
-    state_of: &[usize],
-    states: usize,
-    intervals: &Intervals,
-    settings: &FitSettings,
-) -> Vec<Vec<f64>> {
-    let mut matrix = vec![vec![0.0; states]; states];
-    let mut time_in = vec![0.0; states];
+fn transitions(states: &States, settings: &FitSettings) -> Vec<Vec<f64>> {
+    let States { intervals, rates, of: state_of } = states;
+    let mut matrix = vec![vec![0.0; rates.len()]; rates.len()];
+    let mut time_in = vec![0.0; rates.len()];
     for (&state, length) in state_of.iter().zip(intervals.lengths()) {
         time_in[state] += length;
     }
@@ -178,7 +162,7 @@ fn transitions(
         }
     }
     for (from, row) in matrix.iter_mut().enumerate() {
-        let steps = time_in[from] * settings.interval / settings.step;
+        let steps = time_in[from] * intervals.seconds() / settings.step;
         // The released code counts whole steps, and loses one step if rounding makes the quotient too small.
         let steps = if settings.chain == Chain::Published { steps.floor().max(1.0) } else { steps.max(1.0) };
         row[from] = 0.0;
@@ -188,16 +172,11 @@ fn transitions(
     matrix
 }
 
-fn deviation(
-    model: &Mmpp,
-    requests: &[Request],
-    state_of: &[usize],
-    intervals: &Intervals,
-    settings: &FitSettings,
-) -> FitDeviation {
+fn deviation(model: &Mmpp, requests: &[Request], states: &States, settings: &FitSettings) -> FitDeviation {
+    let States { intervals, of: state_of, .. } = states;
     // The model's distribution of time over states equals the trace's. For a closed chain, it is the stationary
     // distribution.
-    let steps = settings.interval / settings.step;
+    let steps = intervals.seconds() / settings.step;
     let average = |per_step: &dyn Fn(&State) -> f64| -> f64 {
         let brings = |(&state, length): (&usize, f64)| per_step(&model.states()[state]) * steps * length;
         state_of.iter().zip(intervals.lengths()).map(brings).sum::<f64>() / intervals.lengths().sum::<f64>()
