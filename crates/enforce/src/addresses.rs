@@ -18,7 +18,7 @@ impl Addresses {
     /// of its own.
     ///
     /// # Errors
-    /// An [`InputError`] with the line. Prefixes are errors, because packets are told apart by single addresses.
+    /// An [`InputError`] with the line. Prefixes are errors, because single addresses distinguish packets.
     pub fn read(name: &str, text: &str) -> Result<Addresses, InputError> {
         let mapping = Mapping::of(name, text)?;
         let mut by_name: BTreeMap<String, Vec<IpAddr>> = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tree::{Class, FIRST, LINK, Mark, Marks, OTHERS, State, Wanted};
+use crate::tree::{Class, FIRST, LINK, Mark, Marks, OTHERS, Pair, State, Wanted};
 
 /// A change of the qdisc or a class. It affects no packets that have marks, or only how fast they leave.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,12 +48,12 @@ impl Program {
 pub struct TooManyClasses;
 
 /// Difference from the state of an interface to the wanted one. A workload keeps its class if it has the same number of
-/// limits as before; its class is found by the marks of its addresses. Every other workload gets new classes, to which its
-/// packets are switched before the old ones go.
+/// limits as before; its class is found by the marks of its addresses, or by those that are `known` from before another
+/// hand removed them. Every other workload gets new classes, to which its packets are switched before the old ones go.
 ///
 /// # Errors
 /// [`TooManyClasses`].
-pub fn difference(current: &State, wanted: &Wanted) -> Result<Program, TooManyClasses> {
+pub fn difference(current: &State, wanted: &Wanted, known: &Marks) -> Result<Program, TooManyClasses> {
     let rebuild = current.is_rooted && !is_compatible(current);
     let emptied = State { marks: current.marks.clone(), ..State::default() };
     let base = if rebuild { &emptied } else { current };
@@ -74,17 +74,47 @@ pub fn difference(current: &State, wanted: &Wanted) -> Result<Program, TooManyCl
     }
     let mut free = Numbers::without(base);
     let children = base.children();
+    let marked = base.marks.values().fold(BTreeMap::<u16, usize>::new(), |mut marked, mark| {
+        *marked.entry(mark.class).or_default() += 1;
+        marked
+    });
     let mut classes = Vec::with_capacity(wanted.workloads.len());
     for workload in &wanted.workloads {
+        let former = |pair: &Pair| {
+            [base.marks.get(pair), known.get(pair)].into_iter().flatten().map(|mark| mark.class)
+        };
         let kept = workload
             .pairs
             .iter()
-            .filter_map(|pair| base.chain(base.marks.get(pair)?.class))
+            .flat_map(former)
+            .filter_map(|class| base.chain(class))
             .find(|chain| chain.len() == workload.depth() && builder.is_free(chain, &children));
+        // The number of a class that is gone is used again if no other packets have it.
+        let is_own = |class: u16| {
+            let own = workload
+                .pairs
+                .iter()
+                .filter(|pair| base.marks.get(*pair).is_some_and(|mark| mark.class == class));
+            own.count() == marked.get(&class).copied().unwrap_or(0)
+        };
+        let gone = workload.pairs.iter().flat_map(former).find(|&class| {
+            let is_free =
+                class >= FIRST && !base.classes.contains_key(&class) && !builder.claimed.contains(&class);
+            is_free && is_own(class)
+        });
         let chain = match kept {
             Some(chain) => chain,
             None => {
-                (0..workload.depth()).map(|_| free.next().ok_or(TooManyClasses)).collect::<Result<_, _>>()?
+                let count = workload.depth() - usize::from(gone.is_some());
+                let mut chain = Vec::with_capacity(workload.depth());
+                while chain.len() < count {
+                    let number = free.next().ok_or(TooManyClasses)?;
+                    if !builder.claimed.contains(&number) && Some(number) != gone {
+                        chain.push(number);
+                    }
+                }
+                chain.extend(gone);
+                chain
             }
         };
         let mut parent = LINK;

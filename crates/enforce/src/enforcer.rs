@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::state_file::StateFile;
 use crate::tc::Root;
-use crate::tree::{Wanted, class_id};
+use crate::tree::{Marks, Wanted, class_id};
 
 /// Largest number of differences that an event names.
 const MOST_NAMED: usize = 3;
@@ -39,7 +39,7 @@ pub struct Enforcer {
 #[derive(Debug)]
 struct Managed {
     interface: Interface,
-    /// What this process programmed last.
+    /// Tree that this process programmed last.
     applied: Option<Applied>,
     /// Last condition that was reported, so that it is reported once.
     reported: String,
@@ -50,6 +50,8 @@ struct Managed {
 #[derive(Clone, Debug)]
 struct Applied {
     wanted: Wanted,
+    /// Marks of packets.
+    marks: Marks,
     /// Rules of the table as the kernel shows them.
     rules: Option<String>,
     /// Former classes whose queues were not empty yet.
@@ -185,11 +187,13 @@ impl Enforcer {
         let planned = plan(&self.promises, &facts);
         self.tell(at, &planned.left_out, &planned.notes, events);
         let wanted = planned.wanted;
-        let program = difference(&reading.state, &wanted)?;
         let applied = self.interfaces[at].applied.as_ref();
+        let none = Marks::new();
+        let program = difference(&reading.state, &wanted, applied.map_or(&none, |applied| &applied.marks))?;
         let is_first = applied.is_none();
         let is_changed = applied.is_some_and(|applied| applied.wanted != wanted);
         let drift = applied.filter(|_| !is_changed).and_then(|applied| drift_of(applied, &reading, &program));
+        let marks_anyway = applied.is_none_or(|applied| applied.rules != reading.rules);
         if let Some(difference) = drift.clone().filter(|_| !self.settings.mends) {
             return Ok(Turn::Drift { difference, is_mended: false });
         }
@@ -203,7 +207,6 @@ impl Enforcer {
         let begin = now();
         // The file names the interface before anything is changed.
         self.state.add(name, hook)?;
-        let marks_anyway = is_first || drift.is_some();
         match self.carry_out(&interface, &program, &wanted, hook, marks_anyway) {
             Ok(applied) => self.interfaces[at].applied = Some(applied),
             Err(error) => {
@@ -232,11 +235,12 @@ impl Enforcer {
         let retired: BTreeSet<u16> = interface.retire(&program.after)?.into_iter().collect();
         let gone = || EnforceError::NoInterface(interface.name().to_owned());
         let reading = interface.read(Some(hook))?.ok_or_else(gone)?;
-        let rest = difference(&reading.state, wanted)?;
+        let rest = difference(&reading.state, wanted, &program.goal.marks)?;
         if let Some(difference) = named(&rest, &retired) {
             return Err(EnforceError::ReadBack { interface: interface.name().to_owned(), difference });
         }
-        Ok(Applied { wanted: wanted.clone(), rules: reading.rules, retired })
+        let (wanted, marks) = (wanted.clone(), program.goal.marks.clone());
+        Ok(Applied { wanted, marks, rules: reading.rules, retired })
     }
 
     /// Restores what was enforced before a program failed, or else undoes everything on the interface.
@@ -244,7 +248,7 @@ impl Enforcer {
         if let Some(applied) = self.interfaces[at].applied.clone() {
             let restore = || -> Result<Option<Applied>, EnforceError> {
                 let Some(reading) = interface.read(Some(hook))? else { return Ok(None) };
-                let program = difference(&reading.state, &applied.wanted)?;
+                let program = difference(&reading.state, &applied.wanted, &applied.marks)?;
                 self.carry_out(interface, &program, &applied.wanted, hook, true).map(Some)
             };
             if let Ok(restored) = restore() {
@@ -323,7 +327,7 @@ fn drift_of(applied: &Applied, reading: &Reading, program: &Program) -> Option<S
     named(program, &applied.retired).or(rules)
 }
 
-/// What a program would change; `None` if that is nothing but classes that are about to go.
+/// Changes of a program in words; `None` if it only deletes classes that are about to go.
 fn named(program: &Program, retired: &BTreeSet<u16>) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     if program.rebuild {
@@ -363,15 +367,16 @@ mod tests {
     #[test]
     fn a_difference_is_named_shortly() {
         let wanted = Wanted { link: 1_000_000, leaf: None, workloads: Vec::new() };
-        let program = difference(&State::default(), &wanted).expect("few classes");
+        let compare = |state: &State| difference(state, &wanted, &Marks::new()).expect("few classes");
+        let program = compare(&State::default());
         assert_eq!(
             named(&program, &BTreeSet::new()).as_deref(),
             Some("root qdisc, no class 7ee0:1, no class 7ee0:2")
         );
         let mut state = program.goal.clone();
-        assert_eq!(named(&difference(&state, &wanted).expect("few classes"), &BTreeSet::new()), None);
+        assert_eq!(named(&compare(&state), &BTreeSet::new()), None);
         state.classes.insert(0x55, crate::tree::Class::others(1_000_000));
-        let program = difference(&state, &wanted).expect("few classes");
+        let program = compare(&state);
         assert_eq!(named(&program, &BTreeSet::new()).as_deref(), Some("an unknown class 7ee0:55"));
         assert_eq!(named(&program, &BTreeSet::from([0x55])), None);
     }

@@ -149,6 +149,12 @@ pub fn read_table(text: &str) -> Result<Listing, String> {
     Ok(Listing { marks, rules: Value::Array(rules).to_string() })
 }
 
+/// True if the rules of a listing use all maps.
+pub(crate) fn has_rules(rules: &str) -> bool {
+    let uses = |name: &str| FAMILIES.iter().all(|(number, ..)| rules.contains(&format!("@{name}{number}")));
+    uses("class_v") && uses("level_v")
+}
+
 /// Reads the elements of a map into marks. Maps of other names, which another hand added, have none.
 fn read_elements(name: &str, elements: &Value, marks: &mut Marks) -> Result<(), String> {
     let (is_class, is_level) = (name.starts_with("class"), name.starts_with("level"));

@@ -1,4 +1,4 @@
-//! Promises of a host from a file, in one of three forms, which its first workload tells apart:
+//! Promises of a host from a file, in one of three forms, which differ in their first workload:
 //!
 //! * an SLO file with servers, priorities and limits, as `leeward slo pack --out` writes it. Traces and devices that it
 //!   names are not read, so a host needs none of them;
@@ -19,7 +19,7 @@ use crate::promises::{Bucket, Direction, HostPromises, LeftOut, WorkloadPromise}
 /// Command that writes what a file lacks.
 const REMEDY: &str = "`leeward slo pack --out` and `leeward slo prioritize -o json` write it";
 
-/// Fields by which forms are told apart.
+/// Fields that distinguish the forms.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::status::{WorkloadStatus, rows};
 use crate::tc;
-use crate::tree::State;
+use crate::tree::{Marks, State};
 
 /// Programs of a host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -79,7 +79,8 @@ pub fn rehearse(settings: &Settings) -> Result<Rehearsal, StartError> {
     for name in &names {
         let facts = facts::read(name, settings.rate)?;
         let plan = plan(&promises, &facts);
-        let program = difference(&State::default(), &plan.wanted).map_err(EnforceError::from)?;
+        let program =
+            difference(&State::default(), &plan.wanted, &Marks::new()).map_err(EnforceError::from)?;
         rehearsal.interfaces.push(InterfaceProgram {
             interface: name.clone(),
             rate_bytes_s: facts.link,

@@ -6,13 +6,14 @@ use crate::difference::{Program, difference};
 use crate::error::StartError;
 use crate::facts;
 use crate::interface::{Interface, Reading};
+use crate::nft;
 use crate::plan::{Plan, plan};
 use crate::promises::{HostPromises, LeftOut};
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::state_file;
 use crate::tc::{Counters, Root};
-use crate::tree::{BEST_EFFORT, OTHERS, class_id, dscp};
+use crate::tree::{BEST_EFFORT, Marks, OTHERS, class_id, dscp};
 
 /// Status of a host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -136,13 +137,17 @@ pub fn status(settings: &Settings) -> Result<Status, StartError> {
         };
         let plan = plan(&promises, &facts);
         let current = reading.as_ref().map(|reading| reading.state.clone()).unwrap_or_default();
-        let program = difference(&current, &plan.wanted).map_err(crate::error::EnforceError::from)?;
+        let program =
+            difference(&current, &plan.wanted, &Marks::new()).map_err(crate::error::EnforceError::from)?;
+        let has_rules =
+            reading.as_ref().and_then(|reading| reading.rules.as_deref()).is_some_and(nft::has_rules);
         let differs = || (!program.is_empty()).then(|| "the kernel differs from the promises".to_owned());
+        let lacks = || (!has_rules).then(|| "rules of nftables are missing".to_owned());
         let others = reading.as_ref().and_then(|reading| reading.counters.get(&OTHERS));
         status.interfaces.push(InterfaceStatus {
             interface: name.clone(),
             rate_bytes_s: Some(facts.link),
-            problem: problem.or_else(differs),
+            problem: problem.or_else(differs).or_else(lacks),
             other_bytes: others.map(|count| count.bytes),
         });
         let compare = Some(reading.as_ref());

@@ -1,11 +1,11 @@
 //! Programs on a model of the kernel: the result is the wanted state, and no step leaves packets without their class.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use leeward_enforce::difference::{Change, Program, difference};
 use leeward_enforce::limits::Limit;
-use leeward_enforce::tree::{Class, FIRST, LINK, Mark, OTHERS, Pair, State, Wanted, WantedWorkload};
+use leeward_enforce::tree::{Class, FIRST, LINK, Mark, Marks, OTHERS, Pair, State, Wanted, WantedWorkload};
 use proptest::prelude::*;
 
 /// Largest number of classes around a class of HTB, with the link.
@@ -32,7 +32,7 @@ impl Kernel {
         around
     }
 
-    fn change(&mut self, change: &Change) -> Result<(), String> {
+    fn change(&mut self, change: &Change, goal: &Marks) -> Result<(), String> {
         let fail = |why: &str| Err(format!("{change:?}: {why}"));
         match change {
             Change::Root if self.0.is_rooted => return fail("there is a root"),
@@ -47,8 +47,9 @@ impl Kernel {
                 if self.is_marked(class.parent) {
                     return fail("the class around it has packets, which would be lost");
                 }
-                if self.is_marked(*id) {
-                    return fail("packets with an old mark would enter it");
+                let stays = |pair: &Pair| goal.get(pair).is_some_and(|wanted| wanted.class == *id);
+                if self.0.marks.iter().any(|(pair, mark)| mark.class == *id && !stays(pair)) {
+                    return fail("packets of other workloads would enter it");
                 }
                 self.0.classes.insert(*id, *class);
                 if self.depth(*id) > MOST_AROUND {
@@ -69,7 +70,7 @@ impl Kernel {
         Ok(())
     }
 
-    fn mark(&mut self, marks: &BTreeMap<Pair, Mark>) -> Result<(), String> {
+    fn mark(&mut self, marks: &Marks) -> Result<(), String> {
         for (pair, mark) in marks {
             if !self.0.classes.contains_key(&mark.class) || self.has_children(mark.class) {
                 return Err(format!("{pair:?}: {mark:?}: no class, or one with children"));
@@ -90,13 +91,13 @@ impl Kernel {
         // Marks of classes that another hand removed have nothing to keep.
         let exists = |mark: &Mark| self.0.classes.contains_key(&mark.class);
         let marked = self.0.marks.iter().filter(|(_, mark)| exists(mark));
-        let marked: BTreeMap<Pair, Mark> = marked.map(|(&pair, &mark)| (pair, mark)).collect();
+        let marked: Marks = marked.map(|(&pair, &mark)| (pair, mark)).collect();
         let keeps = |kernel: &Kernel| {
             let lost = marked.iter().find(|(_, mark)| !kernel.0.classes.contains_key(&mark.class));
             lost.map_or(Ok(()), |(pair, mark)| Err(format!("{pair:?}: {mark:?} has no class")))
         };
         for change in &program.before {
-            self.change(change)?;
+            self.change(change, &program.goal.marks)?;
             keeps(self)?;
         }
         if let Some(marks) = &program.marks {
@@ -104,6 +105,10 @@ impl Kernel {
         }
         program.after.iter().try_for_each(|&id| self.delete(id))
     }
+}
+
+fn compare(state: &State, wanted: &Wanted) -> Program {
+    difference(state, wanted, &Marks::new()).expect("few classes")
 }
 
 fn pair(number: u8) -> Pair {
@@ -179,7 +184,7 @@ proptest! {
     ) {
         let mut kernel = Kernel(State::default());
         for tree in trees {
-            let program = difference(&kernel.0, &tree).expect("few classes");
+            let program = compare(&kernel.0, &tree);
             prop_assert!(!program.rebuild);
             let result = kernel.run(&program);
             prop_assert!(result.is_ok(), "{:?}", result);
@@ -203,7 +208,7 @@ proptest! {
             let pairs: usize = tree.workloads.iter().map(|workload| workload.pairs.len()).sum();
             prop_assert_eq!(kernel.0.marks.len(), pairs);
             // Nothing is left to do.
-            let again = difference(&kernel.0, &tree).expect("few classes");
+            let again = compare(&kernel.0, &tree);
             prop_assert!(again.is_empty() && again.after.is_empty(), "{:?}", again);
         }
     }
@@ -213,32 +218,50 @@ proptest! {
         tree in wanted(), levels in proptest::collection::vec(0_u8..8, 6), rate in 1_u64..1_000_000_000,
     ) {
         let mut kernel = Kernel(State::default());
-        let first = difference(&kernel.0, &tree).expect("few classes");
+        let first = compare(&kernel.0, &tree);
         kernel.run(&first).expect("a program for nothing");
         let mut changed = tree.clone();
         for (workload, level) in changed.workloads.iter_mut().zip(levels) {
             workload.level = level;
             workload.limits.iter_mut().for_each(|limit| limit.rate = rate);
         }
-        let second = difference(&kernel.0, &changed).expect("few classes");
+        let second = compare(&kernel.0, &changed);
         prop_assert_eq!(&second.classes, &first.classes);
         prop_assert!(second.after.is_empty());
         prop_assert!(second.before.iter().all(|change| matches!(change, Change::Alter(..))), "{:?}", second);
     }
 
     #[test]
+    fn classes_stay_if_another_hand_removed_the_marks_or_the_qdisc(tree in wanted(), is_rooted: bool) {
+        let mut kernel = Kernel(State::default());
+        let first = compare(&kernel.0, &tree);
+        kernel.run(&first).expect("a program for nothing");
+        let known = kernel.0.marks.clone();
+        if is_rooted {
+            kernel.0.marks.clear();
+        } else {
+            kernel.0 = State { marks: known.clone(), ..State::default() };
+        }
+        let program = difference(&kernel.0, &tree, &known).expect("few classes");
+        prop_assert_eq!(&program.classes, &first.classes);
+        prop_assert!(program.after.is_empty());
+        kernel.run(&program).expect("it loses no packet");
+        prop_assert_eq!(&kernel.0.marks, &known);
+    }
+
+    #[test]
     fn changes_by_another_hand_are_mended(tree in wanted(), damage in damage()) {
         let mut kernel = Kernel(State::default());
-        kernel.run(&difference(&kernel.0, &tree).expect("few classes")).expect("a program for nothing");
+        kernel.run(&compare(&kernel.0, &tree)).expect("a program for nothing");
         apply_damage(&mut kernel.0, &damage);
-        let program = difference(&kernel.0, &tree).expect("few classes");
+        let program = compare(&kernel.0, &tree);
         if program.rebuild {
             kernel.0 = State { marks: kernel.0.marks, ..State::default() };
         }
         let result = kernel.run(&program);
         prop_assert!(result.is_ok(), "{:?} {:?}", result, program);
         prop_assert_eq!(&kernel.0, &program.goal);
-        let again = difference(&kernel.0, &tree).expect("few classes");
+        let again = compare(&kernel.0, &tree);
         prop_assert!(again.is_empty() && again.after.is_empty(), "{:?}", again);
     }
 }
@@ -249,8 +272,8 @@ fn a_root_without_the_class_of_the_link_is_built_again() {
     state.classes.insert(0x99, Class::limited(0, Limit { rate: 1, burst: 1 }, 0));
     let tree = Wanted { link: 1_000_000, leaf: None, workloads: Vec::new() };
     let elsewhere = State { is_rooted: true, misses_default: true, ..State::default() };
-    assert!(difference(&elsewhere, &tree).expect("few classes").rebuild);
-    let program = difference(&state, &tree).expect("few classes");
+    assert!(compare(&elsewhere, &tree).rebuild);
+    let program = compare(&state, &tree);
     assert!(program.rebuild);
     assert_eq!(
         program.before,
