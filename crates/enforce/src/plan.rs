@@ -9,6 +9,9 @@ use crate::limits::{curve, limits};
 use crate::promises::{Direction, HostPromises, LeftOut, WorkloadPromise};
 use crate::tree::{BEST_EFFORT, LEVELS, Pair, Wanted, WantedWorkload};
 
+/// Largest number of pairs of addresses of a workload.
+const MOST_PAIRS: usize = 4096;
+
 /// Facts of an interface that a plan needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
@@ -98,6 +101,9 @@ fn draft(promise: &WorkloadPromise, facts: &Facts) -> Result<Option<Draft>, Stri
         })?,
     };
     let own = if promise.own.is_empty() { &facts.addresses } else { &promise.own };
+    if own.len().saturating_mul(promise.peers.len()) > MOST_PAIRS {
+        return Err(format!("more than {MOST_PAIRS} pairs of its own addresses and those of its peers"));
+    }
     let pairs: BTreeSet<Pair> = own
         .iter()
         .flat_map(|&source| promise.peers.iter().map(move |&destination| Pair { source, destination }))
@@ -213,6 +219,8 @@ mod tests {
     fn what_cannot_be_enforced_is_left_out_with_a_reason() {
         let mut broken = promise("broken", Some(0), &["10.0.1.3"]);
         broken.buckets[0].rate = f64::NAN;
+        let many: Vec<String> = (0..4097).map(|at| format!("10.1.{}.{}", at / 256, at % 256)).collect();
+        let many = promise("many", Some(0), &many.iter().map(String::as_str).collect::<Vec<_>>());
         let mut free = promise("free", None, &["10.0.1.4"]);
         free.buckets.clear();
         let plan = plan_of(vec![
@@ -221,6 +229,7 @@ mod tests {
             free,
             promise("alone", Some(0), &[]),
             promise("limited", None, &["10.0.1.5"]),
+            many,
         ]);
         assert_eq!(shown(&plan), ["limited 7 10.0.0.2>10.0.1.5"]);
         let left: Vec<String> = plan.left_out.iter().map(LeftOut::to_string).collect();
@@ -230,6 +239,7 @@ mod tests {
                 "alone is not enforced: its client and its server have no addresses of one family; --addresses names them",
                 "broken is not enforced: token bucket of rate NaN and burst 64000: both must be finite and not negative",
                 "deep is not enforced: priority 7: networks distinguish 7, 0 to 6",
+                "many is not enforced: more than 4096 pairs of its own addresses and those of its peers",
             ]
         );
     }
