@@ -3,7 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use leeward_enforce::{Arguments, Event, Mode, Settings, StartError, StopReason, rehearse, run, status, undo};
+use leeward_enforce::{
+    Arguments, Event, Mode, Settings, StartError, StopReason, rehearse, run, status, undo,
+};
 use leeward_fabric::input::InputError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
