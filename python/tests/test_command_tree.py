@@ -40,6 +40,7 @@ SEVERAL_KINDS = {
 }
 """Options whose metavar differs between commands, and the reason."""
 ONE_MEANING = {
+    "--addresses": "owners of addresses",
     "--bottlenecks": "search for shared bottlenecks",
     "--bursts": "bursts of a train",
     "--ca": "certificate authorities of the controller",
@@ -55,6 +56,7 @@ ONE_MEANING = {
     "--host": "names of hosts",
     "--hot": "utilization above which a link is hot",
     "--http": "settings of HTTP for Prometheus",
+    "--interface": "interfaces of the host",
     "--interval": "length of an interval of measurement",
     "--jobs": "work at once",
     "--map": "file that finds links by labels",
@@ -70,6 +72,7 @@ ONE_MEANING = {
     "--prometheus": "Prometheus server",
     "--rack-label": "label of nodes that names their rack",
     "--rack-link": "total rate of a rack's uplinks",
+    "--rate": "rate of an interface or a path",
     "--report": "HTML page",
     "--secret": "file of the secret of measurements",
     "--seed": "seed of random numbers",
@@ -211,7 +214,7 @@ def test_every_command_that_ends_can_be_quiet() -> None:
         for name, command in LEAVES.items()
         if not any("-q" in option.opts for option in options(command))
     }
-    assert loud == {"agent", "serve", "probe listen", "tenant worker", "top"}
+    assert loud == {"agent", "enforce net", "serve", "probe listen", "tenant worker", "top"}
 
 
 def test_every_command_has_examples() -> None:

@@ -48,6 +48,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "device import": ("kind", "size_bytes", "percentile", "seconds"),
     "device profile": ("kind", "size_bytes", "percentile", "seconds"),
+    "enforce net": (
+        *("interface", "workload", "direction", "priority", "dscp", "class", "limits", "state", "why", "bytes"),
+        *("packets", "drops", "overlimits", "waiting_bytes"),
+    ),
     "explain": ("task", *_REASON, "objectives.in_rack", "objectives.balance", "objectives.left"),
     "hdfs check": ("check", "state", "detail"),
     "hotspots": (

@@ -1,0 +1,21 @@
+"""`leeward enforce`: applies promises to hosts. One file for each command."""
+
+from leeward.cli.enforce import net
+from leeward.cli.groups import group
+
+EXAMPLES = """\b
+Examples:
+  sudo leeward enforce net --workloads packed.yaml
+  leeward enforce net --workloads packed.yaml --interface eth0 --rate 10Gbps --dry-run
+"""
+
+app = group(net)
+
+
+@app.callback(epilog=EXAMPLES)
+def enforce() -> None:
+    """Enforce priorities and rate limits of workloads.
+
+    `leeward slo pack` and `prioritize` decide priorities and rate limits. An enforcer on each host applies
+    them to the packets that leave it.
+    """
