@@ -47,7 +47,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("held_back.free", "held_back.links", "held_back.hosts"),
     ),
     "device import": ("kind", "size_bytes", "percentile", "seconds"),
-    "device profile": ("kind", "size_bytes", "percentile", "seconds"),
+    "device profile": ("kind", "size_bytes", "percentile", "seconds", "distance_bytes"),
     "explain": ("task", *_REASON, "objectives.in_rack", "objectives.balance", "objectives.left"),
     "hdfs check": ("check", "state", "detail"),
     "hotspots": (
