@@ -47,8 +47,10 @@ ZONE_CHUNKS = 33
 """Sequential reads at a place; the first has a seek, and does not count."""
 MOST_STREAMS = 256
 """Largest history that is measured. Device files may have up to 1024."""
-TURNS, SETTLING = 8, 2
-"""Reads of each stream, and those of them in which the disk finds the streams."""
+SETTLING, TURNS = 2, 6
+"""Reads of each stream in which the disk finds the streams, and least number of further ones, which count."""
+LEAST_CONTINUED = 48
+"""Least number of counted reads of all streams together."""
 NEAR = (1e-5, 1e-2)
 """Distances of a near pair, as shares of the size, for the decision whether a device has seek times."""
 LEAST_NEAR = 1 << 21
@@ -184,6 +186,8 @@ def measure_disk(
         notes.append(f"the history is at least {history}: the time ended before more streams were read")
     elif history == MOST_STREAMS:
         notes.append(f"the history is at least {history}: more streams are not measured")
+    elif not history:
+        notes.append("the disk continues no stream: the rate has the seeks between sequential reads too")
     advance(STEPS - RATE_STEPS - ROUNDS * ROUND_STEPS)
     for _ in range(ROUNDS - FIRST_ROUNDS):
         _add_round(samples, size, random, replay, end - clock())
@@ -341,7 +345,8 @@ class _Streams:
             _aligned(self._size * (stream + self._random.uniform(0.1, 0.6)) / streams)
             for stream in range(streams)
         ]
-        reads = [Read(start + turn * BLOCK, BLOCK) for turn in range(TURNS) for start in starts]
+        turns = SETTLING + max(TURNS, -(-LEAST_CONTINUED // streams))
+        reads = [Read(start + turn * BLOCK, BLOCK) for turn in range(turns) for start in starts]
         limit = self._left()
         done = self._replay(reads, limit) if limit > 0 else []
         if len(done) < len(reads):

@@ -155,7 +155,7 @@ def check_engine(export: Export) -> None:
     check_installed()
     if not has_option(ENGINE, ENGINE_OPTION):
         missing = InputError.about("--nfs", f"`{export}` is not mounted, and fio has no engine `{ENGINE}`")
-        missing.add_note(f"mount it; or install fio with libnfs, whose --enghelp={ENGINE} has {ENGINE_OPTION}")
+        missing.add_note(f"mount it; or install fio with libnfs: its --enghelp={ENGINE} has {ENGINE_OPTION}")
         raise missing
 
 

@@ -61,8 +61,8 @@ def profile(
         typer.Option(
             "--nfs",
             metavar="SERVER:PATH",
-            help="NFS export, or a URL nfs://SERVER/PATH. The command measures as with --fio, through the"
-            " mount of the export, or without one or with a URL through libnfs.",
+            help="NFS export, measured like --fio through its mount, or without a mount through libnfs. A URL"
+            " nfs://SERVER/PATH is measured through libnfs.",
             show_default=False,
         ),
     ] = None,
