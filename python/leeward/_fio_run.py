@@ -15,6 +15,8 @@ from leeward.errors import InputError
 HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
 PATIENCE_S = 5.0
 """Time that fio has to end after a signal."""
+PROBLEMS = ("fio:", "nfs:", "Failed NFS")
+"""Begin of lines in which fio, or its engine for NFS, says what failed."""
 
 
 def fio_error(message: str) -> InputError:
@@ -55,11 +57,11 @@ def run_fio(
     try:
         # Warnings may precede the JSON.
         document = json.loads(stdout[max(stdout.find("{"), 0) :])
-        version, (result,) = document["fio version"], document["jobs"]
+        version, (result,) = str(document["fio version"]), document["jobs"]
     except (ValueError, KeyError, TypeError, RecursionError):
         result = None
     if code or not isinstance(result, dict) or result.get("error"):
-        lines = [line for line in (stderr + stdout).splitlines() if line.startswith("fio:")]
+        lines = [line for line in (stderr + stdout).splitlines() if line.startswith(PROBLEMS)]
         if lines:
             why = lines[0]
         elif code:

@@ -134,7 +134,7 @@ def check_reached(mounted: Mounted) -> None:
     """
     command = ["stat", "--file-system", "--", str(mounted.folder)]
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=REACHED_S)
+        ended = subprocess.run(command, capture_output=True, check=False, timeout=REACHED_S)
     except subprocess.TimeoutExpired:
         message = f"the server did not answer within {duration_text(REACHED_S)}"
         raise InputError.about("--nfs", f"`{mounted.folder}`: {message}") from None
@@ -142,7 +142,7 @@ def check_reached(mounted: Mounted) -> None:
         # Without this program the first request of the measurement waits instead.
         return
     if ended.returncode:
-        why = ended.stderr.strip().rpartition(": ")[2] or "cannot read it"
+        why = ended.stderr.decode(errors="replace").strip().rpartition(": ")[2] or "cannot read it"
         raise InputError.about("--nfs", f"`{mounted.folder}`: {why}")
 
 
@@ -154,7 +154,8 @@ def check_engine(export: Export) -> None:
     """
     check_installed()
     if not has_option(ENGINE, ENGINE_OPTION):
-        missing = InputError.about("--nfs", f"`{export}` is not mounted, and fio has no engine `{ENGINE}`")
+        also = "" if export.by_url else "not mounted, and "
+        missing = InputError.about("--nfs", f"`{export}`: {also}fio has no engine `{ENGINE}`")
         missing.add_note(f"mount it; or install fio with libnfs: its --enghelp={ENGINE} has {ENGINE_OPTION}")
         raise missing
 
@@ -190,12 +191,12 @@ def _change(action: str, export: Export, folder: str) -> str:
     # Isolated, because the folder of this module has files with names of the standard library.
     command = [sys.executable, "-I", _libnfs.__file__, action, export.url, folder]
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=REACHED_S)
+        ended = subprocess.run(command, capture_output=True, check=False, timeout=REACHED_S)
     except subprocess.TimeoutExpired:
         return f"the server did not answer within {duration_text(REACHED_S)}"
     if not ended.returncode:
         return ""
-    lines = ended.stderr.strip().splitlines()
+    lines = ended.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else f"libnfs ended with code {ended.returncode}"
 
 

@@ -258,7 +258,7 @@ def test_an_export_without_a_mount_and_without_an_engine_is_refused(
     result = run(*PROFILE, "--nfs", "nas1:/vol", PATH=path)
     assert result.returncode == 2
     assert result.stderr.splitlines() == [
-        "error: --nfs: `nas1:/vol` is not mounted, and fio has no engine `nfs`",
+        "error: --nfs: `nas1:/vol`: not mounted, and fio has no engine `nfs`",
         "hint: mount it; or install fio with libnfs: its --enghelp=nfs has nfs_url",
     ]
     engine = run(*PROFILE, "--nfs", "nas1:/vol", "--io-engine", "psync", PATH=path)
