@@ -262,7 +262,7 @@ def test_an_export_without_a_mount_and_without_an_engine_is_refused(
         "hint: mount it; or install fio with libnfs: its --enghelp=nfs has nfs_url",
     ]
     engine = run(*PROFILE, "--nfs", "nas1:/vol", "--io-engine", "psync", PATH=path)
-    assert engine.stderr.startswith("error: --io-engine: has no effect on an NFS export that is not mounted")
+    assert engine.stderr.startswith("error: --io-engine: has no effect on an export that is measured through")
     forced = run(*PROFILE, "--nfs", "nas1:/vol", "--force", PATH=path)
     assert forced.stderr.startswith("error: --force: has no effect with --nfs")
 

@@ -91,7 +91,7 @@ def profile_export(
         else:
             if local_options:
                 flag = f"--{local_options[0].replace('_', '-')}"
-                raise InputError.about(flag, "has no effect on an NFS export that is not mounted")
+                raise InputError.about(flag, "has no effect on an export that is measured through libnfs")
             _nfs.check_engine(export)
             # libnfs does not wait for each write to be on the device, and a mount with direct I/O does.
             through = f"through libnfs, {export}, writes committed at the end"
