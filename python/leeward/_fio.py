@@ -1,20 +1,21 @@
 """Measures a device's profile with fio: jobs, one at a time, and the profile from their results."""
 
-import json
 import os
-import shutil
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leeward._fio_points import KINDS, PERCENTILES, Point, measured, rows, unloaded
+from leeward._fio_points import KINDS, PERCENTILES, Point, measured, rows, transferred, unloaded
+from leeward._fio_run import check_installed, fio_error, run_fio
 from leeward.errors import InputError
 
-HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
+SPARE_S = 300.0
+"""Time that a limited job may take beyond its runtime: it connects, and ends what it has begun."""
+SLOWEST_FILL = 1e6
+"""Least rate at which a limited job must fill the file, in bytes per second."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Settings:
         depth: Outstanding requests at saturation.
         buffered: True for requests through the page cache.
         engine: I/O engine of fio.
+        nfs_url: Export that the engine `nfs` opens; None for other engines.
+        through: Description of the way to a remote device; empty for a local one.
     """
 
     sizes: tuple[int, ...]
@@ -38,6 +41,8 @@ class Settings:
     depth: int
     buffered: bool
     engine: str
+    nfs_url: str | None = None
+    through: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,13 +61,17 @@ def jobs(settings: Settings) -> list[Job]:
     common = (
         f"--size={settings.file_bytes}",
         f"--ioengine={settings.engine}",
+        # An option of an engine is known after the engine.
+        *(() if settings.nfs_url is None else (f"--nfs_url={settings.nfs_url}",)),
         f"--direct={0 if settings.buffered else 1}",
         "--output-format=json",
         "--group_reporting",
         # Every profile uses the same offsets.
         "--randrepeat=1",
     )
-    fill = (*common, "--name=fill", "--rw=write", "--bs=1048576", "--iodepth=4", "--end_fsync=1")
+    # The engine `nfs` has no request to sync, and libnfs commits when the file is closed.
+    sync = () if settings.nfs_url is not None else ("--end_fsync=1",)
+    fill = (*common, "--name=fill", "--rw=write", "--bs=1048576", "--iodepth=4", *sync)
     result = [Job("fill", 1 << 20, 0, 4, fill)]
     timed = (*common, "--time_based", f"--runtime={settings.seconds}")
     tail = ("--lat_percentiles=1", f"--percentile_list={':'.join(f'{p:g}' for p in PERCENTILES)}")
@@ -99,11 +108,11 @@ def check_place(path: Path, force: bool) -> None:
         InputError: The path is missing, or is a file and `force` is false, or its folder cannot be written.
     """
     if not path.exists():
-        raise _fio_error(f"`{path}`: no such folder")
+        raise fio_error(f"`{path}`: no such folder")
     if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
-        raise _fio_error(f"`{path}`: cannot create a file in this folder: permission denied")
+        raise fio_error(f"`{path}`: cannot create a file in this folder: permission denied")
     if not path.is_dir() and not force:
-        raise _fio_error(
+        raise fio_error(
             f"`{path}`: the measurement would overwrite this file; expected a folder, or --force"
         )
 
@@ -120,7 +129,7 @@ def file_to_measure(path: Path, force: bool) -> Iterator[Path]:
         try:
             handle, name = tempfile.mkstemp(prefix=".leeward-profile-", dir=path)
         except OSError as error:
-            raise _fio_error(f"`{path}`: cannot create a file in this folder: {error.strerror}") from None
+            raise fio_error(f"`{path}`: cannot create a file in this folder: {error.strerror}") from None
         os.close(handle)
         try:
             yield Path(name)
@@ -132,9 +141,12 @@ def file_to_measure(path: Path, force: bool) -> Iterator[Path]:
 
 def measure(
     settings: Settings,
-    file: Path,
+    file: str | os.PathLike[str],
     keep: Callable[[str], object],
     advance: Callable[[], object] = lambda: None,
+    *,
+    limited: bool = False,
+    folder: str | None = None,
 ) -> tuple[list[tuple[Job, dict[str, Any]]], str]:
     """Runs all jobs, and calls `advance` after each.
 
@@ -143,6 +155,8 @@ def measure(
         file: File to measure.
         keep: Called with each output of fio before it is interpreted.
         advance: Called after each job.
+        limited: True to end a job that takes far longer than its runtime, as for a server that may go away.
+        folder: Current folder of fio; by default that of this process.
 
     Returns:
         Each job with the output of fio, and the version of fio.
@@ -150,40 +164,35 @@ def measure(
     Raises:
         InputError: fio is not installed, or failed.
     """
-    if shutil.which("fio") is None:
-        missing = _fio_error("fio is not installed")
-        missing.add_note(HINT)
-        raise missing
+    check_installed()
     results, version = [], ""
     for job in jobs(settings):
-        ran = subprocess.run(command(job, file), capture_output=True, text=True, check=False)
-        keep(ran.stdout)
+        what = f"{job.what} of {job.size} bytes"
+        filling = settings.file_bytes / SLOWEST_FILL if job.what == "fill" else settings.seconds
+        limit = filling + SPARE_S if limited else None
         try:
-            # Warnings may precede the JSON.
-            document = json.loads(ran.stdout[max(ran.stdout.find("{"), 0) :])
-            version, (result,) = document["fio version"], document["jobs"]
-        except (ValueError, KeyError, TypeError):
-            result = None
-        if ran.returncode or not isinstance(result, dict) or result.get("error"):
-            lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio:")]
-            if lines:
-                why = lines[0]
-            elif ran.returncode:
-                why = f"fio ended with code {ran.returncode} and no message"
-            else:
-                why = f"the output of {version or _version()} is not as known from fio 2 and 3"
-            error = _fio_error(f"{job.what} of {job.size} bytes: {why}")
-            if not settings.buffered:
+            result, version = run_fio(command(job, file), what, keep, limit=limit, folder=folder)
+        except InputError as error:
+            if not settings.buffered and settings.nfs_url is None:
                 error.add_note("a file system without direct I/O can be measured with --buffered only")
-            raise error
+            raise
         results.append((job, result))
         advance()
     return results, version
 
 
-def _version() -> str:
-    told = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    return told if told.startswith("fio-") else "this fio"
+def network_bytes(results: Iterable[tuple[Job, dict[str, Any]]]) -> dict[str, int]:
+    """Payload of all jobs in bytes, by kind: of reads it goes to the client, and of writes to the server.
+
+    Raises:
+        InputError: The output has not the fields of a known version of fio.
+    """
+    found = list(results)
+    try:
+        return {kind: sum(transferred(result[kind]) for _, result in found) for kind in KINDS}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        message = f"its output is not as known from fio 2 and 3: {type(error).__name__} {error}"
+        raise fio_error(message[:300]) from None
 
 
 def profile(
@@ -198,7 +207,7 @@ def profile(
         return _profile(settings, results, version, name)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         message = f"its output is not as known from fio 2 and 3: {type(error).__name__} {error}"
-        raise _fio_error(f"{version or 'fio'}: {message}"[:300]) from None
+        raise fio_error(f"{version or 'fio'}: {message}"[:300]) from None
 
 
 def _profile(
@@ -208,11 +217,13 @@ def _profile(
     saturated = [point for point in points if point.origin == "saturation"]
     single = [point for point in points if point.origin == "unloaded"]
     cache = "through the page cache" if settings.buffered else "direct"
+    # libnfs has no cache of its own.
+    way = ", ".join(part for part in ("" if settings.nfs_url else cache, settings.through) if part)
     mixes = ", ".join(f"{mix} %" for mix in settings.mixes) or "no mixes"
     return {
         "name": name,
         "measured": f"{version}, {settings.seconds} s a point over {settings.file_bytes} bytes,"
-        f" {settings.engine}, {cache}, reads in mixes: {mixes}",
+        f" {settings.engine}, {way}, reads in mixes: {mixes}",
         "table": rows(saturated, settings.depth),
         "unloaded": unloaded(single),
         "outstanding": settings.depth,
@@ -224,15 +235,11 @@ def _point(settings: Settings, job: Job, result: dict[str, Any], version: str) -
     kinds = {kind: measured(result[kind]) for kind, share in shares if share}
     for kind, found in kinds.items():
         if not found.count:
-            raise _fio_error(
+            raise fio_error(
                 f"no {kind} of {job.size} bytes was completed in {settings.seconds} s; measure for longer"
             )
         missing = [p for p in PERCENTILES if p not in found.tail]
         if job.what == "unloaded" and missing:
             what = f"no {missing[0]:g}th percentile of latency" if found.tail else "no percentiles of latency"
-            raise _fio_error(f"{version or 'fio'}: {what} in its output")
+            raise fio_error(f"{version or 'fio'}: {what} in its output")
     return Point(job.what, job.size, job.depth, kinds)
-
-
-def _fio_error(message: str) -> InputError:
-    return InputError.about("--fio", message)

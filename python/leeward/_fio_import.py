@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward._fio_log import LOG_LINE, read_log
-from leeward._fio_points import KINDS, Measured, Point, measured, rows, unloaded
+from leeward._fio_points import KINDS, Measured, Point, measured, rows, transferred, unloaded
 from leeward._quantities import bytes_text
 from leeward.errors import InputError
 
@@ -244,9 +244,7 @@ def _why_not(
 
 def _size(figures: dict[str, Any]) -> int | None:
     """Size of all requests in bytes; None if they have several. Sizes are multiples of 512 bytes."""
-    # Before 3.0, `io_bytes` was in KiB, and there was no `io_kbytes`.
-    factor = 1 if "io_kbytes" in figures else 1024
-    mean = figures["io_bytes"] * factor / figures["total_ios"]
+    mean = transferred(figures) / figures["total_ios"]
     size = round(mean / 512) * 512
     return size if size and abs(mean / size - 1) < 0.01 else None
 

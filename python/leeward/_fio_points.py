@@ -69,6 +69,16 @@ def measured(figures: dict[str, Any]) -> Measured:
     return found
 
 
+def transferred(figures: dict[str, Any]) -> int:
+    """Bytes that the reads or the writes of one job moved, in the output of fio 2 or 3.
+
+    Raises:
+        KeyError, TypeError, ValueError: The output has not the fields of a known version.
+    """
+    # Before 3.0, `io_bytes` was in KiB, and there was no `io_kbytes`.
+    return int(figures["io_bytes"]) * (1 if "io_kbytes" in figures else 1024)
+
+
 def percentiles(figures: dict[str, Any]) -> dict[float, float]:
     """Seconds of latency by percentile, of the whole latency if there is one; empty without any."""
     for name, unit in LATENCIES:

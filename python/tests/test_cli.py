@@ -104,6 +104,9 @@ SLOW_OR_NOT_ENDING = (
     "leeward lab top",
     "leeward reevaluate",
     "leeward tenant run",
+    # These need a disk or a file server, and have tests of their own.
+    "leeward device profile --disk",
+    "leeward device profile --nfs",
     "--seeds 10",
 )
 

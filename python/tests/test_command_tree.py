@@ -25,13 +25,14 @@ METAVARS = {
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
     "DATA+PARITY",
-    *("MODE", "TEXT", "TYPE", "KEY=VALUE", "sflow:PORT"),
+    *("MODE", "TEXT", "TYPE", "KEY=VALUE", "sflow:PORT", "SERVER:PATH"),
 }
 """Metavars of options. A list adds `,...`; a choice has its values, separated by `|`."""
 SEVERAL_KINDS = {
     "--again": "slo pack packs all volumes again, tenant run has an interval for looking again",
     "--out": "a file or a folder, by what the command writes",
     "--days": "circuits schedule writes a file of days, trial simulates a number of days",
+    "--disk": "agent has the name of a disk, device profile its device or a file on it",
     "--by": "names of fields or a level of places: both group rows",
     "--job": "place tasks reads the file of an app, decisions has the name of a job",
     "--lab": "tenant run has the name of a lab, reproduce runs in one of its own",
@@ -92,7 +93,7 @@ ONE_MEANING = {
 TWO_MEANINGS = {
     "--explain": "hotspots explains words, place explains a decision",
     **dict.fromkeys(
-        ("--again", "--by", "--days", "--job", "--lab", "--out", "--volume"), "see SEVERAL_KINDS"
+        ("--again", "--by", "--days", "--disk", "--job", "--lab", "--out", "--volume"), "see SEVERAL_KINDS"
     ),
 }
 """Options with two meanings, and the reason."""

@@ -47,7 +47,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("held_back.free", "held_back.links", "held_back.hosts"),
     ),
     "device import": ("kind", "size_bytes", "percentile", "seconds"),
-    "device profile": ("kind", "size_bytes", "percentile", "seconds"),
+    "device profile": ("kind", "size_bytes", "percentile", "seconds", "distance_bytes"),
     "enforce net": (
         *("interface", "workload", "direction", "priority", "dscp", "class", "limits", "state", "why", "bytes"),
         *("packets", "drops", "overlimits", "waiting_bytes"),

@@ -1,6 +1,5 @@
 """`leeward device import`: a device file from existing outputs of fio."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +7,9 @@ import typer
 
 from leeward._fio_import import LogUnit
 from leeward.cli.csv_columns import COLUMNS
-from leeward.cli.device_output import print_device
+from leeward.cli.device_output import print_device, write_device
 from leeward.cli.notes import print_note, print_warning
-from leeward.cli.options import choice, name_flags, parse_path
+from leeward.cli.options import choice, parse_path
 from leeward.cli.output import Format, FormatOption, print_data
 
 EXAMPLES = """\b
@@ -49,22 +48,16 @@ def import_(
     Loads of one request at a time give the latency without queueing. Loads that are no point of a profile are
     named with the reason.
     """
-    from leeward._files import atomic_file, check_file
+    from leeward._files import check_file
     from leeward._fio_import import import_profile
-    from leeward._native import check_device
 
     check_file(out, "--out")
     imported = import_profile(files, name, log_unit)
-    text = json.dumps(imported.device, indent=2, allow_nan=False) + "\n"
-    # A profile that cannot be read again is not written.
-    with name_flags(device=str(out)):
-        check_device("device", text)
+    write_device(out, imported.device)
     for load in imported.left_out:
         print_warning(f"{load.origin}: left out: {load.reason}")
     for note in imported.notes:
         print_note(note, doubt=True)
-    with atomic_file(out) as temporary:
-        temporary.write_text(text, encoding="utf-8")
     document = imported.device | {
         "left_out": [{"origin": load.origin, "reason": load.reason} for load in imported.left_out],
         "notes": imported.notes,
