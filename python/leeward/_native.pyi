@@ -30,6 +30,7 @@ __all__ = [
     "draw_links",
     "draw_visits",
     "draw_workloads",
+    "enforce_nfs",
     "evaluate_circuits",
     "file_text",
     "lab_failures",
@@ -534,6 +535,9 @@ def probe_steady(
     """Measures a path repeatedly."""
 
 def run_agent(arguments: str, tell: Callable[[str], object]) -> None: ...
+def enforce_nfs(
+    arguments: str, log: Callable[[str], object], report: Callable[[str], object]
+) -> None: ...
 def check_service(given: dict[str, str | int | None]) -> None: ...
 def serve(
     given: dict[str, str | int | None],

@@ -22,6 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 METAVARS = {
     *("FILE", "DIR", "N", "NAME", "TAG", "HOST", "URL", "HOST:PORT", "PORT", "DURATION", "TIME", "SHARE"),
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
+    *("ADDRESS", "SERVER:PATH", "NAME=PATH"),
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
     "DATA+PARITY",
@@ -40,6 +41,7 @@ SEVERAL_KINDS = {
 }
 """Options whose metavar differs between commands, and the reason."""
 ONE_MEANING = {
+    "--addresses": "addresses of hosts and workloads",
     "--bottlenecks": "search for shared bottlenecks",
     "--bursts": "bursts of a train",
     "--ca": "certificate authorities of the controller",
@@ -57,6 +59,7 @@ ONE_MEANING = {
     "--http": "settings of HTTP for Prometheus",
     "--interval": "length of an interval of measurement",
     "--jobs": "work at once",
+    "--listen": "addresses to listen on",
     "--map": "file that finds links by labels",
     "--margin": "share added to the work of requests",
     "--method": "method of bounds",
@@ -211,7 +214,7 @@ def test_every_command_that_ends_can_be_quiet() -> None:
         for name, command in LEAVES.items()
         if not any("-q" in option.opts for option in options(command))
     }
-    assert loud == {"agent", "serve", "probe listen", "tenant worker", "top"}
+    assert loud == {"agent", "enforce nfs", "serve", "probe listen", "tenant worker", "top"}
 
 
 def test_every_command_has_examples() -> None:

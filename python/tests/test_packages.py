@@ -20,7 +20,7 @@ esac
 
 def build(folder: Path) -> Path:
     """The packages of programs that only print their help."""
-    for name in ("leewardd", "leeward-agent"):
+    for name in ("leewardd", "leeward-agent", "leeward-nfs"):
         program = folder / name
         program.write_text(PROGRAM)
         program.chmod(0o755)
@@ -56,11 +56,11 @@ def files(root: Path) -> set[str]:
 def test_debian_packages_install_upgrade_and_leave_nothing(tmp_path: Path, dpkg: list[str]) -> None:
     root = tmp_path / "root"
     packages = [str(path) for path in sorted(build(tmp_path).glob("*.deb"))]
-    assert len(packages) == 2
+    assert len(packages) == 3
     run(*dpkg, "--install", *packages)
     assert files(root) == {
         f"{folder}{name}{end}"
-        for name in ("leewardd", "leeward-agent")
+        for name in ("leewardd", "leeward-agent", "leeward-nfs")
         for folder, end in (
             ("usr/bin/", ""),
             ("usr/lib/systemd/system/", ".service"),
@@ -69,7 +69,7 @@ def test_debian_packages_install_upgrade_and_leave_nothing(tmp_path: Path, dpkg:
             ("usr/share/doc/", "/changelog.gz"),
             ("usr/share/doc/", "/operate.md"),
         )
-    } | {"etc/leeward/leeward.yaml", "etc/leeward/agent.env"}
+    } | {"etc/leeward/leeward.yaml", "etc/leeward/agent.env", "etc/leeward/nfs.env"}
     unit = (root / "usr/lib/systemd/system/leewardd.service").read_text()
     assert "ExecStart=/usr/bin/leewardd --config /etc/leeward/leeward.yaml" in unit
     assert "Type=notify" in unit

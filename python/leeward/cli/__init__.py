@@ -21,6 +21,7 @@ from leeward.cli import (
     decisions,
     demo,
     device,
+    enforce,
     explain,
     export,
     hdfs,
@@ -64,7 +65,7 @@ SECTIONS = (
             token,
         ),
     ),
-    ("Keep promises", (slo, circuits)),
+    ("Keep promises", (slo, enforce, circuits)),
     ("Try a change first", (demo, simulate, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),
 )
