@@ -30,6 +30,7 @@ __all__ = [
     "draw_links",
     "draw_visits",
     "draw_workloads",
+    "enforce_net",
     "enforce_nfs",
     "evaluate_circuits",
     "file_text",
@@ -535,6 +536,7 @@ def probe_steady(
     """Measures a path repeatedly."""
 
 def run_agent(arguments: str, tell: Callable[[str], object]) -> None: ...
+def enforce_net(arguments: str, tell: Callable[[str], object]) -> dict[str, Any] | None: ...
 def enforce_nfs(
     arguments: str, log: Callable[[str], object], report: Callable[[str], object]
 ) -> None: ...

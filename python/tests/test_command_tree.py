@@ -41,7 +41,7 @@ SEVERAL_KINDS = {
 }
 """Options whose metavar differs between commands, and the reason."""
 ONE_MEANING = {
-    "--addresses": "addresses of hosts and workloads",
+    "--addresses": "owners of addresses",
     "--bottlenecks": "search for shared bottlenecks",
     "--bursts": "bursts of a train",
     "--ca": "certificate authorities of the controller",
@@ -57,6 +57,7 @@ ONE_MEANING = {
     "--host": "names of hosts",
     "--hot": "utilization above which a link is hot",
     "--http": "settings of HTTP for Prometheus",
+    "--interface": "interfaces of the host",
     "--interval": "length of an interval of measurement",
     "--jobs": "work at once",
     "--listen": "addresses to listen on",
@@ -73,6 +74,7 @@ ONE_MEANING = {
     "--prometheus": "Prometheus server",
     "--rack-label": "label of nodes that names their rack",
     "--rack-link": "total rate of a rack's uplinks",
+    "--rate": "rate of an interface or a path",
     "--report": "HTML page",
     "--secret": "file of the secret of measurements",
     "--seed": "seed of random numbers",
@@ -86,6 +88,7 @@ ONE_MEANING = {
     "--until": "end of a range of time",
     "--tokens": "file of the service's tokens",
     "--top": "most rows of a table",
+    "--workloads": "workloads with their priorities and limits",
     "--writer": "host that writes a block",
 }
 """Meanings of options whose help texts differ between commands."""
@@ -214,7 +217,7 @@ def test_every_command_that_ends_can_be_quiet() -> None:
         for name, command in LEAVES.items()
         if not any("-q" in option.opts for option in options(command))
     }
-    assert loud == {"agent", "enforce nfs", "serve", "probe listen", "tenant worker", "top"}
+    assert loud == {"agent", "enforce net", "enforce nfs", "serve", "probe listen", "tenant worker", "top"}
 
 
 def test_every_command_has_examples() -> None:

@@ -10,6 +10,13 @@ import pytest
 from support.parts import require
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {
+    "leewardd": "leeward.yaml",
+    "leeward-agent": "agent.env",
+    "leeward-enforce-net": "enforce-net.env",
+    "leeward-nfs": "nfs.env",
+}
+"""Packages with their settings."""
 PROGRAM = """#!/bin/sh
 case "$1" in
 --version) echo "leewardd 0.0.0" ;;
@@ -20,7 +27,7 @@ esac
 
 def build(folder: Path) -> Path:
     """The packages of programs that only print their help."""
-    for name in ("leewardd", "leeward-agent", "leeward-nfs"):
+    for name in PACKAGES:
         program = folder / name
         program.write_text(PROGRAM)
         program.chmod(0o755)
@@ -56,11 +63,11 @@ def files(root: Path) -> set[str]:
 def test_debian_packages_install_upgrade_and_leave_nothing(tmp_path: Path, dpkg: list[str]) -> None:
     root = tmp_path / "root"
     packages = [str(path) for path in sorted(build(tmp_path).glob("*.deb"))]
-    assert len(packages) == 3
+    assert len(packages) == len(PACKAGES)
     run(*dpkg, "--install", *packages)
     assert files(root) == {
         f"{folder}{name}{end}"
-        for name in ("leewardd", "leeward-agent", "leeward-nfs")
+        for name in PACKAGES
         for folder, end in (
             ("usr/bin/", ""),
             ("usr/lib/systemd/system/", ".service"),
@@ -69,7 +76,7 @@ def test_debian_packages_install_upgrade_and_leave_nothing(tmp_path: Path, dpkg:
             ("usr/share/doc/", "/changelog.gz"),
             ("usr/share/doc/", "/operate.md"),
         )
-    } | {"etc/leeward/leeward.yaml", "etc/leeward/agent.env", "etc/leeward/nfs.env"}
+    } | {f"etc/leeward/{name}" for name in PACKAGES.values()}
     unit = (root / "usr/lib/systemd/system/leewardd.service").read_text()
     assert "ExecStart=/usr/bin/leewardd --config /etc/leeward/leeward.yaml" in unit
     assert "Type=notify" in unit
@@ -78,19 +85,20 @@ def test_debian_packages_install_upgrade_and_leave_nothing(tmp_path: Path, dpkg:
     settings.write_text("cluster: mine.yaml\n")
     run(*dpkg, "--install", *packages)
     assert settings.read_text() == "cluster: mine.yaml\n"
-    run(*dpkg, "--purge", "leewardd", "leeward-agent")
+    run(*dpkg, "--purge", *PACKAGES)
     assert files(root) == set()
 
 
 def test_rpms_have_the_same_files_and_mark_settings(tmp_path: Path) -> None:
     require("rpmbuild", "rpm", package="rpm")
     packages = sorted(build(tmp_path).glob("*.rpm"))
-    assert len(packages) == 2
-    for package, settings in zip(packages, ("agent.env", "leeward.yaml"), strict=True):
+    settings = [PACKAGES[name] for name in sorted(PACKAGES)]
+    assert len(packages) == len(PACKAGES)
+    for package, file in zip(packages, settings, strict=True):
         listed = run("rpm", "-qpl", str(package)).split()
-        assert f"/etc/leeward/{settings}" in listed
+        assert f"/etc/leeward/{file}" in listed
         assert len(listed) == 7
-        assert run("rpm", "-qp", "--configfiles", str(package)).split() == [f"/etc/leeward/{settings}"]
+        assert run("rpm", "-qp", "--configfiles", str(package)).split() == [f"/etc/leeward/{file}"]
         scripts = run("rpm", "-qp", "--scripts", str(package))
         assert "systemctl disable --now" in scripts
         assert "systemctl enable" not in scripts

@@ -22,6 +22,8 @@ mod coflow_records;
 mod columns;
 mod contention;
 mod describe;
+#[cfg(feature = "service")]
+mod enforce;
 mod errors;
 mod experiment_records;
 mod experiments;
@@ -76,6 +78,9 @@ mod _native {
     use crate::contention::{published_workloads, simulate_contention};
     #[pymodule_export]
     use crate::describe::{bytes_text, rate_text, seconds};
+    #[cfg(feature = "service")]
+    #[pymodule_export]
+    use crate::enforce::enforce_net;
     #[pymodule_export]
     use crate::experiments::{VolumeExperiment, draw_links, draw_visits, draw_workloads};
     #[pymodule_export]

@@ -49,6 +49,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "device import": ("kind", "size_bytes", "percentile", "seconds"),
     "device profile": ("kind", "size_bytes", "percentile", "seconds"),
+    "enforce net": (
+        *("interface", "workload", "direction", "priority", "dscp", "class", "limits", "state", "why", "bytes"),
+        *("packets", "drops", "overlimits", "waiting_bytes"),
+    ),
     "enforce nfs": (
         *("at_s", "workload", "priority", "slo.percentile", "slo.latency_s", "reads", "writes", "commits"),
         *("read_bytes", "written_bytes", "over_limit", "late", "waited_s"),

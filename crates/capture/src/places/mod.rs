@@ -6,7 +6,7 @@ mod file;
 mod services;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use foldhash::fast::FixedState;
 
@@ -72,6 +72,15 @@ impl Prefix {
     pub fn whole(address: IpAddr) -> Prefix {
         let (v6, bits, length) = to_bits(address);
         Prefix { v6, bits, length }
+    }
+
+    /// The address, if the prefix has only one.
+    pub fn single(self) -> Option<IpAddr> {
+        match (self.v6, self.length) {
+            (false, 32) => Some(IpAddr::V4(Ipv4Addr::from_bits((self.bits >> 96) as u32))),
+            (true, 128) => Some(IpAddr::V6(Ipv6Addr::from_bits(self.bits))),
+            _ => None,
+        }
     }
 }
 

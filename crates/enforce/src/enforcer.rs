@@ -1,0 +1,383 @@
+//! The enforcer: turns that bring the interfaces to the promised state.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use leeward_fabric::input::InputError;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::difference::{Change, Program, difference};
+use crate::error::{EnforceError, StartError};
+use crate::event::Event;
+use crate::facts;
+use crate::interface::{Interface, Reading};
+use crate::nft::Hook;
+use crate::plan::plan;
+use crate::promises::{HostPromises, LeftOut};
+use crate::settings::Settings;
+use crate::sources::Sources;
+use crate::state_file::StateFile;
+use crate::tc::Root;
+use crate::tree::{Marks, Wanted, class_id};
+
+/// Largest number of differences that an event names.
+const MOST_NAMED: usize = 3;
+
+/// An enforcer of the interfaces of a network namespace.
+#[derive(Debug)]
+pub struct Enforcer {
+    settings: Settings,
+    sources: Sources,
+    promises: HostPromises,
+    state: StateFile,
+    /// Hook that works here, once it is known.
+    hook: Option<Hook>,
+    interfaces: Vec<Managed>,
+}
+
+/// An interface, and its last turns.
+#[derive(Debug)]
+struct Managed {
+    interface: Interface,
+    /// Tree that this process programmed last.
+    applied: Option<Applied>,
+    /// Last condition that was reported, so that it is reported once.
+    reported: String,
+    /// Workloads left out and notes that were reported.
+    told: (Vec<LeftOut>, Vec<String>),
+}
+
+#[derive(Clone, Debug)]
+struct Applied {
+    wanted: Wanted,
+    /// Marks of packets.
+    marks: Marks,
+    /// Rules of the table as the kernel shows them.
+    rules: Option<String>,
+    /// Former classes whose queues were not empty yet.
+    retired: BTreeSet<u16>,
+}
+
+/// Result of a turn on one interface.
+enum Turn {
+    /// Nothing to do.
+    Same,
+    /// It was programmed.
+    Programmed { took: Duration },
+    /// Changes by another hand.
+    Drift { difference: String, is_mended: bool },
+    /// There is no such interface.
+    Gone,
+}
+
+impl Enforcer {
+    /// Prepares an enforcer: takes the lock of this network namespace, and reads the files. Nothing is changed yet. Also
+    /// returns the events of the files.
+    ///
+    /// # Errors
+    /// A [`StartError`].
+    pub fn new(settings: Settings) -> Result<(Enforcer, Vec<Event>), StartError> {
+        let state = StateFile::open(&settings.state)?;
+        let mut sources = Sources::new(&settings);
+        let (promises, left_out) = sources.read()?.expect("the first reading is a change");
+        let mut names = settings.interfaces.clone();
+        if names.is_empty() {
+            names = facts::physical();
+        }
+        if names.is_empty() {
+            let message = "this machine has no physical interface: name one";
+            return Err(InputError::new("--interface", message).into());
+        }
+        let managed = |name: &String| Managed {
+            interface: Interface::new(name),
+            applied: None,
+            reported: String::new(),
+            told: (Vec::new(), Vec::new()),
+        };
+        let interfaces = names.iter().map(managed).collect();
+        let events = read_events(&promises, left_out);
+        let enforcer = Enforcer { settings, sources, promises, state, hook: None, interfaces };
+        Ok((enforcer, events))
+    }
+
+    /// True if at least one interface is enforced.
+    pub fn is_enforcing(&self) -> bool {
+        self.interfaces.iter().any(|managed| managed.applied.is_some())
+    }
+
+    /// Names of the enforced interfaces.
+    pub fn enforced(&self) -> Vec<&str> {
+        let enforced = self.interfaces.iter().filter(|managed| managed.applied.is_some());
+        enforced.map(|managed| managed.interface.name()).collect()
+    }
+
+    /// Reads files that changed, compares every interface with the promises, and programs those that differ. A problem of
+    /// an interface does not affect the others.
+    pub fn turn(&mut self) -> Vec<Event> {
+        let mut events = match self.sources.read() {
+            Ok(None) => Vec::new(),
+            Ok(Some((promises, left_out))) => {
+                let events = read_events(&promises, left_out);
+                self.promises = promises;
+                events
+            }
+            Err(error) => vec![Event::Invalid(error)],
+        };
+        for at in 0..self.interfaces.len() {
+            let result = self.turn_of(at, &mut events);
+            self.report(at, result, &mut events);
+        }
+        events
+    }
+
+    /// Adds the events of a turn. A lasting condition is reported once.
+    fn report(&mut self, at: usize, result: Result<Turn, EnforceError>, events: &mut Vec<Event>) {
+        let managed = &mut self.interfaces[at];
+        let interface = managed.interface.name().to_owned();
+        let event = match result {
+            Ok(Turn::Same) => {
+                managed.reported.clear();
+                return;
+            }
+            Ok(Turn::Programmed { took }) => {
+                managed.reported.clear();
+                let wanted = managed.applied.as_ref().map(|applied| &applied.wanted);
+                let workloads = wanted.map_or(0, |wanted| wanted.workloads.len());
+                let classes = wanted.map_or(0, |wanted| {
+                    2 + wanted.workloads.iter().map(crate::tree::WantedWorkload::depth).sum::<usize>()
+                });
+                events.push(Event::Enforced { interface, workloads, classes, took });
+                return;
+            }
+            Ok(Turn::Drift { difference, is_mended: true }) => {
+                managed.reported.clear();
+                events.push(Event::Drift { interface, difference, is_mended: true });
+                return;
+            }
+            Ok(Turn::Drift { difference, is_mended }) => Event::Drift { interface, difference, is_mended },
+            Ok(Turn::Gone) => {
+                managed.applied = None;
+                Event::Gone { interface }
+            }
+            Err(error) => Event::Failed { error: error.to_string() },
+        };
+        let line = event.to_string();
+        if managed.reported != line {
+            managed.reported = line;
+            events.push(event);
+        }
+    }
+
+    fn turn_of(&mut self, at: usize, events: &mut Vec<Event>) -> Result<Turn, EnforceError> {
+        let interface = self.interfaces[at].interface.clone();
+        let name = interface.name();
+        let taken = self.state.taken().get(name).copied();
+        let Some(reading) = interface.read(taken)? else { return Ok(Turn::Gone) };
+        let foreign = match &reading.root {
+            Root::Foreign { qdisc } => Some(qdisc.clone()),
+            // No enforcer of this namespace made it.
+            Root::Own { .. } if taken.is_none() => Some(format!("htb {:x}:", crate::tree::HANDLE)),
+            Root::Own { .. } | Root::Default => None,
+        };
+        if let Some(qdisc) = foreign {
+            self.interfaces[at].applied = None;
+            return Err(EnforceError::Foreign { interface: name.to_owned(), qdisc });
+        }
+        let facts = facts::read(name, self.settings.rate)?;
+        let planned = plan(&self.promises, &facts);
+        self.tell(at, &planned.left_out, &planned.notes, events);
+        let wanted = planned.wanted;
+        let applied = self.interfaces[at].applied.as_ref();
+        let none = Marks::new();
+        let program = difference(&reading.state, &wanted, applied.map_or(&none, |applied| &applied.marks))?;
+        let is_first = applied.is_none();
+        let is_changed = applied.is_some_and(|applied| applied.wanted != wanted);
+        let drift = applied.filter(|_| !is_changed).and_then(|applied| drift_of(applied, &reading, &program));
+        let marks_anyway = applied.is_none_or(|applied| applied.rules != reading.rules);
+        if let Some(difference) = drift.clone().filter(|_| !self.settings.mends) {
+            return Ok(Turn::Drift { difference, is_mended: false });
+        }
+        if !is_first && !is_changed && drift.is_none() && program.after.is_empty() {
+            return Ok(Turn::Same);
+        }
+        let hook = match taken.or(self.hook) {
+            Some(hook) => hook,
+            None => *self.hook.insert(interface.detect_hook()?),
+        };
+        let begin = now();
+        // The file names the interface before anything is changed.
+        self.state.add(name, hook)?;
+        match self.carry_out(&interface, &program, &wanted, hook, marks_anyway) {
+            Ok(applied) => self.interfaces[at].applied = Some(applied),
+            Err(error) => {
+                self.revert(at, &interface, hook)?;
+                return Err(error);
+            }
+        }
+        Ok(match drift {
+            Some(difference) => Turn::Drift { difference, is_mended: true },
+            // Only former classes went.
+            None if !is_first && !is_changed => Turn::Same,
+            None => Turn::Programmed { took: now().saturating_sub(begin) },
+        })
+    }
+
+    /// Runs a program, and compares the kernel with its goal.
+    fn carry_out(
+        &self,
+        interface: &Interface,
+        program: &Program,
+        wanted: &Wanted,
+        hook: Hook,
+        marks_anyway: bool,
+    ) -> Result<Applied, EnforceError> {
+        interface.apply(program, hook, self.settings.clears, marks_anyway)?;
+        let retired: BTreeSet<u16> = interface.retire(&program.after)?.into_iter().collect();
+        let gone = || EnforceError::NoInterface(interface.name().to_owned());
+        let reading = interface.read(Some(hook))?.ok_or_else(gone)?;
+        let rest = difference(&reading.state, wanted, &program.goal.marks)?;
+        if let Some(difference) = named(&rest, &retired) {
+            return Err(EnforceError::ReadBack { interface: interface.name().to_owned(), difference });
+        }
+        let (wanted, marks) = (wanted.clone(), program.goal.marks.clone());
+        Ok(Applied { wanted, marks, rules: reading.rules, retired })
+    }
+
+    /// Restores what was enforced before a program failed, or else undoes everything on the interface.
+    fn revert(&mut self, at: usize, interface: &Interface, hook: Hook) -> Result<(), EnforceError> {
+        if let Some(applied) = self.interfaces[at].applied.clone() {
+            let restore = || -> Result<Option<Applied>, EnforceError> {
+                let Some(reading) = interface.read(Some(hook))? else { return Ok(None) };
+                let program = difference(&reading.state, &applied.wanted, &applied.marks)?;
+                self.carry_out(interface, &program, &applied.wanted, hook, true).map(Some)
+            };
+            if let Ok(restored) = restore() {
+                self.interfaces[at].applied = restored;
+                return Ok(());
+            }
+        }
+        self.interfaces[at].applied = None;
+        interface.undo(hook)?;
+        self.state.remove(interface.name())
+    }
+
+    /// Reports workloads that are left out and notes, when they change.
+    fn tell(&mut self, at: usize, left_out: &[LeftOut], notes: &[String], events: &mut Vec<Event>) {
+        let managed = &mut self.interfaces[at];
+        let told = (left_out.to_vec(), notes.to_vec());
+        if managed.told == told {
+            return;
+        }
+        let name = managed.interface.name().to_owned();
+        let left = told.0.iter().filter(|left_out| !managed.told.0.contains(left_out));
+        events.extend(
+            left.map(|left_out| Event::LeftOut { interface: Some(name.clone()), left_out: left_out.clone() }),
+        );
+        let new_notes = told.1.iter().filter(|note| !managed.told.1.contains(note));
+        events.extend(new_notes.map(|note| Event::Note(format!("{name}: {note}"))));
+        managed.told = told;
+    }
+
+    /// Undoes everything on interfaces of an earlier enforcer that this one does not program.
+    pub fn undo_others(&mut self) -> Vec<Event> {
+        let is_own = |name: &str| self.interfaces.iter().any(|managed| managed.interface.name() == name);
+        let others: Vec<String> = self.state.taken().keys().filter(|name| !is_own(name)).cloned().collect();
+        undo_each(&mut self.state, &others)
+    }
+
+    /// Undoes everything on all interfaces of the state file. Interfaces whose undo fails stay in the file.
+    pub fn undo(&mut self) -> Vec<Event> {
+        undo_all(&mut self.state)
+    }
+
+    /// True if the settings say to leave everything in place at the end.
+    pub fn leaves(&self) -> bool {
+        self.settings.leaves
+    }
+}
+
+/// Undoes everything on all interfaces of a state file.
+pub(crate) fn undo_all(state: &mut StateFile) -> Vec<Event> {
+    let names: Vec<String> = state.taken().keys().cloned().collect();
+    undo_each(state, &names)
+}
+
+fn undo_each(state: &mut StateFile, names: &[String]) -> Vec<Event> {
+    let undo = |name: &String| {
+        let hook = *state.taken().get(name)?;
+        let result = Interface::new(name).undo(hook).and_then(|exists| state.remove(name).map(|()| exists));
+        Some(match result {
+            Ok(exists) => Event::Undone { interface: name.clone(), exists },
+            Err(error) => Event::Failed { error: format!("{name}: {error}") },
+        })
+    };
+    names.iter().filter_map(undo).collect()
+}
+
+fn read_events(promises: &HostPromises, left_out: Vec<LeftOut>) -> Vec<Event> {
+    let host = promises.host.clone();
+    let workloads = promises.workloads.len() + left_out.len();
+    let left_out = left_out.into_iter().map(|left_out| Event::LeftOut { interface: None, left_out });
+    std::iter::once(Event::Promises { host, workloads }).chain(left_out).collect()
+}
+
+/// Difference that another hand made; `None` if there is none.
+fn drift_of(applied: &Applied, reading: &Reading, program: &Program) -> Option<String> {
+    let rules = (applied.rules != reading.rules).then(|| "rules of nftables".to_owned());
+    named(program, &applied.retired).or(rules)
+}
+
+/// Changes of a program in words; `None` if it only deletes classes that are about to go.
+fn named(program: &Program, retired: &BTreeSet<u16>) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    if program.rebuild {
+        parts.push("classes of the link".to_owned());
+    }
+    let changes = program.before.iter().map(|change| match change {
+        Change::Root => "root qdisc".to_owned(),
+        Change::Leaf(kind) => format!("qdisc {kind}"),
+        Change::Add(id, _) => format!("no class {}", class_id(*id)),
+        Change::Alter(id, _) => format!("class {}", class_id(*id)),
+    });
+    parts.extend(changes);
+    if program.marks.is_some() {
+        parts.push("marks of packets".to_owned());
+    }
+    let strange = program.after.iter().filter(|id| !retired.contains(*id));
+    parts.extend(strange.map(|&id| format!("an unknown class {}", class_id(id))));
+    let more = parts.len().saturating_sub(MOST_NAMED);
+    parts.truncate(MOST_NAMED);
+    if more > 0 {
+        parts.push(format!("and {more} more"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The machine's monotonic clock.
+pub(crate) fn now() -> Duration {
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::try_from(now).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::State;
+
+    #[test]
+    fn a_difference_is_named_shortly() {
+        let wanted = Wanted { link: 1_000_000, leaf: None, workloads: Vec::new() };
+        let compare = |state: &State| difference(state, &wanted, &Marks::new()).expect("few classes");
+        let program = compare(&State::default());
+        assert_eq!(
+            named(&program, &BTreeSet::new()).as_deref(),
+            Some("root qdisc, no class 7ee0:1, no class 7ee0:2")
+        );
+        let mut state = program.goal.clone();
+        assert_eq!(named(&compare(&state), &BTreeSet::new()), None);
+        state.classes.insert(0x55, crate::tree::Class::others(1_000_000));
+        let program = compare(&state);
+        assert_eq!(named(&program, &BTreeSet::new()).as_deref(), Some("an unknown class 7ee0:55"));
+        assert_eq!(named(&program, &BTreeSet::from([0x55])), None);
+    }
+}
