@@ -133,7 +133,7 @@ fn access<'m>(operation: Operation, call: &Call, head: &'m [u8]) -> Result<Acces
     let (offset, count) = (reader.u64()?, u64::from(reader.u32()?));
     let size = match operation {
         Operation::Read => count,
-        // How stable the write must be, and the length of its data.
+        // The required stability of the write, and the length of its data.
         Operation::Write => {
             let (_stable, length) = (reader.u32()?, u64::from(reader.u32()?));
             count.max(length)

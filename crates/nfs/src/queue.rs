@@ -41,7 +41,7 @@ pub struct Item {
 /// A request that may go to the server now.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Started<P> {
-    /// What the caller attached to the request.
+    /// Value that the caller attached to the request.
     pub payload: P,
     /// The request, for its end.
     pub running: Running,
@@ -57,6 +57,13 @@ pub struct Running {
     arrived: Nanos,
     started: Nanos,
     was_over: bool,
+}
+
+impl Running {
+    /// Time at which it went to the server.
+    pub fn started(&self) -> Nanos {
+        self.started
+    }
 }
 
 /// Number of a connection, from [`Queue::open`] to [`Queue::close`].

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use leeward_fabric::Nanos;
 
 use super::connection::{Connection, Direction, Pending};
 use super::streams::{Incoming, Outgoing};
@@ -107,9 +106,8 @@ impl CallsTask {
     /// # Errors
     /// Fails for a message that is no call.
     pub fn begin(&mut self, first: Record) -> Result<(), End> {
-        let now = self.shared.clock.now();
         self.take(first)?;
-        self.take_records(now)
+        self.take_records()
     }
 
     /// Runs until the connection ends.
@@ -146,13 +144,12 @@ impl CallsTask {
     }
 
     fn handle(&mut self, chunk: Bytes) -> Result<(), End> {
-        let now = self.shared.clock.now();
         self.records.push(chunk);
-        self.take_records(now)
+        self.take_records()
     }
 
     /// Takes all whole records of a chunk: under the lock of the connection once, and under that of the queue once.
-    fn take_records(&mut self, now: Nanos) -> Result<(), End> {
+    fn take_records(&mut self) -> Result<(), End> {
         let mut taken = Ok(());
         while let Some(record) = self.records.next_record()? {
             taken = self.take(record);
@@ -168,7 +165,7 @@ impl CallsTask {
             self.shared.numbers.passed.fetch_add(self.passed.len() as u64, Ordering::Relaxed);
             for (xid, record, cost) in self.passed.drain(..) {
                 state.add_call(cost);
-                state.send(xid, record, Pending::new(None, now, cost));
+                state.send(xid, record, Pending::new(None, cost));
             }
             let has_replies = !self.own_replies.is_empty();
             self.own_replies.drain(..).for_each(|reply| state.add_own_reply(reply));

@@ -1,7 +1,6 @@
 //! State that the two directions of a connection share: bytes for the server, and calls without a reply.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
@@ -17,8 +16,6 @@ const MOST_CALLS: usize = 1024;
 
 /// A connection of a client and its own connection to the server.
 pub struct Connection {
-    /// Address of the client.
-    pub client: SocketAddr,
     /// Index of the export.
     pub export: usize,
     /// Number in the queue.
@@ -26,7 +23,7 @@ pub struct Connection {
     state: Mutex<State>,
 }
 
-/// What changes while a connection is open. No lock is held while anything waits.
+/// Changing state of an open connection. No lock is held while anything waits.
 pub struct State {
     /// Bytes for the server, whole records in order.
     out: VecDeque<Bytes>,
@@ -61,8 +58,6 @@ pub enum Direction {
 pub struct Pending {
     /// The request, if it waited in the queue.
     pub running: Option<Running>,
-    /// Time at which it went to the server.
-    pub since: Nanos,
     /// Bytes of the call and of its reply.
     pub cost: u64,
     /// An earlier call with the same number.
@@ -71,7 +66,7 @@ pub struct Pending {
 
 impl Connection {
     /// A connection without calls.
-    pub fn new(client: SocketAddr, export: usize, number: ConnectionNumber) -> Connection {
+    pub fn new(export: usize, number: ConnectionNumber) -> Connection {
         let state = State {
             out: VecDeque::new(),
             pending: HashMap::default(),
@@ -83,7 +78,7 @@ impl Connection {
             is_closed: false,
             wakers: [None, None],
         };
-        Connection { client, export, number, state: Mutex::new(state) }
+        Connection { export, number, state: Mutex::new(state) }
     }
 
     /// The state. A panic of a task that held the lock ends its connection alone.
@@ -139,9 +134,7 @@ impl Connection {
         for pending in state.pending.values_mut() {
             let mut next = Some(pending);
             while let Some(pending) = next {
-                if pending.since < limit {
-                    running.extend(pending.running.take());
-                }
+                running.extend(pending.running.take_if(|running| running.started() < limit));
                 next = pending.earlier.as_deref_mut();
             }
         }
@@ -151,8 +144,8 @@ impl Connection {
 
 impl Pending {
     /// A call that goes to the server now.
-    pub fn new(running: Option<Running>, since: Nanos, cost: u64) -> Pending {
-        Pending { running, since, cost, earlier: None }
+    pub fn new(running: Option<Running>, cost: u64) -> Pending {
+        Pending { running, cost, earlier: None }
     }
 }
 
@@ -250,7 +243,7 @@ mod tests {
     use super::*;
 
     fn connection() -> Connection {
-        Connection::new(SocketAddr::from(([10, 0, 0, 1], 700)), 0, 0)
+        Connection::new(0, 0)
     }
 
     fn record() -> Record {
@@ -262,10 +255,9 @@ mod tests {
     #[test]
     fn calls_with_one_number_are_each_answered_once() {
         let connection = connection();
-        for since in 0..3 {
+        for _ in 0..3 {
             connection.lock().add_call(10);
-            let pending = Pending::new(None, Nanos(since), 10);
-            assert!(connection.send(7, record(), pending, true).is_ok());
+            assert!(connection.send(7, record(), Pending::new(None, 10), true).is_ok());
         }
         let mut state = connection.lock();
         let mut out = VecDeque::new();
@@ -293,9 +285,9 @@ mod tests {
     #[test]
     fn a_closed_connection_sends_nothing() {
         let connection = connection();
-        assert!(connection.send(1, record(), Pending::new(None, Nanos(0), 0), true).is_ok());
+        assert!(connection.send(1, record(), Pending::new(None, 0), true).is_ok());
         assert!(connection.close().is_empty());
-        assert!(connection.send(1, record(), Pending::new(None, Nanos(0), 0), true).is_err());
+        assert!(connection.send(1, record(), Pending::new(None, 0), true).is_err());
         let mut out = VecDeque::new();
         connection.lock().take_out(&mut out);
         assert!(out.is_empty() && connection.lock().is_closed());

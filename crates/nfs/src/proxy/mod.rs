@@ -426,13 +426,14 @@ impl Shared {
         scratch: &mut Scratch,
         change: impl FnOnce(&mut Queue<Queued>, Nanos),
     ) {
-        let now = self.clock.now();
         let Scratch { started, refused } = scratch;
-        let is_earlier = {
+        let (now, is_earlier) = {
             let mut queue = self.lock_queue();
+            // Under the lock, so that times and rows of traces are in order.
+            let now = self.clock.now();
             change(&mut queue, now);
             started.extend(std::iter::from_fn(|| queue.start(now)));
-            self.set_timer(&queue)
+            (now, self.set_timer(&queue))
         };
         if is_earlier {
             self.timer_is_earlier.notify_one();
@@ -440,7 +441,7 @@ impl Shared {
         while !started.is_empty() {
             for Started { payload: Queued { connection, xid, record, cost }, running } in started.drain(..) {
                 let by_its_task = own.is_some_and(|own| Arc::ptr_eq(own, &connection));
-                match connection.send(xid, record, Pending::new(Some(running), now, cost), by_its_task) {
+                match connection.send(xid, record, Pending::new(Some(running), cost), by_its_task) {
                     Ok(waker) => waker.into_iter().for_each(std::task::Waker::wake),
                     // The connection closed meanwhile.
                     Err(running) => refused.extend(running),

@@ -33,7 +33,7 @@ struct Registered {
 impl Registered {
     fn new(shared: &Arc<Shared>, client: SocketAddr, export: usize) -> Registered {
         let number = shared.lock_queue().open(client.ip(), export);
-        let connection = Arc::new(Connection::new(client, export, number));
+        let connection = Arc::new(Connection::new(export, number));
         shared.lock_open().add(connection.clone());
         Registered { shared: shared.clone(), connection }
     }

@@ -18,14 +18,14 @@ const LARGE_BUFFER: usize = 256 << 10;
 /// Pieces of a write.
 const PIECES: usize = 64;
 
-/// What comes from a peer.
+/// Bytes from a peer.
 pub struct Incoming {
     half: OwnedReadHalf,
     buffer: BytesMut,
 }
 
 impl Incoming {
-    /// What comes from this half.
+    /// Bytes from this half.
     pub fn new(half: OwnedReadHalf) -> Incoming {
         Incoming { half, buffer: BytesMut::new() }
     }
@@ -42,14 +42,14 @@ impl Incoming {
     }
 }
 
-/// What goes to a peer.
+/// Bytes for a peer.
 pub struct Outgoing {
     half: OwnedWriteHalf,
     pieces: VecDeque<Bytes>,
 }
 
 impl Outgoing {
-    /// What goes to this half.
+    /// Bytes for this half.
     pub fn new(half: OwnedWriteHalf) -> Outgoing {
         Outgoing { half, pieces: VecDeque::new() }
     }
