@@ -237,7 +237,7 @@ fn exports(given: &Arguments) -> Result<Vec<(ExportName, SocketAddr)>, InputErro
     });
     let mut listen = listen.collect::<Result<Vec<SocketAddr>, _>>()?;
     if listen.is_empty() {
-        let port = |at| PORT.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
+        let port = |at: usize| PORT.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
         listen =
             (0..names.len()).map(|at| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port(at))).collect();
     }
