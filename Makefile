@@ -55,13 +55,14 @@ build: prerequisites .venv/.native kernel ## Build everything and leave the leew
 STATIC := -C target-feature=+crt-static
 
 .PHONY: binaries
-binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs into dist/: leewardd, leeward-agent, leeward-enforce-net
+binaries: prerequisites .venv/.tools target/.dashboard ## Build static programs into dist/: leewardd, leeward-agent, leeward-enforce-net, leeward-nfs
 	cargo rustc --release --locked -p leeward-controller --bin leewardd -- $(STATIC)
 	cargo rustc --release --locked -p leeward-agent --bin leeward-agent -- $(STATIC)
 	cargo rustc --release --locked -p leeward-enforce --bin leeward-enforce-net -- $(STATIC)
+	cargo rustc --release --locked -p leeward-nfs --bin leeward-nfs -- $(STATIC)
 	@mkdir -p dist
-	install -s -m 755 target/release/leewardd target/release/leeward-agent target/release/leeward-enforce-net dist/
-	@scripts/static dist/leewardd dist/leeward-agent dist/leeward-enforce-net
+	install -s -m 755 $(addprefix target/release/,leewardd leeward-agent leeward-enforce-net leeward-nfs) dist/
+	@scripts/static $(addprefix dist/,leewardd leeward-agent leeward-enforce-net leeward-nfs)
 
 .PHONY: packages
 packages: binaries ## Build packages into dist/: deb with dpkg-deb, rpm with rpmbuild

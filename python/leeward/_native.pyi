@@ -31,6 +31,7 @@ __all__ = [
     "draw_visits",
     "draw_workloads",
     "enforce_net",
+    "enforce_nfs",
     "evaluate_circuits",
     "file_text",
     "lab_failures",
@@ -536,6 +537,9 @@ def probe_steady(
 
 def run_agent(arguments: str, tell: Callable[[str], object]) -> None: ...
 def enforce_net(arguments: str, tell: Callable[[str], object]) -> dict[str, Any] | None: ...
+def enforce_nfs(
+    arguments: str, log: Callable[[str], object], report: Callable[[str], object]
+) -> None: ...
 def check_service(given: dict[str, str | int | None]) -> None: ...
 def serve(
     given: dict[str, str | int | None],

@@ -22,6 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 METAVARS = {
     *("FILE", "DIR", "N", "NAME", "TAG", "HOST", "URL", "HOST:PORT", "PORT", "DURATION", "TIME", "SHARE"),
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
+    *("ADDRESS", "SERVER:PATH", "NAME=PATH"),
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
     "DATA+PARITY",
@@ -60,6 +61,7 @@ ONE_MEANING = {
     "--interface": "interfaces of the host",
     "--interval": "length of an interval of measurement",
     "--jobs": "work at once",
+    "--listen": "addresses to listen on",
     "--map": "file that finds links by labels",
     "--margin": "share added to the work of requests",
     "--method": "method of bounds",
@@ -87,6 +89,7 @@ ONE_MEANING = {
     "--until": "end of a range of time",
     "--tokens": "file of the service's tokens",
     "--top": "most rows of a table",
+    "--workloads": "workloads with their priorities and limits",
     "--writer": "host that writes a block",
 }
 """Meanings of options whose help texts differ between commands."""
@@ -215,7 +218,7 @@ def test_every_command_that_ends_can_be_quiet() -> None:
         for name, command in LEAVES.items()
         if not any("-q" in option.opts for option in options(command))
     }
-    assert loud == {"agent", "enforce net", "serve", "probe listen", "tenant worker", "top"}
+    assert loud == {"agent", "enforce net", "enforce nfs", "serve", "probe listen", "tenant worker", "top"}
 
 
 def test_every_command_has_examples() -> None:

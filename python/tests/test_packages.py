@@ -14,6 +14,7 @@ PACKAGES = {
     "leewardd": "leeward.yaml",
     "leeward-agent": "agent.env",
     "leeward-enforce-net": "enforce-net.env",
+    "leeward-nfs": "nfs.env",
 }
 """Packages with their settings."""
 PROGRAM = """#!/bin/sh

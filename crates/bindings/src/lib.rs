@@ -31,6 +31,8 @@ mod flows;
 mod fluid;
 mod lab;
 mod names;
+#[cfg(feature = "service")]
+mod nfs;
 mod packets;
 mod place;
 mod probe;
@@ -88,6 +90,9 @@ mod _native {
         LabNetwork, lab_failures, lab_machines, lab_prefix, lab_view, labs, record_lab_failure, remove_lab,
         run_lab, stand_lab,
     };
+    #[cfg(feature = "service")]
+    #[pymodule_export]
+    use crate::nfs::enforce_nfs;
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]

@@ -12,12 +12,14 @@ use leeward_fabric::input::InputError;
 mod captures;
 mod files;
 mod messages;
+mod nfs;
 pub mod request_text;
 mod sources;
 
 pub use captures::{capture, ipfix, sflow};
 pub use files::{app, cluster, device, loads, policy, running, scenario, settings, slo, tokens, trace};
 pub use messages::{answer, probe, request};
+pub use nfs::nfs;
 pub use sources::{blocks, coflow, flows, matrix, pairs, phases, rates, source, swim, tasks};
 
 /// A fuzz target: reads bytes and panics if the reader breaks an invariant.
@@ -36,6 +38,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("ipfix", ipfix),
     ("loads", loads),
     ("matrix", matrix),
+    ("nfs", nfs),
     ("pairs", pairs),
     ("phases", phases),
     ("policy", policy),

@@ -22,7 +22,7 @@ pub struct LatencyHistogram {
 impl LatencyHistogram {
     /// Counts a latency in nanoseconds.
     #[inline]
-    pub(super) fn add(&mut self, latency: u64) {
+    pub fn add(&mut self, latency: u64) {
         let bucket = bucket(latency);
         if bucket >= self.counts.len() {
             self.counts.resize(bucket + 1, 0);
@@ -34,7 +34,7 @@ impl LatencyHistogram {
     }
 
     /// Removes all counts.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.counts.fill(0);
         (self.count, self.sum, self.largest) = (0, 0, 0);
     }

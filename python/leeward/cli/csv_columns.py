@@ -13,6 +13,7 @@ _PATH = (
     *("rtt_s", "spread", "sent", "received", "overrun", "error"),
 )
 _REASON = ("candidate", "limit", "sight", "value_bps", "verdict", "because")
+_SERVED = ("requests", "mean_s", "p50_s", "p99_s", "p999_s", "max_s")
 _SCORES = ("wrong_bytes", "total", "median", "p90", "above_combination")
 _WORKLOAD = (
     *("workload", "client", "server", "slo.percentile", "slo.latency_s", "best_effort"),
@@ -51,6 +52,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "enforce net": (
         *("interface", "workload", "direction", "priority", "dscp", "class", "limits", "state", "why", "bytes"),
         *("packets", "drops", "overlimits", "waiting_bytes"),
+    ),
+    "enforce nfs": (
+        *("at_s", "workload", "priority", "slo.percentile", "slo.latency_s", "reads", "writes", "commits"),
+        *("read_bytes", "written_bytes", "over_limit", "late", "waited_s"),
+        *(f"{part}.{name}" for part in ("latency", "recent") for name in _SERVED),
     ),
     "explain": ("task", *_REASON, "objectives.in_rack", "objectives.balance", "objectives.left"),
     "hdfs check": ("check", "state", "detail"),

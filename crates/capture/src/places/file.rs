@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use leeward_fabric::input::{InputError, Spanned, Table, Text, excerpt, read_text, read_yaml};
 use serde::Deserialize;
@@ -190,7 +191,7 @@ impl Mapping {
     }
 
     fn add(&mut self, address: &str, name: &str, line: Option<u64>) -> Result<(), String> {
-        let prefix = parse_prefix(address)?;
+        let prefix: Prefix = address.parse()?;
         let name = valid_name(name)?.to_owned();
         if self.addresses.len() >= MOST {
             return Err(format!("more than {MOST} addresses"));
@@ -206,7 +207,7 @@ impl Mapping {
 
     /// Prefixes of a mapping entry: an address, a prefix, or the name of known prefixes.
     fn prefixes(&self, place: &str) -> Result<Vec<Prefix>, String> {
-        if let Ok(prefix) = parse_prefix(place) {
+        if let Ok(prefix) = place.parse() {
             return Ok(vec![prefix]);
         }
         let of_name = self.addresses.iter().filter(|(_, called)| called.name == place);
@@ -236,14 +237,19 @@ impl PortsEntry {
     }
 }
 
-fn parse_prefix(text: &str) -> Result<Prefix, String> {
-    let message = || format!("`{}`: expected an address or a prefix such as 10.0.1.0/24", excerpt(text));
-    let (address, length) = match text.trim().split_once('/') {
-        None => return text.trim().parse().map(Prefix::whole).map_err(|_| message()),
-        Some((address, length)) => (address, length),
-    };
-    let address: IpAddr = address.parse().map_err(|_| message())?;
-    length.parse().ok().and_then(|length| Prefix::new(address, length)).ok_or_else(message)
+impl FromStr for Prefix {
+    type Err = String;
+
+    /// The prefix that a text such as `10.0.1.0/24` or `10.0.1.7` names.
+    fn from_str(text: &str) -> Result<Prefix, String> {
+        let message = || format!("`{}`: expected an address or a prefix such as 10.0.1.0/24", excerpt(text));
+        let (address, length) = match text.trim().split_once('/') {
+            None => return text.trim().parse().map(Prefix::whole).map_err(|_| message()),
+            Some((address, length)) => (address, length),
+        };
+        let address: IpAddr = address.parse().map_err(|_| message())?;
+        length.parse().ok().and_then(|length| Prefix::new(address, length)).ok_or_else(message)
+    }
 }
 
 /// A name that is valid in lists and matrices.

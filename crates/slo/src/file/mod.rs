@@ -99,6 +99,8 @@ pub struct Entry {
     pub limits: Vec<Option<ArrivalCurve>>,
     /// Handling of requests over a limit at each of [`Stage::ALL`].
     pub over: [OverLimit; 3],
+    /// True at each of [`Stage::ALL`] whose handling the file states; elsewhere `over` is that of bounds.
+    pub over_stated: [bool; 3],
     /// Trace of its requests, if it has one.
     pub traced: Option<Traced>,
     /// Index and position in the file.

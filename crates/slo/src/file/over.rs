@@ -50,6 +50,11 @@ impl OverFile {
         }
     }
 
+    /// True if it has a value that applies to this stage.
+    pub(super) fn states(self, stage: Stage) -> bool {
+        matches!(self, OverFile::One(_)) || self.names(stage)
+    }
+
     /// True if it has a value for this stage alone.
     pub(super) fn names(self, stage: Stage) -> bool {
         matches!(self, OverFile::Each(each) if each.at(stage).is_some())

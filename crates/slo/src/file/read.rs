@@ -16,6 +16,7 @@ use super::assumptions::dependent_pairs;
 use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
 use super::latencies::Latencies;
+use super::over::OverFile;
 use super::priority::PriorityFile;
 use super::routes::Server;
 use super::traces::{Load, Trace};
@@ -487,7 +488,10 @@ impl Reader<'_> {
             }),
             _ => None,
         };
-        Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, over, traced, place })
+        let states = |over: Option<OverFile>, stage| over.is_some_and(|over| over.states(stage));
+        let over_stated = Stage::ALL.map(|stage| states(fields.over, stage) || states(file.over, stage));
+        let workload = Arc::new(workload);
+        Ok(Entry { workload, client, server, priorities, limits, over, over_stated, traced, place })
     }
 }
 

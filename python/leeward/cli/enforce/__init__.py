@@ -1,15 +1,16 @@
 """`leeward enforce`: applies promises to hosts. One file for each command."""
 
-from leeward.cli.enforce import net
+from leeward.cli.enforce import net, nfs
 from leeward.cli.groups import group
 
 EXAMPLES = """\b
 Examples:
   sudo leeward enforce net --workloads packed.yaml
   leeward enforce net --workloads packed.yaml --interface eth0 --rate 10Gbps --dry-run
+  leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml --cluster cluster.yaml
 """
 
-app = group(net)
+app = group(net, nfs)
 
 
 @app.callback(epilog=EXAMPLES)
@@ -17,5 +18,5 @@ def enforce() -> None:
     """Enforce priorities and rate limits of workloads.
 
     `leeward slo pack` and `prioritize` decide priorities and rate limits. An enforcer on each host applies
-    them to the packets that leave it.
+    them to the packets that leave it, and one at each file server to the requests of its clients.
     """

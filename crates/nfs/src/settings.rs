@@ -1,0 +1,411 @@
+//! Settings of a proxy, read from its command line and validated.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use leeward_capture::places::{Prefix, Prefixes};
+use leeward_fabric::input::{InputError, excerpt};
+use leeward_fabric::{Bytes, Nanos};
+use leeward_shaping::Caps;
+use leeward_traces::device::Device;
+use serde::Deserialize;
+
+use crate::outgoing::Source;
+use crate::proxy::Limits;
+use crate::recorder::RecorderSettings;
+use crate::server::{ExportName, Ports};
+use crate::workload_file::Sources;
+
+/// Port of the first listener; the following exports have the following ports.
+const PORT: u16 = 12_049;
+/// Room in a record for the header of a call, and for other arguments than the payload.
+const HEADER_ROOM: u64 = 4096;
+/// Smallest and largest payload of a call or reply. The length of a fragment has 31 bits.
+const MESSAGES: std::ops::RangeInclusive<u64> = 64 << 10..=1000 << 20;
+
+/// Arguments of the command line, of `leeward-nfs` and of `leeward enforce nfs`, which passes them as JSON.
+#[derive(clap::Args, Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Arguments {
+    /// Export to serve; may be given several times, for volumes on one device.
+    #[arg(long = "export", value_name = "SERVER:/PATH", required = true)]
+    pub exports: Vec<String>,
+    /// Address and port for the clients of an export, once for each export in the same order; port 0 picks a free one
+    /// [default: 0.0.0.0:12049, and the following ports].
+    #[arg(long = "listen", value_name = "HOST:PORT")]
+    pub listen: Vec<String>,
+    /// Port of the server's NFS [default: 2049].
+    #[arg(long, value_name = "PORT")]
+    pub nfsport: Option<u16>,
+    /// Port of the server's MOUNT [default: from its port mapper].
+    #[arg(long, value_name = "PORT")]
+    pub mountport: Option<u16>,
+    /// Connect to the server from reserved ports, as exports with the option `secure` require.
+    #[arg(long)]
+    pub reserved_port: bool,
+    /// Address or prefix of clients that may connect; may be given several times [default: all].
+    #[arg(long = "allow", value_name = "ADDRESS")]
+    pub allow: Vec<String>,
+    /// Workloads with their priorities and limits, an SLO file; `leeward slo pack` writes one [default: none, all
+    /// requests are best effort].
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub workloads: Option<String>,
+    /// Cluster file of the workloads.
+    #[arg(long, value_name = "FILE", requires = "workloads")]
+    pub cluster: Option<String>,
+    /// Name of the server in the cluster: a host, or HOST:DEVICE [default: the only server of the workloads].
+    #[arg(long, value_name = "HOST", requires = "workloads")]
+    pub host: Option<String>,
+    /// Export of a workload, for clients with several workloads; may be given several times.
+    #[arg(long = "workload", value_name = "NAME=PATH", requires = "workloads")]
+    pub workload_exports: Vec<String>,
+    /// Addresses of hosts or workloads: YAML, CSV, or lines as in /etc/hosts [default: the system's names].
+    #[arg(long, value_name = "FILE", requires = "workloads")]
+    pub addresses: Option<String>,
+    /// Device file of the volumes [default: that of the workloads].
+    #[arg(long, value_name = "FILE")]
+    pub device: Option<String>,
+    /// Requests at the device at once [default: from the device file, or 1].
+    #[arg(long, value_name = "NUMBER")]
+    pub outstanding: Option<u32>,
+    /// Folder for traces of the requests, a file for each workload.
+    #[arg(long, value_name = "DIR")]
+    pub traces: Option<String>,
+    /// Longest time of a trace file [default: 1h].
+    #[arg(long, value_name = "TIME", requires = "traces")]
+    pub trace_time: Option<String>,
+    /// Largest number of bytes of all trace files [default: 10GB].
+    #[arg(long, value_name = "SIZE", requires = "traces")]
+    pub trace_limit: Option<String>,
+    /// Time between two reports [default: one at the end].
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<String>,
+    /// Largest payload of a call or reply [default: 4MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub message: Option<String>,
+    /// Bytes of calls and replies that the proxy holds [default: 256MiB].
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<String>,
+    /// Largest number of connections [default: 1024].
+    #[arg(long, value_name = "NUMBER")]
+    pub connections: Option<usize>,
+    /// Longest time of a request at the server, after which others may start [default: 30s].
+    #[arg(long, value_name = "TIME")]
+    pub patience: Option<String>,
+    /// Threads of the proxy [default: 1].
+    #[arg(long, value_name = "NUMBER")]
+    pub jobs: Option<usize>,
+}
+
+/// Settings of a proxy. Files and the server are not read yet.
+pub struct Settings {
+    /// Exports with the addresses for their clients.
+    pub exports: Vec<(ExportName, SocketAddr)>,
+    /// Ports of the servers.
+    pub ports: Ports,
+    /// Ports of connections to servers.
+    pub source: Source,
+    /// Clients that may connect.
+    pub allow: Vec<Prefix>,
+    /// Workloads, if any.
+    pub workloads: Option<WorkloadFiles>,
+    /// Device file that replaces that of the workloads.
+    pub device: Option<String>,
+    /// Requests at the device at once.
+    pub outstanding: Option<u32>,
+    /// Recording of traces.
+    pub recorder: Option<RecorderSettings>,
+    /// Time between two reports.
+    pub interval: Option<Nanos>,
+    /// Limits.
+    pub limits: Limits,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// Files of the workloads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkloadFiles {
+    /// SLO file.
+    pub workloads: String,
+    /// Cluster file.
+    pub cluster: String,
+    /// Server of the workloads.
+    pub host: Option<String>,
+    /// Exports of single workloads: names of workloads, and indices of exports.
+    pub exports: Vec<(String, usize)>,
+    /// File of addresses.
+    pub addresses: Option<String>,
+}
+
+impl WorkloadFiles {
+    /// The files and names for a read.
+    pub fn sources(&self) -> Sources<'_> {
+        Sources {
+            workloads: &self.workloads,
+            cluster: &self.cluster,
+            server: self.host.as_deref(),
+            exports: &self.exports,
+        }
+    }
+}
+
+impl Settings {
+    /// Validates the arguments.
+    ///
+    /// # Errors
+    /// Returns an [`InputError`] with the invalid option.
+    pub fn new(given: Arguments) -> Result<Settings, InputError> {
+        let exports = exports(&given)?;
+        let workloads = workload_files(&given, &exports)?;
+        let recorder = given.traces.as_ref().map(|folder| -> Result<RecorderSettings, InputError> {
+            let every = time("--trace-time", given.trace_time.as_deref(), Nanos(3_600 * Nanos::SECOND.0))?;
+            let limit = size("--trace-limit", given.trace_limit.as_deref(), 10_000_000_000)?;
+            Ok(RecorderSettings { folder: PathBuf::from(folder), every, limit })
+        });
+        let interval = given.interval.as_deref().map(|text| time("--interval", Some(text), Nanos::SECOND));
+        let allow = given
+            .allow
+            .iter()
+            .map(|text| text.parse::<Prefix>().map_err(|message| InputError::new("--allow", message)));
+        let threads = given.jobs.unwrap_or(1);
+        let zeros = [
+            ("--jobs", threads == 0),
+            ("--connections", given.connections == Some(0)),
+            ("--outstanding", given.outstanding == Some(0)),
+        ];
+        if let Some((option, _)) = zeros.into_iter().find(|&(_, is_zero)| is_zero) {
+            return Err(InputError::new(option, "0: expected at least 1"));
+        }
+        if threads > 256 {
+            return Err(InputError::new("--jobs", format!("{threads}: expected at most 256")));
+        }
+        Ok(Settings {
+            ports: Ports { nfs: given.nfsport, mount: given.mountport },
+            source: if given.reserved_port { Source::Reserved } else { Source::Any },
+            allow: allow.collect::<Result<_, _>>()?,
+            workloads,
+            recorder: recorder.transpose()?,
+            interval: interval.transpose()?,
+            limits: limits(&given)?,
+            exports,
+            device: given.device,
+            outstanding: given.outstanding,
+            threads,
+        })
+    }
+
+    /// Clients that may connect; `None` for all.
+    pub fn allowed(&self) -> Option<Prefixes<()>> {
+        let mut allowed = Prefixes::default();
+        for &prefix in &self.allow {
+            allowed.insert(prefix, ());
+        }
+        (!self.allow.is_empty()).then_some(allowed)
+    }
+
+    /// Caps at a device: those of its file, except for a number of requests on the command line. Without either,
+    /// requests start one at a time if there are workloads, because bounds assume that, and at once otherwise.
+    pub fn caps(&self, device: Option<&Device>) -> Caps {
+        let profiled = device.and_then(|device| device.outstanding.requests());
+        let usual = if self.workloads.is_some() { 1 } else { u32::MAX };
+        let outstanding = self.outstanding.or(profiled).unwrap_or(usual);
+        match device {
+            Some(device) => Caps::of_profile(&device.outstanding, outstanding),
+            None => Caps { outstanding, ..Caps::NONE },
+        }
+    }
+}
+
+fn exports(given: &Arguments) -> Result<Vec<(ExportName, SocketAddr)>, InputError> {
+    let names = given
+        .exports
+        .iter()
+        .map(|text| text.parse::<ExportName>().map_err(|message| InputError::new("--export", message)));
+    let names = names.collect::<Result<Vec<ExportName>, _>>()?;
+    if names.is_empty() {
+        return Err(InputError::new("--export", "missing; expected a server and a path, such as nas:/vol"));
+    }
+    if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        return Err(InputError::new("--export", format!("{}: given twice", twice.1)));
+    }
+    let listen = given.listen.iter().map(|text| {
+        let expected = "expected an address and a port, such as 0.0.0.0:12049";
+        text.parse::<SocketAddr>()
+            .map_err(|_| InputError::new("--listen", format!("`{}`: {expected}", excerpt(text))))
+    });
+    let mut listen = listen.collect::<Result<Vec<SocketAddr>, _>>()?;
+    if listen.is_empty() {
+        let port = |at: usize| PORT.saturating_add(u16::try_from(at).unwrap_or(u16::MAX));
+        listen =
+            (0..names.len()).map(|at| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port(at))).collect();
+    }
+    if listen.len() != names.len() {
+        let message =
+            format!("{} addresses for {} exports: expected one for each", listen.len(), names.len());
+        return Err(InputError::new("--listen", message));
+    }
+    Ok(names.into_iter().zip(listen).collect())
+}
+
+fn workload_files(
+    given: &Arguments,
+    exports: &[(ExportName, SocketAddr)],
+) -> Result<Option<WorkloadFiles>, InputError> {
+    let Some(workloads) = &given.workloads else {
+        // clap checks this for the program, and this check is for all other callers.
+        let without = [
+            ("--cluster", given.cluster.is_some()),
+            ("--host", given.host.is_some()),
+            ("--workload", !given.workload_exports.is_empty()),
+            ("--addresses", given.addresses.is_some()),
+        ];
+        return match without.into_iter().find(|&(_, is_given)| is_given) {
+            Some((option, _)) => Err(InputError::new(option, "only for workloads; give --workloads too")),
+            None => Ok(None),
+        };
+    };
+    let Some(cluster) = &given.cluster else {
+        return Err(InputError::new("--workloads", "their hosts are those of a cluster; give --cluster too"));
+    };
+    let named_export = |text: &String| {
+        let invalid =
+            |message: &str| InputError::new("--workload", format!("`{}`: {message}", excerpt(text)));
+        let (workload, path) = text
+            .split_once('=')
+            .filter(|(workload, _)| !workload.is_empty())
+            .ok_or_else(|| invalid("expected a workload and the path of its export, such as mail=/vol"))?;
+        let named: Vec<usize> = (0..exports.len()).filter(|&at| exports[at].0.path == path).collect();
+        match named[..] {
+            [export] => Ok((workload.to_owned(), export)),
+            [] => Err(invalid("no export has this path")),
+            _ => Err(invalid("several servers have an export of this path: run a proxy for each")),
+        }
+    };
+    let exports = given.workload_exports.iter().map(named_export).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(WorkloadFiles {
+        workloads: workloads.clone(),
+        cluster: cluster.clone(),
+        host: given.host.clone(),
+        exports,
+        addresses: given.addresses.clone(),
+    }))
+}
+
+fn limits(given: &Arguments) -> Result<Limits, InputError> {
+    let defaults = Limits::default();
+    let payload = size("--message", given.message.as_deref(), 4 << 20)?;
+    if !MESSAGES.contains(&payload) {
+        let message = format!("{}: expected 64KiB to 1000MiB", Bytes(payload));
+        return Err(InputError::new("--message", message));
+    }
+    Ok(Limits {
+        record: usize::try_from(payload + HEADER_ROOM).unwrap_or(defaults.record),
+        buffer: size("--buffer", given.buffer.as_deref(), defaults.buffer)?,
+        connections: given.connections.unwrap_or(defaults.connections),
+        answer: time("--patience", given.patience.as_deref(), defaults.answer)?,
+        ..defaults
+    })
+}
+
+/// A time above 0.
+fn time(option: &str, text: Option<&str>, default: Nanos) -> Result<Nanos, InputError> {
+    let Some(text) = text else { return Ok(default) };
+    match quantity::<Nanos>(option, text)? {
+        Nanos(0) => Err(InputError::new(option, "0s: expected a time above 0")),
+        time => Ok(time),
+    }
+}
+
+/// A size above 0, in bytes.
+fn size(option: &str, text: Option<&str>, default: u64) -> Result<u64, InputError> {
+    let Some(text) = text else { return Ok(default) };
+    match quantity::<Bytes>(option, text)? {
+        Bytes(0) => Err(InputError::new(option, "0B: expected a size above 0")),
+        Bytes(size) => Ok(size),
+    }
+}
+
+fn quantity<T: FromStr<Err: std::fmt::Display>>(option: &str, text: &str) -> Result<T, InputError> {
+    text.parse().map_err(|error| InputError::new(option, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    fn valid() -> Arguments {
+        Arguments { exports: texts(&["nas:/vol"]), ..Arguments::default() }
+    }
+
+    fn with_workloads() -> Arguments {
+        let [workloads, cluster] = ["packed.yaml", "cluster.yaml"].map(|file| Some(file.to_owned()));
+        Arguments { workloads, cluster, ..valid() }
+    }
+
+    #[test]
+    fn defaults_are_a_port_for_each_export_and_no_caps_without_workloads() {
+        let settings = Settings::new(Arguments { exports: texts(&["nas:/a", "nas:/b"]), ..valid() }).unwrap();
+        let listen: Vec<String> = settings.exports.iter().map(|(_, listen)| listen.to_string()).collect();
+        assert_eq!(listen, ["0.0.0.0:12049", "0.0.0.0:12050"]);
+        assert_eq!(settings.caps(None), Caps::NONE);
+        assert!(settings.allowed().is_none() && settings.recorder.is_none() && settings.threads == 1);
+    }
+
+    #[test]
+    fn caps_are_those_of_the_device_file_except_for_a_given_number() {
+        let text = r#"{"table": [{"size_bytes": 4096, "read_iops": 1000, "write_iops": 500}],
+            "outstanding": 8, "outstanding_read_bytes": 65536}"#;
+        let device = Device::from_text("ssd.json", text).unwrap();
+        let caps = |given: Arguments, device: Option<&Device>| Settings::new(given).unwrap().caps(device);
+        let profiled = caps(with_workloads(), Some(&device));
+        assert_eq!((profiled.outstanding, profiled.read_bytes), (8, 65_536));
+        let given = caps(Arguments { outstanding: Some(2), ..with_workloads() }, Some(&device));
+        assert_eq!((given.outstanding, given.read_bytes), (2, 65_536));
+        assert_eq!(caps(with_workloads(), None).outstanding, 1);
+    }
+
+    #[test]
+    fn errors_name_their_option() {
+        let one = |text: &str| Some(text.to_owned());
+        let cases = [
+            (Arguments::default(), "--export"),
+            (Arguments { exports: texts(&["nas"]), ..valid() }, "--export"),
+            (Arguments { exports: texts(&["nas:/a", "nas:/a"]), ..valid() }, "--export"),
+            (Arguments { listen: texts(&["2049"]), ..valid() }, "--listen"),
+            (Arguments { listen: texts(&["0.0.0.0:1", "0.0.0.0:2"]), ..valid() }, "--listen"),
+            (Arguments { allow: texts(&["10.0.0.0/33"]), ..valid() }, "--allow"),
+            (Arguments { workloads: one("w.yaml"), ..valid() }, "--workloads"),
+            (Arguments { cluster: one("c.yaml"), ..valid() }, "--cluster"),
+            (Arguments { host: one("r0h0"), ..valid() }, "--host"),
+            (Arguments { addresses: one("hosts"), ..valid() }, "--addresses"),
+            (Arguments { workload_exports: texts(&["mail=/vol"]), ..valid() }, "--workload"),
+            (Arguments { workload_exports: texts(&["mail"]), ..with_workloads() }, "--workload"),
+            (Arguments { workload_exports: texts(&["mail=/other"]), ..with_workloads() }, "--workload"),
+            (Arguments { outstanding: Some(0), ..valid() }, "--outstanding"),
+            (Arguments { connections: Some(0), ..valid() }, "--connections"),
+            (Arguments { jobs: Some(0), ..valid() }, "--jobs"),
+            (Arguments { jobs: Some(1000), ..valid() }, "--jobs"),
+            (Arguments { interval: one("1"), ..valid() }, "--interval"),
+            (Arguments { interval: one("0s"), ..valid() }, "--interval"),
+            (Arguments { message: one("1B"), ..valid() }, "--message"),
+            (Arguments { message: one("2GiB"), ..valid() }, "--message"),
+            (Arguments { buffer: one("0B"), ..valid() }, "--buffer"),
+            (Arguments { patience: one("soon"), ..valid() }, "--patience"),
+            (Arguments { traces: one("t"), trace_time: one("1"), ..valid() }, "--trace-time"),
+            (Arguments { traces: one("t"), trace_limit: one("x"), ..valid() }, "--trace-limit"),
+        ];
+        for (arguments, option) in cases {
+            let error = Settings::new(arguments).err().expect("an error");
+            assert_eq!(error.file, option, "{error}");
+        }
+        let exports = Arguments { workload_exports: texts(&["mail=/vol"]), ..with_workloads() };
+        let files = Settings::new(exports).unwrap().workloads.unwrap();
+        assert_eq!(files.exports, [("mail".to_owned(), 0)]);
+    }
+}
