@@ -28,7 +28,6 @@ pub struct EnforcersQuery {
     #[schemars(range(min = 1, max = LARGEST_PAGE))]
     limit: Option<usize>,
     /// Value of `next` of the previous page.
-    #[schemars(with = "Option<Name>")]
     after: Option<String>,
 }
 
