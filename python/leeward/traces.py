@@ -132,7 +132,7 @@ def workload_fields(
             limits = [{"rate": bucket["rate"], "burst": bucket["burst"]} for bucket in curve]
             models.append(trace.model(stage) | {"buckets": limits})
     fields: dict[str, Any] = {"model": models, "curves": None}
-    if profiled is not None:
+    if profiled is not None and statistics["unloaded_s"] is not None:
         fields["unloaded"] = f"{ceil(1e9 * statistics['unloaded_s'])}ns"
     source: TraceSource = {
         "sha256": _sha256(fspath(path), folder),
