@@ -414,8 +414,9 @@ fn the_latest_measured_latency_of_a_workload_is_shown() {
         placement(&form("a", Some("r1h1"), 100, 5), None),
         0,
     ));
-    let latency =
-        |coordinator: &mut Coordinator<Numbers>| coordinator.workloads(SECOND, None, 9).workloads[0].latency_s;
+    let latency = |coordinator: &mut Coordinator<Numbers>| {
+        coordinator.workloads(SECOND, None, 9).workloads[0].latency_s
+    };
     assert_eq!(latency(&mut coordinator), None);
     for (from, seconds, known) in [(5, 0.02, 0.02), (3, 0.03, 0.02), (6, 0.01, 0.01)] {
         let stale = u64::from(seconds != known);
