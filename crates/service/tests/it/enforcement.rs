@@ -7,11 +7,11 @@ use leeward_promises::{
 };
 use leeward_records::{AppliedState, Change, Enforcer, EnforcerKind, PromisesVersion};
 use leeward_service::{Coordinator, EnforcerError, EnforcerReply, NoEnforcer};
-use leeward_store::{Database, Durability, Postgres, Sqlite, Store};
+use leeward_store::{Database, Leadership, Sqlite, Store, Updates};
 use leeward_testing::postgres;
 use leeward_testing::workloads::form;
 
-use crate::persistence::as_leader;
+use crate::persistence::{Shared, as_leader};
 use crate::support::Numbers;
 use crate::workloads::{SECOND, coordinator, place_and_run_jobs, placed_record, placement};
 
@@ -258,28 +258,40 @@ fn enforcers_get_their_promises_and_the_addresses_of_peers() {
     assert_eq!(coordinator.workload(SECOND, "a").expect("a workload").status, None);
 }
 
-/// Asserts that a restart keeps versions and enforcers, and begins leases anew.
-fn check_restart(mut store: Box<dyn Store>) {
+/// Asserts that a restart keeps versions and enforcers, and begins leases anew. `shared` is the store of a follower, if the
+/// store can be shared; otherwise the follower gets the changes themselves.
+fn check_restart(mut store: Box<dyn Store>, mut shared: Option<Box<dyn Store>>) {
     let mut before: Coordinator<Numbers> = coordinator();
     let mut following = coordinator::<Numbers>().into_follower();
-    let mut keep = |coordinator: &mut Coordinator<Numbers>, now| {
+    if let Some(shared) = &mut shared {
+        let state = shared.load(100, 100).expect("the store is readable");
+        following.resume(state, SECOND).expect("the state fits the cluster");
+    }
+    let mut kept = Vec::new();
+    let mut keep = |coordinator: &mut Coordinator<Numbers>| {
         let changes: Vec<Change> = coordinator.changes().collect();
         store.apply(&changes).expect("the store accepts the changes");
-        changes
-            .into_iter()
-            .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
+        kept.extend(changes);
     };
     promise(&mut before, "a", 50);
     enforce(&mut before, seconds(2), &["a"]);
     let mut gone = acknowledgement(0, None, &[]);
     gone.name = "gone".to_owned();
     before.acknowledge(seconds(2), gone).expect("a registration");
-    keep(&mut before, seconds(2));
+    keep(&mut before);
     before.remove_enforcer(seconds(3), "gone").expect("an enforcer");
     let mut wrong = acknowledgement(1, Some(before.promises_version()), &["a"]);
     wrong.workloads[0].state = AppliedState::Refused("π\u{0} \"".to_owned());
     before.acknowledge(seconds(3), wrong).expect("a valid acknowledgement");
-    keep(&mut before, seconds(3));
+    keep(&mut before);
+    let updates = match shared.map(|mut shared| shared.renew_lease("there")) {
+        None => kept,
+        Some(Ok(Leadership::Follower { updates: Updates::Changes(changes), .. })) => changes,
+        Some(_) => panic!("not a follower"),
+    };
+    for change in updates {
+        following.follow(seconds(3), change).expect("the state fits the cluster");
+    }
     // A follower has the versions and enforcers of the leader, and leaves leases to it.
     following.wake(seconds(100));
     assert_eq!(following.changes().count(), 0);
@@ -310,13 +322,12 @@ fn check_restart(mut store: Box<dyn Store>) {
 
 #[test]
 fn versions_and_enforcers_survive_a_restart_with_a_file() {
-    check_restart(as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))));
+    check_restart(as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
 }
 
 #[test]
 fn versions_and_enforcers_survive_a_restart_with_postgres() {
     let Some(server) = postgres::Server::shared() else { return };
-    let database = Database::read(&server.url(&server.database()), None).expect("a valid URL");
-    let store = Postgres::open(database, Durability::Process, 1_000).expect("the database is available");
-    check_restart(as_leader(Box::new(store)));
+    let shared = Shared(Database::read(&server.url(&server.database()), None).expect("a valid URL"));
+    check_restart(as_leader(shared.store()), Some(shared.store()));
 }
