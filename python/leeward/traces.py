@@ -5,11 +5,18 @@
 >>> trace.curve("storage", prune=4)["buckets"]  # doctest: +SKIP
 """
 
+from hashlib import file_digest
+from math import ceil
 from os import PathLike, fspath
+from os.path import join
+from typing import TYPE_CHECKING, Any
 
 from leeward._native import Trace
 from leeward.data import data_folder
 from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.client.promise_types import TraceSource
 
 STAGES = ("network-in", "storage", "network-out")
 """Stages that a request passes, in order."""
@@ -29,7 +36,7 @@ DIALECTS = (
 )
 """Formats of traces; see the reference of trace files."""
 
-__all__ = ["DIALECTS", "STAGES", "Trace", "open_trace"]
+__all__ = ["DIALECTS", "STAGES", "Trace", "open_trace", "workload_fields"]
 
 
 def open_trace(
@@ -82,3 +89,64 @@ def open_trace(
         payload=payload,
         other=other,
     )
+
+
+def workload_fields(
+    path: str | PathLike[str],
+    *,
+    device: str | PathLike[str] | None = None,
+    percentile: float | None = None,
+    buckets: int = 12,
+    data: str | PathLike[str] | None = None,
+    **options: Any,
+) -> tuple[dict[str, Any], "TraceSource"]:
+    """Fields of a workload for the service, computed from a trace, and the source that they are of.
+
+    >>> fields, trace = workload_fields("mail.csv.gz", device="ssd.json")  # doctest: +SKIP
+    >>> client.change_workload(workload | fields, trace=trace)  # doctest: +SKIP
+
+    Args:
+        path: The file, as in `open_trace`.
+        device: A device file; without one, the workload has no work at a device.
+        percentile: Percentile of the SLO, for the device's latency without queueing.
+        buckets: Largest number of buckets of a curve. The service takes workloads of up to 64 KiB.
+        data: Folder of `data:...` files, as in `open_trace`.
+        **options: Other arguments of `open_trace`.
+
+    Returns:
+        The field `model` with a model and a curve of each stage, `unloaded` with a device and a percentile,
+        and null for `curves`, which would replace them. The source has the SHA-256 of the file, the number of
+        its requests, and their time in seconds.
+
+    Raises:
+        InputError: The trace, the device file or a setting is invalid.
+    """
+    folder = data or data_folder()
+    trace = open_trace(path, device=device, data=folder, **options)
+    profiled = percentile if device is not None else None
+    statistics = trace.statistics(percentile=profiled)
+    models = []
+    for stage in STAGES:
+        if stage != "storage" or device is not None:
+            curve = trace.curve(stage, prune=buckets)["buckets"]
+            limits = [{"rate": bucket["rate"], "burst": bucket["burst"]} for bucket in curve]
+            models.append(trace.model(stage) | {"buckets": limits})
+    fields: dict[str, Any] = {"model": models, "curves": None}
+    if profiled is not None and statistics["unloaded_s"] is not None:
+        fields["unloaded"] = f"{ceil(1e9 * statistics['unloaded_s'])}ns"
+    source: TraceSource = {
+        "sha256": _sha256(fspath(path), folder),
+        "requests": statistics["requests"],
+        "seconds": statistics["seconds"],
+    }
+    return fields, source
+
+
+def _sha256(path: str, folder: str | PathLike[str] | None) -> str:
+    """SHA-256 of a file, in hexadecimal digits."""
+    name = path.removeprefix("data:")
+    try:
+        with open(path if name == path else join(folder or "", name), "rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError.about("path", f"`{path}`: {error.strerror or error}") from None

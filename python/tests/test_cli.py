@@ -90,6 +90,8 @@ SLOW_OR_NOT_ENDING = (
     "leeward explain 42",
     "leeward explain decision.json",
     "leeward top",
+    "leeward slo status",
+    "leeward slo change",
     "leeward mode",
     "leeward report",
     "leeward decisions",

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Client, InputError, ProblemError, RefusedError, UnreachableError
-from leeward.client import types
+from leeward.client import promise_types, types
 from leeward.client.events import Event, events
 from leeward.client.http import Answer, Http
 
@@ -57,6 +57,13 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: next(client.peaks(), None),
     lambda client: next(client.workloads(), None),
     lambda client: client.workload("mail"),
+    lambda client: client.workloads_page(since=1, wait_s=1.0),
+    lambda client: client.change_workload({"name": "mail"}, size="1GiB", dry_run=True),
+    lambda client: next(client.enforcers(), None),
+    lambda client: client.enforcer("net@r0h0"),
+    lambda client: client.enforcer_promises("net@r0h0", since=1, wait_s=1.0),
+    lambda client: client.acknowledge("net@r0h0", "net", "r0h0"),
+    lambda client: client.remove_enforcer("net@r0h0"),
     lambda client: client.score_hosts(["r0h0"], egress_bps=1_000_000),
     lambda client: client.place_batch([{"replicas": {"size": "1MiB"}}, {"tasks": {"app": TASKS}}]),
     lambda client: client.confirm("0"),
@@ -157,10 +164,12 @@ def test_typed_dicts_have_the_fields_of_the_openapi_schemas(service: str) -> Non
     schema_names = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Pod", "Task")} | {
         "Score": "HostScore",
         "BatchResult": "ItemResult",
+        "WorkloadReport": "AcknowledgedBody",
     }
     # A host's report is keyed by its name; a decision has its request by kind, and may be the client's.
     differences = {"HostReport": {"host"}, "Decision": {"kind", "request", "fallback"}}
-    records = {name: shape for name, shape in vars(types).items() if is_typeddict(shape)}
+    known = vars(types) | vars(promise_types)
+    records = {name: shape for name, shape in known.items() if is_typeddict(shape)}
     del records["Alone"]
     for name, shape in records.items():
         described = schemas[schema_names.get(name, name)]["properties"].keys()

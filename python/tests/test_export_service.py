@@ -45,6 +45,7 @@ PLACING = (
     'http_server_request_duration_seconds_bucket{{http_request_method="POST",'
     'http_route="/v1/place/tasks",le="{}"}}'
 )
+LATE = 'leeward_promise_late_requests_total{workload="mail"}'
 HEALTHY = {
     "up{}": "1x60",
     "leeward_leads{}": "1x60",
@@ -58,6 +59,11 @@ HEALTHY = {
     'leeward_links{state="seen"}': "100x60",
     'leeward_links{state="unseen"}': "0x60",
     'leeward_agents{state="silent"}': "0x60",
+    'leeward_promises{state="unenforced"}': "0x60",
+    'leeward_enforcers{state="expired"}': "0x60",
+    'leeward_promise_requests_total{workload="mail"}': "0+1000x60",
+    LATE: "0+5x60",
+    'leeward_promise_allowed_late_ratio{workload="mail"}': "0.01x60",
     'leeward_hosts{state="up"}': "40x60",
     "leeward_slow_links{}": "0x60",
     "leeward_telemetry_remarks{}": "0x60",
@@ -89,6 +95,11 @@ FAULTS = {
     "LeewardServiceLinksUnseen": {'leeward_links{state="unseen"}': "3x60"},
     "LeewardAgentsSilent": {'leeward_agents{state="silent"}': "0x10 2x50"},
     "LeewardLinksSlow": {"leeward_slow_links{}": "1x60"},
+    "LeewardPromisesUnenforced": {'leeward_promises{state="unenforced"}': "0x10 1x50"},
+    "LeewardEnforcersSilent": {'leeward_enforcers{state="expired"}': "0x10 2x50"},
+    "LeewardPromiseBurnsFast": {LATE: "0+200x60"},
+    "LeewardPromiseBurnsSlowly": {LATE: "0+100x60"},
+    "LeewardPromiseBurnsLastingly": {LATE: "0+20x60"},
     "LeewardTelemetryDoubtful": {"leeward_telemetry_remarks{}": "1x60"},
     "LeewardMovesExpire": {'leeward_moves_total{state="expired"}': "0x10 1x50"},
     "LeewardConnectionsExhausted": {"leeward_connections_refused_total{}": "0x50 5x10"},
@@ -140,6 +151,14 @@ def test_every_metric_of_rules_and_dashboard_exists(tmp_path: Path) -> None:
     with serving(tmp_path, "--policy", "sinbad:without_telemetry=default") as service:
         assert service.ask("POST", "/v1/place/replicas", {"size": "256MiB"})[0] == 201
         assert service.ask("GET", "/v1/hosts/nobody")[0] == 404
+        # A promise has metrics of its own.
+        assert service.ask("PATCH", "/v1/cluster", {"priorities": 7})[0] == 200
+        link = [{"rate": "1MB/s", "burst": "64kB"}]
+        curves = {"network-in": link, "network-out": link, "storage": [{"rate": "5%", "burst": "4ms"}]}
+        slo = {"percentile": 99, "latency": "500ms"}
+        mail = {"name": "mail", "client": "r0h0", "server": "r1h0", "slo": slo, "curves": curves}
+        assert service.ask("POST", "/v1/workloads", {"workload": mail})[0] == 201
+        assert service.ask("GET", "/v1/status")[0] == 200
         request = urllib.request.Request(service.url + "/metrics", headers={"accept": "text/plain"})
         with urllib.request.urlopen(request, timeout=30) as response:
             assert response.headers["content-type"].startswith("text/plain; version=0.0.4")

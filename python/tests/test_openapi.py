@@ -52,8 +52,18 @@ WORKLOAD = {
     "slo": {"percentile": 99.9, "latency": "1s"},
     "curves": {"network-in": LINK, "storage": DEVICE, "network-out": LINK},
 }
-PATHS = {"host": "r0h0", "id": "0", "job": "web", "link": "r0:uplink", "name": "web", "rack": "r0"}
+PATHS = {
+    "enforcer": "nfs@r0h0",
+    "host": "r0h0",
+    "id": "0",
+    "job": "web",
+    "link": "r0:uplink",
+    "name": "web",
+    "rack": "r0",
+}
 """Existing names, by path parameter."""
+ENDED = "ended@r0h0"
+"""An enforcer to remove."""
 FIELDS = {
     "client": "r0h0",
     "collocate": "r1h1",
@@ -78,7 +88,11 @@ NUMBER = r" *([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)? *"
 """The number in the pattern of a quantity; most numbers that match it are too large for their units."""
 BUSY = "urn:leeward:problem:busy"
 LEFT_OUT = {"/v1/events": "it is a stream, which does not end; test_client.py tests it"}
-WAIT = {"/v1/snapshot": {"wait": "1ms", "interval": "1ms"}}
+WAIT = {
+    "GET /v1/snapshot": {"wait": "1ms", "interval": "1ms"},
+    "GET /v1/workloads": {"wait": "1ms"},
+    "GET /v1/enforcers/{enforcer}/promises": {"wait": "1ms"},
+}
 """Parameters that keep requests from waiting for up to a minute."""
 NOT_ACCEPTED = {"GET /v1/demo": "the service is no demo", "PUT /v1/demo": "likewise"}
 """Operations that need not accept any request, and the reasons."""
@@ -97,6 +111,8 @@ VALID_BODIES: dict[str, Callable[[], Any]] = {
     "POST /v1/reports": lambda: _second() | {"links": [{"link": "r2:uplink", "load_bps": 1_000_000}]},
     "POST /v1/workloads": lambda: {"workload": _workload("mail", server="r1h1")},
     "PUT /v1/cluster": lambda: CLUSTER | {"name": "another"},
+    "PUT /v1/enforcers/{enforcer}": lambda: {"kind": "nfs", "host": "r0h0"},
+    "PUT /v1/workloads/{name}": lambda: {"workload": WORKLOAD},
 }
 """Valid bodies by operation: generated bodies are seldom valid, because their fields depend on each other."""
 EXPECTED_REFUSALS = re.compile(
@@ -110,6 +126,8 @@ EXPECTED_REFUSALS = re.compile(
     r"|give `replicas` or `tasks`|expected a time before|expected the name of the executor|expected no reason"
     r"|needs \d+ chunks|none is missing|rebuilds a stripe|give `stored` with it"
     r"|no mode is given|is drawn by|in a report of their own|the cluster is a tree|each once|no stage"
+    r"|expected none: only an? |expected the reason or|expected 1s to|expected the name of the path"
+    r"|expected the size of the volume"
 )
 """Errors of bodies that match their schema: errors about existing objects, or about several fields."""
 
@@ -122,7 +140,7 @@ TIMES = st.integers(-1800, 0).map(lambda seconds: (NOW + timedelta(seconds=secon
 
 @dataclass(frozen=True)
 class Service:
-    """A service, and the ids of existing objects for paths whose ids differ from `PATHS`."""
+    """A service, and the ids of existing objects for paths or operations whose ids differ from `PATHS`."""
 
     url: str
     ids: Mapping[str, str]
@@ -130,7 +148,8 @@ class Service:
     def existing_path_parameters(self, operation: Operation) -> dict[str, str]:
         """Returns a value for each path parameter of an operation."""
         names = [one.name for one in operation.path_parameters]
-        return {name: self.ids.get(operation.path, PATHS[name]) for name in names}
+        own = self.ids.get(operation.label) or self.ids.get(operation.path)
+        return {name: own or PATHS[name] for name in names}
 
 
 def _second() -> dict[str, str]:
@@ -175,9 +194,12 @@ def service(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         client = Client(url)
         assert client.place_replicas("256MiB")["id"] == PATHS["id"]
         client.promise(WORKLOAD)
+        for enforcer in (PATHS["enforcer"], ENDED):
+            client.acknowledge(enforcer, "nfs", "r0h0", lease="1h")
         survey = client.begin_probe("path", ["r0h0", "r0h1"])["id"]
         reserved = client.place_replicas("1MiB", reserve="1h")["id"]
         ids = {"/v1/probes/{id}": survey, "/v1/migrations/{id}": _advised_move(client)}
+        ids["DELETE /v1/enforcers/{enforcer}"] = ENDED
         yield Service(url, ids | {"/v1/decisions/{id}/confirm": reserved})
 
 
@@ -295,7 +317,7 @@ def _try(
     check: Callable[[Tried, Response], None],
 ) -> Counter[int]:
     """Sends requests of an operation, for existing and other objects; returns the count of each status."""
-    path, query = service.existing_path_parameters(operation), WAIT.get(operation.path)
+    path, query = service.existing_path_parameters(operation), WAIT.get(operation.label)
     existing = operation.as_strategy(mode, path_parameters=path or None, query=query)
     cases = st.one_of(existing, operation.as_strategy(mode, query=query)) if path else existing
 
@@ -370,6 +392,6 @@ def test_each_role_is_authorized_as_documented(
                 return answer
 
             path = {one.name: PATHS[one.name] for one in operation.path_parameters}
-            query = WAIT.get(operation.path)
+            query = WAIT.get(operation.label)
             cases = operation.as_strategy(GenerationMode.POSITIVE, path_parameters=path or None, query=query)
             _send_examples(cases, 2, ask)

@@ -428,3 +428,24 @@ test('missing resources and pages have a message with a link', async ({ page, op
   await page.evaluate(() => (location.hash = '#/nowhere'))
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Page not found')
 })
+
+test('workloads: places without their promise and enforcers are shown, and a failure has a message', async ({
+  page,
+  open,
+}) => {
+  const mock = await open('workloads')
+  await expectLive(page)
+  const rows = page.getByRole('region', { name: 'Workloads' }).getByRole('row')
+  const mail = rows.filter({ hasText: 'mail-store' })
+  await expect(mail).toContainText(/Not enforced\s*2 of 3/)
+  await expect(mail).toContainText('fast')
+  await mail.getByText('1 open place').click()
+  await expect(mail).toContainText('found it changed: rate 1 Mbit/s')
+  await expect(page.getByText('1 not enforced')).toBeVisible()
+  const enforcers = page.getByRole('region', { name: 'Enforcers' })
+  await expect(enforcers.getByRole('row').nth(1)).toContainText(/net@.*live.*41 of 41/)
+  mock.missing.push('enforcers')
+  await page.reload()
+  await expect(page.getByText('Not found')).toBeVisible()
+  await expect(page.getByText('The page retries every 5 s.')).toBeVisible()
+})

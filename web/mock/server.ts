@@ -171,6 +171,7 @@ export class Mock {
     if (kind === 'migrations') return page(this.migrations())
     if (kind === 'policies') return OFFERED
     if (kind === 'workloads') return page(this.options.empty ? [] : world.workloads(step))
+    if (kind === 'enforcers') return page(this.options.empty ? [] : world.enforcers(step))
     if (kind === 'labs') return page(this.options.lab ? [lab(this.options.lab, 1, step)] : [])
     if (kind === 'demo')
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined

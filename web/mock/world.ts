@@ -2,6 +2,7 @@ import type {
   Decision,
   Demo,
   Device,
+  Enforcer,
   Host,
   HotLink,
   Hotspot,
@@ -13,6 +14,7 @@ import type {
 } from '../src/api/types'
 import { INTERVAL, LIMIT, RACK_BPS, type Way } from './cluster.ts'
 import { countOf, decide, kindOf, POLICIES, volumeOf } from './decisions.ts'
+import { enforcement, enforcers } from './promises.ts'
 import { random } from './random.ts'
 import { Work, type Run } from './work.ts'
 
@@ -369,7 +371,7 @@ export class World {
 
   workloads(step: number): Workload[] {
     return WORKLOADS.map(({ name, priority, percentile, latency_s, bound_s, seen_s }, at) => {
-      const decision = this.placed('volumes', at)
+      const [decision, path] = [this.placed('volumes', at), this.path(at)]
       const noise = 0.95 + 0.1 * random(this.seed, at, Math.floor(step / 6))()
       return {
         name,
@@ -378,10 +380,15 @@ export class World {
         bound_s,
         seen_s: seen_s === null ? null : seen_s * noise,
         volume: volumeOf(decision),
-        path: this.path(at),
+        path,
+        ...enforcement(name, path, seen_s),
         decision,
       }
     })
+  }
+
+  enforcers(step: number): Enforcer[] {
+    return enforcers(this.workloads(step), this.time(0))
   }
 
   demo(step: number, since: number): Demo {

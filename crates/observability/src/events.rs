@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Bytes;
 use leeward_fabric::Nanos;
+use leeward_promises::{EnforcerChange, PromiseChange};
 use leeward_records::{ClusterVersion, DecisionRecord, ModesState};
 use leeward_service::{LeaderState, NetworkSnapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -30,6 +31,10 @@ pub enum Event {
     Leader(LeaderState),
     /// The modes changed.
     Modes(ModesState),
+    /// A promise has another state, another version, or other alerts.
+    Promise(Arc<PromiseChange>),
+    /// The lease of an enforcer began, or ran out.
+    Enforcer(EnforcerChange),
 }
 
 /// A link that became hot, or cooled down. The event holds values instead of a snapshot, because thousands of snapshots
@@ -64,7 +69,14 @@ impl EventRecord {
         match &self.data {
             Event::Decision(record) => 2 * record.bytes(),
             // Only one snapshot is kept, and the other events are small.
-            Event::Racks(_) | Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) | Event::Modes(_) => 0,
+            Event::Racks(_)
+            | Event::Hotspot(_)
+            | Event::Cluster(_)
+            | Event::Leader(_)
+            | Event::Modes(_)
+            | Event::Enforcer(_) => 0,
+            // Places have reasons and differences, and the text repeats them.
+            Event::Promise(change) => 2_048 + 2 * change.status.bytes(),
         }
     }
 

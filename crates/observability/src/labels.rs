@@ -64,3 +64,14 @@ pub struct Listener {
 pub struct State {
     pub state: &'static str,
 }
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct Workload {
+    pub workload: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct BurnWindow {
+    pub workload: String,
+    pub window: &'static str,
+}

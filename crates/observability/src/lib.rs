@@ -15,6 +15,7 @@ mod systemd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leeward_promises::{PromiseChange, PromiseState};
 use leeward_service::{Handle, LeaderState, NetworkSnapshot, in_background};
 
 pub use self::clock::{direction, unsettled_step, watch_clock};
@@ -62,14 +63,35 @@ async fn watch_snapshots(handle: &Handle, events: &Events) {
         let snapshot = handle.last_snapshot();
         // In a large cluster the comparison takes milliseconds, in which this thread could not serve requests.
         let (before, now) = (last, snapshot.clone());
-        let changed = in_background(move || changes(&before, &now)).await;
-        match changed {
-            Ok(changed) => changed.into_iter().for_each(|hot| events.publish(Event::Hotspot(hot))),
+        let compare =
+            move || (changes(&before, &now), PromiseChange::between(&before.promises, &now.promises, now.at));
+        match in_background(compare).await {
+            Ok((links, promises)) => {
+                links.into_iter().for_each(|hot| events.publish(Event::Hotspot(hot)));
+                for change in promises {
+                    log_promise(&change);
+                    events.publish(Event::Promise(Arc::new(change)));
+                }
+            }
             Err(error) => tracing::error!(%error, "the comparison of two snapshots ended"),
         }
         events.publish(Event::Racks(snapshot.clone()));
         last = snapshot;
         tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Logs a promise that is enforced no longer, and a new alert.
+fn log_promise(change: &PromiseChange) {
+    let (workload, state) = (change.status.workload.as_str(), change.status.state);
+    let (was, is) = (change.before.map_or("unknown", PromiseState::name), state.name());
+    match (change.before == Some(PromiseState::Unenforced), state == PromiseState::Unenforced) {
+        (false, true) => tracing::warn!(workload, was, "promise not enforced"),
+        (true, false) => tracing::info!(workload, is, "promise no longer unenforced"),
+        _ => {}
+    }
+    for alert in change.new_alerts() {
+        tracing::warn!(workload, alert = alert.name(), "the SLO is used up too fast");
     }
 }
 

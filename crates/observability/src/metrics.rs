@@ -1,5 +1,7 @@
 //! Metrics for Prometheus. Events are counted as they happen. States are read from the last snapshot at each scrape.
 
+mod families;
+mod promises;
 mod read;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +17,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Metric, Registry};
+use prometheus_client::registry::Registry;
 
+use self::families::{family, register};
+use self::promises::PromiseMetrics;
 use super::hosts::HostCounts;
 use super::labels::{
     Answered, Compared, Fallback, Kind, KindMode, Listener, Method, Outcome, Placed, State, Step,
@@ -57,6 +61,7 @@ pub struct Metrics {
     fallbacks: Family<Fallback, Counter>,
     comparisons: Family<Compared, Counter>,
     modes: Family<KindMode, Gauge>,
+    promises: PromiseMetrics,
     transactions: Family<Outcome, Counter>,
     changes: Counter,
     transaction_seconds: Histogram,
@@ -128,6 +133,7 @@ impl Default for Metrics {
                 "Decisions compared with the choice of the other policy, by the effect of Leeward's choice",
             ),
             modes: family(registry, "modes", "1 for the mode in force, by kind of decision"),
+            promises: PromiseMetrics::new(registry),
             transactions: family(registry, "store_transactions", "Transactions of the store"),
             changes: family(registry, "store_changes", "Changes sent to the store"),
             transaction_seconds: register(
@@ -357,6 +363,7 @@ impl Metrics {
         for (kind, mode) in snapshot.modes.by_kind() {
             self.modes.get_or_create(&KindMode { kind, mode: mode.to_string() }).set(1);
         }
+        self.promises.set(&snapshot.promises);
         let set = |family: &Family<State, Gauge>, states: &[(&'static str, usize)]| {
             for &(state, count) in states {
                 family.get_or_create(&State { state }).set(number(count));
@@ -382,13 +389,4 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry).ok().map(|()| text)
     }
-}
-
-fn family<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
-    register(registry, name, help, M::default())
-}
-
-fn register<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-    registry.register(name, help, metric.clone());
-    metric
 }

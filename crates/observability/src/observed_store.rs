@@ -1,10 +1,11 @@
 //! A store that publishes events for its changes once they are stored, and never before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use leeward_promises::EnforcerChange;
 use leeward_records::{
-    Change, ClusterVersion, DecisionDetails, DecisionId, DecisionRecord, Modes, ModesState, State,
+    Change, ClusterVersion, DecisionDetails, DecisionId, DecisionRecord, Enforcer, Modes, ModesState, State,
 };
 use leeward_store::{Kind, Leadership, Reader, Store, StoreError, Updates};
 
@@ -26,6 +27,8 @@ pub struct ObservedStore {
     modes: Modes,
     /// Reasons of decisions by the default policy that were logged; policies have few.
     noted: BTreeSet<String>,
+    /// Known enforcers by name; true if the lease of one has run out.
+    expired: BTreeMap<String, bool>,
 }
 
 impl ObservedStore {
@@ -44,6 +47,7 @@ impl ObservedStore {
             version: ClusterVersion::default(),
             modes,
             noted: BTreeSet::new(),
+            expired: BTreeMap::new(),
         }
     }
 
@@ -56,6 +60,10 @@ impl ObservedStore {
                     self.events.publish(Event::Decision(record.clone()));
                 }
                 Change::Modes(state) => self.publish_modes(state),
+                Change::Enforcer(enforcer) => self.publish_enforcer(enforcer),
+                Change::EnforcerGone(name) => {
+                    self.expired.remove(name);
+                }
                 Change::Cluster(version) => {
                     tracing::info!(version = version.number.0, origin = ?version.origin, "cluster replaced");
                     self.version = version.number;
@@ -69,6 +77,7 @@ impl ObservedStore {
                 | Change::Job(..)
                 | Change::Period(_)
                 | Change::LinkNames(..)
+                | Change::Promises(_)
                 | Change::JobOver(_) => {}
             }
         }
@@ -91,6 +100,20 @@ impl ObservedStore {
             tracing::warn!(kind, %old, %new, by, reason, "mode changed");
         }
         self.events.publish(Event::Modes(state.clone()));
+    }
+
+    /// Logs and publishes that the lease of an enforcer has begun, or has run out.
+    fn publish_enforcer(&mut self, enforcer: &Enforcer) {
+        let Enforcer { name, kind, host, expired, .. } = enforcer;
+        if self.expired.insert(name.clone(), *expired) == Some(*expired) {
+            return;
+        }
+        if *expired {
+            tracing::warn!(name, kind = kind.name(), host, "the lease of an enforcer has run out");
+        } else {
+            tracing::info!(name, kind = kind.name(), host, "an enforcer has a lease");
+        }
+        self.events.publish(Event::Enforcer(EnforcerChange::of(enforcer)));
     }
 
     /// Logs the first failure of the store, and its recovery.
@@ -125,6 +148,10 @@ impl Store for ObservedStore {
             && !std::mem::replace(&mut self.failed, true)
         {
             tracing::error!(%error, "read from the store failed");
+        }
+        if let Ok(State { enforcers, .. }) = &loaded {
+            let leases = enforcers.iter().map(|enforcer| (enforcer.name.clone(), enforcer.expired));
+            self.expired = leases.collect();
         }
         if let Ok(State { modes: Some(state), .. }) = &loaded {
             self.modes = state.modes;

@@ -5,15 +5,16 @@ use std::convert::Infallible;
 use leeward_fabric::input::excerpt;
 use leeward_placement::Refusal;
 use leeward_placement::tasks::{self, TaskPolicy};
+use leeward_promises::AcknowledgeError;
 use leeward_records::Clock;
 use leeward_registry::Registration;
 use leeward_service::{
-    AnswerError, CallError, ConfirmError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload,
-    PlaceError, ReadError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, VersionConflict,
-    WhatIfError,
+    AnswerError, CallError, ConfirmError, DecisionError, EnforcerError, InvalidReport, InvalidReportReason,
+    NoEnforcer, NoWorkload, PlaceError, ReadError, ReleaseError, ReportPart, ScoreError, TooManyJobs,
+    Unavailable, VersionConflict, WhatIfError,
 };
 
-use super::{ANSWERED, BROKEN, BUSY, FOLLOWER, NOT_FOUND, Problem, REFUSED, SEQUENCE, STORE};
+use super::{ANSWERED, BROKEN, BUSY, ENFORCER, FOLLOWER, NOT_FOUND, Problem, REFUSED, SEQUENCE, STORE};
 
 /// Error of an operation.
 pub trait IntoProblem {
@@ -172,6 +173,7 @@ impl IntoProblem for WhatIfError {
             ),
             WhatIfError::Invalid(field, detail) => invalid(field, detail),
             WhatIfError::NameTaken(name, by) => PlaceError::NameTaken(name, by).problem(clock),
+            WhatIfError::NoWorkload(name) => NoWorkload(name).problem(clock),
             WhatIfError::Ended(id) => {
                 Problem::new(REFUSED, format!("decision {id} has ended, so its tasks cannot move"))
             }
@@ -237,6 +239,53 @@ impl IntoProblem for TooManyJobs {
 impl IntoProblem for NoWorkload {
     fn problem(self, _: &Clock) -> Problem {
         Problem::not_stored("workload", &self.0)
+    }
+}
+
+impl IntoProblem for NoEnforcer {
+    fn problem(self, _: &Clock) -> Problem {
+        Problem::not_stored("enforcer", &self.0)
+    }
+}
+
+impl IntoProblem for EnforcerError {
+    fn problem(self, _: &Clock) -> Problem {
+        let unknown = |field: &str, what: &str, name: &str| {
+            Problem::field(field, format!("`{}`: the cluster has no such {what}", excerpt(name)))
+        };
+        let error = match self {
+            EnforcerError::UnknownHost(name) => return unknown("host", "host", &name),
+            EnforcerError::UnknownDevice(name) => return unknown("device", "device of this host", &name),
+            EnforcerError::Rejected(error) => error,
+        };
+        let detail = match error {
+            AcknowledgeError::TooMany(most) => {
+                let detail = format!(
+                    "{most} enforcers have a lease, and no more can be stored; remove those that have ended with \
+                     DELETE /v1/enforcers/{{enforcer}}"
+                );
+                return Problem::new(REFUSED, detail);
+            }
+            AcknowledgeError::NameTaken(kind, host) => format!(
+                "the name belongs to an enforcer of kind {} at host `{}`; use another name, or remove that enforcer",
+                kind.name(),
+                excerpt(&host)
+            ),
+            AcknowledgeError::OtherSet(present) => format!(
+                "the version is of another set of promises, and this service has set {}; read the promises again and \
+                 apply them",
+                present.set
+            ),
+            AcknowledgeError::FutureVersion { acknowledged, present } => format!(
+                "version {acknowledged} is later than the present version {present}; read the promises again and apply \
+                 them"
+            ),
+            AcknowledgeError::OlderVersion { acknowledged, before } => format!(
+                "version {acknowledged} is older than version {before}, which this enforcer has acknowledged; omit \
+                 `set` and `version` after a restart"
+            ),
+        };
+        Problem::new(ENFORCER, detail)
     }
 }
 

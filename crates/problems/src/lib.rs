@@ -75,6 +75,7 @@ const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "Method not allo
 const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "Placement rejected");
 const VERSION: Kind = ("version", StatusCode::PRECONDITION_FAILED, "The version has changed");
 const ANSWERED: Kind = ("answered", StatusCode::CONFLICT, "The migration has another answer");
+const ENFORCER: Kind = ("enforcer", StatusCode::CONFLICT, "The name or version of the enforcer does not fit");
 const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence number is stale");
 const REUSED: Kind =
     ("reused", StatusCode::UNPROCESSABLE_ENTITY, "The key or sequence belongs to another request");
@@ -83,7 +84,7 @@ const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Store unavailabl
 const FOLLOWER: Kind = ("follower", StatusCode::SERVICE_UNAVAILABLE, "Another service leads");
 const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "Internal error");
 
-const ALL: [Kind; 22] = [
+const ALL: [Kind; 23] = [
     UNAUTHORIZED,
     FORBIDDEN,
     MISDIRECTED,
@@ -100,6 +101,7 @@ const ALL: [Kind; 22] = [
     REFUSED,
     VERSION,
     ANSWERED,
+    ENFORCER,
     SEQUENCE,
     REUSED,
     BUSY,

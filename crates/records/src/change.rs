@@ -15,6 +15,7 @@ use crate::ids::{ClusterVersion, DecisionId};
 use crate::migration::Migration;
 use crate::modes::ModesState;
 use crate::period::Period;
+use crate::promises::{Enforcer, PromisesVersion};
 
 /// A change that must survive once it is acknowledged.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,6 +42,12 @@ pub enum Change {
     Compared(Arc<DecisionRecord>),
     /// A reserved decision was confirmed.
     Confirmed(Arc<DecisionRecord>),
+    /// The set of promises has a new version.
+    Promises(PromisesVersion),
+    /// An enforcer registered, acknowledged something new, or its lease ran out.
+    Enforcer(Arc<Enforcer>),
+    /// The enforcer of this name was removed.
+    EnforcerGone(String),
     /// A decision releases its resources: its work ended, or telemetry shows all of its load.
     Ended {
         /// Id of the decision.
@@ -85,6 +92,10 @@ pub struct State {
     pub decisions: Vec<(DecisionRecord, Vec<StoredEntry>)>,
     /// Modes that were set last; `None` if they were never stored.
     pub modes: Option<ModesState>,
+    /// Version of the set of promises; `None` before the first promise.
+    pub promises: Option<PromisesVersion>,
+    /// Enforcers, by name.
+    pub enforcers: Vec<Enforcer>,
     /// Unanswered moves, and recent answered ones, in order.
     pub migrations: Vec<Migration>,
     /// Budgets of jobs.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::ids::DecisionId;
 use crate::modes::Mode;
+use crate::redecision::Redecision;
 use crate::spec::{PlacementSpec, names};
 
 /// A decision with its request and its current state.
@@ -41,13 +42,14 @@ pub struct DecisionRecord {
 impl DecisionRecord {
     /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        let DecisionDetails { spec, hosts, racks, why, promise, beside, .. } = &self.details;
+        let DecisionDetails { spec, hosts, racks, why, promise, redecision, beside, .. } = &self.details;
         let promise = promise.as_ref().map_or(0, |promise| {
             let stage = |stage: &GrantedStage| 256 + names(&stage.queues) + 64 * stage.limits.len();
             512 + promise.stages.iter().map(stage).sum::<usize>()
         });
         let beside = beside.as_ref().map_or(0, |beside| 512 + names(&beside.hosts));
-        1_024 + names(hosts) + names(racks) + 512 * why.len() + spec.bytes() + promise + beside
+        let redecision = redecision.as_ref().map_or(0, |_| 4_096);
+        1_024 + names(hosts) + names(racks) + 512 * why.len() + spec.bytes() + promise + beside + redecision
     }
 
     /// Time at which the decision ends on its own: at its expiry, or at the end of its reservation.
@@ -103,6 +105,13 @@ pub struct DecisionDetails {
     /// Current guarantee of a workload; later decisions may have changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Grant>,
+    /// Version of the set of promises in which priorities or limits of the guarantee last changed; 0 without a guarantee,
+    /// and in decisions of earlier versions of the program.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub promise_version: u64,
+    /// Last decision about the workload after its requests had changed; `None` before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redecision: Option<Redecision>,
     /// Time at which the decision ends unless it is confirmed; `None` if it needs no confirmation, or has it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "plain")]
     pub reserved_until: Option<Nanos>,
@@ -112,6 +121,10 @@ pub struct DecisionDetails {
     /// Digest of the request if it had a client or a key. `None` also in decisions of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Choice of the policy that did not decide, for comparison. Both loads are of the network before the decision.
@@ -313,6 +326,8 @@ impl DecisionDetails {
             note: None,
             why: Vec::new(),
             promise: None,
+            promise_version: 0,
+            redecision: None,
             reevaluation: None,
             reserved_until: None,
             digest: None,
@@ -352,6 +367,8 @@ impl DecisionDetails {
             note: decision.basis.note.map(|note| Note::text(note).to_owned()),
             why: decision.why.iter().map(|considered| Reason::of(fabric, considered)).collect(),
             promise: None,
+            promise_version: 0,
+            redecision: None,
             reevaluation: None,
             reserved_until: None,
             digest: None,

@@ -14,6 +14,8 @@ pub mod labels;
 mod migration;
 mod modes;
 mod period;
+mod promises;
+mod redecision;
 mod remaining;
 pub mod schema;
 mod spec;
@@ -29,6 +31,8 @@ pub use self::job_names::JobNames;
 pub use self::migration::{Migration, MigrationAnswer, MigrationState, MoveOutcome};
 pub use self::modes::{Canary, CanaryBy, Mode, Modes, ModesState};
 pub use self::period::{Counts, DecisionCounts, HotTimes, LinkMean, MoveCounts, Period, PeriodLength};
+pub use self::promises::{AppliedState, Enforcer, EnforcerKind, PromisesVersion};
+pub use self::redecision::{CopyPlan, Redecision, RedecisionOutcome, TraceSource};
 pub use self::remaining::RemainingTransfer;
 pub use self::spec::{
     Classes, PlacementSpec, Rate, ReplicasSpec, TaskSpec, TasksSpec, TransferSpec, WorkloadSpec,

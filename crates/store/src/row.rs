@@ -7,8 +7,8 @@ use std::sync::Arc;
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
 use leeward_records::{
-    Caller, ClusterVersion, DecisionId, DecisionRecord, Migration, MigrationState, ModesState, Origin,
-    StoredEntry, Version,
+    Caller, ClusterVersion, DecisionId, DecisionRecord, Enforcer, Migration, MigrationState, ModesState,
+    Origin, PromisesVersion, StoredEntry, Version,
 };
 
 use super::StoreError;
@@ -225,6 +225,42 @@ pub fn modes(modes: &ModesState) -> Result<Cell<'static>, StoreError> {
 pub fn read_modes(row: &dyn ResultRow) -> Result<ModesState, StoreError> {
     let value = row.plain(0)?.unwrap_or_default();
     serde_json::from_str(&value).map_err(|error| unreadable("service", 0, &error))
+}
+
+/// Value of the row `promises` of the table `service`.
+///
+/// # Errors
+/// [`StoreError`] if the version cannot be serialized.
+pub fn promises(version: PromisesVersion) -> Result<Cell<'static>, StoreError> {
+    let value = serde_json::to_string(&version).map_err(|error| unreadable("service", 0, &error))?;
+    Ok(Cell::Plain(value.into()))
+}
+
+/// Version of the set of promises, from the row `promises` of the table `service`.
+///
+/// # Errors
+/// [`StoreError::Row`] for an invalid row.
+pub fn read_promises(row: &dyn ResultRow) -> Result<PromisesVersion, StoreError> {
+    let value = row.plain(0)?.unwrap_or_default();
+    serde_json::from_str(&value).map_err(|error| unreadable("service", 0, &error))
+}
+
+/// Row of `enforcers`.
+///
+/// # Errors
+/// [`StoreError`] if the enforcer cannot be serialized.
+pub fn enforcer(enforcer: &Enforcer) -> Result<[Cell<'_>; 2], StoreError> {
+    let value = serde_json::to_string(enforcer).map_err(|error| unreadable("enforcers", 0, &error))?;
+    Ok([Cell::text(&enforcer.name), Cell::Plain(value.into())])
+}
+
+/// Enforcer from a row of `enforcers`.
+///
+/// # Errors
+/// [`StoreError::Row`] for an invalid row.
+pub fn read_enforcer(row: &dyn ResultRow) -> Result<Enforcer, StoreError> {
+    let value = row.plain(1)?.unwrap_or_default();
+    serde_json::from_str(&value).map_err(|error| unreadable("enforcers", 0, &error))
 }
 
 /// Row of `jobs`.

@@ -106,6 +106,12 @@ CREATE TABLE link_names (
     "
 ALTER TABLE migrations ADD COLUMN executor TEXT;
 ",
+    "
+CREATE TABLE enforcers (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+",
 ];
 
 /// First version of the schema with [`INSERT_SEARCH`].
@@ -147,6 +153,23 @@ pub const MODES: &str = "SELECT value FROM service WHERE name = 'modes'";
 /// Stores the modes.
 pub const UPSERT_MODES: &str = "
 INSERT INTO service (name, value) VALUES ('modes', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+/// Version of the set of promises.
+pub const PROMISES: &str = "SELECT value FROM service WHERE name = 'promises'";
+
+/// Stores the version of the set of promises.
+pub const UPSERT_PROMISES: &str = "
+INSERT INTO service (name, value) VALUES ('promises', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+/// Enforcers.
+pub const ENFORCERS: &str = "SELECT name, value FROM enforcers ORDER BY name";
+
+/// Inserts or updates an enforcer.
+pub const UPSERT_ENFORCER: &str = "
+INSERT INTO enforcers (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+/// Deletes an enforcer.
+pub const DELETE_ENFORCER: &str = "DELETE FROM enforcers WHERE name = $1";
 
 /// Open moves, and the most recent answered ones.
 pub const MIGRATIONS: &str = "

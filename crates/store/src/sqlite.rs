@@ -167,6 +167,8 @@ impl Store for Sqlite {
             decisions: rows(&reading, DECISIONS, &[decisions], row::read_decision)?,
             migrations: rows(&reading, schema::MIGRATIONS, NONE, row::read_migration)?,
             modes: rows(&reading, schema::MODES, NONE, row::read_modes)?.pop(),
+            promises: rows(&reading, schema::PROMISES, NONE, row::read_promises)?.pop(),
+            enforcers: rows(&reading, schema::ENFORCERS, NONE, row::read_enforcer)?,
             jobs: rows(&reading, schema::JOBS, NONE, row::read_job)?,
             callers: rows(&reading, schema::CALLERS, &[keys], row::read_caller)?
                 .into_iter()
@@ -237,6 +239,9 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
         Change::Job(name, availability) => execute(schema::UPSERT_JOB, &row::job(name, availability)),
         Change::Cluster(version) => execute(schema::INSERT_CLUSTER, &row::version(version)),
         Change::Modes(modes) => execute(schema::UPSERT_MODES, &[row::modes(modes)?]),
+        Change::Promises(version) => execute(schema::UPSERT_PROMISES, &[row::promises(*version)?]),
+        Change::Enforcer(enforcer) => execute(schema::UPSERT_ENFORCER, &row::enforcer(enforcer)?),
+        Change::EnforcerGone(name) => execute(schema::DELETE_ENFORCER, &[Cell::text(name)]),
         Change::Compared(record) | Change::Confirmed(record) => {
             execute(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])?;
             update_searchable(record)

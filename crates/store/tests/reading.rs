@@ -254,7 +254,7 @@ fn check_upgrade(server: &postgres::Server, decisions: u64) {
     let all: Vec<Change> = (0..decisions).map(|id| record(id, |_| {})).collect();
     all.chunks(1_000).for_each(|some| store.apply(some).expect("the store is writable"));
     drop(store);
-    let earlier = "DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names; \
+    let earlier = "DROP TABLE decision_search; DROP TABLE periods; DROP TABLE link_names; DROP TABLE enforcers; \
         ALTER TABLE migrations DROP COLUMN executor; UPDATE made SET steps = 4";
     server.ask(&database, earlier).expect("the database is writable");
     let mut reader = open().reader().expect("a reader opens");

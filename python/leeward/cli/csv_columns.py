@@ -132,6 +132,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "slo admit": ("workload", "present", "changed", "admitted", "runs", "refused", "disturbed"),
     "slo bound": _WORKLOAD,
+    "slo change": ("stage", "priority", "limits", "own_curve", "bound_s"),
     "slo check": (
         *("workload", "traced", "slo.percentile", "slo.latency_s", "bound_s", "by", "met", "why"),
         *("seen.requests", "seen.percentile", "seen.tail_s", "seen.worst_s", "seen.late", "seen.demoted"),
@@ -147,6 +148,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "why",
     ),
     "slo prioritize": _WORKLOAD,
+    "slo status": (
+        *("name", "client", "volume", "slo.percentile", "slo.latency_s", "bound_s", "by", "seen_s", "priority"),
+        *("version", "enforcement.state", "enforcement.seen_by", "enforcement.total.requests"),
+        *("enforcement.total.late", "enforcement.burn", "enforcement.alerts", "enforcement.places"),
+    ),
     "telemetry cache list": ("server", "query", "from_ms", "until_ms", "pieces", "size_bytes", "folder"),
     "tenant run": ("policy", "forecast_s", "wall_s", "cost"),
     "top": (

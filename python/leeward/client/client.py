@@ -8,6 +8,7 @@ from leeward.client import events
 from leeward.client.http import Answer, dry_run_query, part, time_text
 from leeward.client.placements import PlacementMethods
 from leeward.client.probes import ProbeMethods
+from leeward.client.promises import PromiseMethods
 from leeward.client.snapshots import apply
 from leeward.client.status_types import Status
 from leeward.client.summary_types import Summary
@@ -36,7 +37,6 @@ from leeward.client.types import (
     Snapshot,
     StandingLab,
     TaskReport,
-    Workload,
 )
 from leeward.errors import names
 
@@ -44,7 +44,7 @@ FOLLOW_S = 30.0
 """Seconds after which a follower of snapshots gets one even if nothing has changed."""
 
 
-class Client(PlacementMethods, ProbeMethods):
+class Client(PlacementMethods, PromiseMethods, ProbeMethods):
     """A client of one service. Threads may share a client.
 
     A method raises `ProblemError`, with the fields of the problem document, if the service refuses;
@@ -294,15 +294,7 @@ class Client(PlacementMethods, ProbeMethods):
         """Jobs with the observed traffic of their tasks, by name."""
         return self._all("/v1/peaks")
 
-    # ---- workloads, scores and what-if ----------------------------------------------------------------
-
-    def workloads(self) -> Iterator[Workload]:
-        """Workloads with a granted SLO, the latest first."""
-        return self._all("/v1/workloads")
-
-    def workload(self, name: str) -> Workload:
-        """A workload with a granted SLO, or the latest earlier workload of this name."""
-        return cast(Workload, self._get(f"/v1/workloads/{part(name)}"))
+    # ---- scores and what-if ---------------------------------------------------------------------------
 
     def score_hosts(self, hosts: Sequence[str], **task: Any) -> Scores:
         """Scores hosts for a task. Commits nothing.

@@ -5,6 +5,8 @@ Ids and times are texts, rates are in bits per second, and None stands for unkno
 
 from typing import Any, NotRequired, TypedDict
 
+from leeward.client.promise_types import Redecision
+
 
 class Limit(TypedDict):
     """Bottleneck of a decision."""
@@ -92,6 +94,7 @@ class Decision(TypedDict):
     why: list[Reason]
     reevaluation: NotRequired[Reevaluation]
     promise: NotRequired[dict[str, Any]]
+    redecision: NotRequired[Redecision]
     client: str | None
     sequence: int | None
     key: str | None
@@ -289,24 +292,6 @@ Migration = TypedDict(
     },
 )
 """An advised move."""
-
-
-class Workload(TypedDict):
-    """A workload with a granted SLO, or an earlier one."""
-
-    name: str
-    priority: int
-    slo: dict[str, float]
-    bound_s: float | None
-    by: str | None
-    seen_s: float | None
-    client: str
-    volume: str
-    path: list[str]
-    stages: list[dict[str, Any]]
-    decision: str
-    time: str
-    released: str | None
 
 
 class Score(TypedDict):

@@ -5,6 +5,7 @@ from typing import Any
 
 from leeward._quantities import percent_text
 from leeward.export.dashboard import board, datasource, panel
+from leeward.export.promises import burn, burn_recordings, promise_alerts
 from leeward.export.promql import quote
 from leeward.export.rules import alert, rule_file
 
@@ -62,6 +63,7 @@ def recordings(watch: ServiceWatch) -> dict[str, str]:
         FALLBACKS: f"sum by (kind) ({fallbacks}) / (sum by (kind) ({placed}) > 0)",
         ERRORS: f"sum(rate({failed}[5m])) / (sum(rate({responses}[5m])) > 0)",
         SEEN: f"{seen} / ignoring (state) sum without (state) ({watch.select('leeward_links')})",
+        **burn_recordings(watch.select),
     }
 
 
@@ -235,6 +237,7 @@ def _alerts(watch: ServiceWatch) -> list[dict[str, Any]]:
             "The clock of {{ $labels.instance }} was set",
             "Look at its NTP client. Reports by another clock are rejected.",
         ),
+        *promise_alerts(leader),
     )
     return [
         alert(name, expression, wait, {"severity": severity}, summary, description)
@@ -274,6 +277,8 @@ def dashboard(watch: ServiceWatch) -> dict[str, Any]:
         ),
         panel("timeseries", "Hosts by telemetry", leader("leeward_agents"), "none", 12, "{{state}}"),
         panel("timeseries", "Hosts by state", leader("leeward_hosts"), "none", 12, "{{state}}"),
+        panel("timeseries", "Promises by state", leader("leeward_promises"), "none", 12, "{{state}}"),
+        panel("timeseries", "Burn rates of SLOs over an hour", burn("1h"), "none", 12, "{{workload}}"),
         panel(
             "timeseries",
             "Reports accepted",

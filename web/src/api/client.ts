@@ -68,6 +68,7 @@ export class Client {
   whatIf = (id: string, policy: string, signal?: AbortSignal) =>
     this.request('POST /v1/decisions/{id}/what-if', { names: { id }, body: { policy }, signal })
   workloads = (signal?: AbortSignal) => this.all('GET /v1/workloads', signal)
+  enforcers = (signal?: AbortSignal) => this.all('GET /v1/enforcers', signal)
   hotspots = (signal?: AbortSignal) => this.all('GET /v1/hotspots', signal)
   migrations = (signal?: AbortSignal) => this.all('GET /v1/migrations', signal)
   answer = (id: string, body: RequestBodies['POST /v1/migrations/{id}']) =>

@@ -20,6 +20,7 @@ export interface Responses {
   'GET /v1/policies': Policies
   'POST /v1/decisions/{id}/what-if': PolicyResult
   'GET /v1/workloads': Page<Workload>
+  'GET /v1/enforcers': Page<Enforcer>
   'GET /v1/modes': ModesInForce
   'PATCH /v1/modes': ModesInForce
   'GET /v1/summary': Summary
@@ -384,6 +385,38 @@ export interface Policies {
   volumes: Policy[]
 }
 
+/** A promised workload at a place that needs an enforcer. */
+export interface EnforcementPlace {
+  kind: 'net' | 'nfs'
+  host: string
+  stage: string
+  state: 'applied' | 'drifted' | 'refused' | 'pending' | 'expired' | 'absent'
+  enforcer: string | null
+  detail: string | null
+}
+
+/** Enforcement of a promise that holds, and what its requests experience. */
+export interface Enforcement {
+  state: 'decided' | 'partial' | 'enforced' | 'seen' | 'unenforced'
+  places: EnforcementPlace[]
+  /** Share of late requests relative to the share that the SLO permits, by window; null without requests. */
+  burn: { window_s: number; rate: number | null }[]
+  alerts: ('fast' | 'slow' | 'lasting')[]
+}
+
+/** A program that applies the promises of a host. */
+export interface Enforcer {
+  enforcer: string
+  kind: 'net' | 'nfs'
+  host: string
+  state: 'live' | 'expired'
+  since: string
+  /** Version that it has applied, and the version that it should apply. */
+  version: number | null
+  current: number
+  workloads: { workload: string; state: 'applied' | 'refused' | 'drifted'; detail: string | null }[]
+}
+
 export interface Workload {
   name: string
   priority: number
@@ -392,6 +425,9 @@ export interface Workload {
   seen_s: number | null
   volume: string
   path: string[]
+  version: number
+  /** Null if the guarantee has ended, or if the default policy decided. */
+  enforcement: Enforcement | null
   decision: string
 }
 

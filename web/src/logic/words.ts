@@ -64,6 +64,11 @@ export const WORDS = {
   labRates:
     'Rate at which a rack sends to other racks, in virtual time, between the last two views: through the packet switch, and by circuits.',
   promise: 'Upper bound on the latency of a request, from the reserved rates on its path.',
+  enforced:
+    'Places of the path where an enforcer has applied the priorities and limits of the promise: the network of the client, the server, and its network. A place without an enforcer is shown, and is no error.',
+  burn: 'Share of requests of the last hour that were later than the SLO, relative to the share that its percentile permits. At 1, exactly what is permitted is used up.',
+  promiseVersion:
+    'Version of the promises that the enforcer has applied, of the one that it should apply. The version counts changes of all promises.',
 } as const
 
 export type Word = keyof typeof WORDS

@@ -10,6 +10,8 @@ const workload = (name: string, bound_s: number | null, seen_s: number | null, p
   seen_s,
   volume: 'v',
   path: [],
+  version: 1,
+  enforcement: null,
   decision: 'd',
 })
 

@@ -9,7 +9,9 @@ use leeward_ledger::Epoch;
 use leeward_placement::Reason;
 use leeward_placement::tasks::ReevaluationRecord;
 use leeward_records::schema::{Id, Name, Reference, Time};
-use leeward_records::{Beside, Caller, Clock, DecisionId, DecisionRecord, Limit, Mode, PlacementSpec};
+use leeward_records::{
+    Beside, Caller, Clock, DecisionId, DecisionRecord, Limit, Mode, PlacementSpec, Redecision,
+};
 use leeward_service::{Confirm, ConfirmDryRun, DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Grant;
 use schemars::JsonSchema;
@@ -66,6 +68,9 @@ pub struct Decision<'a> {
     /// Current guarantee of the workload; only in decisions about workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     promise: Option<&'a Grant>,
+    /// Last decision about the workload after its requests had changed; only after one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redecision: Option<&'a Redecision>,
     /// Client of the request; null if the request named none.
     #[schemars(with = "Option<Name>")]
     client: Option<&'a str>,
@@ -121,6 +126,7 @@ impl<'a> Decision<'a> {
             why: &details.why,
             reevaluation: details.reevaluation.as_ref(),
             promise: details.promise.as_ref(),
+            redecision: details.redecision.as_ref(),
             client,
             sequence,
             key,

@@ -15,6 +15,7 @@ use axum::response::IntoResponse;
 use hyper::body::Frame;
 use leeward_fabric::Nanos;
 use leeward_frames::StreamEncoder;
+use leeward_promises::{EnforcerEvent, PromiseEvent};
 use leeward_records::schema::{Id, Time};
 use leeward_records::{Modes, ModesState};
 use leeward_service::in_background;
@@ -74,7 +75,12 @@ impl EventFilter {
         match &record.data {
             Event::Racks(_) => self.query.racks,
             Event::Decision(decision) => self.query.decisions && self.has_room(decision.at),
-            Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) | Event::Modes(_) => true,
+            Event::Hotspot(_)
+            | Event::Cluster(_)
+            | Event::Leader(_)
+            | Event::Modes(_)
+            | Event::Promise(_)
+            | Event::Enforcer(_) => true,
         }
     }
 
@@ -153,6 +159,8 @@ pub struct Described {
     cluster: ClusterEvent,
     leader: LeaderEvent,
     modes: ModesEvent,
+    promise: PromiseEvent,
+    enforcer: EnforcerEvent,
     missed: MissedEvent,
 }
 
@@ -186,6 +194,8 @@ fn render(app: &AppState, record: &EventRecord) -> Bytes {
             let (by, reason) = (by.clone(), reason.clone());
             event("modes", record.id, &ModesEvent { set: *set, by, reason })
         }
+        Event::Promise(change) => event("promise", record.id, &PromiseEvent::of(change, clock)),
+        Event::Enforcer(change) => event("enforcer", record.id, &EnforcerEvent::of(change, clock)),
     }
 }
 

@@ -13,6 +13,7 @@ mod counts;
 mod decisions;
 mod demo;
 mod dry_run;
+mod enforcers;
 mod events;
 mod history;
 mod hotspots;

@@ -19,7 +19,7 @@ use super::state::{ApiResult, AppState, Params, SharedState};
 use leeward_problems::Problem;
 
 /// Longest wait for a change, and longest least interval.
-const LONGEST_WAIT: Nanos = Nanos(60 * Nanos::SECOND.0);
+pub(super) const LONGEST_WAIT: Nanos = Nanos(60 * Nanos::SECOND.0);
 /// Shortest time between two snapshots for a reader that follows them.
 const LEAST_INTERVAL: Nanos = Nanos(Nanos::SECOND.0 / 10);
 

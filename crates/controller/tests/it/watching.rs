@@ -2,10 +2,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::support::{Server, frozen_clock, idle_but, service};
-use leeward_testing::clusters::RACKS_3X2;
+use crate::support::{Server, frozen_clock, idle_but, service, with_clock};
+use leeward_testing::clusters::{RACKS_3X2, VOLUMES};
+use leeward_testing::workloads::form;
 use serde_json::{Value, json};
 
 /// A stream of events.
@@ -154,4 +156,34 @@ fn the_number_of_event_streams_is_limited() {
     let (status, _, problem) = server.get("/v1/events");
     assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:busy")));
     drop(streams);
+}
+
+#[test]
+fn the_event_stream_has_promises_and_leases_of_enforcers() {
+    let (server, _, seconds) = with_clock(VOLUMES, "");
+    let mut stream = Stream::choose(&server, "?racks=false&decisions=false", "");
+    let body = json!({ "workload": form("mail", Some("r1h1"), 50, 10) });
+    assert_eq!(server.post("/v1/workloads", &body).0, 201);
+    let (name, _, decided) = stream.any();
+    assert_eq!(
+        (name.as_str(), &decided["workload"], &decided["before"]),
+        ("promise", &json!("mail"), &Value::Null)
+    );
+    assert_eq!(decided["enforcement"]["state"], json!("decided"));
+    let enforcer = json!({ "kind": "net", "host": "r0h0" });
+    assert_eq!(server.put("/v1/enforcers/net@r0h0", &enforcer).0, 200);
+    let (_, _, live) = stream.next("enforcer");
+    assert_eq!((&live["enforcer"], &live["state"]), (&json!("net@r0h0"), &json!("live")));
+    // An acknowledgement that says nothing new is no event.
+    assert_eq!(server.put("/v1/enforcers/net@r0h0", &enforcer).0, 200);
+    seconds.fetch_add(15, Ordering::SeqCst);
+    assert_eq!(server.get("/v1/enforcers").2["items"][0]["state"], json!("expired"));
+    // The snapshot after the end of the lease may be there before the lease is stored.
+    let mut both = [stream.any(), stream.any()];
+    both.sort_by(|a, b| a.0.cmp(&b.0));
+    let [(first, _, expired), (second, _, silent)] = both;
+    assert_eq!((first.as_str(), &expired["state"]), ("enforcer", &json!("expired")));
+    assert_eq!(expired["since"], json!("2026-01-31T12:00:25Z"));
+    assert_eq!((second.as_str(), &silent["before"]), ("promise", &json!("decided")));
+    assert_eq!(silent["enforcement"]["state"], json!("unenforced"));
 }

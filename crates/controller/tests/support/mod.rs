@@ -102,6 +102,11 @@ impl Server {
         read_response(self.agent.delete(self.url(path)).call())
     }
 
+    pub fn put(&self, path: &str, body: &Value) -> Response {
+        let request = self.agent.put(self.url(path)).header("content-type", "application/json");
+        read_response(request.send(body.to_string()))
+    }
+
     pub fn patch(&self, path: &str, body: &Value, version: &str) -> (u16, Value) {
         let request = self.agent.patch(self.url(path)).header("content-type", "application/json");
         let (status, _, body) = read_response(request.header("if-match", version).send(body.to_string()));

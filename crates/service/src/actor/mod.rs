@@ -10,6 +10,7 @@
 //! that the leader persists, and each can become the leader. Every service takes in telemetry itself.
 
 #[cfg(test)]
+#[path = "../../tests/unit/access.rs"]
 mod access;
 mod heartbeat;
 mod history;
@@ -29,7 +30,7 @@ use std::time::Duration;
 use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
 use leeward_ledger::Epoch;
-use leeward_records::{Clock, ClusterVersion, Origin, Period, Version};
+use leeward_records::{Clock, ClusterVersion, Origin, Period, PromisesVersion, Version};
 use leeward_store::{Kind, Reader, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -38,9 +39,10 @@ use self::job_threads::JobThreads;
 use self::operation::Call;
 pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLookup};
 pub use self::operations::{
-    AnswerDryRun, AnswerMigration, CommitmentDryRun, Confirm, ConfirmDryRun, DryRun, GetDecision, GetHolding,
-    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, ReevaluateDryRun, Release, SetFileModes,
-    SetJob, SetOffSwitch, WhatIf,
+    Acknowledge, AnswerDryRun, AnswerMigration, ChangeDryRun, CommitmentDryRun, Confirm, ConfirmDryRun,
+    DryRun, GetDecision, GetEnforcer, GetHolding, GetHotLinks, GetModes, GetPromises, GetRack, GetWorkload,
+    ListEnforcers, ListWorkloads, ReevaluateDryRun, Release, RemoveEnforcer, SetFileModes, SetJob,
+    SetOffSwitch, WhatIf,
 };
 pub use self::reading::ReadError;
 use self::reading::ReaderThread;
@@ -327,6 +329,12 @@ impl Handle {
     /// Subscribes to the epochs of new snapshots.
     pub fn epochs(&self) -> watch::Receiver<Epoch> {
         self.published.epochs.subscribe()
+    }
+
+    /// Subscribes to versions of the set of promises. A version may be announced before it is durable; operations that read
+    /// promises wait for that.
+    pub fn promises(&self) -> watch::Receiver<PromisesVersion> {
+        self.published.promises.subscribe()
     }
 
     /// Waits for a ledger epoch other than `epoch`: a later one, or an epoch of another ledger, which starts from zero.

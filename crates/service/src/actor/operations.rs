@@ -6,15 +6,18 @@ use std::sync::Arc;
 use leeward_engine::Availability;
 use leeward_fabric::{DomainId, ResourceId};
 use leeward_ledger::SettingsError;
-use leeward_records::{DecisionId, DecisionRecord, Migration, MigrationAnswer, Modes};
+use leeward_promises::Acknowledgement;
+use leeward_promises::document::EnforcerPromises;
+use leeward_records::{DecisionId, DecisionRecord, Enforcer, Migration, MigrationAnswer, Modes};
 
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
-    AnswerError, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError, Coordinator,
-    DecisionError, DecisionQuery, GetPeaks, HotLinkCause, InvalidReport, MigrationQuery, ModeChange,
-    ModesView, NamePods, NamedPods, NoWorkload, Peaks, PlaceError, Placed, Placement, RackContent,
-    RankedCopies, ReadTelemetry, Reevaluate, ReleaseError, Report, ReportSummary, Reservation, Score,
-    ScoreError, Scores, TelemetryPiece, TooManyJobs, WhatIfError, WhatIfResult, WorkloadState,
+    AnswerError, ChangeWorkload, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError,
+    Coordinator, DecisionError, DecisionQuery, EnforcerError, EnforcerReply, GetPeaks, HotLinkCause,
+    InvalidReport, MigrationQuery, ModeChange, ModesView, NamePods, NamedPods, NoEnforcer, NoWorkload, Peaks,
+    PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry, Reevaluate, ReleaseError,
+    Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs, WhatIfError,
+    WhatIfResult, WorkloadList, WorkloadState,
 };
 
 impl Operation for Report {
@@ -402,7 +405,7 @@ pub struct ListWorkloads {
 }
 
 impl Operation for ListWorkloads {
-    type Reply = Vec<WorkloadState>;
+    type Reply = WorkloadList;
     type Error = Infallible;
 
     const ACCESS: Access = Access::Read;
@@ -422,4 +425,99 @@ impl Operation for GetWorkload {
     const ACCESS: Access = Access::Read;
     const METHOD: Method<Self> =
         Method::Now(|coordinator, now, GetWorkload(name)| coordinator.workload(now, &name));
+}
+
+impl Operation for ChangeWorkload {
+    type Reply = WhatIfResult;
+    type Error = WhatIfError;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> =
+        Method::Completed(|coordinator, now, change, to| coordinator.change_workload(now, change, false, to));
+}
+
+/// A decision about a changed workload that changes nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChangeDryRun(pub ChangeWorkload);
+
+impl Operation for ChangeDryRun {
+    type Reply = WhatIfResult;
+    type Error = WhatIfError;
+
+    const ACCESS: Access = Access::Compute;
+    const METHOD: Method<Self> = Method::Completed(|coordinator, now, change, to| {
+        coordinator.change_workload(now, change.0, true, to)
+    });
+}
+
+/// Takes the acknowledgement of an enforcer, and renews its lease.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Acknowledge(pub Acknowledgement);
+
+impl Operation for Acknowledge {
+    type Reply = EnforcerReply;
+    type Error = EnforcerError;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, Acknowledge(acknowledgement)| {
+        coordinator.acknowledge(now, acknowledgement)
+    });
+}
+
+/// Removes an enforcer that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemoveEnforcer(pub String);
+
+impl Operation for RemoveEnforcer {
+    type Reply = Arc<Enforcer>;
+    type Error = NoEnforcer;
+
+    const ACCESS: Access = Access::Write;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, RemoveEnforcer(name)| coordinator.remove_enforcer(now, &name));
+}
+
+/// Lists enforcers by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListEnforcers {
+    /// Only names after this one.
+    pub after: Option<String>,
+    /// Largest number of enforcers.
+    pub limit: usize,
+}
+
+impl Operation for ListEnforcers {
+    type Reply = Vec<EnforcerReply>;
+    type Error = Infallible;
+
+    const ACCESS: Access = Access::Read;
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, ListEnforcers { after, limit }| {
+        Ok(coordinator.enforcers(now, after.as_deref(), limit))
+    });
+}
+
+/// Shows the enforcer of a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GetEnforcer(pub String);
+
+impl Operation for GetEnforcer {
+    type Reply = EnforcerReply;
+    type Error = NoEnforcer;
+
+    const ACCESS: Access = Access::Read;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, GetEnforcer(name)| coordinator.enforcer(now, &name));
+}
+
+/// Shows the promises of an enforcer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GetPromises(pub String);
+
+impl Operation for GetPromises {
+    type Reply = EnforcerPromises;
+    type Error = NoEnforcer;
+
+    const ACCESS: Access = Access::Read;
+    const METHOD: Method<Self> =
+        Method::Now(|coordinator, now, GetPromises(name)| coordinator.enforcer_promises(now, &name));
 }

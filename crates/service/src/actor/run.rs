@@ -109,6 +109,7 @@ impl Actor {
             }
             self.handle_commands(&mut commands).await;
             self.finish_turn().await;
+            self.publisher.set_promises(self.coordinator.promises_version());
             self.publisher.make(&mut self.coordinator);
         }
     }
@@ -356,9 +357,9 @@ impl Actor {
         if self.publisher.leader_state() == LeaderState::Leader {
             batch.changes.splice(0..0, self.owed.drain(..));
         } else {
-            // Decisions expire on followers and on stalled leaders too. The next leader repeats these ends. A
-            // coordinator that led and may lead again records them in `owed`.
-            self.exact &= batch.changes.iter().all(|change| matches!(change, Change::Ended { .. }));
+            // Decisions expire on followers and on stalled leaders too, and leases of enforcers on the latter. The next
+            // leader repeats these ends. A coordinator that led and may lead again records them in `owed`.
+            self.exact &= batch.changes.iter().all(is_repeatable);
             if self.exact && self.term.is_some() {
                 self.owed.append(&mut batch.changes);
             }
@@ -378,6 +379,11 @@ impl Actor {
             self.stall(&error.into());
         }
     }
+}
+
+/// True for changes that a coordinator makes on its own, without a caller that waits: another coordinator makes them again.
+fn is_repeatable(change: &Change) -> bool {
+    matches!(change, Change::Ended { .. } | Change::Promises(_) | Change::Enforcer(_))
 }
 
 /// Error of a start whose cluster was not persisted.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use leeward_fabric::Nanos;
 use leeward_ledger::Epoch;
-use leeward_records::{Change, ClusterVersion, Counts, Period, Version};
+use leeward_records::{Change, ClusterVersion, Counts, Period, PromisesVersion, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::history::{BucketSums, History};
@@ -65,6 +65,8 @@ pub(super) struct PublishedState {
     pub running: ArcSwapOption<Period>,
     /// Epoch of the last snapshot.
     pub epochs: watch::Sender<Epoch>,
+    /// Version of the set of promises. It may not be durable yet.
+    pub promises: watch::Sender<PromisesVersion>,
     /// Time of the last snapshot, in milliseconds since `began`, by a monotonic clock.
     made: AtomicU64,
     began: Instant,
@@ -123,8 +125,18 @@ impl SnapshotPublisher {
             watch::Sender::new(LeaderState::Unavailable { problem: "the service has just started".into() });
         let (history, made, began) = (History::default(), AtomicU64::new(0), Instant::now());
         let running = ArcSwapOption::empty();
-        let published =
-            PublishedState { snapshot, cluster, history, running, epochs, made, began, leader_state };
+        let promises = watch::Sender::default();
+        let published = PublishedState {
+            snapshot,
+            cluster,
+            history,
+            running,
+            epochs,
+            promises,
+            made,
+            began,
+            leader_state,
+        };
         let published = Arc::new(published);
         let publisher = SnapshotPublisher {
             published: published.clone(),
@@ -148,6 +160,11 @@ impl SnapshotPublisher {
             *current = leader_state;
             modified
         });
+    }
+
+    /// Sets the version of the set of promises.
+    pub fn set_promises(&mut self, version: PromisesVersion) {
+        self.published.promises.send_if_modified(|current| std::mem::replace(current, version) != version);
     }
 
     /// Relation to the store.

@@ -23,7 +23,7 @@ use super::job_queue::JobQueue;
 use super::{Addresses, Coordinator, Waiting};
 
 /// Largest number of attempts for one admission, if other guarantees begin or end meanwhile.
-const MAX_ATTEMPTS: u32 = 8;
+pub(super) const MAX_ATTEMPTS: u32 = 8;
 
 /// Admission policies for workloads, with their settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -174,12 +174,16 @@ impl<A: Addresses> Coordinator<A> {
             let policy = self.promises.policies.of(&spec, by.other()).clone();
             self.admission_input(&spec, id, by.other(), policy)
         });
-        let ledger = self.engine.ledger();
-        let view = ledger.view(self.now, &mut self.scratch);
-        let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
-        let epoch = ledger.epoch();
+        let (versions, epoch) = (self.reservation_versions(), self.engine.ledger().epoch());
         let job = self.jobs.add(JobKind::Promise(input));
         self.promises.admissions.start(job, Admission { versions, epoch, comparison, ..admission });
+    }
+
+    /// Versions of the reservations at each resource. A decision that read a queue is valid while its version stays.
+    pub(super) fn reservation_versions(&mut self) -> Vec<u32> {
+        let ledger = self.engine.ledger();
+        let view = ledger.view(self.now, &mut self.scratch);
+        ledger.fabric().all_resources().map(|resource| view.version(resource)).collect()
     }
 
     /// Input of an admission at present, without the guarantee of decision `id` itself. Leeward's policies know the
@@ -244,7 +248,7 @@ impl<A: Addresses> Coordinator<A> {
         if chooses_server && !self.takes_volumes(agreement.agreed.last()) {
             return self.retry(running);
         }
-        let Some((transaction, changed)) = self.transaction(&agreement, &running) else {
+        let Some((transaction, changed)) = self.promise_transaction(&agreement, &running.versions) else {
             return self.retry(running);
         };
         let committed = self.engine.commit_promise(self.now, transaction, &mut self.outputs);
@@ -272,9 +276,14 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Returns the ledger transaction of an agreement, and for each workload except the last, true if its entries
-    /// change. `None` if one of the workloads has ended.
-    fn transaction(&self, agreement: &Agreement, running: &Admission) -> Option<(Transaction, Vec<bool>)> {
-        let version = |resource: &ResourceId| Some((*resource, *running.versions.get(resource.index())?));
+    /// change. `versions` are those of the reservations at the begin of the decision. `None` if one of the workloads has
+    /// ended.
+    pub(super) fn promise_transaction(
+        &self,
+        agreement: &Agreement,
+        versions: &[u32],
+    ) -> Option<(Transaction, Vec<bool>)> {
+        let version = |resource: &ResourceId| Some((*resource, *versions.get(resource.index())?));
         let mut transaction = Transaction {
             expect: agreement.read.iter().filter_map(version).collect(),
             ..Transaction::default()
@@ -305,18 +314,34 @@ impl<A: Addresses> Coordinator<A> {
         entries: Vec<EntryId>,
     ) {
         let Agreement { mut agreed, entries: planned, narrowest, .. } = agreement;
-        let (Some(new), mut entries) = (agreed.pop(), entries.into_iter()) else { return };
-        for ((grant, &changed), planned) in agreed.into_iter().zip(changed).zip(&planned) {
+        let Some(new) = agreed.pop() else { return };
+        let others = agreed.iter().zip(changed).filter(|(_, changed)| **changed).map(|(grant, _)| grant);
+        let version = self.advance_promises(others.chain([&new]));
+        let own = self.update_others(agreed, changed, &planned, version, entries);
+        self.record_promise(running, new, narrowest, version, own);
+        self.release_expired();
+    }
+
+    /// Updates the guarantees of other workloads after a decision, with the number of its version. `entries` are the new
+    /// entries of the ledger: those of changed workloads, then those of the decided one, which are returned.
+    pub(super) fn update_others(
+        &mut self,
+        agreed: Vec<Grant>,
+        changed: &[bool],
+        planned: &[Vec<Entry>],
+        version: u64,
+        entries: Vec<EntryId>,
+    ) -> Vec<EntryId> {
+        let mut entries = entries.into_iter();
+        for ((grant, &changed), planned) in agreed.into_iter().zip(changed).zip(planned) {
             let Some(&id) = self.promises.active.get(&grant.workload) else { continue };
             let own: Option<Vec<EntryId>> = changed.then(|| entries.by_ref().take(planned.len()).collect());
             let current = self.records.get(id).and_then(|record| record.details.promise.as_ref());
             if own.is_some() || current != Some(&grant) {
-                self.update_guarantee(id, grant, own);
+                self.update_guarantee(id, grant, own.map(|own| (own, version)));
             }
         }
-        let own: Vec<EntryId> = entries.collect();
-        self.record_promise(running, new, narrowest, own);
-        self.release_expired();
+        entries.collect()
     }
 
     /// Records the decision of the default policy about a workload. It holds nothing, so no guarantee depends on it, and
@@ -324,7 +349,7 @@ impl<A: Addresses> Coordinator<A> {
     fn record_unguaranteed(&mut self, running: Admission, agreement: Agreement) {
         let Agreement { mut agreed, narrowest, .. } = agreement;
         if let Some(new) = agreed.pop() {
-            self.record_promise(running, new, narrowest, Vec::new());
+            self.record_promise(running, new, narrowest, 0, Vec::new());
         }
     }
 
@@ -334,6 +359,7 @@ impl<A: Addresses> Coordinator<A> {
         running: Admission,
         grant: Grant,
         narrowest: Option<(ResourceId, i64)>,
+        version: u64,
         entries: Vec<EntryId>,
     ) {
         let Admission { id, epoch, comparison, .. } = running;
@@ -344,6 +370,7 @@ impl<A: Addresses> Coordinator<A> {
         let [policy, _] = policies;
         let mut details = self.promise_details(&placement.spec, policy, epoch, grant, narrowest);
         Self::mark(&mut details, mode, ruling.by);
+        details.promise_version = version;
         (details.reference, details.digest) = (placement.reference, placement.digest);
         details.reserved_until = reserve.map(|reserve| self.now.plus(reserve));
         self.record(id, placement.caller, placement.lasts, details, entries, callers);
@@ -352,10 +379,13 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Records the new guarantee of an existing workload.
-    fn update_guarantee(&mut self, id: DecisionId, grant: Grant, entries: Option<Vec<EntryId>>) {
+    /// Records the new guarantee of an existing workload. With other priorities or limits, it has new entries and a new
+    /// version.
+    fn update_guarantee(&mut self, id: DecisionId, grant: Grant, entries: Option<(Vec<EntryId>, u64)>) {
         let changed = self.records.change(id, |record: &mut DecisionRecord| {
-            record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
+            if let Some((entries, version)) = entries {
+                (record.entries, record.details.promise_version) = (entries, version);
+            }
             record.details.promise = Some(grant);
         });
         let Some(record) = changed.cloned() else { return };
@@ -429,7 +459,7 @@ pub(super) fn guarantee_beside(policy: &str, answer: Result<Agreement, Rejected>
 }
 
 /// True if a host takes no volumes.
-fn is_closed(pool: &Pool, host: HostId) -> bool {
+pub(super) fn is_closed(pool: &Pool, host: HostId) -> bool {
     !pool.is_up(host) || pool.is_draining(host)
 }
 

@@ -104,6 +104,8 @@ pub enum WhatIfError {
     Ended(DecisionId),
     /// In a dry run: a workload of this name already has a guarantee, by this decision.
     NameTaken(String, DecisionId),
+    /// No workload of this name has a promise.
+    NoWorkload(String),
     /// The limit on waiting queries is reached.
     Busy,
     /// The job panicked.

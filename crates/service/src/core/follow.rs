@@ -26,6 +26,9 @@ impl<A: Addresses> Coordinator<A> {
             Change::Moved(record, entries) => self.replace_entries((*record).clone(), entries)?,
             Change::Migration(migration) => self.migrations.note(migration),
             Change::Modes(modes) => self.follow_modes(modes),
+            Change::Promises(version) => self.enforcement.follow(version),
+            Change::Enforcer(enforcer) => self.enforcement.note(enforcer, self.now),
+            Change::EnforcerGone(name) => drop(self.enforcement.remove(&name)),
             Change::Compared(record) | Change::Confirmed(record) => {
                 self.replace_details(record.id, record.details.clone());
             }

@@ -10,12 +10,13 @@ use leeward_ledger::Epoch;
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, Alternative, AppRequest, Assignment, Transfer, Worth};
 use leeward_placement::{Decision, PathLoad, Refusal};
+use leeward_promises::{ChangeInput, Redecided, redecide};
 use leeward_records::{DecisionId, DecisionRecord};
 use leeward_registry::{PolicySpec, RegistryError};
 use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
 
 use super::reply::Rated;
-use super::request::Score;
+use super::request::{ChangeWorkload, Score};
 
 /// A re-evaluation that waits or runs.
 #[derive(Clone, Debug)]
@@ -24,6 +25,18 @@ pub(super) struct Again {
     pub worth: Worth,
     /// False for a dry run, which changes nothing.
     pub commits: bool,
+}
+
+/// A decision about a changed workload that waits or runs.
+#[derive(Clone, Debug)]
+pub(super) struct ChangeQuery {
+    pub change: ChangeWorkload,
+    /// False for a dry run, which changes nothing.
+    pub commits: bool,
+    /// Number of earlier attempts.
+    pub attempts: u32,
+    /// Versions of the reservations at each resource when the job began.
+    pub versions: Vec<u32>,
 }
 
 /// Result of a re-evaluation's job, with its request and the hosts of the tasks at its start.
@@ -99,6 +112,8 @@ pub(super) enum WhatIfJob {
     Again(EngineSnapshot, AppRequest, Vec<HostId>, Worth),
     /// A workload.
     Promise(AdmissionInput),
+    /// A workload with a promise whose requests have changed.
+    Change(Box<ChangeInput>),
 }
 
 /// Hosts of the decision that a what-if query is about.
@@ -143,7 +158,7 @@ impl AdmissionInput {
 }
 
 /// Guarantee of a decision; `None` if it has none.
-fn active_workload(record: &DecisionRecord) -> Option<ActiveWorkload> {
+pub(super) fn active_workload(record: &DecisionRecord) -> Option<ActiveWorkload> {
     let form = record.details.spec.workload()?.workload.clone();
     Some(ActiveWorkload { id: record.id.0, form, agreed: record.details.promise.clone()? })
 }
@@ -179,6 +194,7 @@ pub(super) enum WhatIfOutput {
     Tasks(Result<Decision<Assignment>, Refusal>, WhatIfLoads),
     Again(Box<AgainOutput>),
     Promise(Result<Agreement, Rejected>),
+    Change(Result<Redecided, Rejected>),
     /// The policy's settings are invalid.
     Policy(RegistryError),
 }
@@ -273,6 +289,7 @@ impl WhatIfJob {
                 WhatIfOutput::Again(Box::new(AgainOutput { request, hosts, result }))
             }
             WhatIfJob::Promise(input) => WhatIfOutput::Promise(input.run()),
+            WhatIfJob::Change(input) => WhatIfOutput::Change(redecide(&input)),
         }
     }
 }

@@ -15,6 +15,7 @@ mod comparisons;
 mod completion;
 mod confirm;
 mod copies;
+mod enforcement;
 mod error;
 mod evicted;
 mod follow;
@@ -30,6 +31,7 @@ mod place;
 mod policies;
 mod queries;
 mod records;
+mod redecisions;
 mod reevaluations;
 mod reply;
 mod report;
@@ -37,6 +39,7 @@ mod request;
 mod reservations;
 mod resume;
 #[cfg(test)]
+#[path = "../../tests/unit/sequences.rs"]
 mod sequences;
 mod snapshot;
 mod telemetry_state;
@@ -48,6 +51,7 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Input, Output, Ruling};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Epoch, Scratch};
+use leeward_promises::Enforcement;
 use leeward_readings::{Disks, Hosts, Pods, Readings};
 use leeward_records::{
     Change, ClusterVersion, DecisionId, IdempotencyCache, JobNames, Mode, Modes, ModesState, RequestState,
@@ -59,6 +63,7 @@ use self::apps::QueuedApp;
 use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
 pub use self::copies::{ChooseDelete, ChooseRead, RankedCopies};
+pub use self::enforcement::{EnforcerError, EnforcerReply, NoEnforcer};
 pub use self::error::{
     AnswerError, CallError, ConfirmError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload,
     PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
@@ -78,9 +83,11 @@ use self::records::Records;
 pub use self::reevaluations::Reevaluate;
 pub use self::reply::{
     DecisionLookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState,
-    UNKNOWN, WhatIfResult, WorkloadState,
+    UNKNOWN, WhatIfResult, WorkloadList, WorkloadState,
 };
-pub use self::request::{Commitment, DecisionQuery, MigrationQuery, Placement, Report, Reservation, Score};
+pub use self::request::{
+    ChangeWorkload, Commitment, DecisionQuery, MigrationQuery, Placement, Report, Reservation, Score,
+};
 pub use self::snapshot::{Counts, DeviceState, HostState, LinkState, NetworkSnapshot};
 pub use self::telemetry_state::{KeptTelemetry, ReadTelemetry, TelemetryPiece, TelemetryState};
 use self::what_if::{ScoreQuery, WhatIf};
@@ -126,6 +133,7 @@ pub struct Coordinator<A: Addresses> {
     records: Records,
     migrations: Migrations,
     promises: Promises,
+    enforcement: Enforcement,
     evicted: EvictedDecisions,
     /// Entries to release at the end of the operation.
     expired: Vec<ExpiredEntries>,
@@ -199,6 +207,7 @@ impl<A: Addresses> Coordinator<A> {
             records: Records::new(limits.decisions),
             migrations: Migrations::default(),
             promises: Promises::default(),
+            enforcement: Enforcement::default(),
             hosts: Hosts::default(),
             readings: Readings::default(),
             disks: Disks::default(),
@@ -271,7 +280,9 @@ impl<A: Addresses> Coordinator<A> {
     /// Time of the next [`Coordinator::wake`] if no operation comes first.
     pub fn wakes_at(&self) -> Option<Nanos> {
         let expires = self.expiries.first().map(|&(at, _)| at);
-        [self.wake, expires, self.migrations.due(self.limits.move_timeout)].into_iter().flatten().min()
+        let lease = self.enforcement.due().filter(|_| !self.is_follower());
+        let migration = self.migrations.due(self.limits.move_timeout);
+        [self.wake, expires, migration, lease].into_iter().flatten().min()
     }
 
     /// Drains the changes to persist, in order. Replies may be sent only after these are durable.
@@ -297,6 +308,7 @@ impl<A: Addresses> Coordinator<A> {
             self.end(id);
         }
         self.expire_migrations();
+        self.expire_enforcers();
         self.expired.extend(self.evicted.take_expired(self.now));
         self.release_expired();
         self.apply(Input::Wake);

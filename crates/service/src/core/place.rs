@@ -260,6 +260,7 @@ impl<A: Addresses> Coordinator<A> {
         self.count_copies(&record, -1);
         self.end_choices(id);
         self.promises.end(&record);
+        self.end_promise(&record);
         self.release_job(&record.details.spec, id);
         self.changes.push(Change::Ended { id, released: record.released });
         match record.details.spec {

@@ -7,7 +7,7 @@ use leeward_records::{DecisionId, DecisionRecord, Migration};
 
 use super::{
     Addresses, Coordinator, DecisionError, DecisionLookup, DecisionQuery, MigrationQuery, NoWorkload,
-    WorkloadState,
+    WorkloadList, WorkloadState,
 };
 
 impl<A: Addresses> Coordinator<A> {
@@ -51,13 +51,14 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Returns workloads with a guaranteed SLO, with decision ids below `before`, in descending order.
-    pub fn workloads(&mut self, now: Nanos, before: Option<DecisionId>, limit: usize) -> Vec<WorkloadState> {
+    pub fn workloads(&mut self, now: Nanos, before: Option<DecisionId>, limit: usize) -> WorkloadList {
         self.wake(now);
         let mut ids: Vec<DecisionId> = self.promises.active.values().copied().collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
         let ids = ids.into_iter().filter(|&id| before.is_none_or(|before| id < before));
         let records = ids.filter_map(|id| self.records.get(id)).take(limit);
-        records.map(|record| self.workload_state(record)).collect()
+        let workloads = records.map(|record| self.workload_state(record)).collect();
+        WorkloadList { workloads, version: self.promises_version() }
     }
 
     /// Returns the workload of a name: the one with a guaranteed SLO, or else the last one.
@@ -77,6 +78,7 @@ impl<A: Addresses> Coordinator<A> {
     fn workload_state(&self, record: &Arc<DecisionRecord>) -> WorkloadState {
         let name = record.details.spec.workload().map(|spec| spec.name()).unwrap_or_default();
         let latency = self.promises.latencies.get(name).filter(|_| record.released.is_none());
-        WorkloadState { record: record.clone(), latency_s: latency.map(|&(_, latency)| latency) }
+        let (latency_s, status) = (latency.map(|&(_, latency)| latency), self.promise_status(record));
+        WorkloadState { record: record.clone(), latency_s, status }
     }
 }

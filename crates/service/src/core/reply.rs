@@ -7,7 +7,8 @@ use leeward_ledger::Epoch;
 use leeward_placement::Refusal;
 use leeward_placement::moves::Stays;
 use leeward_placement::tasks::HostRating;
-use leeward_records::{DecisionId, DecisionRecord};
+use leeward_promises::PromiseStatus;
+use leeward_records::{DecisionId, DecisionRecord, PromisesVersion};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -83,6 +84,17 @@ pub struct WorkloadState {
     pub record: Arc<DecisionRecord>,
     /// Latency at the percentile of the SLO.
     pub latency_s: Option<f64>,
+    /// State of its promise; `None` if the promise has ended, or if the default policy decided.
+    pub status: Option<PromiseStatus>,
+}
+
+/// A page of workloads, with the version of the set of promises.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WorkloadList {
+    /// Workloads, the latest first.
+    pub workloads: Vec<WorkloadState>,
+    /// Version of the set of promises.
+    pub version: PromisesVersion,
 }
 
 /// Ratings of hosts, with the names of the links that limit them.

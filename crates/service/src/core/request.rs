@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use leeward_engine::Rates;
-use leeward_fabric::{HostId, Nanos, ResourceId};
+use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::tasks::{AppRequest, Peer, TaskId};
 use leeward_readings::{HostReport, Reading, ReportedDiskName};
-use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec};
+use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec, TraceSource};
 use leeward_registry::splitmix;
+use leeward_slo::online::Form;
 
 use super::measured::PodRates;
 
@@ -117,6 +118,17 @@ impl Commitment {
         self.placement.digest = digest;
         self
     }
+}
+
+/// A workload with a promise whose requests have changed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChangeWorkload {
+    /// All fields of the workload, with its name. The server is that of the promise, unless one is named here.
+    pub workload: Form,
+    /// Trace that curves and models were computed from.
+    pub trace: Option<TraceSource>,
+    /// Size of the volume; `None` if unknown.
+    pub bytes: Option<Bytes>,
 }
 
 /// Page of a list of decisions, in descending order of their ids.

@@ -23,6 +23,7 @@ impl<A: Addresses> Coordinator<A> {
     pub fn resume(&mut self, state: State, now: Nanos) -> Result<(), CommitError> {
         self.resumes_at = now;
         self.next = self.next.max(state.next);
+        self.enforcement.restore(state.promises, state.enforcers, now);
         self.version = state.cluster.map_or_else(ClusterVersion::default, |cluster| cluster.number);
         let decided = state.decisions.iter();
         let decided = decided.filter_map(|(record, _)| Some((record.caller.as_ref()?, record.id)));
@@ -91,6 +92,7 @@ impl<A: Addresses> Coordinator<A> {
             None if record.released.is_none() => {
                 record.released = Some(self.now.max(self.resumes_at));
                 self.changes.push(Change::Ended { id: record.id, released: record.released });
+                self.end_promise(&record);
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
+use leeward_promises::PromisesTable;
 use leeward_readings::{LastReading, Reading};
 use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, Modes, PlacementSpec};
 
@@ -35,6 +36,8 @@ pub struct NetworkSnapshot {
     pub hosts: Vec<HostState>,
     /// For each client, the highest sequence number up to which no request waits.
     pub clients: Vec<(Arc<str>, u64)>,
+    /// Promises in force, and the numbers of enforcers.
+    pub promises: Arc<PromisesTable>,
     /// Counts of the coordinator.
     pub counts: Counts,
 }
@@ -235,8 +238,10 @@ impl<A: Addresses> Coordinator<A> {
         hosts.clear();
         clients.clear();
         clients.extend(self.clients.completed_sequences());
+        let promises = Arc::new(self.promises_table());
         let ledger = self.engine.ledger();
         NetworkSnapshot {
+            promises,
             number: 0,
             at: self.now,
             epoch: ledger.epoch(),

@@ -14,13 +14,15 @@ use leeward_slo::{admit, limits};
 use super::admission::{RejectionReason, rejection_reason};
 use super::completion::{Completion, ScoreTo, WhatIfTo};
 use super::error::{CallError, ScoreError, WhatIfError};
-use super::job::{Again, JobKind, JobScores, Panicked, WhatIfHosts, WhatIfJob, WhatIfLoads, WhatIfOutput};
+use super::job::{
+    Again, ChangeQuery, JobKind, JobScores, Panicked, WhatIfHosts, WhatIfJob, WhatIfLoads, WhatIfOutput,
+};
 use super::reply::{Rated, Scores, WhatIfResult};
 use super::request::{Placement, Score};
 use super::{Addresses, Coordinator};
 
 /// Limit on open what-if queries, and on open score queries.
-const MAX_OPEN: usize = 4;
+pub(super) const MAX_OPEN: usize = 4;
 /// Largest number of pairs of hosts and peers to score inside the actor's loop: about ten milliseconds. Larger queries
 /// run as jobs.
 const MAX_LOOP_PAIRS: usize = 10_000;
@@ -37,8 +39,23 @@ pub(super) struct WhatIf<A: Addresses> {
     epoch: Epoch,
     /// Set if the query is a re-evaluation.
     again: Option<Again>,
+    /// Set if the query is about a changed workload.
+    pub change: Option<ChangeQuery>,
     /// Address for the reply.
     pub to: WhatIfTo<A>,
+}
+
+impl<A: Addresses> WhatIf<A> {
+    /// A query about a changed workload, whose promise this decision made.
+    pub fn about_change(
+        record: Arc<DecisionRecord>,
+        policy: PolicySpec,
+        change: ChangeQuery,
+        to: WhatIfTo<A>,
+    ) -> WhatIf<A> {
+        let (epoch, change) = (Epoch::default(), Some(change));
+        WhatIf { record, is_dry_run: false, policy, epoch, again: None, change, to }
+    }
 }
 
 /// Score query of many hosts that waits or runs.
@@ -133,7 +150,7 @@ impl<A: Addresses> Coordinator<A> {
         to: WhatIfTo<A>,
     ) {
         let epoch = Epoch::default();
-        self.what_ifs.push(WhatIf { record, is_dry_run: false, policy, epoch, again, to });
+        self.what_ifs.push(WhatIf { record, is_dry_run: false, policy, epoch, again, change: None, to });
         self.start_next_what_if();
     }
 
@@ -148,8 +165,8 @@ impl<A: Addresses> Coordinator<A> {
         match self.dry_run_query(placement) {
             Err(error) => self.reply_to_what_if(to, Err(error)),
             Ok((record, policy)) => {
-                let (epoch, again) = (Epoch::default(), None);
-                self.what_ifs.push(WhatIf { record, is_dry_run: true, policy, epoch, again, to });
+                let (epoch, again, change) = (Epoch::default(), None, None);
+                self.what_ifs.push(WhatIf { record, is_dry_run: true, policy, epoch, again, change, to });
                 self.start_next_what_if();
             }
         }
@@ -185,6 +202,9 @@ impl<A: Addresses> Coordinator<A> {
             // The decision may have ended meanwhile.
             if let Some(record) = self.records.get(what_if.record.id).filter(|_| !what_if.is_dry_run) {
                 what_if.record = record.clone();
+            }
+            if let Some(change) = &mut what_if.change {
+                change.versions = self.reservation_versions();
             }
             match self.what_if_job(&what_if) {
                 Err(error) => self.reply_to_what_if(what_if.to, Err(error)),
@@ -267,9 +287,10 @@ impl<A: Addresses> Coordinator<A> {
                     }
                 }
             }
-            spec @ (PlacementSpec::Workload(_) | PlacementSpec::Volumes(_)) => {
-                WhatIfJob::Promise(self.admission_input(spec, id, by, policy))
-            }
+            spec @ (PlacementSpec::Workload(_) | PlacementSpec::Volumes(_)) => match &what_if.change {
+                None => WhatIfJob::Promise(self.admission_input(spec, id, by, policy)),
+                Some(query) => WhatIfJob::Change(Box::new(self.change_input(record, &query.change)?)),
+            },
         })
     }
 
@@ -279,6 +300,7 @@ impl<A: Addresses> Coordinator<A> {
             (Ok(WhatIfOutput::Again(output)), Some(again)) => {
                 return self.finish_reevaluation(what_if, &again, *output);
             }
+            (Ok(WhatIfOutput::Change(result)), _) => return self.finish_change(what_if, result),
             (output, _) => output,
         };
         let WhatIf { record, is_dry_run, policy, epoch, to, .. } = what_if;
@@ -315,7 +337,7 @@ impl<A: Addresses> Coordinator<A> {
                 let invalid = WhatIfError::Invalid(Some("policy".to_owned()), error.to_string());
                 return self.reply_to_what_if(to, Err(invalid));
             }
-            Ok(WhatIfOutput::Again(_)) | Err(Panicked) => {
+            Ok(WhatIfOutput::Again(_) | WhatIfOutput::Change(_)) | Err(Panicked) => {
                 return self.reply_to_what_if(to, Err(WhatIfError::Panicked));
             }
         };

@@ -1,6 +1,7 @@
 //! Tests of the service's core and actor: decisions, workloads and stored data.
 
 mod core;
+mod enforcement;
 mod faulty;
 mod handover;
 mod history;
@@ -10,6 +11,7 @@ mod moves;
 mod moving;
 mod persistence;
 mod pieces;
+mod redecisions;
 mod restart;
 mod support;
 mod workloads;

@@ -18,15 +18,15 @@ use leeward_testing::clusters::{VOLUMES, cluster, ledger};
 use leeward_testing::workloads::form;
 use serde_json::Value;
 
-const SECOND: Nanos = Nanos::SECOND;
+pub const SECOND: Nanos = Nanos::SECOND;
 
-fn coordinator<A: Addresses>() -> Coordinator<A> {
+pub fn coordinator<A: Addresses>() -> Coordinator<A> {
     let ledger = ledger(&cluster(VOLUMES));
     let policies = Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
 }
 
-fn placement(form: &Value, key: Option<&str>) -> Placement {
+pub fn placement(form: &Value, key: Option<&str>) -> Placement {
     let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
     let spec = if form.get("server").is_some() {
         PlacementSpec::Workload(spec)
@@ -38,7 +38,7 @@ fn placement(form: &Value, key: Option<&str>) -> Placement {
 }
 
 /// Sends a placement and runs the resulting jobs.
-fn place_and_run_jobs<A: U32>(
+pub fn place_and_run_jobs<A: U32>(
     coordinator: &mut Coordinator<A>,
     placement: Placement,
     to: u32,
@@ -53,7 +53,7 @@ fn run_jobs_and_take_replies<A: U32>(coordinator: &mut Coordinator<A>) -> PlaceR
     place_replies(coordinator)
 }
 
-fn run_jobs<A: U32>(coordinator: &mut Coordinator<A>) {
+pub fn run_jobs<A: U32>(coordinator: &mut Coordinator<A>) {
     loop {
         let results: Vec<JobResult> = coordinator.jobs().map(Job::run).collect();
         if results.is_empty() {
@@ -63,7 +63,7 @@ fn run_jobs<A: U32>(coordinator: &mut Coordinator<A>) {
     }
 }
 
-fn placed_record(mut replies: PlaceReplies) -> Arc<DecisionRecord> {
+pub fn placed_record(mut replies: PlaceReplies) -> Arc<DecisionRecord> {
     support::decision_of(replies.pop().expect("a reply").1).0
 }
 
@@ -112,7 +112,7 @@ fn a_shorter_slo_gets_the_first_priority_and_others_get_new_grants() {
         0,
     ));
     assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
-    assert_eq!(coordinator.changes().count(), 1);
+    assert_eq!(coordinator.changes().count(), 2, "the version of the promises, and the decision");
     let fast = placed_record(place_and_run_jobs(
         &mut coordinator,
         placement(&form("fast", Some("r1h1"), 40, 10), None),
@@ -120,7 +120,7 @@ fn a_shorter_slo_gets_the_first_priority_and_others_get_new_grants() {
     ));
     assert_eq!(fast.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
     let changes: Vec<Change> = coordinator.changes().collect();
-    let [Change::Moved(slow, entries), Change::Decided(..)] = changes.as_slice() else {
+    let [Change::Promises(_), Change::Moved(slow, entries), Change::Decided(..)] = changes.as_slice() else {
         panic!("{changes:?}")
     };
     assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(1));
@@ -227,8 +227,8 @@ fn a_workload_that_breaks_another_slo_is_rejected_without_effect() {
     ));
     assert_eq!(
         (coordinator.snapshot().links, coordinator.changes().count()),
-        (before, 1),
-        "the only change is the decision about `packed`"
+        (before, 2),
+        "the only changes are the decision about `packed` and the version of the promises"
     );
 }
 
@@ -321,7 +321,7 @@ fn requests_of_disconnected_callers_get_no_promise() {
     coordinator.finish_job(SECOND, job.run());
     run_jobs_and_take_replies(&mut coordinator);
     let names = |coordinator: &mut Coordinator<FromFirstOpen>| -> Vec<String> {
-        let workloads = coordinator.workloads(SECOND, None, 9);
+        let workloads = coordinator.workloads(SECOND, None, 9).workloads;
         workloads
             .iter()
             .filter_map(|state| Some(state.record.details.spec.workload()?.name().to_owned()))
@@ -414,8 +414,9 @@ fn the_latest_measured_latency_of_a_workload_is_shown() {
         placement(&form("a", Some("r1h1"), 100, 5), None),
         0,
     ));
-    let latency =
-        |coordinator: &mut Coordinator<Numbers>| coordinator.workloads(SECOND, None, 9)[0].latency_s;
+    let latency = |coordinator: &mut Coordinator<Numbers>| {
+        coordinator.workloads(SECOND, None, 9).workloads[0].latency_s
+    };
     assert_eq!(latency(&mut coordinator), None);
     for (from, seconds, known) in [(5, 0.02, 0.02), (3, 0.03, 0.02), (6, 0.01, 0.01)] {
         let stale = u64::from(seconds != known);

@@ -58,6 +58,9 @@ pub struct Statements {
     upsert_job: Statement,
     delete_job: Statement,
     upsert_modes: Statement,
+    upsert_promises: Statement,
+    upsert_enforcer: Statement,
+    delete_enforcer: Statement,
     insert_cluster: Statement,
     delete_commitment: Statement,
     release: Statement,
@@ -73,6 +76,13 @@ impl Statements {
         let periods = async {
             tokio::try_join!(client.prepare(schema::UPSERT_PERIOD), client.prepare(schema::FORGET_PERIODS))
         };
+        let promises = async {
+            tokio::try_join!(
+                client.prepare(schema::UPSERT_PROMISES),
+                client.prepare(schema::UPSERT_ENFORCER),
+                client.prepare(schema::DELETE_ENFORCER),
+            )
+        };
         let (
             commit,
             insert_decision,
@@ -87,6 +97,7 @@ impl Statements {
             upsert_job,
             delete_job,
             upsert_modes,
+            (upsert_promises, upsert_enforcer, delete_enforcer),
             insert_cluster,
             delete_commitment,
             release,
@@ -107,6 +118,7 @@ impl Statements {
             client.prepare(schema::UPSERT_JOB),
             client.prepare(schema::DELETE_JOB),
             client.prepare(schema::UPSERT_MODES),
+            promises,
             client.prepare(schema::INSERT_CLUSTER),
             client.prepare(DELETE_COMMITMENT),
             client.prepare(RELEASE),
@@ -129,6 +141,9 @@ impl Statements {
             upsert_job,
             delete_job,
             upsert_modes,
+            upsert_promises,
+            upsert_enforcer,
+            delete_enforcer,
             insert_cluster,
             delete_commitment,
             release,
@@ -193,6 +208,15 @@ impl<'a> Batch<'a> {
                 }
                 Change::Modes(modes) => {
                     others.push((&statements.upsert_modes, values([row::modes(modes)?])));
+                }
+                Change::Promises(version) => {
+                    others.push((&statements.upsert_promises, values([row::promises(*version)?])));
+                }
+                Change::Enforcer(enforcer) => {
+                    others.push((&statements.upsert_enforcer, values(row::enforcer(enforcer)?)));
+                }
+                Change::EnforcerGone(name) => {
+                    others.push((&statements.delete_enforcer, values([Cell::text(name)])));
                 }
                 Change::Compared(record) | Change::Confirmed(record) => {
                     let cells = [row::details(record)?, number(record.id.0)];

@@ -36,6 +36,8 @@ WHERE id = ANY($1) ORDER BY id";
 const TOUCHED_JOBS: &str =
     "SELECT name, down, evictions_per_hour FROM jobs WHERE name = ANY($1) ORDER BY name";
 
+const TOUCHED_ENFORCERS: &str = "SELECT name, value FROM enforcers WHERE name = ANY($1) ORDER BY name";
+
 /// A connection to a database with the current schema.
 pub struct Session {
     client: Client,
@@ -241,6 +243,8 @@ impl Session {
             decisions: rows(&reading, DECISIONS, Some(decisions), row::read_decision).await?,
             migrations: rows(&reading, schema::MIGRATIONS, None, row::read_migration).await?,
             modes: rows(&reading, schema::MODES, None, row::read_modes).await?.pop(),
+            promises: rows(&reading, schema::PROMISES, None, row::read_promises).await?.pop(),
+            enforcers: rows(&reading, schema::ENFORCERS, None, row::read_enforcer).await?,
             jobs: rows(&reading, schema::JOBS, None, row::read_job).await?,
             callers: rows(&reading, schema::CALLERS, Some(keys), row::read_caller)
                 .await?
@@ -311,7 +315,8 @@ async fn updates(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<Upda
 
 /// Current state of touched rows, as changes.
 async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Change>, StoreError> {
-    let Touched { decided, moved, ended, migrations, jobs, compared, modes, cluster: _ } = touched;
+    let Touched { decided, moved, ended, migrations, jobs, compared, enforcers, promises, modes, cluster: _ } =
+        touched;
     let (mut changes, mut ends) = (Vec::new(), Vec::new());
     let ids: Vec<i64> = decided.iter().chain(&moved).chain(&ended).chain(&compared).copied().collect();
     for row in if ids.is_empty() { vec![] } else { reply(reading.query(TOUCHED_DECISIONS, &[&ids])).await? } {
@@ -345,6 +350,21 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
         }
     }
     changes.extend(deleted.into_iter().map(Change::JobOver));
+    let mut gone = enforcers.clone();
+    let names: Vec<_> = enforcers.iter().map(|name| text::escape(name.into())).collect();
+    if !names.is_empty() {
+        for row in reply(reading.query(TOUCHED_ENFORCERS, &[&names])).await? {
+            let enforcer = row::read_enforcer(&row)?;
+            gone.remove(&enforcer.name);
+            changes.push(Change::Enforcer(enforcer.into()));
+        }
+    }
+    changes.extend(gone.into_iter().map(Change::EnforcerGone));
+    if promises {
+        for row in reply(reading.query(schema::PROMISES, &[])).await? {
+            changes.push(Change::Promises(row::read_promises(&row)?));
+        }
+    }
     if modes {
         for row in reply(reading.query(schema::MODES, &[])).await? {
             changes.push(Change::Modes(row::read_modes(&row)?));

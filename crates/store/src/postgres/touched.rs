@@ -23,6 +23,11 @@ pub struct Touched {
     pub jobs: BTreeSet<String>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub compared: BTreeSet<i64>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub enforcers: BTreeSet<String>,
+    /// True if the set of promises has a new version.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub promises: bool,
     /// True if the modes changed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub modes: bool,
@@ -45,6 +50,9 @@ impl Touched {
                 Change::Compared(record) | Change::Confirmed(record) => {
                     touched.compared.insert(signed(record.id.0))
                 }
+                Change::Enforcer(enforcer) => touched.enforcers.insert(enforcer.name.clone()),
+                Change::EnforcerGone(name) => touched.enforcers.insert(name.clone()),
+                Change::Promises(_) => std::mem::replace(&mut touched.promises, true),
                 Change::Modes(_) => std::mem::replace(&mut touched.modes, true),
                 Change::Period(_) | Change::LinkNames(..) => continue,
                 Change::Cluster(_) => std::mem::replace(&mut touched.cluster, true),
@@ -77,6 +85,8 @@ impl Touched {
         self.migrations.append(&mut more.migrations);
         self.jobs.append(&mut more.jobs);
         self.compared.append(&mut more.compared);
+        self.enforcers.append(&mut more.enforcers);
+        self.promises |= more.promises;
         self.modes |= more.modes;
         self.cluster |= more.cluster;
         Ok(())

@@ -1,17 +1,23 @@
 //! Operations about telemetry, placements and decisions.
 
 use axum::http::Method;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
+use leeward_promises::bodies::AcknowledgementBody;
+use leeward_promises::document::EnforcerPromises;
+use leeward_promises::views::{AcknowledgedView, EnforcerView, Workload};
+use leeward_records::schema::Name;
 
 use super::{DRY_RUN, ID, KEY};
 use crate::http::pages::Page;
 use crate::http::table::Content::{self, Json};
-use crate::http::table::{Operation, Subject, of, path, query};
+use crate::http::table::{Operation, Parameter, Subject, of, path, query};
 use crate::http::{
-    batch, commitments, copies, decisions, pages, place, pods, policies, reevaluations, reports, score,
+    batch, commitments, copies, decisions, enforcers, place, pods, policies, reevaluations, reports, score,
     search, workloads,
 };
 use leeward_access::Role;
+
+const ENFORCER: Parameter = path("enforcer", "Name of the enforcer.", of::<Name>);
 
 /// Answers to a request that places.
 const DECIDED: &[(u16, &str, Content)] = &[
@@ -151,10 +157,10 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/workloads",
             role: Some(Role::Read),
-            summary: "List admitted workloads, newest first.",
-            parameters: &[query::<pages::PageQuery>()],
+            summary: "List admitted workloads, newest first, at once or when a promise changes.",
+            parameters: &[query::<workloads::WorkloadsQuery>()],
             body: None,
-            answers: &[(200, "Workloads.", Json(of::<Page<workloads::Workload>>))],
+            answers: &[(200, "Workloads.", Json(of::<workloads::Workloads>))],
             handler: || get(workloads::list),
         },
         Operation {
@@ -164,8 +170,68 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Get the workload of this name: the admitted one, or the last one that ended.",
             parameters: &[path("name", "Name of the workload.", of::<String>)],
             body: None,
-            answers: &[(200, "The workload.", Json(of::<workloads::Workload>))],
+            answers: &[(200, "The workload.", Json(of::<Workload>))],
             handler: || get(workloads::one),
+        },
+        Operation {
+            method: Method::PUT,
+            path: "/v1/workloads/{name}",
+            role: Some(Role::Place),
+            summary: "Decide again on an admitted workload whose requests have changed.",
+            parameters: &[path("name", "Name of the workload.", of::<Name>), DRY_RUN],
+            body: Some(of::<workloads::ChangeBody>),
+            answers: &[(200, "The decision with its redecision.", Json(of::<decisions::Decision>))],
+            handler: || put(workloads::change),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/enforcers",
+            role: Some(Role::Read),
+            summary: "List enforcers by name.",
+            parameters: &[query::<enforcers::EnforcersQuery>()],
+            body: None,
+            answers: &[(200, "Enforcers.", Json(of::<enforcers::Enforcers>))],
+            handler: || get(enforcers::list),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/enforcers/{enforcer}",
+            role: Some(Role::Read),
+            summary: "Get an enforcer with what it has applied.",
+            parameters: &[ENFORCER],
+            body: None,
+            answers: &[(200, "The enforcer.", Json(of::<EnforcerView>))],
+            handler: || get(enforcers::one),
+        },
+        Operation {
+            method: Method::PUT,
+            path: "/v1/enforcers/{enforcer}",
+            role: Some(Role::Report),
+            summary: "Register an enforcer, acknowledge what it has applied, and renew its lease.",
+            parameters: &[ENFORCER],
+            body: Some(of::<AcknowledgementBody>),
+            answers: &[(200, "The enforcer.", Json(of::<AcknowledgedView>))],
+            handler: || put(enforcers::acknowledge),
+        },
+        Operation {
+            method: Method::DELETE,
+            path: "/v1/enforcers/{enforcer}",
+            role: Some(Role::Report),
+            summary: "Remove an enforcer that has ended.",
+            parameters: &[ENFORCER],
+            body: None,
+            answers: &[(200, "The enforcer.", Json(of::<EnforcerView>))],
+            handler: || delete(enforcers::remove),
+        },
+        Operation {
+            method: Method::GET,
+            path: "/v1/enforcers/{enforcer}/promises",
+            role: Some(Role::Read),
+            summary: "Get the promises that an enforcer applies, at once or when they change.",
+            parameters: &[ENFORCER, query::<enforcers::PromisesQuery>()],
+            body: None,
+            answers: &[(200, "The promises.", Json(of::<EnforcerPromises>))],
+            handler: || get(enforcers::promises),
         },
         Operation {
             method: Method::GET,

@@ -31,7 +31,8 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::GET,
             path: "/v1/events",
             role: Some(Role::Read),
-            summary: "Stream server-sent events: `decision`, `racks`, `hotspot`, `cluster`, `leader`, `modes`, `missed`.",
+            summary: "Stream server-sent events: `decision`, `racks`, `hotspot`, `cluster`, `leader`, `modes`, `promise`, \
+                      `enforcer`, `missed`.",
             parameters: &[
                 query::<events::EventsQuery>(),
                 header(

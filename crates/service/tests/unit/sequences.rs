@@ -470,6 +470,7 @@ impl Harness {
         };
         prop_assert_eq!(used(&coordinator), used(&self.coordinator));
         prop_assert_eq!(&coordinator.promises.active, &self.coordinator.promises.active);
+        prop_assert_eq!(coordinator.enforcement.version(), self.coordinator.enforcement.version());
         let moves =
             |coordinator: &Coordinator<Numbers>| coordinator.migrations.last().cloned().collect::<Vec<_>>();
         prop_assert_eq!(moves(&coordinator), moves(&self.coordinator));

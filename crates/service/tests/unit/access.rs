@@ -7,9 +7,10 @@ use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::LedgerSettings;
 use leeward_placement::tasks::{AppRequest, Class, Task, Traffic, Worth};
 use leeward_placement::{Explain, replicas, tasks};
+use leeward_promises::Acknowledgement;
 use leeward_records::{
-    Caller, Change, Classes, DecisionId, Migration, MigrationAnswer, MigrationState, Mode, Modes,
-    MoveOutcome, PlacementSpec, ReplicasSpec, TaskSpec, TasksSpec, WorkloadSpec,
+    Caller, Change, Classes, DecisionId, EnforcerKind, Migration, MigrationAnswer, MigrationState, Mode,
+    Modes, MoveOutcome, PlacementSpec, ReplicasSpec, TaskSpec, TasksSpec, WorkloadSpec,
 };
 use leeward_testing::clusters::{cluster, ledger};
 use serde_json::json;
@@ -17,14 +18,15 @@ use tokio::sync::oneshot;
 
 use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
-    AnswerDryRun, AnswerMigration, CommitmentDryRun, Confirm, ConfirmDryRun, DryRun, GetDecision, GetHolding,
-    GetHotLinks, GetModes, GetRack, GetWorkload, ListWorkloads, ReevaluateDryRun, Release, SetFileModes,
-    SetJob, SetOffSwitch, WhatIf,
+    Acknowledge, AnswerDryRun, AnswerMigration, ChangeDryRun, CommitmentDryRun, Confirm, ConfirmDryRun,
+    DryRun, GetDecision, GetEnforcer, GetHolding, GetHotLinks, GetModes, GetPromises, GetRack, GetWorkload,
+    ListEnforcers, ListWorkloads, ReevaluateDryRun, Release, RemoveEnforcer, SetFileModes, SetJob,
+    SetOffSwitch, WhatIf,
 };
 use crate::core::{
-    AdmissionPolicies, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator, DecisionQuery,
-    GetPeaks, Job, Limits, MigrationQuery, ModeChange, NamePods, Placement, PolicyLabels, ReadTelemetry,
-    Reevaluate, Report, Reservation, Score,
+    AdmissionPolicies, ChangeWorkload, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator,
+    DecisionQuery, GetPeaks, Job, Limits, MigrationQuery, ModeChange, NamePods, Placement, PolicyLabels,
+    ReadTelemetry, Reevaluate, Report, Reservation, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
@@ -94,7 +96,8 @@ fn workload() -> Placement {
     Placement { spec, caller: Some(Caller::Key("key".into())), lasts: None, reference: None, digest: None }
 }
 
-/// A coordinator with the decisions of a block (0), of a workload (1) and of a task (2), and an advised move (0).
+/// A coordinator with the decisions of a block (0), of a workload (1) and of a task (2), an advised move (0), and an
+/// enforcer.
 fn coordinator() -> Coordinator<Channels> {
     let ledger = ledger(&cluster(CLUSTER));
     let policies = Policies {
@@ -128,6 +131,7 @@ fn coordinator() -> Coordinator<Channels> {
     row(&mut coordinator, block());
     assert!(row(&mut coordinator, workload()).changes, "the workload is admitted");
     row(&mut coordinator, task());
+    row(&mut coordinator, acknowledgement("kept"));
     coordinator
 }
 
@@ -141,6 +145,26 @@ fn task() -> Commitment {
 
 fn reevaluation() -> Reevaluate {
     Reevaluate { id: DecisionId(2), remaining: None, worth: Worth::default() }
+}
+
+fn change() -> ChangeWorkload {
+    let PlacementSpec::Workload(WorkloadSpec { workload }) = workload().spec else {
+        unreachable!("it is a workload")
+    };
+    ChangeWorkload { workload, trace: None, bytes: None }
+}
+
+fn acknowledgement(name: &str) -> Acknowledge {
+    Acknowledge(Acknowledgement {
+        name: name.to_owned(),
+        kind: EnforcerKind::Net,
+        host: "r0h0".to_owned(),
+        device: None,
+        addresses: Vec::new(),
+        ttl: Nanos(15_000_000_000),
+        applied: None,
+        workloads: Vec::new(),
+    })
 }
 
 fn mode_change() -> ModeChange {
@@ -159,7 +183,7 @@ fn configuration() -> Configuration {
     }
 }
 
-/// The rows, in the order of the operations in `operations.rs`.
+/// The rows, in the order of the operations in `src/actor/operations.rs`.
 fn rows() -> Vec<Row> {
     let coordinator = &mut coordinator();
     let score = Score {
@@ -203,8 +227,15 @@ fn rows() -> Vec<Row> {
         row(coordinator, configuration()),
         row(coordinator, ListWorkloads { before: None, limit: 9 }),
         row(coordinator, GetWorkload("w".to_owned())),
+        row(coordinator, change()),
+        row(coordinator, ChangeDryRun(change())),
+        row(coordinator, acknowledgement("e")),
+        row(coordinator, RemoveEnforcer("e".to_owned())),
+        row(coordinator, ListEnforcers { after: None, limit: 9 }),
+        row(coordinator, GetEnforcer("kept".to_owned())),
+        row(coordinator, GetPromises("kept".to_owned())),
     ];
-    let operations = include_str!("operations.rs").matches("\nimpl Operation for ").count();
+    let operations = include_str!("../../src/actor/operations.rs").matches("\nimpl Operation for ").count();
     assert_eq!(rows.len(), operations, "the table lists each operation once");
     rows
 }
@@ -260,6 +291,13 @@ fn the_accesses_are_those_of_the_table() {
         ("Configuration", Telemetry),
         ("ListWorkloads", Read),
         ("GetWorkload", Read),
+        ("ChangeWorkload", Write),
+        ("ChangeDryRun", Compute),
+        ("Acknowledge", Write),
+        ("RemoveEnforcer", Write),
+        ("ListEnforcers", Read),
+        ("GetEnforcer", Read),
+        ("GetPromises", Read),
     ];
     let declared: Vec<(&str, Access)> = rows().iter().map(|row| (row.name, row.declared)).collect();
     assert_eq!(declared, expected);

@@ -1,0 +1,136 @@
+//! Enforcers: programs that apply the promises of a host, and acknowledge what they have applied.
+
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::response::IntoResponse;
+use axum::{Extension, Json};
+use leeward_access::Principal;
+use leeward_fabric::Nanos;
+use leeward_promises::bodies::AcknowledgementBody;
+use leeward_promises::views::{AcknowledgedView, EnforcerView};
+use leeward_records::schema::Name;
+use leeward_service::{Acknowledge, EnforcerReply, GetEnforcer, GetPromises, ListEnforcers, RemoveEnforcer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::body::Body;
+use super::pages::{LARGEST_PAGE, PageQuery};
+use super::snapshot::LONGEST_WAIT;
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
+use leeward_problems::Problem;
+
+/// Page of a list of enforcers.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EnforcersQuery {
+    /// Largest number of items; default 100.
+    #[schemars(range(min = 1, max = LARGEST_PAGE))]
+    limit: Option<usize>,
+    /// Value of `next` of the previous page.
+    after: Option<String>,
+}
+
+/// A page of enforcers by name.
+#[derive(Serialize, JsonSchema)]
+pub struct Enforcers {
+    /// Items of the page.
+    items: Vec<EnforcerView>,
+    /// Value for `after` to get the next page; null at the end.
+    #[schemars(with = "Option<Name>")]
+    next: Option<String>,
+}
+
+/// The version to wait for.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromisesQuery {
+    /// Waits for another version of the enforcer's promises than this one.
+    since: Option<u64>,
+    /// Longest wait for another version than `since`; at most one minute. After it, the response has the current promises.
+    wait: Option<Nanos>,
+}
+
+fn shown(app: &AppState, reply: &EnforcerReply) -> EnforcerView {
+    EnforcerView::of(&reply.state, reply.version.set, reply.current, &app.clock)
+}
+
+pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<EnforcersQuery>>) -> ApiResult {
+    let EnforcersQuery { limit, after } = query;
+    let limit = PageQuery { limit, after: None }.limit()?;
+    let list = app.call(|_| Ok(ListEnforcers { after: after.clone(), limit: limit + 1 })).await?;
+    let items: Vec<EnforcerView> = list.iter().take(limit).map(|reply| shown(&app, reply)).collect();
+    let next = items.last().filter(|_| list.len() > limit).map(|last| last.enforcer.clone());
+    Ok(Json(Enforcers { items, next }).into_response())
+}
+
+pub async fn one(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
+    let reply = app.call(|_| Ok(GetEnforcer(name.clone()))).await?;
+    Ok(Json(shown(&app, &reply)).into_response())
+}
+
+pub async fn promises(
+    State(app): SharedState,
+    Params(Path(name)): NamePath,
+    Params(Query(PromisesQuery { since, wait })): Params<Query<PromisesQuery>>,
+) -> ApiResult {
+    if let Some(since) = since {
+        let wait = wait.unwrap_or(Nanos(0)).min(LONGEST_WAIT);
+        let other = wait_for_other(&app, &name, since);
+        if let Ok(other) = tokio::time::timeout(Duration::from_nanos(wait.0), other).await {
+            other?;
+        }
+    }
+    let promises = app.call(|_| Ok(GetPromises(name.clone()))).await?;
+    Ok(Json(promises).into_response())
+}
+
+/// Waits for another version of an enforcer's promises.
+async fn wait_for_other(app: &AppState, name: &str, since: u64) -> Result<(), Problem> {
+    let mut versions = app.handle.promises();
+    loop {
+        // A change after this line ends the wait below.
+        versions.mark_unchanged();
+        if app.call(|_| Ok(GetEnforcer(name.to_owned()))).await?.current != since {
+            return Ok(());
+        }
+        versions.changed().await.map_err(|_| Problem::broken())?;
+    }
+}
+
+/// Rejects a host outside the token of the request.
+fn check_own(Principal { client, hosts }: &Principal, host: &str) -> Result<(), Problem> {
+    match hosts {
+        Some(hosts) if !hosts.has(host) => {
+            let problem = Problem::foreign("host", host, client, hosts);
+            tracing::warn!(name = %client, problem = problem.detail(), "request rejected: not a host of the token");
+            Err(problem)
+        }
+        _ => Ok(()),
+    }
+}
+
+pub async fn acknowledge(
+    State(app): SharedState,
+    Params(Path(name)): NamePath,
+    Extension(principal): Extension<Principal>,
+    Body(body): Body<AcknowledgementBody>,
+) -> ApiResult {
+    check_own(&principal, &body.host)?;
+    let acknowledgement = body.acknowledgement(&name);
+    let acknowledgement = acknowledgement.map_err(|invalid| Problem::field(invalid.field, invalid.detail))?;
+    let reply = app.call(|_| Ok(Acknowledge(acknowledgement.clone()))).await?;
+    let enforcer = shown(&app, &reply);
+    Ok(Json(AcknowledgedView { enforcer, unknown: reply.unknown }).into_response())
+}
+
+pub async fn remove(
+    State(app): SharedState,
+    Params(Path(name)): NamePath,
+    Extension(principal): Extension<Principal>,
+) -> ApiResult {
+    let before = app.call(|_| Ok(GetEnforcer(name.clone()))).await?;
+    check_own(&principal, &before.state.record.host)?;
+    app.call(|_| Ok(RemoveEnforcer(name.clone()))).await?;
+    Ok(Json(shown(&app, &before)).into_response())
+}
