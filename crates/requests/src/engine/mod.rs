@@ -131,8 +131,9 @@ impl<'a, W: Observer> Engine<'a, W> {
                     objectives[workload] = enforced.slo.map(|slo| (slo.percentile, slo.latency * 1e9));
                 }
             }
+            let weights = self.setup.workloads.iter().map(|workload| workload.weight).collect();
             let slot = slot(Event::Acts(number));
-            self.controllers.push(WeightController::new(settings, objectives, index as u32, slot));
+            self.controllers.push(WeightController::new(settings, weights, objectives, index as u32, slot));
         }
         for workload in 0..self.setup.workloads.len() {
             slot(Event::Sends(workload as u32));
@@ -202,7 +203,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             Event::Acts(controller) => {
                 let controller = &mut self.controllers[controller as usize];
                 if let Some(weights) = self.plan.servers[controller.queue as usize].waiting.weights() {
-                    controller.adjust(weights);
+                    weights.copy_from_slice(controller.adjust());
                 }
                 self.clock.set(controller.slot, self.now + controller.settings.interval.0.min(LATEST));
             }
