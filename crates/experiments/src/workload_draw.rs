@@ -6,7 +6,7 @@ use leeward_registry::random::{Kind, stream};
 use leeward_requests::Arrival;
 use leeward_slo::Demand;
 use leeward_traces::device::Device;
-use leeward_traces::synthetic::{Shape as SyntheticShape, Sizes, Synthetic};
+use leeward_traces::synthetic::{Bursts, Shape as SyntheticShape, Sizes, Synthetic};
 use leeward_traces::{NetworkWork, Request, Stage, Work};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,9 @@ pub struct Traffic {
     pub load: Load,
     /// C^2 of the gaps between requests.
     pub gap_c2: f64,
+    /// Correlation of gaps; `None` for independent gaps.
+    #[serde(default)]
+    pub bursts: Option<Bursts>,
     /// Sizes of requests in bytes, with their weights.
     pub sizes: Vec<(u64, f64)>,
     /// Share of reads.
@@ -303,6 +306,7 @@ impl Traffic {
         SyntheticShape {
             rate: 1.0,
             gap_c2,
+            bursts: self.bursts,
             sizes: Sizes::Choice(self.sizes.clone()),
             read_share: self.read_share,
             sequential_share: self.sequential_share,

@@ -34,6 +34,7 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
     let traffic = Traffic {
         load: Load::Storage(load),
         gap_c2,
+        bursts: None,
         sizes: vec![(4096, 1.0)],
         read_share: 1.0,
         sequential_share: 0.0,
