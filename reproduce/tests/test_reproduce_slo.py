@@ -235,8 +235,10 @@ def test_figures_with_random_workloads_need_no_traces(
 
 @pytest.mark.parametrize(
     "name",
-    ["3.1", "3.2", "3.3", "3.5", "3.6", "3.8"]
-    + ["3.1-correlated", "3.2-correlated", "3.3-correlated", "3.6-correlated", "3.7-correlated"],
+    [
+        *("3.1", "3.2", "3.3", "3.5", "3.6", "3.8"),
+        *("3.1-correlated", "3.2-correlated", "3.3-correlated", "3.6-correlated", "3.7-correlated"),
+    ],
 )
 def test_a_contention_experiment_repeats_with_its_seed_and_changes_with_another(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -336,7 +338,7 @@ def test_cake_runs_with_each_setting_and_other_schedulers_as_they_are() -> None:
     }
     with pytest.raises(InputError, match="cakes: `ps`: expected a name that no scheduler has"):
         simulate_contention(1, json.dumps(request | {"cakes": {"ps": setting}}))
-    with pytest.raises(InputError, match="none.csv"):
+    with pytest.raises(InputError, match=r"none\.csv"):
         simulate_contention(1, json.dumps(request | {"traces": ["none.csv"]}))
 
 

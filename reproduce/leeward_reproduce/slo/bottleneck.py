@@ -71,9 +71,7 @@ def _at_place(seed: int, place: str, gaps: Gaps) -> Outcome:
     )
     results = {
         words: {
-            scheduler: [
-                one["tails_s"][0] / (scale * slo) for one, slo in zip(of, SLOS.values(), strict=True)
-            ]
+            scheduler: [one["tails_s"][0] / (scale * slo) for one, slo in zip(of, SLOS.values(), strict=True)]
             for scheduler, of in run(scale, COMPARED).items()
         }
         for words, scale in sets.items()
@@ -87,9 +85,7 @@ def rows(outcomes: Sequence[Outcome], gaps: Gaps) -> list[Row]:
     result = []
     for place in PLACES:
         of_place = [one[place] for one in outcomes]
-        factors = schedulers.factor_rows(
-            figure, [one["sets"] for one in of_place], gaps, list(SLOS.values())
-        )
+        factors = schedulers.factor_rows(figure, [one["sets"] for one in of_place], gaps, list(SLOS.values()))
         result += [replace(row, quantity=f"{place}, {row.quantity}") for row in factors]
         for number, words in enumerate(of_place[0]["results"]):
             for scheduler in COMPARED:

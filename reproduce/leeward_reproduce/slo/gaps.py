@@ -56,9 +56,7 @@ class Gaps:
         return {"trace": assignment()[letter]} if self == RELEASED and letter in LETTERS else {}
 
 
-INDEPENDENT = Gaps(
-    "", "", "drawn by the load and C^2 of table 3.1, for the thesis' traces are private"
-)
+INDEPENDENT = Gaps("", "", "drawn by the load and C^2 of table 3.1, for the thesis' traces are private")
 CORRELATED = Gaps(
     "-correlated",
     ", correlated gaps",

@@ -116,9 +116,7 @@ def isolated(seed: int, gaps: Gaps) -> Outcome:
     return {"factor": factor, "latencies": latencies}
 
 
-def _latencies(
-    seed: int, factor: float, instead: Mapping[str, Any] | None, gaps: Gaps
-) -> dict[str, float]:
+def _latencies(seed: int, factor: float, instead: Mapping[str, Any] | None, gaps: Gaps) -> dict[str, float]:
     """Latency of C in seconds, by scheduler, beside D that sends other requests instead."""
     first, other = (
         contention.storage_member(letter, factor * slo, gaps)
@@ -141,9 +139,7 @@ def rows_isolated(outcomes: Sequence[Outcome], gaps: Gaps) -> list[Row]:
     figure = f"3.6{gaps.suffix}"
     slos = f"{1000 * ISOLATED_SLOS[0]:.0f} ms, and of D {1000 * ISOLATED_SLOS[1]:.0f}"
     rule = "with which every scheduler keeps C beside D"
-    note = (
-        f"SLOs of {_scaled_words(slos, rule, gaps)}; E asks for {contention.FLOOD[0]:g} disks; {gaps.note}"
-    )
+    note = f"SLOs of {_scaled_words(slos, rule, gaps)}; E asks for {contention.FLOOD[0]:g} disks; {gaps.note}"
     rows = _factor_rows(figure, outcomes, gaps, note)
     for name in outcomes[0]["latencies"]:
         # Latencies over the SLO of C.

@@ -53,20 +53,22 @@ def factor_rows(
     """A row with the factor of the first set of SLOs, where a rule chooses it."""
     if gaps == INDEPENDENT:
         return []
-    label = f"PM's SLOs over {_words(slos)}"
+    label = f"PM's SLOs over {_numbers(slos)} ms"
     note = f"the least power of two with which PM's bounds are within, up to {contention.FACTORS[-1]:g}"
     values = [next(iter(one.values())) for one in sets]
     return [measured_row(figure, label, "x", values, None, f"{note}; {gaps.note}")]
 
 
+def _numbers(slos: Sequence[float]) -> str:
+    return ", ".join(f"{1000 * slo:.0f}" for slo in sorted(slos))
+
+
 def _words(slos: Sequence[float]) -> str:
-    return "SLOs of " + ", ".join(f"{1000 * slo:.0f}" for slo in sorted(slos)) + " ms"
+    return f"SLOs of {_numbers(slos)} ms"
 
 
 def _shared(slos: Sequence[float], gaps: Gaps) -> list[contention.Member]:
-    stored = [
-        contention.storage_member(letter, slo, gaps) for letter, slo in zip(LETTERS, slos, strict=True)
-    ]
+    stored = [contention.storage_member(letter, slo, gaps) for letter, slo in zip(LETTERS, slos, strict=True)]
     return contention.own_clients([*stored, contention.copy()])
 
 

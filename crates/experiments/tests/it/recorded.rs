@@ -53,7 +53,8 @@ proptest! {
         prop_assume!(requests[0].at < requests[requests.len() - 1].at);
         let work: f64 = requests.iter().map(|one| if one.size == 4096 { 1e-3 } else { 4e-3 }).sum();
         let members = vec![recorded("w", load, 0), member("drawn", 1.0, 0.2, 3.0)];
-        let results = run(with_traces(members, std::slice::from_ref(&requests)), seed, Scheduler::PriorityMeister);
+        let experiment = with_traces(members, std::slice::from_ref(&requests));
+        let results = run(experiment, seed, Scheduler::PriorityMeister);
         // Whole periods have exactly the load; the last one is cut.
         let expected = load * 60.0 / work * requests.len() as f64;
         let off = (results[0].requests as f64 - expected).abs();
