@@ -1,13 +1,14 @@
 """`leeward reproduce slo` on small generated traces."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 
-from leeward._native import simulate_contention
+from leeward._native import published_workloads, simulate_contention
 from leeward.errors import InputError
 from leeward_reproduce import results_folder
 from leeward_reproduce.perform import reproduce, runs
@@ -281,24 +282,33 @@ def test_each_workload_has_the_free_trace_of_the_closest_c2() -> None:
 
 def test_correlated_gaps_have_the_stated_dispersion() -> None:
     assert gaps.bursts(1.0) is None
-    for gap_c2 in (1.3, 2.2, 14.0, 40.0):
+    for gap_c2, (stated, height) in gaps.STATED.items():
         drawn = gaps.bursts(gap_c2)
         assert drawn is not None
         persistence = drawn["persistence"]
         assert 0 < persistence < 1
         dispersion = gap_c2 + (gap_c2 - 1) * persistence / (1 - persistence)
-        assert dispersion == pytest.approx(gaps.DISPERSION * gap_c2)
-        assert drawn["height"] == gaps.HEIGHT > 1
+        assert dispersion == pytest.approx(stated * gap_c2)
+        assert drawn["height"] == height > 1
+    of_table = {row["gap_c2"] for letter, row in published_workloads().items() if letter != "E"}
+    assert {gap_c2 for gap_c2 in of_table if gap_c2 > 1} == set(gaps.STATED)
 
 
-def test_the_stated_statistics_are_the_medians_of_the_released_traces() -> None:
+def test_medians_are_over_the_traces_of_the_closest_c2() -> None:
+    def trace(c2: float, dispersion: float, median: float) -> dict[str, float]:
+        return {"c2": c2, "dispersion": c2 * dispersion, "median": math.log(2) / median}
+
+    near = [trace(2.0 + 0.1 * at, at, 10.0 * at) for at in range(1, gaps.CLOSEST + 1)]
+    far = [trace(100.0, 1000.0, 1000.0), trace(0.01, 1000.0, 1000.0), trace(0.0, 0.0, 1.0)]
+    assert gaps.local([*far, *near], 2.0) == pytest.approx((3.0, 30.0))
+
+
+def test_the_stated_statistics_are_those_of_the_released_traces() -> None:
     if workloads.absent():
         pytest.skip(f"LEEWARD_DATA names no folder with {workloads.SET}")
-    rows = {row.quantity: row.ours for row in gaps.rows([gaps.released(1)])}
-    assert rows[f"variance of requests in {gaps.WINDOW:g} s over that with independent gaps"] == (
-        pytest.approx(gaps.DISPERSION, rel=0.05)
-    )
-    assert rows["rate in bursts over the mean rate"] == pytest.approx(gaps.HEIGHT, rel=0.05)
+    every = gaps.released(1)["traces"]
+    for gap_c2, stated in gaps.STATED.items():
+        assert gaps.local(every, gap_c2) == pytest.approx(stated, rel=0.01)
     traces = list(gaps.assignment().values())
     assert len(set(traces)) == len(gaps.LETTERS) == len(traces)
 

@@ -4,8 +4,9 @@ The thesis states C^2 of the gaps of its private traces (table 3.1). Independent
 of at most twice the mean rate. The gaps of real traces are correlated, and bursts follow one another. So each
 experiment of chapter 3 also runs with two other inputs of the same loads:
 
-- correlated gaps of the same C^2, drawn by a Markov-modulated process. Its two parameters follow from the
-  medians of two statistics over the released traces, which are stated here, so that it needs no traces;
+- correlated gaps of the same C^2, drawn by a Markov-modulated process. Its two parameters follow from two
+  statistics of the released traces, medians over the traces of the closest C^2. They are stated here, so that
+  this input needs no traces;
 - released traces. By rule, each workload has the trace whose C^2 is closest to that of table 3.1.
 """
 
@@ -26,12 +27,25 @@ LETTERS = "ABCDFGH"
 """Workloads on a disk, for which released traces stand."""
 WINDOW = 10.0
 """Window of counts of requests, in seconds."""
-DISPERSION = 1.0
-"""Variance of the number of requests in a window, over that with independent gaps of the same C^2: the median
-of the released traces (figure `gaps`)."""
-HEIGHT = 1.0
-"""Rate in bursts over the mean rate: the median of the released traces (figure `gaps`). More than half of all
-gaps are in bursts, so the median gap is ln 2 over this rate."""
+CLOSEST = 5
+"""Number of released traces of the closest C^2, by ratio, over which medians are taken."""
+STATED: dict[float, tuple[float, float]] = {
+    1.3: (2.01, 1.048),
+    2.2: (25.8, 1.184),
+    3.6: (5.07, 94.9),
+    14.0: (6.92, 29.9),
+    20.0: (6.65, 35.1),
+    23.0: (3.75, 93.4),
+    40.0: (3.18, 147.0),
+}
+"""Statistics of released traces for each C^2 above 1 of table 3.1 (figure `gaps`): the variance of the number
+of requests in a window, over that with independent gaps of the same C^2; and the rate in bursts over the mean
+rate, which is ln 2 over the median gap."""
+
+_FIGURE = "gaps"
+_NEXT = "correlation of a gap with the next"
+_VARIANCE = f"variance of requests in {WINDOW:g} s over that with independent gaps"
+_BURSTS = "rate in bursts over the mean rate"
 
 Outcome = dict[str, Any]
 
@@ -73,9 +87,10 @@ def bursts(gap_c2: float) -> dict[str, float] | None:
     """Parameters of correlated gaps of this C^2; None for a Poisson stream, whose gaps are independent."""
     if gap_c2 <= 1.0:
         return None
+    dispersion, height = STATED[gap_c2]
     # Over long times, the variance of counts over their mean is C^2 + (C^2 - 1) p / (1 - p).
-    odds = (DISPERSION - 1.0) * gap_c2 / (gap_c2 - 1.0)
-    return {"height": HEIGHT, "persistence": odds / (1.0 + odds)}
+    odds = (dispersion - 1.0) * gap_c2 / (gap_c2 - 1.0)
+    return {"height": height, "persistence": odds / (1.0 + odds)}
 
 
 def closest(known: Mapping[str, float], wanted: Mapping[str, float]) -> dict[str, str]:
@@ -116,6 +131,23 @@ def _statistics() -> list[dict[str, float]]:
     return [traces.gaps(trace, WINDOW) for trace in range(len(traces))]
 
 
+def _dispersion(one: Mapping[str, float]) -> float:
+    """Variance of the number of requests in a window, over that with independent gaps."""
+    return one["dispersion"] / one["c2"]
+
+
+def _height(one: Mapping[str, float]) -> float:
+    """Rate in bursts over the mean rate; at most a billion, for a trace with half of its gaps at 0."""
+    return log(2.0) / max(one["median"], 1e-9)
+
+
+def local(traces: Sequence[Mapping[str, float]], gap_c2: float) -> tuple[float, float]:
+    """The statistics of `STATED` for a C^2."""
+    usable = [one for one in traces if one["c2"] > 0]
+    near = sorted(usable, key=lambda one: abs(log(one["c2"] / gap_c2)))[:CLOSEST]
+    return median(_dispersion(one) for one in near), median(_height(one) for one in near)
+
+
 def released(_: int) -> Outcome:
     """Statistics of the gaps of the released traces."""
     files = workloads.paths()
@@ -128,61 +160,40 @@ def released(_: int) -> Outcome:
 
 def rows(outcomes: Sequence[Outcome]) -> list[Row]:
     """Statistics of released traces, and those of the drawn workloads that follow from them."""
-    outcome = outcomes[0]
-    every = outcome["traces"]
+    every = outcomes[0]["traces"]
     count = f"median of {len(every)} released traces"
-    figure = "gaps"
     result = [
-        measured_row(figure, "C^2 of gaps", "", [median(one["c2"] for one in every)], None, count),
-        measured_row(
-            figure,
-            "correlation of a gap with the next",
-            "",
-            [median(one["correlation"] for one in every)],
-            None,
-            count,
-        ),
-        measured_row(
-            figure,
-            f"variance of requests in {WINDOW:g} s over that with independent gaps",
-            "x",
-            [median(one["dispersion"] / one["c2"] for one in every)],
-            None,
-            f"{count}; the drawn workloads with correlated gaps have {DISPERSION:g}",
-        ),
-        measured_row(
-            figure,
-            "rate in bursts over the mean rate",
-            "x",
-            [median(log(2.0) / max(one["median"], 1e-9) for one in every)],
-            None,
-            f"{count}; ln 2 over the median gap; the drawn workloads with correlated gaps have {HEIGHT:g}",
-        ),
+        _row("C^2 of gaps", "", median(one["c2"] for one in every), None, count),
+        _row(_NEXT, "", median(one["correlation"] for one in every), None, count),
+        _row(_VARIANCE, "x", median(_dispersion(one) for one in every), None, count),
+        _row(_BURSTS, "x", median(_height(one) for one in every), None, count),
     ]
-    for letter, gap_c2 in _wanted().items():
-        one = every[outcome["of"][letter]]
-        name = outcome["names"][outcome["of"][letter]]
-        rule = f"{name}, by the closest C^2; a trace stands for one workload"
+    for letter, at in outcomes[0]["of"].items():
+        gap_c2, trace = _wanted()[letter], every[at]
+        rule = f"{outcomes[0]['names'][at]}, by the closest C^2 that no workload before has"
         label = f"{letter}: its released trace"
+        result += [
+            _row(f"{label}: C^2 of gaps", "", trace["c2"], gap_c2, rule),
+            _row(f"{label}: {_NEXT}", "", trace["correlation"], None, rule),
+            _row(f"{label}: {_VARIANCE}", "x", _dispersion(trace), None, rule),
+            _row(f"{label}: {_BURSTS}", "x", _height(trace), None, rule),
+        ]
+    for gap_c2, stated in STATED.items():
+        label = f"C^2 of {gap_c2:g}"
         drawn = bursts(gap_c2)
         correlation = drawn["persistence"] * (gap_c2 - 1.0) / (2.0 * gap_c2) if drawn else 0.0
-        result += [
-            measured_row(figure, f"{label}: C^2 of gaps", "", [one["c2"]], gap_c2, rule),
-            measured_row(
-                figure, f"{label}: correlation of a gap with the next", "", [one["correlation"]], None, rule
-            ),
-            computed_row(
-                figure,
-                f"{letter}: drawn with correlated gaps: correlation of a gap with the next",
-                "",
-                correlation,
-                None,
-                "persistence * (C^2 - 1) / (2 C^2)",
-            ),
-        ]
+        formula = "drawn with correlated gaps: persistence * (C^2 - 1) / (2 C^2)"
+        result.append(computed_row(_FIGURE, f"{label}: {_NEXT}", "", correlation, None, formula))
+        for words, value, own in zip((_VARIANCE, _BURSTS), local(every, gap_c2), stated, strict=True):
+            note = f"median of the {CLOSEST} released traces of the closest C^2; drawn with {own:g}"
+            result.append(_row(f"{label}: {words}", "x", value, None, note))
     return result
+
+
+def _row(quantity: str, unit: str, value: float, paper: float | None, note: str) -> Row:
+    return measured_row(_FIGURE, quantity, unit, [value], paper, note)
 
 
 def constants() -> object:
     """Inputs that determine the outcomes."""
-    return [LETTERS, WINDOW, DISPERSION, HEIGHT]
+    return [LETTERS, WINDOW, CLOSEST, list(STATED.items())]
