@@ -940,6 +940,15 @@ class VolumeExperiment:
     def peaks(self, draws: list[tuple[int, float, float]], part: str, window_s: float) -> dict[str, Any]:
         """Peaks and means of draws over windows: of each draw (`each`), and of all draws together (`all`)."""
 
+    def gaps(self, trace: int, window_s: float) -> dict[str, float]:
+        """Statistics of the gaps between the requests of a trace.
+
+        Returns:
+            `requests` (their number), `c2` (variance over squared mean), `correlation` (of a gap with the next
+            one), `dispersion` (variance over mean of the number of requests in windows) and `median` (over the
+            mean).
+        """
+
 def draw_workloads(
     seed: int, count: int, from_: list[tuple[int, float]], /
 ) -> list[tuple[int, float, float]]:
@@ -960,7 +969,7 @@ def published_workloads() -> dict[str, dict[str, Any]]:
     """
 
 def simulate_contention(seed: int, request: str) -> dict[str, list[dict[str, Any]]]:
-    """Results of workloads, drawn by load and burstiness, under each requested scheduler.
+    """Results of workloads, drawn by load and burstiness or recorded, under each requested scheduler.
 
     Raises:
         InputError: The request is invalid.

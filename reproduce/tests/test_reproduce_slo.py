@@ -1,13 +1,14 @@
 """`leeward reproduce slo` on small generated traces."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 
-from leeward._native import simulate_contention
+from leeward._native import published_workloads, simulate_contention
 from leeward.errors import InputError
 from leeward_reproduce import results_folder
 from leeward_reproduce.perform import reproduce, runs
@@ -16,8 +17,12 @@ from leeward_reproduce.slo import (
     admission,
     analyses,
     bottleneck,
+    bursty,
     caches,
+    cake,
     contention,
+    gaps,
+    held_out,
     misbehaving,
     optimum,
     packing,
@@ -75,13 +80,22 @@ def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimum, "SMALL", 2)
     monkeypatch.setattr(optimum, "LARGE", 3)
     monkeypatch.setattr(optimum, "SCALES", (1, 2))
+    monkeypatch.setattr(gaps, "WINDOW", 2.0)
     short(monkeypatch)
 
 
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes contention experiments last about a minute."""
-    for name in ("SECONDS", "SHORT", "ORDERED"):
+    """Makes contention experiments last about a minute, with a setting of Cake for each upper bound."""
+    for name in ("SECONDS", "ORDERED"):
         monkeypatch.setattr(schedulers, name, 60)
+    monkeypatch.setattr(bursty, "SECONDS", 60)
+    few = {
+        name: one
+        for name, one in cake.SETTINGS.items()
+        if (one["step"], one["interval_s"]) == (cake.STEPS[0], cake.INTERVALS[0])
+    }
+    assert len(few) == len(cake.UPPERS)
+    monkeypatch.setattr(cake, "SETTINGS", few)
     monkeypatch.setattr(misbehaving, "SECONDS", 60)
     monkeypatch.setattr(misbehaving, "BEGINS", 20)
     monkeypatch.setattr(misbehaving, "LASTS", 10)
@@ -213,13 +227,20 @@ def test_figures_with_random_workloads_need_no_traces(
 ) -> None:
     monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
     short(monkeypatch)
-    rows = reproduce("slo", ["2.3", "3.5", "5.4"], seeds=2)
+    names = ["2.3", "3.5", "3.5-correlated", "3.5-released", "gaps", "5.4"]
+    rows = reproduce("slo", names, seeds=2)
     missing = [row.figure for row in rows if row.ours is None]
-    assert missing == ["2.3", "5.4"]
-    assert {row.figure for row in rows} == {"2.3", "3.5", "5.4"}
+    assert missing == ["2.3", "3.5-released", "gaps", "5.4"]
+    assert {row.figure for row in rows} == set(names)
 
 
-@pytest.mark.parametrize("name", ["3.1", "3.2", "3.3", "3.5", "3.6", "3.8"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("3.1", "3.2", "3.3", "3.5", "3.6", "3.8"),
+        *("3.1-correlated", "3.2-correlated", "3.3-correlated", "3.6-correlated", "3.7-correlated"),
+    ],
+)
 def test_a_contention_experiment_repeats_with_its_seed_and_changes_with_another(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +248,125 @@ def test_a_contention_experiment_repeats_with_its_seed_and_changes_with_another(
     experiment = perform.FIGURES[name].experiment
     assert experiment(1) == experiment(1)
     assert experiment(1) != experiment(2)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", ["3.1-released", "3.3-released", "3.5-released"])
+def test_an_experiment_on_released_traces_repeats_with_its_seed_and_starts_elsewhere_with_another(
+    name: str,
+) -> None:
+    experiment = perform.FIGURES[name].experiment
+    assert experiment(1) == experiment(1)
+    assert experiment(1) != experiment(2)
+
+
+def test_every_figure_of_chapter_3_has_each_input_that_it_can_have() -> None:
+    chapter = [name for name in perform.FIGURES if name.startswith("3.")]
+    plain = [name for name in chapter if "-" not in name]
+    assert plain == ["3.1", "3.2", "3.3", "3.5", "3.6", "3.7", "3.8", "3.9"]
+    with_all = {f"{name}{suffix}" for name in plain for suffix in ("", "-correlated", "-released")}
+    assert set(chapter) == with_all - {"3.7-released"}
+    needs_traces = {name for name in chapter if perform.FIGURES[name].released}
+    assert needs_traces == {name for name in chapter if name.endswith("-released")}
+
+
+def test_each_workload_has_the_free_trace_of_the_closest_c2() -> None:
+    known = {"a": 1.2, "b": 1.0, "c": 9.0, "d": 90.0}
+    assert gaps.closest(known, {"A": 1.3, "B": 14.0, "F": 1.0}) == {"A": "a", "B": "c", "F": "b"}
+    # Ratios count: 30 is closer to 90 than to 9. A taken trace is not taken again.
+    assert gaps.closest(known, {"G": 30.0, "H": 40.0}) == {"G": "d", "H": "c"}
+    # With fewer traces than workloads, each trace stands for as few as possible.
+    assert gaps.closest({"a": 2.0}, {"A": 1.0, "B": 5.0}) == {"A": "a", "B": "a"}
+    assert gaps.closest({"b": 4.0, "a": 4.0}, {"A": 4.0}) == {"A": "a"}
+
+
+def test_correlated_gaps_have_the_stated_dispersion() -> None:
+    assert gaps.bursts(1.0) is None
+    for gap_c2, (stated, height) in gaps.STATED.items():
+        drawn = gaps.bursts(gap_c2)
+        assert drawn is not None
+        persistence = drawn["persistence"]
+        assert 0 < persistence < 1
+        dispersion = gap_c2 + (gap_c2 - 1) * persistence / (1 - persistence)
+        assert dispersion == pytest.approx(stated * gap_c2)
+        assert drawn["height"] == height > 1
+    of_table = {row["gap_c2"] for letter, row in published_workloads().items() if letter != "E"}
+    assert {gap_c2 for gap_c2 in of_table if gap_c2 > 1} == set(gaps.STATED)
+
+
+def test_medians_are_over_the_traces_of_the_closest_c2() -> None:
+    def trace(c2: float, dispersion: float, median: float) -> dict[str, float]:
+        return {"c2": c2, "dispersion": c2 * dispersion, "median": math.log(2) / median}
+
+    near = [trace(2.0 + 0.1 * at, at, 10.0 * at) for at in range(1, gaps.CLOSEST + 1)]
+    far = [trace(100.0, 1000.0, 1000.0), trace(0.01, 1000.0, 1000.0), trace(0.0, 0.0, 1.0)]
+    assert gaps.local([*far, *near], 2.0) == pytest.approx((3.0, 30.0))
+
+
+def test_the_stated_statistics_are_those_of_the_released_traces() -> None:
+    if workloads.absent():
+        pytest.skip(f"LEEWARD_DATA names no folder with {workloads.SET}")
+    every = gaps.released(1)["traces"]
+    for gap_c2, stated in gaps.STATED.items():
+        assert gaps.local(every, gap_c2) == pytest.approx(stated, rel=0.01)
+    traces = list(gaps.assignment().values())
+    assert len(set(traces)) == len(gaps.LETTERS) == len(traces)
+
+
+def test_the_best_setting_of_cake_has_the_greatest_score_over_all_seeds() -> None:
+    first, second, *others = cake.SETTINGS
+    seeds = [
+        dict.fromkeys(others, (0.0, 0.0)) | {first: (1.0, -5.0), second: (0.0, -1.0)},
+        dict.fromkeys(others, (0.0, 0.0)) | {first: (0.0, -1.0), second: (1.0, -1.0)},
+    ]
+    assert cake.key(cake.NAME, seeds, lambda score: score) == second
+    assert cake.key("pm", seeds, lambda score: score) == "pm"
+    equal = [dict.fromkeys(cake.SETTINGS, (1.0, 0.0))]
+    assert cake.best(equal, lambda score: score) == first
+    for upper in cake.UPPERS:
+        assert cake.SETTINGS[cake.best(equal, lambda score: score, upper)]["upper"] == upper
+    assert second in cake.note(second)
+    assert cake.note("pm") == ""
+
+
+def test_cake_runs_with_each_setting_and_other_schedulers_as_they_are() -> None:
+    members = contention.own_clients([contention.storage_member("F", 0.1), contention.copy()])
+    fared = contention.contend(1, members, 60, [99.0], schedulers=("cake", "pm"), percentile=99.0)
+    assert set(fared) == {*cake.SETTINGS, "pm"}
+    assert len({json.dumps(of) for of in fared.values()}) > len(cake.UPPERS)
+    setting = next(iter(cake.SETTINGS.values()))
+    request: dict[str, Any] = {
+        "members": [],
+        "shape": {"clients": 1, "slots": None, "servers": 1, "devices": 1, "bytes_per_second": 1e6},
+        "device": json.dumps({"disk": contention.DISK}),
+        "packet_bytes": 65536,
+        "seconds": 60,
+        "from_seconds": 0,
+        "percentile": 99,
+        "percentiles": [99],
+        "schedulers": ["ps"],
+    }
+    with pytest.raises(InputError, match="cakes: `ps`: expected a name that no scheduler has"):
+        simulate_contention(1, json.dumps(request | {"cakes": {"ps": setting}}))
+    with pytest.raises(InputError, match=r"none\.csv"):
+        simulate_contention(1, json.dumps(request | {"traces": ["none.csv"]}))
+
+
+@pytest.mark.usefixtures("small")
+def test_held_out_halves_have_rows_with_and_without_demotion_on_links() -> None:
+    outcomes = [held_out.random(seed) for seed in (1, 2)]
+    rows = {row.quantity: row for row in held_out.rows_random(outcomes)}
+    for words in held_out.OVERRUNS.values():
+        for margin in ("margin of 10%", "no margin"):
+            assert rows[f"{margin}, {words}: workloads within their SLO"].ours is not None
+    # Limits on links that demote are never worse for the workloads together.
+    kept = [
+        rows[f"margin of 10%, {words}: workloads within their SLO"].ours
+        for words in held_out.OVERRUNS.values()
+    ]
+    assert kept[0] is not None
+    assert kept[1] is not None
+    assert kept[0] <= kept[1]
 
 
 def test_each_workload_of_the_table_has_its_load() -> None:

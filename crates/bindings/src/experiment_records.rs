@@ -1,7 +1,7 @@
 //! Requests and results of experiments, for `leeward_reproduce.slo`.
 
 use leeward_calculus::fit::FitSettings;
-use leeward_experiments::{Enforcement, Peak, PromiseOutcome, Shape, TraceSettings};
+use leeward_experiments::{Enforcement, Gaps, Peak, PromiseOutcome, Shape, TraceSettings};
 use leeward_fabric::input::InputError;
 use leeward_slo::bound::{BoundSettings, Method};
 use leeward_slo::pack::PackSettings;
@@ -186,6 +186,22 @@ impl From<Peak> for PeakLoads {
     fn from(peak: Peak) -> PeakLoads {
         let Peak { requests, mean_requests, bytes, mean_bytes } = peak;
         PeakLoads { requests, mean_requests, bytes, mean_bytes }
+    }
+}
+
+#[derive(Serialize)]
+pub struct GapRecord {
+    pub requests: usize,
+    pub c2: f64,
+    pub correlation: f64,
+    pub dispersion: f64,
+    pub median: f64,
+}
+
+impl From<Gaps> for GapRecord {
+    fn from(gaps: Gaps) -> GapRecord {
+        let Gaps { requests, c2, correlation, dispersion, median } = gaps;
+        GapRecord { requests, c2, correlation, dispersion, median }
     }
 }
 

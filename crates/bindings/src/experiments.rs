@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::errors::PyInputError;
 use crate::experiment_records::{
-    AdmissionInput, BoundsInput, CacheInput, FirstFitInput, Outcome, PackInput, PeakLoads, Peaks,
+    AdmissionInput, BoundsInput, CacheInput, FirstFitInput, GapRecord, Outcome, PackInput, PeakLoads, Peaks,
     ReplayOutcome, TailBounds, TailsInput, TraceOptions, read,
 };
 use crate::simulation::as_python;
@@ -243,6 +243,14 @@ impl VolumeExperiment {
             .map_err(experiment_error)?;
         let each: Vec<PeakLoads> = each.into_iter().map(PeakLoads::from).collect();
         as_python(py, &Peaks { each, all: all.into() })
+    }
+
+    /// Statistics of the gaps between the requests of a trace; counts of requests are over windows.
+    fn gaps(&self, py: Python<'_>, trace: usize, window_s: f64) -> PyResult<Py<PyAny>> {
+        let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
+        let gaps =
+            py.detach(|| leeward_experiments::gaps(&self.traces, trace, window)).map_err(experiment_error)?;
+        as_python(py, &GapRecord::from(gaps))
     }
 }
 

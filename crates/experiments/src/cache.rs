@@ -89,6 +89,7 @@ impl CacheShape {
         let shape = Shape {
             rate,
             gap_c2: 1.0,
+            bursts: None,
             sizes: self.sizes.clone(),
             read_share: 1.0,
             sequential_share: 0.0,

@@ -9,19 +9,19 @@ use leeward_requests::{
 use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
 use leeward_slo::priorities::{LEVELS, by_slo, priority_meister};
 use leeward_slo::{Promise, Slo, System, Workload};
-use leeward_traces::Stage;
 use leeward_traces::device::Device;
+use leeward_traces::{Request, Stage};
 
 use super::workload_draw::{DrawContext, DrawnWorkload, RequestSource, WorkloadDraw};
 use super::{ExperimentError, Shape};
 
 /// Request scheduler (SLO section 3.3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scheduler {
     /// Equal shares of each device's time; networks in order of arrival.
     Shares,
-    /// Shares that feedback adjusts; networks in order of arrival.
-    Cake,
+    /// Shares that feedback with these settings adjusts; networks in order of arrival.
+    Cake(Cake),
     /// Earliest deadline first at devices; networks in order of arrival.
     Deadline,
     /// Priorities by SLO, the tightest first, everywhere; no limits.
@@ -31,10 +31,10 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// All schedulers, in the order of the thesis.
+    /// All schedulers, in the order of the thesis; Cake has its default settings.
     pub const ALL: [Scheduler; 5] = [
         Scheduler::Shares,
-        Scheduler::Cake,
+        Scheduler::Cake(Cake::DEFAULT),
         Scheduler::Deadline,
         Scheduler::BySlo,
         Scheduler::PriorityMeister,
@@ -44,7 +44,7 @@ impl Scheduler {
     pub fn name(self) -> &'static str {
         match self {
             Scheduler::Shares => "ps",
-            Scheduler::Cake => "cake",
+            Scheduler::Cake(_) => "cake",
             Scheduler::Deadline => "edf",
             Scheduler::BySlo => "by-slo",
             Scheduler::PriorityMeister => "pm",
@@ -60,7 +60,7 @@ impl Scheduler {
     fn order(self) -> Scheduling {
         match self {
             Scheduler::Shares => Scheduling::Shares,
-            Scheduler::Cake => Scheduling::Cake(Cake::default()),
+            Scheduler::Cake(settings) => Scheduling::Cake(settings),
             Scheduler::Deadline => Scheduling::Deadline,
             Scheduler::BySlo | Scheduler::PriorityMeister => Scheduling::Priority,
         }
@@ -72,6 +72,8 @@ impl Scheduler {
 pub struct ContentionExperiment {
     /// Workloads.
     pub members: Vec<WorkloadDraw>,
+    /// Recorded traces of [`WorkloadDraw::recorded`], each in order of time.
+    pub traces: Vec<Vec<Request>>,
     /// Machines.
     pub shape: Shape,
     /// Device of all servers, with its caps except for the number of requests: bounds count one at a time.
@@ -145,6 +147,7 @@ impl DrawnContention {
             model: experiment.model.as_ref().unwrap_or(&experiment.device),
             bytes: experiment.shape.bytes,
             seconds,
+            traces: &experiment.traces,
             seed,
         };
         let mut drawn = Vec::with_capacity(experiment.members.len());
@@ -206,7 +209,7 @@ impl DrawnContention {
     fn with_priorities(&self, scheduler: Scheduler) -> (System, Vec<Option<f64>>) {
         let mut system = self.system.clone();
         match scheduler {
-            Scheduler::Shares | Scheduler::Cake | Scheduler::Deadline => {}
+            Scheduler::Shares | Scheduler::Cake(_) | Scheduler::Deadline => {}
             Scheduler::BySlo => by_slo(&mut system),
             Scheduler::PriorityMeister => {
                 let settings = self.experiment.bounds();

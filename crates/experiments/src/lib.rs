@@ -8,7 +8,8 @@
 //! System --replay--> PromiseOutcome
 //! ```
 //!
-//! Other workloads are drawn only by load and burstiness, and compete under each request scheduler (SLO section 3.4):
+//! Other workloads are drawn only by load and burstiness, or are recorded traces at another pace. They compete under each
+//! request scheduler (SLO section 3.4):
 //!
 //! ```text
 //! ContentionExperiment (WorkloadDraws, machines, a device), seed --> DrawnContention (traces and curves)
@@ -27,8 +28,10 @@ mod contention;
 mod draw;
 mod error;
 mod first_fit;
+mod gaps;
 mod pack;
 mod peaks;
+mod recorded;
 mod replay;
 mod site;
 mod tails;
@@ -41,6 +44,7 @@ pub use contention::{ContentionExperiment, ContentionResult, DrawnContention, Sc
 pub use draw::{Draw, draws, links, visits};
 pub use error::ExperimentError;
 pub use first_fit::first_fit;
+pub use gaps::{Gaps, gaps};
 pub use pack::{PackingResult, Step, fits_alone, pack};
 pub use peaks::{Peak, peaks};
 pub use replay::{Enforcement, PromiseOutcome, ReplaySettings, replay};

@@ -6,15 +6,17 @@ use leeward_registry::random::{Kind, stream};
 use leeward_requests::Arrival;
 use leeward_slo::Demand;
 use leeward_traces::device::Device;
-use leeward_traces::synthetic::{Shape as SyntheticShape, Sizes, Synthetic};
+use leeward_traces::synthetic::{Bursts, Places, Shape as SyntheticShape, Sizes, Synthetic};
 use leeward_traces::{NetworkWork, Request, Stage, Work};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
+use super::recorded::Recorded;
 
 const DRAW: Kind = Kind::named("study-member");
 const CHANGE: Kind = Kind::named("study-instead");
+const PHASE: Kind = Kind::named("study-phase");
 /// Bytes of each volume.
 const VOLUME: u64 = 64 << 30;
 /// Number of sampled requests to estimate the mean work of a request, or the largest work of a closed loop.
@@ -35,6 +37,11 @@ pub struct WorkloadDraw {
     /// Traffic of the workload, which also determines its limits.
     #[serde(rename = "sends")]
     pub traffic: Traffic,
+    /// Index of a recorded trace with the times, kinds and sizes of the requests. It starts at a drawn place, is
+    /// repeated, and has the pace that results in the load of `traffic`. Of the other properties of `traffic`, only the
+    /// sequential share applies, for a trace without offsets; a change is drawn by all of them.
+    #[serde(default)]
+    pub recorded: Option<usize>,
     /// Different traffic for some time, without effect on limits.
     #[serde(default, rename = "instead")]
     pub change: Option<TrafficChange>,
@@ -64,6 +71,9 @@ pub struct Traffic {
     pub load: Load,
     /// C^2 of the gaps between requests.
     pub gap_c2: f64,
+    /// Correlation of gaps; `None` for independent gaps.
+    #[serde(default)]
+    pub bursts: Option<Bursts>,
     /// Sizes of requests in bytes, with their weights.
     pub sizes: Vec<(u64, f64)>,
     /// Share of reads.
@@ -107,6 +117,8 @@ pub(super) struct DrawContext<'a> {
     pub bytes: f64,
     /// Duration of each trace.
     pub seconds: f64,
+    /// Recorded traces.
+    pub traces: &'a [Vec<Request>],
     pub seed: u64,
 }
 
@@ -140,6 +152,9 @@ impl WorkloadDraw {
         let seed = stream(context.seed, DRAW, index as u64).random();
         let shape = self.traffic.synthetic_shape(self.traffic.gap_c2);
         if let Some(outstanding) = self.closed {
+            if self.recorded.is_some() {
+                return Err(self.invalid("a closed loop with a recorded trace: expected no trace"));
+            }
             let requests = RequestSource::Closed { outstanding, shape: shape.clone(), seed };
             return Ok(DrawnWorkload {
                 demands: self.closed_loop_demands(shape, seed, context)?,
@@ -147,7 +162,10 @@ impl WorkloadDraw {
                 requests,
             });
         }
-        let unchanged = self.trace(shape, self.traffic.load, seed, context)?;
+        let unchanged = match self.recorded {
+            Some(number) => self.recorded_requests(number, index, seed, context)?,
+            None => self.trace(shape, self.traffic.load, seed, context)?,
+        };
         let curves = self.curves(&unchanged, context)?;
         let limits = self.rates.as_ref().map(|rates| self.limits(rates, &curves)).transpose()?;
         let demands = curves.iter().map(|(stage, curve)| self.demand(*stage, curve));
@@ -191,6 +209,43 @@ impl WorkloadDraw {
         seed: u64,
         context: DrawContext<'_>,
     ) -> Result<Vec<Request>, ExperimentError> {
+        let sample = self.synthetic(shape.clone(), seed)?.take(SAMPLE).collect();
+        shape.rate = self.rate(load, sample, context)?;
+        let end = Nanos::from_secs_f64(context.seconds);
+        Ok(self.synthetic(shape, seed)?.take_while(|request| request.at < end).collect())
+    }
+
+    /// Returns the requests of a recorded trace, from a drawn start, at the pace that results in the load.
+    fn recorded_requests(
+        &self,
+        number: usize,
+        index: usize,
+        seed: u64,
+        context: DrawContext<'_>,
+    ) -> Result<Vec<Request>, ExperimentError> {
+        let trace = context.traces.get(number).ok_or_else(|| {
+            let count = context.traces.len();
+            self.invalid(format!("recorded trace {number}: there are {count}, numbered from 0"))
+        })?;
+        let start = stream(context.seed, PHASE, index as u64).random();
+        let recorded = Recorded::new(trace, start).map_err(|problem| self.invalid(problem))?;
+        let places = || {
+            Places::new(VOLUME, self.traffic.sequential_share, seed)
+                .map_err(|error| self.invalid(error.to_string()))
+        };
+        let sample = recorded.requests(1.0, places()?).take(recorded.len()).collect();
+        let rate = self.rate(self.traffic.load, sample, context)?;
+        let end = Nanos::from_secs_f64(context.seconds);
+        Ok(recorded.requests(rate, places()?).take_while(|request| request.at < end).collect())
+    }
+
+    /// Returns the number of requests per second that results in the load, if they are like those of `sample`.
+    fn rate(
+        &self,
+        load: Load,
+        sample: Vec<Request>,
+        context: DrawContext<'_>,
+    ) -> Result<f64, ExperimentError> {
         let (share, stage, capacity) = match load {
             Load::Storage(share) => (share, Stage::Storage, 1.0),
             Load::NetworkOut(share) => (share, Stage::NetworkOut, context.bytes),
@@ -201,18 +256,16 @@ impl WorkloadDraw {
         if !(share > 0.0 && share.is_finite()) {
             return Err(self.invalid(format!("a load of {share}: expected a share above 0")));
         }
-        let sample = self.synthetic(shape.clone(), seed)?.take(SAMPLE).collect();
         let works = self.arrivals(sample, context.device);
-        let mean = works.iter().map(|arrival| arrival.work[stage as usize]).sum::<f64>() / SAMPLE as f64;
-        shape.rate = share * capacity / mean;
-        if shape.rate * context.seconds > MOST_REQUESTS {
+        let work = works.iter().map(|arrival| arrival.work[stage as usize]).sum::<f64>();
+        let rate = share * capacity / (work / works.len() as f64);
+        if rate * context.seconds > MOST_REQUESTS {
             return Err(self.invalid(format!(
-                "{} requests a second for {} s: expected at most {MOST_REQUESTS} requests",
-                shape.rate, context.seconds
+                "{rate} requests a second for {} s: expected at most {MOST_REQUESTS} requests",
+                context.seconds
             )));
         }
-        let end = Nanos::from_secs_f64(context.seconds);
-        Ok(self.synthetic(shape, seed)?.take_while(|request| request.at < end).collect())
+        Ok(rate)
     }
 
     fn synthetic(&self, shape: SyntheticShape, seed: u64) -> Result<Synthetic, ExperimentError> {
@@ -303,6 +356,7 @@ impl Traffic {
         SyntheticShape {
             rate: 1.0,
             gap_c2,
+            bursts: self.bursts,
             sizes: Sizes::Choice(self.sizes.clone()),
             read_share: self.read_share,
             sequential_share: self.sequential_share,

@@ -20,6 +20,7 @@ fn main() {
     let shape = Shape {
         rate: 1000.0,
         gap_c2: 10.0,
+        bursts: None,
         sizes: Sizes::LogNormal { mean: 16_384.0, c2: 2.0, largest: 1 << 20 },
         read_share: 0.7,
         sequential_share: 0.3,

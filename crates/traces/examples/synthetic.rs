@@ -25,6 +25,7 @@ pub fn write(out: &mut impl Write) -> io::Result<()> {
     let shape = Shape {
         rate: 30.0,
         gap_c2: workload.gap_c2,
+        bursts: None,
         sizes: Sizes::Choice(vec![(4096, 4.0), (8192, 8.0), (32_768, 2.0), (131_072, 1.0)]),
         read_share: 0.6,
         sequential_share: 0.2,

@@ -1,7 +1,6 @@
 """The figures of the thesis: runs their experiments and makes their rows and pictures."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,44 +12,20 @@ from leeward_reproduce.rows import Row, missing_row
 from leeward_reproduce.slo import (
     admission,
     analyses,
-    bottleneck,
     bursts,
     caches,
+    chapter3,
     held_out,
-    misbehaving,
     optimum,
     packing,
     pictures,
     profile,
-    schedulers,
     store,
     workloads,
 )
+from leeward_reproduce.slo.figure import Figure
 
 __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the thesis."""
-
-    title: str
-    experiment: Callable[[int], Any]
-    """Runs the experiment with a seed."""
-    rows: Callable[[Sequence[Any]], list[Row]]
-    """Makes rows from the results of all seeds."""
-    draw: Callable[[Sequence[Row]], Any] | None = None
-    """Draws the rows; None without a picture."""
-    constants: Callable[[], object] = tuple
-    """Inputs of the experiment besides the traces. Stored results with other inputs are not reused."""
-    max_seeds: int | None = None
-    """Maximum number of seeds, for a long experiment."""
-    released: bool = True
-    """True if the experiment needs the released traces."""
-
-    def seeds(self, count: int) -> range:
-        """Seeds from 1 to `count`, or to `max_seeds` if that is less."""
-        return range(1, 1 + min(count, self.max_seeds or count))
 
 
 def _packing_constants() -> object:
@@ -67,6 +42,10 @@ def _packing_constants() -> object:
 
 def _limit_constants() -> object:
     return [workloads.COUNTS, workloads.RANDOM, list(workloads.WAYS)]
+
+
+def _held_out_constants() -> object:
+    return [_limit_constants(), held_out.MARGINS, held_out.OVERRUNS]
 
 
 def _heuristic_constants() -> object:
@@ -124,72 +103,7 @@ FIGURES = {
         1,
         released=False,
     ),
-    "3.1": Figure(
-        "violations over time",
-        schedulers.over_time,
-        schedulers.rows_over_time,
-        None,
-        schedulers.constants,
-        released=False,
-    ),
-    "3.2": Figure(
-        "one limit or three for a workload that misbehaves",
-        misbehaving.limited,
-        misbehaving.rows_limited,
-        partial(pictures.bars, unit="%", label="seeds with both within their SLO, %"),
-        misbehaving.constants,
-        released=False,
-    ),
-    "3.3": Figure(
-        "SLOs on a shared disk by scheduler (figure 3.4 too)",
-        schedulers.shared,
-        schedulers.rows_shared,
-        partial(pictures.bars, unit="workloads", label="workloads within their SLO, of three"),
-        schedulers.constants,
-        released=False,
-    ),
-    "3.5": Figure(
-        "burstiness",
-        schedulers.bursts,
-        schedulers.rows_bursts,
-        partial(
-            pictures.bars, unit="ms", label="latency, ms", line=1000 * schedulers.BURSTY_SLO, words="SLO"
-        ),
-        schedulers.constants,
-        released=False,
-    ),
-    "3.6": Figure(
-        "a workload beside one that misbehaves",
-        misbehaving.isolated,
-        misbehaving.rows_isolated,
-        None,
-        misbehaving.constants,
-        released=False,
-    ),
-    "3.7": Figure(
-        "links as the bottleneck",
-        bottleneck.bottleneck,
-        bottleneck.rows,
-        partial(pictures.bars, unit="workloads", label="workloads within their SLO, of four"),
-        bottleneck.constants,
-        released=False,
-    ),
-    "3.8": Figure(
-        "a poor model of the disk",
-        schedulers.poor_model,
-        schedulers.rows_poor_model,
-        None,
-        schedulers.constants,
-        released=False,
-    ),
-    "3.9": Figure(
-        "all orders of three SLOs",
-        schedulers.orders,
-        schedulers.rows_orders,
-        partial(pictures.bars, unit="orders", label="orders of six with all within"),
-        schedulers.constants,
-        released=False,
-    ),
+    **chapter3.FIGURES,
     "4.2": Figure(
         "three traces together against the sum of their peaks",
         bursts.together,
@@ -278,14 +192,14 @@ FIGURES = {
         held_out.same,
         held_out.rows_same,
         partial(pictures.bars, unit="%", label="within the SLO, %"),
-        _limit_constants,
+        _held_out_constants,
     ),
     "5.6": Figure(
         "held-out halves of workloads with random SLOs, replayed",
         held_out.random,
         held_out.rows_random,
         partial(pictures.bars, unit="%", label="within the SLO, %"),
-        _limit_constants,
+        _held_out_constants,
     ),
     "5.7": Figure(
         "first fit and fast first fit", packing.fast, packing.rows_fast, None, _packing_constants, 3

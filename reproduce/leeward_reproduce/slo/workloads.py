@@ -96,6 +96,12 @@ def loads() -> list[float]:
     return _loads(folder / SET) if folder else []
 
 
+def paths() -> list[str]:
+    """Trace files, in the order of the traces of `experiment`."""
+    folder = data.data_folder()
+    return [str(path) for path in _files(folder / SET)] if folder else []
+
+
 def inputs() -> list[tuple[str, int]]:
     """Names and sizes of the trace files; stored results of other files are not reused."""
     folder = data.data_folder()

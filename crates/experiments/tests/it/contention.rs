@@ -4,20 +4,22 @@ use leeward_experiments::{
     ContentionExperiment, ContentionResult, DrawnContention, ExperimentError, Load, Scheduler, Shape,
     Traffic, TrafficChange, WorkloadDraw,
 };
+use leeward_requests::Cake;
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 use proptest::prelude::*;
 
 /// 1 ms per read of 4 KiB, 4 ms per read of 64 KiB.
-const DEVICE: &str = r#"{"table": [
+pub(super) const DEVICE: &str = r#"{"table": [
     {"size_bytes": 4096, "read_iops": 1000, "write_iops": 500},
     {"size_bytes": 65536, "read_iops": 250, "write_iops": 125}
 ]}"#;
 const SHAPE: Shape = Shape { clients: 1, slots: None, servers: 1, devices: 1, bytes: 125e6 };
 
-fn experiment(members: Vec<WorkloadDraw>) -> ContentionExperiment {
+pub(super) fn experiment(members: Vec<WorkloadDraw>) -> ContentionExperiment {
     ContentionExperiment {
         members,
+        traces: Vec::new(),
         shape: SHAPE,
         device: Device::from_text("ssd", DEVICE).unwrap(),
         model: None,
@@ -30,10 +32,11 @@ fn experiment(members: Vec<WorkloadDraw>) -> ContentionExperiment {
 }
 
 /// A workload that reads 4 KiB at a time.
-fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
+pub(super) fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
     let traffic = Traffic {
         load: Load::Storage(load),
         gap_c2,
+        bursts: None,
         sizes: vec![(4096, 1.0)],
         read_share: 1.0,
         sequential_share: 0.0,
@@ -42,6 +45,7 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
         name: name.into(),
         slo: Some(slo),
         traffic,
+        recorded: None,
         change: None,
         closed: None,
         client: 0,
@@ -133,9 +137,12 @@ fn each_scheduler_serves_in_its_own_order() {
     assert!(by_slo[0] < by_slo[1], "{by_slo:?}");
     // With shares, the copy takes half of the device time that `tight` leaves, and `loose` needs more than the other
     // half. The feedback of Cake gives `loose` more time.
-    let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake));
+    let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake(Cake::DEFAULT)));
     assert!(shares[1] > 10.0 * by_slo[1], "{shares:?}, {by_slo:?}");
     assert!(cake[1] < shares[1], "{cake:?}, {shares:?}");
+    // With a raised upper bound, the copy gets no more time than before.
+    let raised = results(Scheduler::Cake(Cake { upper: 4.0, ..Cake::DEFAULT }));
+    assert!(raised[2].requests <= results(Scheduler::Cake(Cake::DEFAULT))[2].requests);
     assert!(results(Scheduler::BySlo)[2].requests < results(Scheduler::Shares)[2].requests);
     // With deadlines, `tight` goes before `loose` if both wait.
     let deadline = median(Scheduler::Deadline);
@@ -262,7 +269,8 @@ fn invalid_experiments_are_rejected() {
     let error = |change: fn(&mut ContentionExperiment)| {
         let mut experiment = experiment(vec![valid()]);
         change(&mut experiment);
-        let result = DrawnContention::new(experiment, 1).and_then(|drawn| drawn.run(Scheduler::Cake));
+        let result =
+            DrawnContention::new(experiment, 1).and_then(|drawn| drawn.run(Scheduler::Cake(Cake::DEFAULT)));
         result.expect_err("an error")
     };
     assert!(matches!(error(|experiment| experiment.from = 60.0), ExperimentError::Draw { .. }));
@@ -270,6 +278,9 @@ fn invalid_experiments_are_rejected() {
     assert!(matches!(error(|experiment| experiment.percentiles = vec![100.0]), ExperimentError::Draw { .. }));
     assert!(matches!(error(|experiment| experiment.percentile = 0.0), ExperimentError::System(_)));
     assert!(matches!(error(|experiment| experiment.packet = 0.0), ExperimentError::System(_)));
+    let drawn = DrawnContention::new(experiment(vec![valid()]), 1).unwrap();
+    let unstable = Cake { step: 1.0, ..Cake::DEFAULT };
+    assert!(matches!(drawn.run(Scheduler::Cake(unstable)), Err(ExperimentError::Requests(_))));
 }
 
 #[test]

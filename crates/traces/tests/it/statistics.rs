@@ -29,6 +29,7 @@ fn shape(rate: f64, gap_c2: f64) -> Shape {
     Shape {
         rate,
         gap_c2,
+        bursts: None,
         sizes: Sizes::Choice(vec![(4096, 3.0), (65_536, 1.0)]),
         read_share: 0.7,
         sequential_share: 0.4,

@@ -3,18 +3,21 @@
 //!
 //! The workloads of the thesis are private. It states their load and C^2, the squared coefficient of variation of the
 //! gaps between requests (SLO table 3.1). The traces here share only these numbers with them. Their gaps are
-//! independent, so they lack the clustered bursts of real traces.
+//! independent, so they lack the clustered bursts of real traces; with [`Bursts`] they are correlated.
 //!
 //! To draw a trace of a given load: draw at any rate, and take the mean work of a request from
 //! [`Statistics`](crate::statistics::Statistics). Then draw again at a rate of the load times the capacity, divided by
 //! this mean. The work per second is then the load times the capacity.
 //!
-//! | C^2 | gaps |
+//! | C^2 | independent gaps |
 //! | --- | --- |
 //! | 0 | constant |
 //! | below 1 | Gamma |
 //! | 1 | exponential: a Poisson stream |
 //! | above 1 | hyperexponential of two branches, each with half of the time ("balanced means") |
+
+mod gaps;
+mod places;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::format_number;
@@ -22,8 +25,12 @@ use leeward_registry::random;
 use rand::RngExt;
 use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
+use rand_distr::{Distribution, LogNormal};
 
+pub use gaps::Bursts;
+pub use places::Places;
+
+use self::gaps::Gaps;
 use crate::{Kind, Request};
 
 /// Sizes and offsets are whole blocks, except for sizes chosen from a list.
@@ -52,6 +59,8 @@ pub struct Shape {
     pub rate: f64,
     /// C^2 of the gaps between requests.
     pub gap_c2: f64,
+    /// Correlation of gaps; `None` for independent gaps. Only with a C^2 above 1.
+    pub bursts: Option<Bursts>,
     /// Distribution of sizes.
     pub sizes: Sizes,
     /// Share of reads among all requests; from 0 to 1.
@@ -75,15 +84,6 @@ pub struct ShapeError {
     pub expected: &'static str,
 }
 
-/// Gaps of mean 1.
-enum Gaps {
-    Constant,
-    Gamma(Gamma<f64>),
-    Exponential,
-    /// Probability of the first branch.
-    Hyperexponential(f64),
-}
-
 enum SizeDistribution {
     Choice(Vec<u64>, WeightedIndex<f64>),
     LogNormal(LogNormal<f64>, u64),
@@ -95,10 +95,11 @@ pub struct Synthetic {
     shape: Shape,
     gaps: Gaps,
     sizes: SizeDistribution,
-    streams: [ChaCha8Rng; 4],
+    /// Streams of gaps, sizes and kinds.
+    streams: [ChaCha8Rng; 3],
     /// Time in nanoseconds; a double counts whole nanoseconds exactly up to 104 days.
     at: f64,
-    end: Option<u64>,
+    places: Places,
 }
 
 impl Synthetic {
@@ -108,7 +109,7 @@ impl Synthetic {
     /// Fails with the name of the first field that is out of range.
     pub fn new(shape: Shape, seed: u64) -> Result<Synthetic, ShapeError> {
         check("rate", shape.rate, (1e-6..=1e9).contains(&shape.rate), "1e-6 to 1e9 requests a second")?;
-        check("gap_c2", shape.gap_c2, (0.0..=1e6).contains(&shape.gap_c2), "0 to 1e6")?;
+        let gaps = Gaps::new(shape.gap_c2, shape.bursts)?;
         for (field, share) in [("read_share", shape.read_share), ("sequential_share", shape.sequential_share)]
         {
             check(field, share, (0.0..=1.0).contains(&share), "0 to 1")?;
@@ -117,33 +118,10 @@ impl Synthetic {
         let largest = shape.sizes.largest();
         let fits = shape.volume >= largest && shape.volume <= 1 << 60;
         check("volume", shape.volume as f64, fits, "bytes of at least the largest request, at most 2^60")?;
-        let gaps = match shape.gap_c2 {
-            0.0 => Gaps::Constant,
-            1.0 => Gaps::Exponential,
-            c2 if c2 < 1.0 => {
-                // A gap with so small a variance could not be distinguished from a constant gap.
-                let error = ShapeError { field: "gap_c2", number: c2, expected: "0, or 1e-9 and more" };
-                let c2 = (c2 >= 1e-9).then_some(c2).ok_or(error.clone())?;
-                Gaps::Gamma(Gamma::new(1.0 / c2, c2).map_err(|_| error)?)
-            }
-            c2 => Gaps::Hyperexponential((1.0 + ((c2 - 1.0) / (c2 + 1.0)).sqrt()) / 2.0),
-        };
-        let streams = ["gaps", "sizes", "kinds", "places"]
-            .map(|name| random::stream(seed, random::Kind::named(name), 0));
-        Ok(Synthetic { shape, gaps, sizes, streams, at: 0.0, end: None })
-    }
-
-    fn gap(&mut self) -> f64 {
-        let random = &mut self.streams[0];
-        match &self.gaps {
-            Gaps::Constant => 1.0,
-            Gaps::Gamma(gamma) => gamma.sample(random),
-            Gaps::Exponential => random.sample(Exp1),
-            Gaps::Hyperexponential(first) => {
-                let share = if random.random::<f64>() < *first { *first } else { 1.0 - first };
-                random.sample::<f64, _>(Exp1) / (2.0 * share)
-            }
-        }
+        let streams =
+            ["gaps", "sizes", "kinds"].map(|name| random::stream(seed, random::Kind::named(name), 0));
+        let places = Places::new(shape.volume, shape.sequential_share, seed)?;
+        Ok(Synthetic { shape, gaps, sizes, streams, at: 0.0, places })
     }
 }
 
@@ -151,7 +129,7 @@ impl Iterator for Synthetic {
     type Item = Request;
 
     fn next(&mut self) -> Option<Request> {
-        self.at += self.gap() / self.shape.rate * 1e9;
+        self.at += self.gaps.draw(&mut self.streams[0]) / self.shape.rate * 1e9;
         let size = match &self.sizes {
             SizeDistribution::Choice(sizes, weights) => sizes[weights.sample(&mut self.streams[1])],
             SizeDistribution::LogNormal(distribution, largest) => {
@@ -160,14 +138,9 @@ impl Iterator for Synthetic {
             }
         };
         let reads = self.streams[2].random::<f64>() < self.shape.read_share;
-        let (draw, position): (f64, f64) = (self.streams[3].random(), self.streams[3].random());
-        let room = self.shape.volume - size;
-        let sequential = draw < self.shape.sequential_share;
-        let next = self.end.filter(|&end| sequential && end <= room);
-        let offset = next.unwrap_or((room as f64 * position) as u64 / BLOCK * BLOCK);
-        self.end = Some(offset + size);
         let kind = if reads { Kind::Read } else { Kind::Write };
-        Some(Request { at: Nanos(self.at as u64), kind, size, offset: Some(offset) })
+        let offset = Some(self.places.place(size));
+        Some(Request { at: Nanos(self.at as u64), kind, size, offset })
     }
 }
 
