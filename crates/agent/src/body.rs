@@ -1,6 +1,6 @@
 //! Report to a controller and its reply.
 
-use leeward_fabric::{Bytes, Nanos};
+use leeward_fabric::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// Body of `POST /v1/reports`.
@@ -117,13 +117,4 @@ pub struct SkippedParts {
     pub stale: u64,
     /// Parts of a host that is down.
     pub down: u64,
-}
-
-/// Rejection of a report.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rejection {
-    /// Reason as text.
-    pub why: String,
-    /// Retry delay that the controller requested, if any.
-    pub after: Option<Nanos>,
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`Reporter`] is a plain state machine: times, readings, replies and random numbers go in, reports and [`Event`]s
-//! come out. [`machine`] and [`client`] are the adapters, and [`run`] is the loop between them. One thread per
+//! come out. [`machine`] and a [client](leeward_client) are the adapters, and [`run`] is the loop between them. One thread per
 //! controller reads and reports, independent of the other threads. Nothing is queued: a window that could not be sent
 //! is dropped and counted, because the next one has newer data.
 //!
@@ -16,16 +16,12 @@
 //! unknown, and thus as full. The agent never reports missing data as a load of zero.
 
 mod body;
-mod client;
-mod clock;
 mod count;
 mod counters;
 mod disks;
-mod dscp;
 mod event;
 mod liveness;
 mod machine;
-mod marked;
 mod pod_rates;
 mod pods;
 mod queues;
@@ -37,12 +33,10 @@ mod settings;
 mod volumes;
 mod window;
 
-pub use body::{Acceptance, Device, HostStorage, Link, PodTraffic, Probe, Rejection, Report, SkippedParts};
-pub use client::Client;
+pub use body::{Acceptance, Device, HostStorage, Link, PodTraffic, Probe, Report, SkippedParts};
 pub use count::Count;
 pub use counters::Meter;
 pub use disks::{Disk, DiskWork};
-pub use dscp::Dscp;
 pub use event::Event;
 pub use machine::Machine;
 pub use pods::{LeftOut, Pod, PodId, Pods};

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use leeward_client::Rejection;
 use leeward_fabric::Nanos;
 
-use crate::body::{
-    Acceptance, Device, HostStorage, Link, PodTraffic, Probe, Rejection, Report, SkippedParts,
-};
+use crate::body::{Acceptance, Device, HostStorage, Link, PodTraffic, Probe, Report, SkippedParts};
 use crate::counters::Meter;
 use crate::disks::{Disk, DiskWork};
 use crate::event::Event;
@@ -209,7 +208,7 @@ impl Reporter {
                 events.extend(self.first_time(unknown.chain(clamped).chain(rare).collect()));
                 events
             }
-            Err(Rejection { why, after }) => {
+            Err(Rejection { why, after, .. }) => {
                 self.dropped += 1;
                 let wait = self.schedule.failed(now, after, random);
                 let event = Event::Rejected { why, wait };
@@ -329,7 +328,7 @@ mod tests {
     #[test]
     fn after_an_outage_only_the_number_of_dropped_windows_is_reported() {
         let mut reporter = reporter();
-        let rejection = || Err(Rejection { why: "connection refused".to_owned(), after: None });
+        let rejection = || Err(Rejection::new("connection refused"));
         let (mut sent, mut events) = (0, 0);
         for second in 0..1_000 {
             let now = Nanos(second * Nanos::SECOND.0);

@@ -4,10 +4,9 @@
 //! comes back. Each agent has its own offset for readings, every report has some jitter, and every retry delay has more
 //! jitter.
 //!
-//! Hand-written, because existing back-off crates sleep or read a clock themselves. This schedule takes times and
-//! random numbers as arguments. It also combines readings with retries, and honors the delay that a controller
-//! requests.
+//! This schedule takes times and random numbers as arguments, and combines readings with retries.
 
+use leeward_client::Backoff;
 use leeward_fabric::Nanos;
 
 /// Jitter of a report as a share of the interval.
@@ -21,7 +20,7 @@ pub struct ReportSchedule {
     interval: Nanos,
     /// Time of the next reading without jitter; all such times differ by multiples of the interval.
     next_reading: Nanos,
-    failures: u32,
+    backoff: Backoff,
     /// Time until which nothing is sent.
     quiet_until: Nanos,
 }
@@ -34,7 +33,7 @@ impl ReportSchedule {
     /// Creates a schedule that begins within one interval from `now`. All `random` arguments are in [0, 1).
     pub fn new(interval: Nanos, now: Nanos, random: f64) -> ReportSchedule {
         let next_reading = now.plus(part(interval, random));
-        ReportSchedule { interval, next_reading, failures: 0, quiet_until: now }
+        ReportSchedule { interval, next_reading, backoff: Backoff::new(interval, LONGEST), quiet_until: now }
     }
 
     /// Time between readings.
@@ -59,19 +58,12 @@ impl ReportSchedule {
 
     /// Records an accepted report.
     pub fn succeeded(&mut self) {
-        self.failures = 0;
+        self.backoff.succeeded();
     }
 
-    /// Records a failed report and returns the delay. Each further failure doubles the delay, up to a minute; `after`
-    /// is the delay that the controller requested.
+    /// Records a failed report and returns the delay; see [`Backoff`].
     pub fn failed(&mut self, now: Nanos, after: Option<Nanos>, random: f64) -> Nanos {
-        let doubled =
-            self.interval.0.saturating_mul(1 << self.failures.min(20)).min(LONGEST.0.max(self.interval.0));
-        self.failures = self.failures.saturating_add(1);
-        // The delay is 0.5 to 1 times the doubled delay, and at least 1 to 2 times the requested delay, at random.
-        let wait = part(Nanos(doubled), 0.5 + 0.5 * random);
-        let requested = after.map_or(Nanos(0), |after| Nanos(after.0.min(LONGEST.0)));
-        let wait = wait.max(part(requested, 1.0 + random));
+        let wait = self.backoff.failed(after, random);
         self.quiet_until = now.plus(wait);
         wait
     }

@@ -6,14 +6,14 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use leeward_client::{Client, Clock, Rejection, random};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_probe::Limits;
 use leeward_probe::control::Listener;
 use leeward_systemd::Notifier;
 
-use crate::client::Client;
-use crate::clock::{Clock, random};
+use crate::body::{Acceptance, Report};
 use crate::counters::Meter;
 use crate::liveness::{Liveness, Message};
 use crate::machine::Machine;
@@ -36,6 +36,8 @@ impl<E> From<InputError> for StopReason<E> {
     }
 }
 
+/// Name and version that requests have.
+const PROGRAM: &str = concat!("leeward-agent/", env!("CARGO_PKG_VERSION"));
 /// Time between two looks at the threads without systemd.
 const IDLE: Duration = Duration::from_secs(3_600);
 
@@ -49,8 +51,11 @@ pub fn run<E>(
     settings: &Arc<Settings>,
     mut log: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<Infallible, StopReason<E>> {
-    let clients: Vec<Client> =
-        settings.controllers.iter().map(|url| Client::new(settings, url)).collect::<Result<_, _>>()?;
+    let controllers = &settings.access.controllers;
+    let clients: Vec<Client> = controllers
+        .iter()
+        .map(|url| Client::new(&settings.access, url, PROGRAM))
+        .collect::<Result<_, _>>()?;
     let mut probe = None;
     if let Some((address, secret)) = &settings.probe {
         let invalid = |error| InputError::new("--probe-listen", error);
@@ -102,6 +107,12 @@ pub fn run<E>(
     }
 }
 
+/// Sends a report.
+fn send(client: &Client, report: &Report) -> Result<Acceptance, Rejection> {
+    let body = serde_json::to_string(report).map_err(|error| Rejection::new(error.to_string()))?;
+    client.post("/v1/reports", body)
+}
+
 /// Reads and reports to one controller, independent of others, until the receiver of events is gone.
 fn report_to(
     client: &Client,
@@ -124,7 +135,7 @@ fn report_to(
         let report = reporter.report(clock.now());
         let attempted = report.is_some();
         if let Some(report) = report {
-            let reply = client.send(&report);
+            let reply = send(client, &report);
             new_events.extend(reporter.process_reply(clock.now(), reply, random()));
         }
         let next = reporter.next(clock.now(), random());

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use leeward_client::Access;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt, read_secret};
 use leeward_probe::control::Secret;
 use serde::Deserialize;
 
-use crate::dscp::Dscp;
 use crate::machine::Machine;
 
 /// Shortest interval; at shorter intervals the timer's error dominates.
@@ -59,8 +59,8 @@ pub struct Arguments {
 
 /// Settings of an agent.
 pub struct Settings {
-    /// URLs of the controllers without a trailing slash; each one gets reports.
-    pub controllers: Vec<String>,
+    /// Controllers; each one gets reports.
+    pub access: Access,
     /// Name of the host in the cluster.
     pub host: String,
     /// Interfaces to watch; empty for all physical ones.
@@ -73,26 +73,8 @@ pub struct Settings {
     pub pods: Option<PathBuf>,
     /// Time between reports.
     pub interval: Nanos,
-    /// Token file.
-    pub token: Option<String>,
-    /// File of the certificate authorities to trust for the controller.
-    pub ca: Option<String>,
-    /// Mark of the packets to controllers; the system's default without one.
-    pub dscp: Option<Dscp>,
     /// Address for measurements, and the hosts' shared secret.
     pub probe: Option<(SocketAddr, Secret)>,
-}
-
-/// First line of a file with a token, valid as a header value; errors never quote it.
-pub(crate) fn token(file: &str) -> Result<String, InputError> {
-    let line = read_secret(file)?;
-    if !line.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(InputError::new(
-            file,
-            "expected a line of ASCII letters, digits and punctuation, without spaces",
-        ));
-    }
-    Ok(line)
 }
 
 impl Settings {
@@ -102,7 +84,7 @@ impl Settings {
     /// Returns an [`InputError`] with the invalid option or file.
     pub fn new(given: Arguments) -> Result<Settings, InputError> {
         let invalid = |option: &str, message: String| InputError::new(option, message);
-        let controllers = controllers(&given.controllers)?;
+        let access = Access::new(&given.controllers, given.token_file, given.ca, given.dscp.as_deref())?;
         let host = match given.host {
             Some(host) => host,
             None => {
@@ -119,12 +101,6 @@ impl Settings {
         }
         let (devices, volumes) = (devices(&given.devices)?, volumes(&given.volumes)?);
         let pods = given.pods.as_deref().map(|text| folder("--pods", text, "/proc")).transpose()?;
-        let dscp = given.dscp.as_deref().map(|text| {
-            text.parse().map_err(|expected| invalid("--dscp", format!("`{}`: {expected}", excerpt(text))))
-        });
-        if let Some(file) = &given.token_file {
-            token(file)?;
-        }
         let shared = given.secret.as_deref().map(read_secret).transpose()?;
         let probe = given.probe_listen.as_deref().map(|text| {
             let expected = "expected an address and a port, such as 10.0.0.7:7601";
@@ -142,48 +118,8 @@ impl Settings {
         if probe.is_none() && given.secret.is_some() {
             return Err(invalid("--secret", "only for measurements; give --probe-listen too".to_owned()));
         }
-        let (interfaces, token, ca) = (given.interfaces, given.token_file, given.ca);
-        let dscp = dscp.transpose()?;
-        Ok(Settings {
-            controllers,
-            host,
-            interfaces,
-            devices,
-            volumes,
-            pods,
-            interval,
-            token,
-            ca,
-            dscp,
-            probe,
-        })
+        Ok(Settings { access, host, interfaces: given.interfaces, devices, volumes, pods, interval, probe })
     }
-}
-
-/// Validates URLs and removes trailing slashes.
-fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
-    let invalid = |message: String| InputError::new("--controller", message);
-    let mut urls: Vec<String> = Vec::new();
-    for text in given {
-        let url = text.trim_end_matches('/');
-        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-        let valid = rest.is_some_and(|rest| {
-            let allowed = |byte: u8| byte.is_ascii_graphic() && !b"@?#\"<>\\".contains(&byte);
-            !rest.is_empty() && !rest.starts_with(['/', ':']) && rest.bytes().all(allowed)
-        });
-        if !valid {
-            let expected = "expected a URL such as https://leeward:7600";
-            return Err(invalid(format!("`{}`: {expected}", excerpt(text))));
-        }
-        if urls.iter().any(|other| other == url) {
-            return Err(invalid(format!("`{}`: given twice", excerpt(text))));
-        }
-        urls.push(url.to_owned());
-    }
-    if urls.is_empty() {
-        return Err(invalid("missing; expected the URL of a controller".to_owned()));
-    }
-    Ok(urls)
 }
 
 /// Parses disks and their names in the cluster: `DISK=NAME`, or `DISK` if both are equal.
@@ -248,7 +184,7 @@ mod tests {
             ..Arguments::default()
         };
         let settings = Settings::new(valid()).expect("valid settings");
-        assert_eq!(settings.controllers, ["https://leeward:7600", "http://other:7600"]);
+        assert_eq!(settings.access.controllers, ["https://leeward:7600", "http://other:7600"]);
         assert_eq!(settings.interval, Nanos::SECOND);
         let (spaced, empty) = (file("spaced", "my secret\n"), file("empty", " \n"));
         let open = || Some("0.0.0.0:7601".to_owned());

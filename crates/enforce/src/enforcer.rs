@@ -1,9 +1,12 @@
 //! The enforcer: turns that bring the interfaces to the promised state.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use leeward_fabric::input::InputError;
+use leeward_lease::{Addresses, Received, singles};
+use leeward_promises::bodies::AcknowledgedBody;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::difference::{Change, Program, difference};
@@ -14,7 +17,9 @@ use crate::interface::{Interface, Reading};
 use crate::nft::Hook;
 use crate::plan::plan;
 use crate::promises::{HostPromises, LeftOut};
-use crate::settings::Settings;
+use crate::received::host_promises;
+use crate::report::{Drift, InterfaceState, Standing, affected, report};
+use crate::settings::{PromisesSource, Settings};
 use crate::sources::Sources;
 use crate::state_file::StateFile;
 use crate::tc::Root;
@@ -27,8 +32,14 @@ const MOST_NAMED: usize = 3;
 #[derive(Debug)]
 pub struct Enforcer {
     settings: Settings,
-    sources: Sources,
-    promises: HostPromises,
+    /// Files with the promises; `None` if a controller has them.
+    sources: Option<Sources>,
+    /// Promises to enforce; `None` before the first ones of a controller, and without a lease.
+    promises: Option<HostPromises>,
+    /// Workloads without addresses.
+    unresolved: Vec<LeftOut>,
+    /// True without a lease: nothing may be left in place.
+    is_released: bool,
     state: StateFile,
     /// Hook that works here, once it is known.
     hook: Option<Hook>,
@@ -45,6 +56,8 @@ struct Managed {
     reported: String,
     /// Workloads left out and notes that were reported.
     told: (Vec<LeftOut>, Vec<String>),
+    /// State for acknowledgements.
+    acknowledged: InterfaceState,
 }
 
 #[derive(Clone, Debug)]
@@ -72,14 +85,26 @@ enum Turn {
 
 impl Enforcer {
     /// Prepares an enforcer: takes the lock of this network namespace, and reads the files. Nothing is changed yet. Also
-    /// returns the events of the files.
+    /// returns the events of the files. Promises of a controller come by [`Enforcer::apply`].
     ///
     /// # Errors
     /// A [`StartError`].
     pub fn new(settings: Settings) -> Result<(Enforcer, Vec<Event>), StartError> {
         let state = StateFile::open(&settings.state)?;
-        let mut sources = Sources::new(&settings);
-        let (promises, left_out) = sources.read()?.expect("the first reading is a change");
+        let mut sources = match &settings.promises {
+            Some(PromisesSource::File(file)) => Some(Sources::new(file, &settings)),
+            Some(PromisesSource::Controller(controller)) => {
+                let file = controller.addresses.as_deref();
+                Addresses::read(file)?.singles(file.unwrap_or_default())?;
+                None
+            }
+            None => {
+                return Err(
+                    InputError::new("--workloads", "missing; expected the file of the promises").into()
+                );
+            }
+        };
+        let read = sources.as_mut().map(Sources::read).transpose()?.flatten();
         let mut names = settings.interfaces.clone();
         if names.is_empty() {
             names = facts::physical();
@@ -93,11 +118,57 @@ impl Enforcer {
             applied: None,
             reported: String::new(),
             told: (Vec::new(), Vec::new()),
+            acknowledged: InterfaceState::new(name),
         };
         let interfaces = names.iter().map(managed).collect();
-        let events = read_events(&promises, left_out);
-        let enforcer = Enforcer { settings, sources, promises, state, hook: None, interfaces };
+        let (promises, unresolved, is_released) = (None, Vec::new(), false);
+        let mut enforcer =
+            Enforcer { settings, sources, promises, unresolved, is_released, state, hook: None, interfaces };
+        let events = read.map(|(promises, left_out)| enforcer.take(promises, left_out)).unwrap_or_default();
         Ok((enforcer, events))
+    }
+
+    /// Takes promises, and returns their events.
+    fn take(&mut self, promises: HostPromises, left_out: Vec<LeftOut>) -> Vec<Event> {
+        let events = read_events(&promises, left_out.clone());
+        (self.promises, self.unresolved, self.is_released) = (Some(promises), left_out, false);
+        events
+    }
+
+    /// Enforces the promises of a controller in place of all earlier ones.
+    pub fn apply(&mut self, received: &Received) -> Vec<Event> {
+        let (promises, left_out) = host_promises(received);
+        let mut events = self.take(promises, left_out);
+        events.extend(self.turn());
+        events
+    }
+
+    /// Removes all promises, as at the end: every interface has its former state, and all packets are best effort.
+    pub fn release(&mut self) -> Vec<Event> {
+        (self.promises, self.unresolved, self.is_released) = (None, Vec::new(), true);
+        self.interfaces.iter_mut().for_each(|managed| managed.applied = None);
+        self.undo()
+    }
+
+    /// State of each workload of a controller, for an acknowledgement.
+    pub fn report(&mut self) -> Vec<AcknowledgedBody> {
+        let Some(promises) = &self.promises else { return Vec::new() };
+        report(
+            promises,
+            &self.unresolved,
+            self.interfaces.iter_mut().map(|managed| &mut managed.acknowledged),
+        )
+    }
+
+    /// Addresses of this host for the filters of other hosts: those of the file of addresses, or else those of the
+    /// interfaces.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        let file = Addresses::read(self.settings.addresses.as_deref()).unwrap_or_default();
+        if let Some(listed) = file.listed(&self.settings.host) {
+            return singles(listed);
+        }
+        let own = |managed: &Managed| facts::addresses(managed.interface.name()).unwrap_or_default();
+        self.interfaces.iter().flat_map(own).collect()
     }
 
     /// True if at least one interface is enforced.
@@ -114,24 +185,32 @@ impl Enforcer {
     /// Reads files that changed, compares every interface with the promises, and programs those that differ. A problem of
     /// an interface does not affect the others.
     pub fn turn(&mut self) -> Vec<Event> {
-        let mut events = match self.sources.read() {
+        let mut events = match self.sources.as_mut().map(Sources::read).transpose().map(Option::flatten) {
             Ok(None) => Vec::new(),
-            Ok(Some((promises, left_out))) => {
-                let events = read_events(&promises, left_out);
-                self.promises = promises;
-                events
-            }
+            Ok(Some((promises, left_out))) => self.take(promises, left_out),
             Err(error) => vec![Event::Invalid(error)],
         };
+        let Some(promises) = self.promises.clone() else {
+            // What an undo could not remove is tried again.
+            if self.is_released {
+                events.extend(self.undo());
+            }
+            return events;
+        };
         for at in 0..self.interfaces.len() {
-            let result = self.turn_of(at, &mut events);
-            self.report(at, result, &mut events);
+            let result = self.turn_of(at, &promises, &mut events);
+            self.interfaces[at].acknowledged.standing = match &result {
+                Ok(Turn::Gone) => Standing::Gone,
+                Err(error) => Standing::Failed(error.to_string()),
+                Ok(Turn::Same | Turn::Programmed { .. } | Turn::Drift { .. }) => Standing::Enforced,
+            };
+            self.log(at, result, &mut events);
         }
         events
     }
 
     /// Adds the events of a turn. A lasting condition is reported once.
-    fn report(&mut self, at: usize, result: Result<Turn, EnforceError>, events: &mut Vec<Event>) {
+    fn log(&mut self, at: usize, result: Result<Turn, EnforceError>, events: &mut Vec<Event>) {
         let managed = &mut self.interfaces[at];
         let interface = managed.interface.name().to_owned();
         let event = match result {
@@ -168,7 +247,12 @@ impl Enforcer {
         }
     }
 
-    fn turn_of(&mut self, at: usize, events: &mut Vec<Event>) -> Result<Turn, EnforceError> {
+    fn turn_of(
+        &mut self,
+        at: usize,
+        promises: &HostPromises,
+        events: &mut Vec<Event>,
+    ) -> Result<Turn, EnforceError> {
         let interface = self.interfaces[at].interface.clone();
         let name = interface.name();
         let taken = self.state.taken().get(name).copied();
@@ -184,16 +268,24 @@ impl Enforcer {
             return Err(EnforceError::Foreign { interface: name.to_owned(), qdisc });
         }
         let facts = facts::read(name, self.settings.rate)?;
-        let planned = plan(&self.promises, &facts);
+        let planned = plan(promises, &facts);
         self.tell(at, &planned.left_out, &planned.notes, events);
-        let wanted = planned.wanted;
         let applied = self.interfaces[at].applied.as_ref();
         let none = Marks::new();
-        let program = difference(&reading.state, &wanted, applied.map_or(&none, |applied| &applied.marks))?;
+        let program =
+            difference(&reading.state, &planned.wanted, applied.map_or(&none, |applied| &applied.marks))?;
+        let state = &mut self.interfaces[at].acknowledged;
+        state.left_out.clone_from(&planned.left_out);
+        state.count(promises, &planned, &program, &reading.counters);
+        let wanted = planned.wanted;
+        let applied = self.interfaces[at].applied.as_ref();
         let is_first = applied.is_none();
         let is_changed = applied.is_some_and(|applied| applied.wanted != wanted);
         let drift = applied.filter(|_| !is_changed).and_then(|applied| drift_of(applied, &reading, &program));
         let marks_anyway = applied.is_none_or(|applied| applied.rules != reading.rules);
+        let seen =
+            drift.clone().map(|difference| Drift::new(difference, affected(&program, &wanted, marks_anyway)));
+        self.interfaces[at].acknowledged.see(seen);
         if let Some(difference) = drift.clone().filter(|_| !self.settings.mends) {
             return Ok(Turn::Drift { difference, is_mended: false });
         }

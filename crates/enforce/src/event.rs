@@ -67,13 +67,15 @@ pub enum Event {
     },
     /// Nothing was left to undo.
     NothingToUndo,
+    /// An event of the lease.
+    Lease(String),
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Promises { host, workloads: 0 } => {
-                write!(f, "no workload of the file has the host `{host}`; all packets are best effort")
+                write!(f, "no workload has the host `{host}`; all packets are best effort")
             }
             Event::Promises { host, workloads } => write!(f, "{host}: {workloads} workloads"),
             Event::Invalid(error) => write!(f, "{error}; the promises from before stay enforced"),
@@ -99,6 +101,7 @@ impl fmt::Display for Event {
                 write!(f, "{interface}: the interface is gone; its table is deleted")
             }
             Event::NothingToUndo => f.write_str("nothing to undo"),
+            Event::Lease(line) => f.write_str(line),
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn read(name: &str, rate: Option<u64>) -> Result<Facts, EnforceError>
 }
 
 /// Addresses of an interface, in order. Link-local ones are left out: routed packets do not have them.
-fn addresses(name: &str) -> Result<Vec<IpAddr>, EnforceError> {
+pub(crate) fn addresses(name: &str) -> Result<Vec<IpAddr>, EnforceError> {
     let all = getifaddrs().map_err(|error| EnforceError::system("getifaddrs")(error.into()))?;
     let own = all.filter(|entry| entry.interface_name == name).filter_map(|entry| entry.address);
     let addresses = own.filter_map(|address| {

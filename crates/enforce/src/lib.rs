@@ -2,13 +2,13 @@
 //! leave the host (Zhu's thesis, section 2.2.2).
 //!
 //! ```text
-//! packed.yaml --read--> HostPromises --plan--> Wanted --\
-//!   addresses                                            difference --> Program --tc, nft--> kernel
-//!                     kernel --tc -j -s, nft -j--> State --/
+//! packed.yaml, controller --read--> HostPromises --plan--> Wanted --\
+//!               addresses                                           difference --> Program --tc, nft--> kernel
+//!                                kernel --tc -j -s, nft -j--> State --/
 //! ```
 //!
-//! [`HostPromises`] is the value that a controller will send; today a file has it. [`plan`](plan::plan) and
-//! [`difference`](difference::difference) are pure. A [`Program`](difference::Program) adds and changes classes first,
+//! [`HostPromises`] are those of a file, or those of a controller under a lease; without a controller, they are removed when the
+//! lease ends. [`plan`](plan::plan) and [`difference`](difference::difference) are pure. A [`Program`](difference::Program) adds and changes classes first,
 //! then switches all packets to them in one transaction, and deletes classes only when they are empty: packets of a
 //! workload always have a class, and no packet is lost. The first program of an interface is the difference from
 //! nothing, so `--dry-run` prints what runs.
@@ -28,7 +28,6 @@
 //! Nothing of another owner is changed: an interface whose root qdisc is neither the kernel's default nor the enforcer's
 //! own is reported and left alone.
 
-mod addresses;
 pub mod difference;
 mod enforcer;
 mod error;
@@ -41,7 +40,9 @@ pub mod plan;
 mod programs;
 mod promises;
 mod promises_file;
+mod received;
 mod rehearsal;
+mod report;
 mod run;
 mod settings;
 mod sources;
@@ -50,7 +51,6 @@ mod status;
 pub mod tc;
 pub mod tree;
 
-pub use addresses::Addresses;
 pub use enforcer::Enforcer;
 pub use error::{EnforceError, StartError};
 pub use event::Event;

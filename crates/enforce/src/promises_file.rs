@@ -1,25 +1,18 @@
 //! Promises of a host from a file, in one of three forms, which differ in their first workload:
 //!
-//! * an SLO file with servers, priorities and limits, as `leeward slo pack --out` writes it. Traces and devices that it
-//!   names are not read, so a host needs none of them;
-//! * the JSON of `leeward slo pack -o json` and `prioritize -o json`;
-//! * [`HostPromises`] as JSON or YAML.
+//! * [`HostPromises`] as JSON or YAML;
+//! * those of [`DecidedFile`]: an SLO file with servers, priorities and limits, or the JSON of `leeward slo pack -o json` and
+//!   `prioritize -o json`.
 
-use std::net::IpAddr;
-
-use leeward_fabric::input::{InputError, Spanned, excerpt, read_yaml};
-use leeward_slo::file::{PriorityFile, StageName, WorkloadFile, WorkloadsFile};
+use leeward_fabric::input::{InputError, excerpt, read_yaml};
+use leeward_lease::{Addresses, DecidedFile, DecidedStage, DecidedWorkload, singles};
 use leeward_traces::Stage;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::addresses::Addresses;
 use crate::promises::{Bucket, Direction, HostPromises, LeftOut, WorkloadPromise};
 
-/// Command that writes what a file lacks.
-const REMEDY: &str = "`leeward slo pack --out` and `leeward slo prioritize -o json` write it";
-
-/// Fields that distinguish the forms.
+/// Field that distinguishes the forms.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -28,37 +21,7 @@ struct Head {
 
 #[derive(Deserialize)]
 struct HeadWorkload {
-    workload: Option<IgnoredAny>,
     peers: Option<IgnoredAny>,
-}
-
-/// Fields of the JSON of `leeward slo pack` and `prioritize`.
-#[derive(Deserialize)]
-struct Record {
-    workloads: Vec<Spanned<RecordWorkload>>,
-}
-
-#[derive(Deserialize)]
-struct RecordWorkload {
-    workload: String,
-    client: String,
-    server: Option<String>,
-    slo: Option<IgnoredAny>,
-    stages: Vec<RecordStage>,
-}
-
-#[derive(Deserialize)]
-struct RecordStage {
-    stage: StageName,
-    priority: Option<u32>,
-    #[serde(default)]
-    limits: Vec<RecordBucket>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-struct RecordBucket {
-    rate: f64,
-    burst: f64,
 }
 
 /// Reads the promises of a host from the text of a file, and the workloads that have no addresses.
@@ -72,158 +35,72 @@ pub fn read_promises(
     addresses: &Addresses,
 ) -> Result<(HostPromises, Vec<LeftOut>), InputError> {
     let head: Head = read_yaml(path, text)?;
-    let mut reader = Reader { path, host, addresses, workloads: Vec::new(), left_out: Vec::new() };
-    match head.workloads.first() {
-        Some(first) if first.peers.is_some() => return reader.promises(text).map(|read| (read, Vec::new())),
-        Some(first) if first.workload.is_some() => reader.record(text)?,
-        _ => reader.slo_file(text)?,
+    if head.workloads.first().is_some_and(|first| first.peers.is_some()) {
+        return Ok((plain_promises(path, text, host)?, Vec::new()));
     }
-    let promises = HostPromises { host: host.to_owned(), version: None, workloads: reader.workloads };
-    Ok((promises, reader.left_out))
-}
-
-struct Reader<'a> {
-    path: &'a str,
-    host: &'a str,
-    addresses: &'a Addresses,
-    workloads: Vec<WorkloadPromise>,
-    left_out: Vec<LeftOut>,
-}
-
-impl Reader<'_> {
-    fn promises(&self, text: &str) -> Result<HostPromises, InputError> {
-        let read: HostPromises = read_yaml(self.path, text)?;
-        if read.host != self.host {
-            let message = format!("`{}`: these are not the promises of `{}`", excerpt(&read.host), self.host);
-            return Err(InputError::new(self.path, message).in_field("host"));
-        }
-        Ok(read)
-    }
-
-    fn record(&mut self, text: &str) -> Result<(), InputError> {
-        let record: Record = read_yaml(self.path, text)?;
-        for (number, item) in record.workloads.iter().enumerate() {
-            let fields = &item.value;
-            for (direction, stage) in self.directions(&fields.client, fields.server.as_deref()) {
-                // A packing may leave out a stage.
-                let Some(own) = fields.stages.iter().find(|own| Stage::from(own.stage) == stage) else {
-                    continue;
-                };
-                let needs = fields.slo.is_some();
-                let invalid = |field: &str| self.missing(number, item, field, stage);
-                if needs && own.priority.is_none() {
-                    return Err(invalid("priority"));
-                }
-                if needs && own.limits.is_empty() {
-                    return Err(invalid("limits"));
-                }
-                // The limits of best effort are its own curve, which nothing enforces.
-                let limits = if needs { own.limits.as_slice() } else { &[] };
-                let buckets =
-                    limits.iter().map(|&RecordBucket { rate, burst }| Bucket { rate, burst }).collect();
-                let server = fields.server.as_deref().unwrap_or_default();
-                self.add(&fields.workload, direction, &fields.client, server, own.priority, buckets);
+    let file = DecidedFile::read(path, text)?;
+    let (mut workloads, mut left_out) = (Vec::new(), Vec::new());
+    for workload in &file.workloads {
+        for (direction, stage) in directions(workload, host) {
+            let stage = workload.at(stage).map_err(|missing| missing.in_file(path))?;
+            let Some(stage) = stage else { continue };
+            match promise(workload, direction, stage, addresses) {
+                Ok(promise) => workloads.push(promise),
+                Err(why) => left_out.push(LeftOut { workload: workload.name.clone(), why }),
             }
         }
-        Ok(())
     }
+    Ok((HostPromises { host: host.to_owned(), version: None, workloads }, left_out))
+}
 
-    fn slo_file(&mut self, text: &str) -> Result<(), InputError> {
-        let file: WorkloadsFile = read_yaml(self.path, text)?;
-        for (number, item) in file.workloads.iter().enumerate() {
-            let fields = &item.value;
-            for (direction, stage) in self.directions(&fields.client, fields.server.as_deref()) {
-                let stages = fields.stages.as_ref().or(file.stages.as_ref());
-                if stages.is_some_and(|stages| !stages.iter().any(|&own| Stage::from(own) == stage)) {
-                    continue;
-                }
-                let needs = fields.slo.is_some();
-                let priority = match &fields.priority {
-                    None if needs => return Err(self.missing(number, item, "priority", stage)),
-                    None => None,
-                    Some(PriorityFile::One(priority)) => Some(*priority),
-                    // A workload of curves has the stages of its curves.
-                    Some(PriorityFile::Each(each)) => match each.at(stage) {
-                        None => continue,
-                        priority => priority,
-                    },
-                };
-                let Some(buckets) = buckets(fields, stage) else {
-                    return Err(self.missing(number, item, "limits", stage));
-                };
-                if needs && buckets.is_empty() {
-                    return Err(self.missing(number, item, "limits", stage));
-                }
-                let server = fields.server.as_deref().unwrap_or_default();
-                self.add(&fields.name, direction, &fields.client, server, priority, buckets);
-            }
+fn plain_promises(path: &str, text: &str, host: &str) -> Result<HostPromises, InputError> {
+    let read: HostPromises = read_yaml(path, text)?;
+    if read.host != host {
+        let message = format!("`{}`: these are not the promises of `{host}`", excerpt(&read.host));
+        return Err(InputError::new(path, message).in_field("host"));
+    }
+    Ok(read)
+}
+
+/// Directions in which packets of a workload leave a host. A client on its own server sends none.
+fn directions(workload: &DecidedWorkload, host: &str) -> Vec<(Direction, Stage)> {
+    let server = workload.server_host().filter(|&server| server != workload.client);
+    let Some(server) = server else { return Vec::new() };
+    let mut directions = Vec::new();
+    if workload.client == host {
+        directions.push((Direction::ToServer, Stage::NetworkIn));
+    }
+    if server == host {
+        directions.push((Direction::ToClient, Stage::NetworkOut));
+    }
+    directions
+}
+
+/// The promise, or the reason why it has no addresses.
+fn promise(
+    workload: &DecidedWorkload,
+    direction: Direction,
+    stage: DecidedStage,
+    addresses: &Addresses,
+) -> Result<WorkloadPromise, String> {
+    let DecidedWorkload { name, client, .. } = workload;
+    let server = workload.server_host().unwrap_or_default();
+    let (own, peers) = match direction {
+        // The host's own addresses are those of its interfaces, unless the file lists them.
+        Direction::ToServer => {
+            (addresses.listed(name).or(addresses.listed(client)), addresses.of_host(server))
         }
-        Ok(())
-    }
-
-    /// Directions in which packets of a workload leave this host. A client on its own server sends none.
-    fn directions(&self, client: &str, server: Option<&str>) -> Vec<(Direction, Stage)> {
-        let Some(server) = server.map(host_of).filter(|&server| server != client) else { return Vec::new() };
-        let mut directions = Vec::new();
-        if client == self.host {
-            directions.push((Direction::ToServer, Stage::NetworkIn));
-        }
-        if server == self.host {
-            directions.push((Direction::ToClient, Stage::NetworkOut));
-        }
-        directions
-    }
-
-    fn missing<T>(&self, number: usize, item: &Spanned<T>, field: &str, stage: Stage) -> InputError {
-        let field = format!("workloads[{number}].{field}");
-        InputError::new(self.path, format!("missing for {stage}; {REMEDY}")).in_field(field).at(item)
-    }
-
-    /// Adds a promise, or the reason why it has no addresses.
-    fn add(
-        &mut self,
-        name: &str,
-        direction: Direction,
-        client: &str,
-        server: &str,
-        priority: Option<u32>,
-        buckets: Vec<Bucket>,
-    ) {
         // The client of a workload may be a virtual machine with an address of its own.
-        let listed = self.addresses.listed(name);
-        let of_client = || listed.map_or_else(|| self.addresses.of_host(client), |own| Ok(own.to_vec()));
-        let (own, peers) = match direction {
-            // The host's own addresses are those of its interfaces, unless the file lists them.
-            Direction::ToServer => {
-                (listed.or(self.addresses.listed(client)), self.addresses.of_host(host_of(server)))
-            }
-            Direction::ToClient => (self.addresses.listed(host_of(server)), of_client()),
-        };
-        let own: Vec<IpAddr> = own.unwrap_or_default().to_vec();
-        let name = name.to_owned();
-        match peers {
-            Ok(peers) => {
-                self.workloads.push(WorkloadPromise { name, direction, own, peers, priority, buckets });
-            }
-            Err(why) => self.left_out.push(LeftOut { workload: name, why }),
-        }
-    }
-}
-
-/// Host of a server, which may be named with its device.
-fn host_of(server: &str) -> &str {
-    server.split(':').next().unwrap_or(server)
-}
-
-/// Buckets of a workload at a stage of a network; empty without limits, `None` for an empty list.
-fn buckets(fields: &WorkloadFile, stage: Stage) -> Option<Vec<Bucket>> {
-    let Some(limits) = &fields.limits else { return Some(Vec::new()) };
-    let Some((_, curve)) = limits.curves().into_iter().find(|(own, _)| *own == stage) else {
-        return Some(Vec::new());
+        Direction::ToClient => (addresses.listed(server), addresses.of_client(name, client)),
     };
-    let bucket =
-        |bucket: &leeward_calculus::TokenBucket| Bucket { rate: bucket.rate(), burst: bucket.burst() };
-    curve.map(|curve| curve.buckets().iter().map(bucket).collect())
+    Ok(WorkloadPromise {
+        name: name.clone(),
+        direction,
+        own: own.map(singles).unwrap_or_default(),
+        peers: singles(&peers?),
+        priority: stage.priority,
+        buckets: stage.limits.into_iter().map(|(rate, burst)| Bucket { rate, burst }).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -242,7 +119,7 @@ workloads:
     const ADDRESSES: &str = "10.0.0.2 c0\n10.0.0.3 c1\n10.0.1.2 s0\n10.0.1.3 s1\n10.0.0.77 tight\n";
 
     fn read(text: &str, host: &str) -> Result<(HostPromises, Vec<LeftOut>), InputError> {
-        let addresses = Addresses::read("hosts", ADDRESSES).expect("valid addresses");
+        let addresses = Addresses::of("hosts", ADDRESSES).expect("valid addresses");
         read_promises("f.yaml", text, host, &addresses)
     }
 
@@ -321,7 +198,7 @@ workloads:
 
     #[test]
     fn a_workload_whose_peer_has_no_address_is_left_out() {
-        let addresses = Addresses::read("hosts", "10.0.0.2 c0\n").expect("valid addresses");
+        let addresses = Addresses::of("hosts", "10.0.0.2 c0\n").expect("valid addresses");
         let text = SLO.replace("s0:ssd", "localhost:ssd");
         let text: String = text
             .lines()

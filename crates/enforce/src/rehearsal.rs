@@ -10,7 +10,7 @@ use crate::facts;
 use crate::nft::{self, Hook};
 use crate::plan::plan;
 use crate::settings::Settings;
-use crate::sources::Sources;
+use crate::sources::read_once;
 use crate::status::{WorkloadStatus, rows};
 use crate::tc;
 use crate::tree::{Marks, State};
@@ -65,7 +65,7 @@ impl Rehearsal {
 /// # Errors
 /// A [`StartError`] for an invalid file, or an interface without a speed.
 pub fn rehearse(settings: &Settings) -> Result<Rehearsal, StartError> {
-    let (promises, left_out) = Sources::new(settings).read()?.expect("the first reading is a change");
+    let (promises, left_out) = read_once(settings)?;
     let mut names = settings.interfaces.clone();
     if names.is_empty() {
         names = facts::physical();

@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use leeward_fabric::input::InputError;
+use leeward_lease::{Connection, Report, Update, end_with_parent};
 use leeward_systemd::Notifier;
 
 use crate::enforcer::{Enforcer, now, undo_all};
 use crate::error::{EnforceError, StartError};
 use crate::event::Event;
-use crate::settings::Settings;
+use crate::settings::{PromisesSource, Settings};
 use crate::state_file::StateFile;
+
+/// Name and version that requests to controllers have.
+pub(crate) const PROGRAM: &str = concat!("leeward-enforce-net/", env!("CARGO_PKG_VERSION"));
+/// Time between two looks at the lease.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Reason why the enforcer stops by itself.
 #[derive(Debug)]
@@ -37,66 +43,128 @@ impl<E> From<StartError> for StopReason<E> {
 /// receives events. `wait` waits for at most the given time, and returns true to stop. systemd is notified if it started
 /// the process.
 ///
+/// Without a file, the promises are those of a controller under a lease. Without a controller for the length of the lease,
+/// everything is undone until one answers again.
+///
 /// # Errors
 /// Returns the reason of the stop; see [`StopReason`]. Everything is undone then too.
 pub fn run<E>(
     settings: Settings,
     mut log: impl FnMut(&Event) -> Result<(), E>,
-    mut wait: impl FnMut(Duration) -> Result<bool, E>,
+    wait: impl FnMut(Duration) -> Result<bool, E>,
 ) -> Result<(), StopReason<E>> {
     let interval = Duration::from_nanos(settings.interval.0);
+    let connection = match &settings.promises {
+        Some(PromisesSource::Controller(controller)) => {
+            let connection = Connection::start(controller.clone(), PROGRAM);
+            Some(connection.map_err(StopReason::Input)?)
+        }
+        Some(PromisesSource::File(_)) | None => None,
+    };
+    end_with_parent().map_err(EnforceError::system("prctl")).map_err(StopReason::Failed)?;
     let (mut enforcer, mut events) = Enforcer::new(settings)?;
     events.extend(enforcer.undo_others());
-    let result =
-        print(&events, &mut log).and_then(|()| enforce(&mut enforcer, interval, &mut log, &mut wait));
+    let mut session = Session { connection, interval, log: &mut log, wait };
+    let result = session.print(&events).and_then(|()| session.enforce(&mut enforcer));
+    let connection = session.connection;
     if enforcer.leaves() && result.is_ok() {
         return result;
     }
-    let events = enforcer.undo();
+    let mut events = enforcer.undo();
+    if let Some(Err(rejection)) = connection.map(Connection::remove) {
+        events.push(Event::Lease(format!("not removed at the controller: {}", rejection.why)));
+    }
     print(&events, &mut log)?;
     result?;
     complete(&events)
 }
 
-fn enforce<E>(
-    enforcer: &mut Enforcer,
+/// An enforcer's loop.
+struct Session<'l, L, W> {
+    /// Lease with a controller.
+    connection: Option<Connection>,
+    /// Time between two comparisons with the kernel.
     interval: Duration,
-    log: &mut impl FnMut(&Event) -> Result<(), E>,
-    wait: &mut impl FnMut(Duration) -> Result<bool, E>,
-) -> Result<(), StopReason<E>> {
-    let notifier = match Notifier::from_env() {
-        Ok(notifier) => notifier,
-        Err(error) => {
-            let note = format!("systemd is not notified: NOTIFY_SOCKET unavailable: {error}");
-            print(&[Event::Note(note)], log)?;
-            None
+    log: &'l mut L,
+    wait: W,
+}
+
+impl<E, L: FnMut(&Event) -> Result<(), E>, W: FnMut(Duration) -> Result<bool, E>> Session<'_, L, W> {
+    fn enforce(&mut self, enforcer: &mut Enforcer) -> Result<(), StopReason<E>> {
+        let notifier = match Notifier::from_env() {
+            Ok(notifier) => notifier,
+            Err(error) => {
+                let note = format!("systemd is not notified: NOTIFY_SOCKET unavailable: {error}");
+                self.print(&[Event::Note(note)])?;
+                None
+            }
+        };
+        let events = enforcer.turn();
+        self.print(&events)?;
+        if self.connection.is_none() && !enforcer.is_enforcing() {
+            return Err(StopReason::Nothing("no interface is enforced"));
         }
-    };
-    print(&enforcer.turn(), log)?;
-    if !enforcer.is_enforcing() {
-        return Err(StopReason::Nothing("no interface is enforced"));
-    }
-    // A message that systemd does not take now is lost; the next one comes soon.
-    let notify = |status: &str, is_first: bool| {
-        if let Some(notifier) = &notifier {
-            drop(if is_first { notifier.ready(status) } else { notifier.works(true, status) });
-        }
-    };
-    notify(&status(enforcer), true);
-    loop {
-        let until = now() + interval;
+        // A message that systemd does not take now is lost; the next one comes soon.
+        let notify = |status: &str, is_first: bool| {
+            if let Some(notifier) = &notifier {
+                drop(if is_first { notifier.ready(status) } else { notifier.works(true, status) });
+            }
+        };
+        notify(&self.status(enforcer), true);
+        let tick = notifier.as_ref().map_or(self.interval, Notifier::tick);
+        let mut notified = now();
         loop {
-            let left = until.saturating_sub(now());
-            if left.is_zero() {
-                break;
+            let until = now() + self.interval;
+            loop {
+                self.follow(enforcer)?;
+                let left = until.saturating_sub(now());
+                if left.is_zero() {
+                    break;
+                }
+                let step = left.min(if self.connection.is_some() { LOOK } else { tick });
+                if (self.wait)(step).map_err(StopReason::Output)? {
+                    return Ok(());
+                }
+                if now().saturating_sub(notified) >= tick {
+                    notify(&self.status(enforcer), false);
+                    notified = now();
+                }
             }
-            let step = notifier.as_ref().map_or(left, |notifier| left.min(notifier.tick()));
-            if wait(step).map_err(StopReason::Output)? {
-                return Ok(());
-            }
-            notify(&status(enforcer), false);
+            let events = enforcer.turn();
+            self.print(&events)?;
         }
-        print(&enforcer.turn(), log)?;
+    }
+
+    /// Takes steps of the lease, if there is one.
+    fn follow(&mut self, enforcer: &mut Enforcer) -> Result<(), StopReason<E>> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        let mut events = Vec::new();
+        loop {
+            let update =
+                connection.poll(|| Report { addresses: enforcer.addresses(), workloads: enforcer.report() });
+            events.extend(connection.take_lines().into_iter().map(Event::Lease));
+            match update {
+                None => break,
+                Some(Update::Release) => events.extend(enforcer.release()),
+                Some(Update::Apply(received)) => {
+                    events.extend(enforcer.apply(&received));
+                    connection.applied(received.is_complete());
+                }
+            }
+        }
+        self.print(&events)
+    }
+
+    fn status(&self, enforcer: &Enforcer) -> String {
+        let enforced = status(enforcer);
+        match &self.connection {
+            Some(connection) => format!("{enforced}; {}", connection.status()),
+            None => enforced,
+        }
+    }
+
+    fn print(&mut self, events: &[Event]) -> Result<(), StopReason<E>> {
+        print(events, &mut *self.log)
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bandwidth, Nanos};
+use leeward_lease::{ControllerSettings, Given};
+use leeward_records::EnforcerKind;
 use serde::Deserialize;
 
 /// Folder of the state file.
@@ -21,6 +23,25 @@ pub struct Arguments {
     /// the JSON of `leeward slo pack` or `prioritize`.
     #[arg(long, value_name = "FILE")]
     pub workloads: Option<String>,
+    /// URL of a controller, http or https, whose promises are enforced in place of those of a file; give each controller that
+    /// shares a store.
+    #[arg(long = "controller", value_name = "URL", conflicts_with = "workloads")]
+    pub controllers: Vec<String>,
+    /// Name of this enforcer at the controller [default: net@HOST].
+    #[arg(long, value_name = "NAME", requires = "controllers")]
+    pub name: Option<String>,
+    /// Length of the lease: without a controller for this time, everything is best effort [default: 15s].
+    #[arg(long, value_name = "TIME", requires = "controllers")]
+    pub lease: Option<String>,
+    /// File with a token of role report.
+    #[arg(long, value_name = "FILE", requires = "controllers")]
+    pub token_file: Option<String>,
+    /// File with the certificate authorities of the controller [default: the system's].
+    #[arg(long, value_name = "FILE", requires = "controllers")]
+    pub ca: Option<String>,
+    /// DSCP of packets to controllers: a name, such as cs6, or 0 to 63.
+    #[arg(long, value_name = "DSCP", requires = "controllers")]
+    pub dscp: Option<String>,
     /// Name of the host in the cluster [default: the machine's name].
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
@@ -70,13 +91,22 @@ pub enum Mode {
     Undo,
 }
 
+/// Source of the promises.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PromisesSource {
+    /// A file.
+    File(String),
+    /// A controller, under a lease.
+    Controller(ControllerSettings),
+}
+
 /// Settings of an enforcer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Task.
     pub mode: Mode,
-    /// File of the promises; empty in [`Mode::Undo`].
-    pub workloads: String,
+    /// Promises; `None` in [`Mode::Undo`].
+    pub promises: Option<PromisesSource>,
     /// Name of the host in the cluster.
     pub host: String,
     /// Interfaces to program; empty for all physical ones.
@@ -116,13 +146,6 @@ impl Settings {
                 ));
             }
         };
-        let workloads = match given.workloads {
-            Some(file) => file,
-            None if mode == Mode::Undo => String::new(),
-            None => {
-                return Err(invalid("--workloads", "missing; expected the file of the promises".to_owned()));
-            }
-        };
         let host = given.host.unwrap_or_else(machine_name);
         if host.is_empty() || host.contains(|letter: char| letter.is_control() || letter == ':') {
             return Err(invalid("--host", format!("`{}`: expected the name of a host", excerpt(&host))));
@@ -133,6 +156,38 @@ impl Settings {
                 return Err(invalid("--interface", format!("`{}`: given twice", excerpt(name))));
             }
         }
+        let own = Given {
+            controllers: given.controllers,
+            name: given.name,
+            lease: given.lease,
+            token_file: given.token_file,
+            ca: given.ca,
+            dscp: given.dscp,
+        };
+        let promises = match given.workloads {
+            Some(_) if !own.controllers.is_empty() => {
+                let message = "promises come from a file or from a controller: give one of them";
+                return Err(invalid("--workloads, --controller", message.to_owned()));
+            }
+            None if !own.controllers.is_empty() => {
+                let settings =
+                    ControllerSettings::new(EnforcerKind::Net, &host, own, given.addresses.clone())?;
+                Some(PromisesSource::Controller(settings))
+            }
+            file => {
+                if let Some(option) = own.without_controller() {
+                    return Err(invalid(option, "only for a controller; give --controller too".to_owned()));
+                }
+                match file {
+                    Some(file) => Some(PromisesSource::File(file)),
+                    None if mode == Mode::Undo => None,
+                    None => {
+                        let message = "missing; expected the file of the promises, or --controller";
+                        return Err(invalid("--workloads", message.to_owned()));
+                    }
+                }
+            }
+        };
         let interval = given.interval.as_deref().unwrap_or("5s");
         let interval: Nanos = interval.parse().map_err(|error| invalid("--interval", format!("{error}")))?;
         if interval < SHORTEST {
@@ -147,7 +202,7 @@ impl Settings {
         });
         Ok(Settings {
             mode,
-            workloads,
+            promises,
             host,
             interfaces: given.interfaces,
             addresses: given.addresses,
@@ -197,6 +252,15 @@ mod tests {
         let settings = Settings::new(valid()).expect("valid settings");
         assert_eq!(settings.rate, Some(25_000_000));
         assert_eq!((settings.mode, settings.interval), (Mode::Run, Nanos(5 * Nanos::SECOND.0)));
+        let controlled = |url: &str, lease: Option<&str>| Arguments {
+            workloads: None,
+            controllers: vec![url.to_owned()],
+            lease: lease.map(str::to_owned),
+            ..valid()
+        };
+        let settings = Settings::new(controlled("http://a", None)).expect("valid settings");
+        let Some(PromisesSource::Controller(controller)) = settings.promises else { panic!("a controller") };
+        assert_eq!((controller.name.as_str(), controller.host.as_str()), ("net@r0h0", "r0h0"));
         let interfaces = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         for (arguments, option) in [
             (Arguments { workloads: None, ..valid() }, "--workloads"),
@@ -210,6 +274,10 @@ mod tests {
             (Arguments { rate: Some("1bps".to_owned()), ..valid() }, "--rate"),
             (Arguments { interval: Some("1ms".to_owned()), ..valid() }, "--interval"),
             (Arguments { undo: true, status: true, ..valid() }, "--dry-run, --status, --undo"),
+            (Arguments { controllers: vec!["http://a".to_owned()], ..valid() }, "--workloads, --controller"),
+            (Arguments { lease: Some("15s".to_owned()), ..valid() }, "--lease"),
+            (controlled("http://a", Some("1ms")), "--lease"),
+            (controlled("leeward:7600", None), "--controller"),
         ] {
             let error = Settings::new(arguments).err().expect("an error");
             assert_eq!(error.file, option, "{error}");

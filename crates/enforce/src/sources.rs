@@ -1,11 +1,13 @@
 //! Files with the promises and the addresses, which are read again when they change.
 
 use leeward_fabric::input::{InputError, read_text};
+use leeward_lease::Addresses;
 
-use crate::addresses::Addresses;
 use crate::promises::{HostPromises, LeftOut};
 use crate::promises_file::read_promises;
-use crate::settings::Settings;
+use crate::received::host_promises;
+use crate::run::PROGRAM;
+use crate::settings::{PromisesSource, Settings};
 
 /// Promises that were read, and the workloads without addresses.
 pub(crate) type Read = (HostPromises, Vec<LeftOut>);
@@ -21,9 +23,29 @@ pub(crate) struct Sources {
     error: Option<InputError>,
 }
 
+/// Reads the promises of the settings once, from their file or from a controller.
+///
+/// # Errors
+/// An [`InputError`] with the file and the line, or with the controller that does not answer.
+pub(crate) fn read_once(settings: &Settings) -> Result<Read, InputError> {
+    match &settings.promises {
+        Some(PromisesSource::Controller(controller)) => {
+            let mut received = leeward_lease::read_promises(controller, PROGRAM)?;
+            let file = controller.addresses.as_deref().unwrap_or_default();
+            received.file = received.file.singles(file)?;
+            Ok(host_promises(&received))
+        }
+        Some(PromisesSource::File(file)) => {
+            Ok(Sources::new(file, settings).read()?.expect("the first reading is a change"))
+        }
+        None => Err(InputError::new("--workloads", "missing; expected the file of the promises")),
+    }
+}
+
 impl Sources {
-    pub fn new(settings: &Settings) -> Sources {
-        let (workloads, addresses) = (settings.workloads.clone(), settings.addresses.clone());
+    /// The file of the promises, and that of addresses.
+    pub fn new(workloads: &str, settings: &Settings) -> Sources {
+        let (workloads, addresses) = (workloads.to_owned(), settings.addresses.clone());
         Sources { workloads, addresses, host: settings.host.clone(), texts: None, error: None }
     }
 
@@ -51,8 +73,8 @@ impl Sources {
         }
         let (workloads, addresses) = self.texts.insert(texts);
         let named = self.addresses.as_deref().zip(addresses.as_deref());
-        let addresses =
-            named.map(|(name, text)| Addresses::read(name, text)).transpose()?.unwrap_or_default();
+        let addresses = named.map(|(name, text)| Addresses::of(name, text)?.singles(name));
+        let addresses = addresses.transpose()?.unwrap_or_default();
         read_promises(&self.workloads, workloads, &self.host, &addresses).map(Some)
     }
 }
@@ -79,7 +101,7 @@ mod tests {
             addresses: Some(path("hosts")),
             ..Arguments::default()
         });
-        let mut sources = Sources::new(&settings.expect("valid settings"));
+        let mut sources = Sources::new(&path("w.yaml"), &settings.expect("valid settings"));
         assert!(sources.read().is_err(), "no file");
         assert_eq!(sources.read(), Ok(None), "as before");
         fs::write(path("w.yaml"), promises("10.0.1.2")).expect("the folder is ours");

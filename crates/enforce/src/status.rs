@@ -10,7 +10,7 @@ use crate::nft;
 use crate::plan::{Plan, plan};
 use crate::promises::{HostPromises, LeftOut};
 use crate::settings::Settings;
-use crate::sources::Sources;
+use crate::sources::read_once;
 use crate::state_file;
 use crate::tc::{Counters, Root};
 use crate::tree::{BEST_EFFORT, Marks, OTHERS, class_id, dscp};
@@ -99,7 +99,7 @@ pub struct WorkloadStatus {
 /// # Errors
 /// A [`StartError`] for an invalid file, or if `tc` or `nft` fails.
 pub fn status(settings: &Settings) -> Result<Status, StartError> {
-    let (promises, left_out) = Sources::new(settings).read()?.expect("the first reading is a change");
+    let (promises, left_out) = read_once(settings)?;
     let taken = state_file::read(&settings.state)?;
     let mut names = settings.interfaces.clone();
     if names.is_empty() {

@@ -1,10 +1,16 @@
 //! Counters of workloads, as the proxy sees their requests.
 
 use leeward_fabric::Nanos;
+use leeward_promises::Latency;
 use leeward_requests::LatencyHistogram;
 use leeward_slo::Slo;
 use leeward_traces::Kind;
 use serde::Serialize;
+
+use crate::window::Window;
+
+/// Percentiles of latencies for acknowledgements, in percent.
+const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// A request that was answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +41,8 @@ pub struct Counters {
     latency: LatencyHistogram,
     /// Latencies since the last summary.
     recent: LatencyHistogram,
+    /// Latencies of the last time, for acknowledgements.
+    window: Window,
 }
 
 /// Latencies of requests, in seconds.
@@ -109,8 +117,8 @@ pub struct Summary {
 }
 
 impl Counters {
-    /// Counts a request; `slo` is the SLO of its workload.
-    pub fn add(&mut self, request: Answered, slo: Option<Slo>) {
+    /// Counts a request that ended at the time `now`; `slo` is the SLO of its workload.
+    pub fn add(&mut self, now: Nanos, request: Answered, slo: Option<Slo>) {
         match (request.kind, request.size) {
             (Kind::Read, size) => {
                 self.reads += 1;
@@ -127,6 +135,20 @@ impl Counters {
         self.waited += u128::from(request.waited.0);
         self.latency.add(request.latency.0);
         self.recent.add(request.latency.0);
+        self.window.add(now, request.latency.0);
+    }
+
+    /// Counters and latencies for an acknowledgement: the usual percentiles, and that of the SLO.
+    pub fn counted(&mut self, now: Nanos, slo: Option<Slo>) -> (leeward_promises::Counters, Vec<Latency>) {
+        let counters = leeward_promises::Counters {
+            bytes: self.read_bytes.saturating_add(self.written_bytes),
+            requests: self.requests(),
+            over_limit: self.over_limit,
+            late: self.late,
+        };
+        let own = slo.map(|slo| slo.percentile).filter(|own| !PERCENTILES.contains(own));
+        let percentiles: Vec<f64> = PERCENTILES.into_iter().chain(own).collect();
+        (counters, self.window.latencies(now, &percentiles))
     }
 
     /// Number of requests.
@@ -172,7 +194,7 @@ mod tests {
             let kind = if millis % 2 == 0 { Kind::Read } else { Kind::Write };
             let size = if millis % 10 == 1 { 0 } else { 4096 };
             let request = Answered { kind, size, waited: Nanos(1000), latency, was_over: millis % 4 == 0 };
-            counters.add(request, Some(slo));
+            counters.add(Nanos(millis), request, Some(slo));
             if millis == 500 {
                 counters.begin_interval();
             }
@@ -188,6 +210,10 @@ mod tests {
         };
         assert!(close(summary.latency.p50_s, 0.01) && close(summary.latency.p999_s, 0.01998), "{summary:?}");
         assert!(close(summary.recent.p50_s, 0.015) && close(summary.recent.max_s, 0.02), "{summary:?}");
+        let (counted, latencies) = counters.counted(Nanos(1000), Some(Slo { percentile: 90.0, ..slo }));
+        assert_eq!((counted.requests, counted.bytes, counted.late), (1000, 900 * 4096, 500));
+        let percentiles: Vec<f64> = latencies.iter().map(|latency| latency.percentile).collect();
+        assert_eq!(percentiles, [50.0, 99.0, 99.9, 90.0]);
         let idle = Counters::default().summary("web", None, None);
         assert_eq!((idle.latency.p50_s, idle.latency.max_s, idle.slo), (None, None, None));
     }

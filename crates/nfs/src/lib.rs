@@ -19,24 +19,27 @@
 //!
 //! * [`xdr`], [`rpc`], [`calls`] and [`mount`] read the protocols. They know no sockets, and any bytes are a value or an
 //!   error.
-//! * [`workloads`] and [`workload_file`] say who a request belongs to, [`work`] how long it keeps the device busy.
-//! * [`queue`] decides, [`counters`] and [`recorder`] keep what was seen.
+//! * [`workloads`] say who a request belongs to: those of a file ([`workload_file`]), or of a controller ([`received`], under
+//!   the lease of [`control`]). [`work`] says how long a request keeps the device busy.
+//! * [`queue`] decides, [`counters`], [`window`] and [`recorder`] keep what was seen.
 //! * [`proxy`] has the sockets, [`server`] the start, [`settings`] and [`run`] the program.
 
-pub mod addresses;
 pub mod calls;
 pub mod clock;
+pub mod control;
 pub mod counters;
 pub mod event;
 pub mod mount;
 pub mod outgoing;
 pub mod proxy;
 pub mod queue;
+pub mod received;
 pub mod recorder;
 pub mod rpc;
 pub mod run;
 pub mod server;
 pub mod settings;
+pub mod window;
 pub mod work;
 pub mod workload_file;
 pub mod workloads;

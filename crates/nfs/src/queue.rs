@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use leeward_fabric::Nanos;
+use leeward_promises::Latency;
 use leeward_shaping::{Caps, Order, OverLimit, Request, Server, ShapingError, Ticket, WorkloadId};
 use leeward_traces::Kind;
 use leeward_traces::device::Device;
@@ -64,6 +65,17 @@ impl Running {
     pub fn started(&self) -> Nanos {
         self.started
     }
+}
+
+/// Counters and recent latencies of a workload.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Counted {
+    /// Name of the workload.
+    pub workload: String,
+    /// Counters since the start.
+    pub counters: leeward_promises::Counters,
+    /// Latencies of the last time.
+    pub latencies: Vec<Latency>,
 }
 
 /// Number of a connection, from [`Queue::open`] to [`Queue::close`].
@@ -302,7 +314,7 @@ impl<P> Queue<P> {
             was_over: running.was_over,
         };
         let slo = stream.workload.as_ref().and_then(|workload| workload.slo);
-        stream.counters.add(answered, slo);
+        stream.counters.add(now, answered, slo);
     }
 
     /// A request at the server has no answer: its connection closed, or the server takes too long. Its place is free.
@@ -327,6 +339,16 @@ impl<P> Queue<P> {
             summary
         };
         self.streams.iter_mut().filter(shown).map(summary).collect()
+    }
+
+    /// Counters and recent latencies of all workloads, for an acknowledgement.
+    pub fn counted(&mut self, now: Nanos) -> Vec<Counted> {
+        let own = self.streams.iter_mut().filter_map(|stream| {
+            let slo = stream.workload.as_ref()?.slo;
+            let (counters, latencies) = stream.counters.counted(now, slo);
+            Some(Counted { workload: stream.name.clone(), counters, latencies })
+        });
+        own.collect()
     }
 
     /// Hands recorded rows to their thread. Returns the number of rows that were lost so far.
@@ -381,7 +403,7 @@ impl<P> Queue<P> {
 }
 
 /// Settings of a workload at the device.
-fn shaping(workload: &Workload) -> leeward_shaping::Workload {
+pub(crate) fn shaping(workload: &Workload) -> leeward_shaping::Workload {
     leeward_shaping::Workload {
         priority: workload.priority.min(LAST_PRIORITY),
         weight: 1.0,

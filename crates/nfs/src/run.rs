@@ -10,20 +10,24 @@ use std::time::Duration;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
+use leeward_lease::{Addresses, Connection, end_with_parent};
 use leeward_systemd::Notifier;
 use leeward_traces::device::Device;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::addresses::Addresses;
 use crate::clock::Clock;
+use crate::control::Control;
 use crate::event::{Event, Events};
 use crate::proxy::{Export, Handle, Proxy, ProxySettings};
+use crate::received::Rules;
 use crate::server::Server;
-use crate::settings::Settings;
+use crate::settings::{Settings, WorkloadSource};
 use crate::workload_file::ServerWorkloads;
 use crate::workloads::Workloads;
 
+/// Name and version that requests to controllers have.
+const PROGRAM: &str = concat!("leeward-nfs/", env!("CARGO_PKG_VERSION"));
 /// Time between two looks at the threads and signals.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest time of a process that ends.
@@ -60,6 +64,9 @@ impl<E> From<InputError> for StopReason<E> {
 /// Serves the exports until SIGINT or SIGTERM. `write` receives log lines and reports: one report at each interval, and
 /// one at the end. SIGHUP reads the workloads again. systemd is notified if it started the process.
 ///
+/// With a controller, the workloads are those of its promises, under a lease. Without a controller for the length of the
+/// lease, all requests are best effort until one answers again.
+///
 /// # Errors
 /// Returns the reason of the stop; see [`StopReason`].
 pub fn run<E>(
@@ -68,7 +75,8 @@ pub fn run<E>(
 ) -> Result<(), StopReason<E>> {
     let clock = Clock::start();
     let (events, receiver) = Events::channel();
-    let proxy = start(settings, clock, &events)?;
+    end_with_parent().map_err(StopReason::Failed)?;
+    let Start { proxy, mut control } = start(settings, clock, &events)?;
     for ((export, _), address) in settings.exports.iter().zip(proxy.addresses()) {
         events.send(Event::Listening { export: export.to_string(), address });
     }
@@ -113,6 +121,10 @@ pub fn run<E>(
         if reloads.swap(false, Ordering::Relaxed) {
             reload(settings, &handle, &events);
         }
+        let lines = control.as_mut().map(|control| control.follow(&handle)).unwrap_or_default();
+        if let Err(error) = lines.iter().try_for_each(|line| write(Line::Log(line))) {
+            break Err(StopReason::Output(error));
+        }
         if let (Some(at), Some(interval)) = (next_report, settings.interval)
             && clock.now() >= at
         {
@@ -122,16 +134,18 @@ pub fn run<E>(
                 break Err(StopReason::Output(error));
             }
         }
-        systemd.tick(clock.now(), &handle);
+        systemd.tick(clock.now(), &handle, control.as_ref());
         if serving.is_finished() {
             break Ok(());
         }
     };
     stops.store(true, Ordering::Relaxed);
     systemd.stopping();
+    let line = control.and_then(Control::remove);
     let served = serving.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
     result?;
     served.map_err(StopReason::Failed)?;
+    line.iter().try_for_each(|line| write(Line::Log(line))).map_err(StopReason::Output)?;
     for event in receiver.try_iter() {
         write(Line::Log(&event.to_string())).map_err(StopReason::Output)?;
     }
@@ -143,8 +157,14 @@ fn report(handle: &Handle) -> String {
     serde_json::to_string(&handle.report()).unwrap_or_default()
 }
 
+/// A proxy that listens, and its control by a controller, if there is one.
+struct Start {
+    proxy: Proxy,
+    control: Option<Control>,
+}
+
 /// Reads the files, finds the server and listens.
-fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Proxy, StopReason<E>> {
+fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Start, StopReason<E>> {
     let given = settings.device.as_deref().map(Device::read).transpose()?.map(Arc::new);
     let (workloads, device) = match workloads(settings, events)? {
         Some((workloads, device)) => (workloads, given.or(device)),
@@ -167,6 +187,18 @@ fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Proxy,
         let server = Server::find(export, settings.ports, settings.source, &machine).map_err(failed)?;
         exports.push(Export { server, listen: *listen });
     }
+    let control = match &settings.workloads {
+        Some(WorkloadSource::Controller(controller)) => {
+            Addresses::read(controller.addresses.as_deref())?;
+            let rules = Rules {
+                exports: exports.len(),
+                named: settings.workload_exports.clone(),
+                over: settings.over,
+            };
+            Some(Control::new(Connection::start(controller.clone(), PROGRAM)?, rules))
+        }
+        Some(WorkloadSource::Files(_)) | None => None,
+    };
     let proxy = ProxySettings {
         exports,
         limits: settings.limits,
@@ -177,7 +209,8 @@ fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Proxy,
         workloads,
         recorder: settings.recorder.clone(),
     };
-    Proxy::bind(proxy, clock, events.clone()).map_err(failed)
+    let proxy = Proxy::bind(proxy, clock, events.clone()).map_err(failed)?;
+    Ok(Start { proxy, control })
 }
 
 /// Reads the workloads and their device; `None` without workloads.
@@ -185,9 +218,9 @@ fn workloads(
     settings: &Settings,
     events: &Events,
 ) -> Result<Option<(Workloads, Option<Arc<Device>>)>, InputError> {
-    let Some(files) = &settings.workloads else { return Ok(None) };
+    let Some(WorkloadSource::Files(files)) = &settings.workloads else { return Ok(None) };
     let addresses = Addresses::read(files.addresses.as_deref())?;
-    let ServerWorkloads { entries, device, notes } = files.sources().read(&addresses)?;
+    let ServerWorkloads { entries, device, notes } = settings.sources(files).read(&addresses)?;
     notes.into_iter().for_each(|note| events.send(Event::Note(note)));
     let workloads = Workloads::new(settings.exports.len(), entries);
     let workloads =
@@ -281,7 +314,7 @@ impl Systemd {
     }
 
     /// Sends the status and, while the proxy works, a message to the watchdog.
-    fn tick(&mut self, now: Nanos, handle: &Handle) {
+    fn tick(&mut self, now: Nanos, handle: &Handle, control: Option<&Control>) {
         let Some(notifier) = &self.notifier else { return };
         if now < self.next {
             return;
@@ -290,7 +323,8 @@ impl Systemd {
         let rounds = handle.rounds();
         let works = rounds != self.rounds;
         self.rounds = rounds;
-        drop(notifier.works(works, &Status(handle).to_string()));
+        let lease = control.map(|control| format!("; {}", control.status())).unwrap_or_default();
+        drop(notifier.works(works, &format!("{}{lease}", Status(handle))));
     }
 
     fn stopping(&self) {

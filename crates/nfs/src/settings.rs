@@ -7,7 +7,9 @@ use std::str::FromStr;
 use leeward_capture::places::{Prefix, Prefixes};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, Nanos};
-use leeward_shaping::Caps;
+use leeward_lease::{ControllerSettings, Given};
+use leeward_records::EnforcerKind;
+use leeward_shaping::{Caps, OverLimit};
 use leeward_traces::device::Device;
 use serde::Deserialize;
 
@@ -49,19 +51,44 @@ pub struct Arguments {
     pub allow: Vec<String>,
     /// Workloads with their priorities and limits, an SLO file; `leeward slo pack` writes one [default: none, all
     /// requests are best effort].
-    #[arg(long, value_name = "FILE", requires = "cluster")]
+    #[arg(long, value_name = "FILE")]
     pub workloads: Option<String>,
-    /// Cluster file of the workloads.
+    /// Cluster file of the workloads: they get the priorities and limits that their file does not state, as in `leeward slo`
+    /// [default: none, the file states them].
     #[arg(long, value_name = "FILE", requires = "workloads")]
     pub cluster: Option<String>,
-    /// Name of the server in the cluster: a host, or HOST:DEVICE [default: the only server of the workloads].
-    #[arg(long, value_name = "HOST", requires = "workloads")]
+    /// URL of a controller, http or https, whose promises are enforced in place of workloads of a file; give each controller
+    /// that shares a store.
+    #[arg(long = "controller", value_name = "URL", conflicts_with = "workloads")]
+    pub controllers: Vec<String>,
+    /// Name of this enforcer at the controller [default: nfs@HOST].
+    #[arg(long, value_name = "NAME", requires = "controllers")]
+    pub name: Option<String>,
+    /// Length of the lease: without a controller for this time, everything is best effort [default: 15s].
+    #[arg(long, value_name = "TIME", requires = "controllers")]
+    pub lease: Option<String>,
+    /// File with a token of role report.
+    #[arg(long, value_name = "FILE", requires = "controllers")]
+    pub token_file: Option<String>,
+    /// File with the certificate authorities of the controller [default: the system's].
+    #[arg(long, value_name = "FILE", requires = "controllers")]
+    pub ca: Option<String>,
+    /// DSCP of packets to controllers: a name, such as cs6, or 0 to 63.
+    #[arg(long, value_name = "DSCP", requires = "controllers")]
+    pub dscp: Option<String>,
+    /// Name of the server in the cluster: a host, or HOST:DEVICE for the volumes of one device [default: the only server of
+    /// the workloads; with a controller, the machine's name].
+    #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Export of a workload, for clients with several workloads; may be given several times.
-    #[arg(long = "workload", value_name = "NAME=PATH", requires = "workloads")]
+    #[arg(long = "workload", value_name = "NAME=PATH")]
     pub workload_exports: Vec<String>,
+    /// Handling of requests over a limit, unless the file of the workloads states it: demoted, they come after all others; or
+    /// held, they wait for tokens [default: demoted].
+    #[arg(long, value_name = "HANDLING")]
+    pub over: Option<String>,
     /// Addresses of hosts or workloads: YAML, CSV, or lines as in /etc/hosts [default: the system's names].
-    #[arg(long, value_name = "FILE", requires = "workloads")]
+    #[arg(long, value_name = "FILE")]
     pub addresses: Option<String>,
     /// Device file of the volumes [default: that of the workloads].
     #[arg(long, value_name = "FILE")]
@@ -108,8 +135,12 @@ pub struct Settings {
     pub source: Source,
     /// Clients that may connect.
     pub allow: Vec<Prefix>,
-    /// Workloads, if any.
-    pub workloads: Option<WorkloadFiles>,
+    /// Source of the workloads, if any.
+    pub workloads: Option<WorkloadSource>,
+    /// Exports of single workloads: names of workloads, and indices of exports.
+    pub workload_exports: Vec<(String, usize)>,
+    /// Handling of requests over a limit, unless a file states it.
+    pub over: OverLimit,
     /// Device file that replaces that of the workloads.
     pub device: Option<String>,
     /// Requests at the device at once.
@@ -124,29 +155,37 @@ pub struct Settings {
     pub threads: usize,
 }
 
+/// Source of the workloads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WorkloadSource {
+    /// Files.
+    Files(WorkloadFiles),
+    /// A controller, under a lease.
+    Controller(ControllerSettings),
+}
+
 /// Files of the workloads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkloadFiles {
-    /// SLO file.
+    /// SLO file, or the JSON of a command.
     pub workloads: String,
-    /// Cluster file.
-    pub cluster: String,
+    /// Cluster file, if any.
+    pub cluster: Option<String>,
     /// Server of the workloads.
     pub host: Option<String>,
-    /// Exports of single workloads: names of workloads, and indices of exports.
-    pub exports: Vec<(String, usize)>,
     /// File of addresses.
     pub addresses: Option<String>,
 }
 
-impl WorkloadFiles {
+impl Settings {
     /// The files and names for a read.
-    pub fn sources(&self) -> Sources<'_> {
+    pub fn sources<'a>(&'a self, files: &'a WorkloadFiles) -> Sources<'a> {
         Sources {
-            workloads: &self.workloads,
-            cluster: &self.cluster,
-            server: self.host.as_deref(),
-            exports: &self.exports,
+            workloads: &files.workloads,
+            cluster: files.cluster.as_deref(),
+            server: files.host.as_deref(),
+            exports: &self.workload_exports,
+            over: self.over,
         }
     }
 }
@@ -158,7 +197,16 @@ impl Settings {
     /// Returns an [`InputError`] with the invalid option.
     pub fn new(given: Arguments) -> Result<Settings, InputError> {
         let exports = exports(&given)?;
-        let workloads = workload_files(&given, &exports)?;
+        let workload_exports = workload_exports(&given, &exports)?;
+        let workloads = workload_source(&given)?;
+        let over = match given.over.as_deref() {
+            None | Some("demoted") => OverLimit::Demoted,
+            Some("held") => OverLimit::Held,
+            Some(text) => {
+                let message = format!("`{}`: expected demoted or held", excerpt(text));
+                return Err(InputError::new("--over", message));
+            }
+        };
         let recorder = given.traces.as_ref().map(|folder| -> Result<RecorderSettings, InputError> {
             let every = time("--trace-time", given.trace_time.as_deref(), Nanos(3_600 * Nanos::SECOND.0))?;
             let limit = size("--trace-limit", given.trace_limit.as_deref(), 10_000_000_000)?;
@@ -186,6 +234,8 @@ impl Settings {
             source: if given.reserved_port { Source::Reserved } else { Source::Any },
             allow: allow.collect::<Result<_, _>>()?,
             workloads,
+            workload_exports,
+            over,
             recorder: recorder.transpose()?,
             interval: interval.transpose()?,
             limits: limits(&given)?,
@@ -249,26 +299,11 @@ fn exports(given: &Arguments) -> Result<Vec<(ExportName, SocketAddr)>, InputErro
     Ok(names.into_iter().zip(listen).collect())
 }
 
-fn workload_files(
+/// Exports of single workloads.
+fn workload_exports(
     given: &Arguments,
     exports: &[(ExportName, SocketAddr)],
-) -> Result<Option<WorkloadFiles>, InputError> {
-    let Some(workloads) = &given.workloads else {
-        // clap checks this for the program, and this check is for all other callers.
-        let without = [
-            ("--cluster", given.cluster.is_some()),
-            ("--host", given.host.is_some()),
-            ("--workload", !given.workload_exports.is_empty()),
-            ("--addresses", given.addresses.is_some()),
-        ];
-        return match without.into_iter().find(|&(_, is_given)| is_given) {
-            Some((option, _)) => Err(InputError::new(option, "only for workloads; give --workloads too")),
-            None => Ok(None),
-        };
-    };
-    let Some(cluster) = &given.cluster else {
-        return Err(InputError::new("--workloads", "their hosts are those of a cluster; give --cluster too"));
-    };
+) -> Result<Vec<(String, usize)>, InputError> {
     let named_export = |text: &String| {
         let invalid =
             |message: &str| InputError::new("--workload", format!("`{}`: {message}", excerpt(text)));
@@ -283,14 +318,62 @@ fn workload_files(
             _ => Err(invalid("several servers have an export of this path: run a proxy for each")),
         }
     };
-    let exports = given.workload_exports.iter().map(named_export).collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(WorkloadFiles {
+    given.workload_exports.iter().map(named_export).collect()
+}
+
+fn workload_source(given: &Arguments) -> Result<Option<WorkloadSource>, InputError> {
+    let own = Given {
+        controllers: given.controllers.clone(),
+        name: given.name.clone(),
+        lease: given.lease.clone(),
+        token_file: given.token_file.clone(),
+        ca: given.ca.clone(),
+        dscp: given.dscp.clone(),
+    };
+    if !own.controllers.is_empty() {
+        let files = [("--workloads", given.workloads.is_some()), ("--cluster", given.cluster.is_some())];
+        if let Some((option, _)) = files.into_iter().find(|&(_, is_given)| is_given) {
+            let message = "workloads come from files or from a controller: give one of them";
+            return Err(InputError::new(option, message));
+        }
+        if given.device.is_none() {
+            let message =
+                "missing; the limits of promises are seconds of service, which depend on the device";
+            return Err(InputError::new("--device", message));
+        }
+        let host = given.host.clone().unwrap_or_else(machine_name);
+        let settings = ControllerSettings::new(EnforcerKind::Nfs, &host, own, given.addresses.clone())?;
+        return Ok(Some(WorkloadSource::Controller(settings)));
+    }
+    if let Some(option) = own.without_controller() {
+        return Err(InputError::new(option, "only for a controller; give --controller too"));
+    }
+    let Some(workloads) = &given.workloads else {
+        // clap checks some of these for the program, and this check is for all other callers.
+        let without = [
+            ("--cluster", given.cluster.is_some()),
+            ("--host", given.host.is_some()),
+            ("--workload", !given.workload_exports.is_empty()),
+            ("--over", given.over.is_some()),
+            ("--addresses", given.addresses.is_some()),
+        ];
+        return match without.into_iter().find(|&(_, is_given)| is_given) {
+            Some((option, _)) => {
+                Err(InputError::new(option, "only for workloads; give --workloads or --controller too"))
+            }
+            None => Ok(None),
+        };
+    };
+    Ok(Some(WorkloadSource::Files(WorkloadFiles {
         workloads: workloads.clone(),
-        cluster: cluster.clone(),
+        cluster: given.cluster.clone(),
         host: given.host.clone(),
-        exports,
         addresses: given.addresses.clone(),
-    }))
+    })))
+}
+
+fn machine_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn limits(given: &Arguments) -> Result<Limits, InputError> {
@@ -380,7 +463,15 @@ mod tests {
             (Arguments { listen: texts(&["2049"]), ..valid() }, "--listen"),
             (Arguments { listen: texts(&["0.0.0.0:1", "0.0.0.0:2"]), ..valid() }, "--listen"),
             (Arguments { allow: texts(&["10.0.0.0/33"]), ..valid() }, "--allow"),
-            (Arguments { workloads: one("w.yaml"), ..valid() }, "--workloads"),
+            (
+                Arguments { workloads: one("w.yaml"), controllers: texts(&["http://a"]), ..valid() },
+                "--workloads",
+            ),
+            (Arguments { cluster: one("c.yaml"), controllers: texts(&["http://a"]), ..valid() }, "--cluster"),
+            (Arguments { controllers: texts(&["a"]), device: one("d.json"), ..valid() }, "--controller"),
+            (Arguments { lease: one("15s"), ..valid() }, "--lease"),
+            (Arguments { over: one("held"), ..valid() }, "--over"),
+            (Arguments { over: one("late"), ..with_workloads() }, "--over"),
             (Arguments { cluster: one("c.yaml"), ..valid() }, "--cluster"),
             (Arguments { host: one("r0h0"), ..valid() }, "--host"),
             (Arguments { addresses: one("hosts"), ..valid() }, "--addresses"),
@@ -405,7 +496,22 @@ mod tests {
             assert_eq!(error.file, option, "{error}");
         }
         let exports = Arguments { workload_exports: texts(&["mail=/vol"]), ..with_workloads() };
-        let files = Settings::new(exports).unwrap().workloads.unwrap();
-        assert_eq!(files.exports, [("mail".to_owned(), 0)]);
+        let settings = Settings::new(exports).unwrap();
+        assert_eq!(settings.workload_exports, [("mail".to_owned(), 0)]);
+        assert_eq!((settings.over, settings.caps(None).outstanding), (OverLimit::Demoted, 1));
+        let controlled = || Arguments {
+            controllers: texts(&["http://a"]),
+            host: one("s0:ssd"),
+            device: one("ssd.json"),
+            ..valid()
+        };
+        let error = Settings::new(Arguments { device: None, ..controlled() }).err().expect("an error");
+        assert_eq!(error.file, "--device");
+        let settings = Settings::new(Arguments { over: one("held"), ..controlled() }).unwrap();
+        let Some(WorkloadSource::Controller(controller)) = &settings.workloads else {
+            panic!("a controller")
+        };
+        assert_eq!((controller.name.as_str(), controller.device.as_deref()), ("nfs@s0:ssd", Some("s0:ssd")));
+        assert_eq!((settings.over, settings.caps(None).outstanding), (OverLimit::Held, 1));
     }
 }

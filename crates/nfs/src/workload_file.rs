@@ -1,29 +1,36 @@
-//! Workloads of this server from an SLO file and its cluster.
+//! Workloads of this server from an SLO file and its cluster, or from a file that states their priorities and limits.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use leeward_calculus::TokenBucket;
+use leeward_capture::places::Prefix;
 use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError, excerpt, read_text};
+use leeward_lease::{Addresses, DecidedFile, DecidedWorkload};
 use leeward_shaping::OverLimit;
 use leeward_slo::file::{Entry as FileEntry, Workloads as SloFile};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
-use crate::addresses::Addresses;
 use crate::workloads::{Entry, Workload};
+
+/// Priority of a workload for which a file states none: after all others, and before clients without a workload.
+const LAST: u32 = u32::MAX - 1;
 
 /// Files and names that decide about the workloads of a proxy.
 #[derive(Clone, Debug)]
 pub struct Sources<'a> {
-    /// SLO file.
+    /// SLO file; without a cluster also the JSON of `leeward slo pack` or `prioritize`.
     pub workloads: &'a str,
-    /// Cluster file.
-    pub cluster: &'a str,
+    /// Cluster file. Without one, the file of the workloads states their priorities and limits.
+    pub cluster: Option<&'a str>,
     /// Server in the SLO file whose workloads count: a host, or `host:device`. `None` if the file has one server.
     pub server: Option<&'a str>,
     /// Exports of single workloads: names of workloads and indices of exports. The other workloads use all exports.
     pub exports: &'a [(String, usize)],
+    /// Handling of requests over a limit, unless the file states it.
+    pub over: OverLimit,
 }
 
 /// Workloads of a server.
@@ -43,7 +50,10 @@ impl Sources<'_> {
     /// # Errors
     /// Fails with file, line and field, or with the option.
     pub fn read(&self, addresses: &Addresses) -> Result<ServerWorkloads, InputError> {
-        let cluster = Cluster::from_text(self.cluster, &read_text(self.cluster)?)?;
+        let Some(cluster) = self.cluster else {
+            return self.decided(&DecidedFile::read(self.workloads, &read_text(self.workloads)?)?, addresses);
+        };
+        let cluster = Cluster::from_text(cluster, &read_text(cluster)?)?;
         let base = Path::new(self.workloads).parent().unwrap_or(Path::new("")).to_owned();
         let files = Files { base, data: std::env::var_os("LEEWARD_DATA").map(Into::into) };
         let file = SloFile::read(self.workloads, &cluster, &files, &|name| files.open(name))?;
@@ -81,10 +91,10 @@ impl Sources<'_> {
                     name: name.clone(),
                     priority: promise.priorities[stage],
                     limits,
-                    over: over(entry),
+                    over: self.over(entry),
                     slo: entry.workload.slo,
                 },
-                clients: addresses.of(name, client)?,
+                clients: clients(addresses, name, client)?,
                 export: self.export(name),
             });
             if let Some(device) = entry.traced.as_ref().and_then(|traced| traced.device.clone())
@@ -93,16 +103,7 @@ impl Sources<'_> {
                 devices.push(device);
             }
         }
-        if entries.is_empty() {
-            let message = format!("no workload has its volume at `{}`", excerpt(&server));
-            return Err(InputError::new(self.workloads, message));
-        }
-        for (name, _) in self.exports {
-            if !entries.iter().any(|entry| entry.workload.name == *name) {
-                let message = format!("`{}`: {} has no such workload at {server}", excerpt(name), file.path);
-                return Err(InputError::new("--workload", message));
-            }
-        }
+        self.check(&entries, &server)?;
         if let [(one, _), (other, _), ..] = &devices[..] {
             let message =
                 format!("{server} has the device files {one} and {other}: name one device in --host");
@@ -111,21 +112,101 @@ impl Sources<'_> {
         Ok(ServerWorkloads { entries, device: devices.pop(), notes })
     }
 
+    /// Workloads whose priorities and limits a file states.
+    fn decided(&self, file: &DecidedFile, addresses: &Addresses) -> Result<ServerWorkloads, InputError> {
+        let server = self.decided_server(file)?;
+        let host = host_of(&server);
+        // A server without a device may mean its only one.
+        let is_own = |workload: &&DecidedWorkload| {
+            let own = workload.server.as_deref();
+            own.is_some_and(|own| own == server || own == host || (server == host && host_of(own) == host))
+        };
+        let (mut entries, mut notes) = (Vec::<Entry>::new(), Vec::new());
+        for workload in file.workloads.iter().filter(is_own) {
+            let DecidedWorkload { name, client, slo, .. } = workload;
+            let stage = workload.at(Stage::Storage).map_err(|missing| missing.in_file(&file.path))?;
+            let Some(stage) = stage else {
+                notes.push(format!("{name}: it has no storage stage, so its requests are best effort"));
+                continue;
+            };
+            let invalid = |message: String| InputError::new(&file.path, format!("{name}: {message}"));
+            let mut limits = Vec::with_capacity(stage.limits.len());
+            for (rate, burst) in stage.limits {
+                let bucket = TokenBucket::new(rate, burst).map_err(|error| invalid(error.to_string()))?;
+                if bucket.rate() <= 0.0 {
+                    return Err(invalid("a limit of rate 0 at storage: expected above 0".to_owned()));
+                }
+                limits.push(bucket);
+            }
+            entries.push(Entry {
+                workload: Workload {
+                    name: name.clone(),
+                    priority: stage.priority.unwrap_or(LAST),
+                    limits,
+                    over: workload.over.map_or(self.over, OverLimit::from),
+                    slo: *slo,
+                },
+                clients: clients(addresses, name, client)?,
+                export: self.export(name),
+            });
+        }
+        self.check(&entries, &server)?;
+        let device = match file.device_of(&server) {
+            Some(path) => Some((path.clone(), Arc::new(Device::read(&path)?))),
+            None => None,
+        };
+        Ok(ServerWorkloads { entries, device, notes })
+    }
+
+    /// Name of the server whose workloads of a decided file count.
+    fn decided_server(&self, file: &DecidedFile) -> Result<String, InputError> {
+        if let Some(server) = self.server {
+            return Ok(server.to_owned());
+        }
+        let servers = file.workloads.iter().filter_map(|workload| workload.server.clone());
+        self.only(servers.collect())
+    }
+
+    /// Checks that the server has workloads, among them those of `--workload`.
+    fn check(&self, entries: &[Entry], server: &str) -> Result<(), InputError> {
+        if entries.is_empty() {
+            let message = format!("no workload has its volume at `{}`", excerpt(server));
+            return Err(InputError::new(self.workloads, message));
+        }
+        for (name, _) in self.exports {
+            if !entries.iter().any(|entry| entry.workload.name == *name) {
+                let message =
+                    format!("`{}`: {} has no such workload at {server}", excerpt(name), self.workloads);
+                return Err(InputError::new("--workload", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The only one of several names of servers.
+    fn only(&self, mut servers: Vec<String>) -> Result<String, InputError> {
+        servers.sort_unstable();
+        servers.dedup();
+        if servers.len() > 1 {
+            let message =
+                format!("missing; expected one of the servers of {}: {}", self.workloads, servers.join(", "));
+            return Err(InputError::new("--host", message));
+        }
+        servers.pop().ok_or_else(|| InputError::new(self.workloads, "no workload has a server"))
+    }
+
     /// Name of the server whose workloads count.
     fn server(&self, file: &SloFile, cluster: &Cluster) -> Result<String, InputError> {
         if let Some(server) = self.server {
             return Ok(server.to_owned());
         }
-        let mut servers: Vec<String> =
-            file.entries.iter().filter_map(|entry| names(entry, cluster).pop()).collect();
-        servers.sort_unstable();
-        servers.dedup();
-        if servers.len() > 1 {
-            let message =
-                format!("missing; expected one of the servers of {}: {}", file.path, servers.join(", "));
-            return Err(InputError::new("--host", message));
-        }
-        servers.pop().ok_or_else(|| InputError::new(self.workloads, "no workload has a server"))
+        self.only(file.entries.iter().filter_map(|entry| names(entry, cluster).pop()).collect())
+    }
+
+    /// Handling of requests over a limit at the device: that of the file, or else that of the settings.
+    fn over(&self, entry: &FileEntry) -> OverLimit {
+        let at = Stage::Storage as usize;
+        if entry.over_stated[at] { entry.over[at] } else { self.over }
     }
 
     fn export(&self, workload: &str) -> Option<usize> {
@@ -142,9 +223,12 @@ fn names(entry: &FileEntry, cluster: &Cluster) -> Vec<String> {
     std::iter::once(host.to_owned()).chain(device).collect()
 }
 
-/// Handling of requests over a limit at the device: that of the file, or else that of the thesis' enforcers (SLO section
-/// 2.2.1).
-fn over(entry: &FileEntry) -> OverLimit {
-    let at = Stage::Storage as usize;
-    if entry.over_stated[at] { entry.over[at] } else { OverLimit::Demoted }
+/// Host of a server, which may be named with its device.
+fn host_of(server: &str) -> &str {
+    server.split(':').next().unwrap_or(server)
+}
+
+/// Addresses of the client of a workload.
+fn clients(addresses: &Addresses, workload: &str, client: &str) -> Result<Vec<Prefix>, InputError> {
+    addresses.of_client(workload, client).map_err(|message| InputError::new("--addresses", message))
 }

@@ -17,15 +17,15 @@ use crate::seen::{Counters, Latency};
 /// Default length of a lease.
 pub const LEASE: Nanos = Nanos(15 * Nanos::SECOND.0);
 /// Shortest and longest lease.
-const LEASES: [Nanos; 2] = [Nanos(Nanos::SECOND.0), Nanos(3_600 * Nanos::SECOND.0)];
+pub const LEASES: [Nanos; 2] = [Nanos(Nanos::SECOND.0), Nanos(3_600 * Nanos::SECOND.0)];
 /// Largest number of workloads of an acknowledgement.
-const MAX_WORKLOADS: usize = 10_000;
+pub const MAX_WORKLOADS: usize = 10_000;
 /// Largest number of addresses of a host.
-const MAX_ADDRESSES: usize = 64;
+pub const MAX_ADDRESSES: usize = 64;
 /// Largest number of latencies of a workload.
 const MAX_LATENCIES: usize = 16;
 /// Largest number of characters of a reason or difference.
-const MAX_DETAIL: usize = 1_000;
+pub const MAX_DETAIL: usize = 1_000;
 
 /// An invalid field of a body, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -33,6 +33,17 @@ impl LatencyHistogram {
         self.largest = self.largest.max(latency);
     }
 
+    /// Adds the counts of another histogram.
+    pub fn add_all(&mut self, other: &LatencyHistogram) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
+        self.count += other.count;
+        self.sum += other.sum;
+        self.largest = self.largest.max(other.largest);
+    }
+
     /// Removes all counts.
     pub fn clear(&mut self) {
         self.counts.fill(0);
@@ -134,6 +145,22 @@ mod tests {
             assert_eq!(rank(percent, count), Some(expected), "{percent} % of {count}");
         }
         assert_eq!(rank(50.0, 0), None);
+    }
+
+    #[test]
+    fn a_sum_of_histograms_has_the_latencies_of_both() {
+        let (mut one, mut other, mut all) =
+            (LatencyHistogram::default(), LatencyHistogram::default(), LatencyHistogram::default());
+        for latency in 0..2000 {
+            if latency % 3 == 0 {
+                one.add(latency)
+            } else {
+                other.add(latency * latency)
+            }
+            all.add(if latency % 3 == 0 { latency } else { latency * latency });
+        }
+        one.add_all(&other);
+        assert_eq!(one, all);
     }
 
     #[test]

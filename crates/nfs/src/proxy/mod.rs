@@ -40,7 +40,7 @@ use crate::clock::Clock;
 use crate::counters::Summary;
 use crate::event::{Event, Events};
 use crate::outgoing::Source;
-use crate::queue::{InvalidWorkload, Queue, Running, Started};
+use crate::queue::{Counted, InvalidWorkload, Queue, Running, Started};
 use crate::recorder::{Recorder, RecorderSettings};
 use crate::rpc::Record;
 use crate::server::Server;
@@ -209,6 +209,12 @@ impl Handle {
     pub fn load(&self) -> (usize, usize, usize) {
         let (waiting, in_service) = self.0.lock_queue().depth();
         (self.0.numbers.connections.load(Ordering::Relaxed), waiting, in_service)
+    }
+
+    /// Counters and recent latencies of all workloads, for an acknowledgement.
+    pub fn counted(&self) -> Vec<Counted> {
+        let now = self.0.clock.now();
+        self.0.lock_queue().counted(now)
     }
 
     /// Counters. The latencies since the last report begin again.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use leeward_nfs::addresses::Addresses;
+use leeward_lease::Addresses;
 use leeward_nfs::workload_file::{ServerWorkloads, Sources};
 use leeward_shaping::OverLimit;
 
@@ -51,7 +51,8 @@ fn read(
     };
     let (workloads, cluster) = (write("w.yaml", workloads), write("cluster.yaml", CLUSTER));
     let addresses = Addresses::read(Some(&write("names.csv", ADDRESSES))).unwrap();
-    let sources = Sources { workloads: &workloads, cluster: &cluster, server, exports };
+    let sources =
+        Sources { workloads: &workloads, cluster: Some(&cluster), server, exports, over: OverLimit::Demoted };
     let base = format!("{}/", folder.path().display());
     sources.read(&addresses).map_err(|error| error.to_string().replace(&base, ""))
 }
@@ -100,7 +101,13 @@ fn a_file_with_traces_names_its_device() {
     let rows: String = (0..8).map(|host| format!("10.0.0.{host},r0h{host}\n")).collect();
     fs::write(&names, format!("address,host\n{rows}")).unwrap();
     let addresses = Addresses::read(Some(&names.display().to_string())).unwrap();
-    let sources = Sources { workloads: &workloads, cluster: &cluster, server: None, exports: &[] };
+    let sources = Sources {
+        workloads: &workloads,
+        cluster: Some(&cluster),
+        server: None,
+        exports: &[],
+        over: OverLimit::Demoted,
+    };
     let read = sources.read(&addresses).unwrap();
     assert_eq!(read.entries.len(), 7);
     assert_eq!(read.device.map(|(name, _)| name).as_deref(), Some("ssd.json"));

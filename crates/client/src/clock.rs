@@ -1,4 +1,4 @@
-//! Clocks and random numbers. No other module of the agent reads a clock or draws a random number.
+//! Clocks and random numbers, for drivers of state machines. No other module reads a clock or draws a random number.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Instant, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 use leeward_fabric::Nanos;
 
 /// Clocks of the machine.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
 #[expect(clippy::disallowed_methods, reason = "the adapter that reads clocks")]

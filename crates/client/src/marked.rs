@@ -21,7 +21,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Connector of marked sockets.
 #[derive(Debug)]
-pub struct Marked(pub Dscp);
+pub(crate) struct Marked(pub Dscp);
 
 /// Opens a connection. Its first packet is marked too.
 fn connect(address: SocketAddr, dscp: Dscp, timeout: Option<Duration>) -> io::Result<TcpStream> {
@@ -81,7 +81,7 @@ impl Connector<()> for Marked {
 }
 
 /// A marked connection.
-pub struct MarkedTransport {
+pub(crate) struct MarkedTransport {
     stream: TcpStream,
     buffers: LazyBuffers,
 }

@@ -1,0 +1,23 @@
+//! HTTP client of controllers, for the programs of hosts: the agent and the enforcers.
+//!
+//! ```text
+//! Access (URLs, token, authorities, DSCP) --> Client --HTTP or TLS--> controller
+//!                                               '--> reply, or Rejection --> Backoff
+//! ```
+//!
+//! [`Access`] is what a user states about controllers, and [`Client`] a persistent connection to one of them. [`Backoff`] has
+//! the delays after failures: times and random numbers are arguments, so a state machine decides when to send, and its
+//! driver sleeps. The crate does not depend on the service: it knows the HTTP interface only.
+
+mod access;
+mod backoff;
+mod client;
+mod clock;
+mod dscp;
+mod marked;
+
+pub use access::Access;
+pub use backoff::Backoff;
+pub use client::{Client, Rejection};
+pub use clock::{Clock, random};
+pub use dscp::Dscp;

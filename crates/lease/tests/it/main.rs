@@ -1,0 +1,3 @@
+//! Tests of leases: properties with a model of controllers and faults.
+
+mod properties;
