@@ -12,6 +12,8 @@
 //! controller reads and reports, independent of the other threads. Nothing is queued: a window that could not be sent
 //! is dropped and counted, because the next one has newer data.
 //!
+//! An agent runs enforcers, if its settings say so: [`EnforcerCommand`]s, each a process of its own.
+//!
 //! A host with unreadable counters or a silent agent reports nothing. The controller then treats the host's links as
 //! unknown, and thus as full. The agent never reports missing data as a load of zero.
 
@@ -19,6 +21,7 @@ mod body;
 mod count;
 mod counters;
 mod disks;
+mod enforcers;
 mod event;
 mod liveness;
 mod machine;
@@ -37,6 +40,7 @@ pub use body::{Acceptance, Device, HostStorage, Link, PodTraffic, Probe, Report,
 pub use count::Count;
 pub use counters::Meter;
 pub use disks::{Disk, DiskWork};
+pub use enforcers::EnforcerCommand;
 pub use event::Event;
 pub use machine::Machine;
 pub use pods::{LeftOut, Pod, PodId, Pods};

@@ -1,6 +1,5 @@
 //! Main loop: reads, reports and sleeps.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -15,6 +14,7 @@ use leeward_systemd::Notifier;
 
 use crate::body::{Acceptance, Report};
 use crate::counters::Meter;
+use crate::enforcers::Enforcers;
 use crate::liveness::{Liveness, Message};
 use crate::machine::Machine;
 use crate::report::{Disks, Reporter};
@@ -41,16 +41,23 @@ const PROGRAM: &str = concat!("leeward-agent/", env!("CARGO_PKG_VERSION"));
 /// Time between two looks at the threads without systemd.
 const IDLE: Duration = Duration::from_secs(3_600);
 
+/// Time between two looks at enforcers.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// Reads and reports until the process ends. A report that was not sent by then is lost. `log` receives events, one
 /// line each. With several controllers, a line begins with the controller's URL. systemd is notified if it started the
 /// agent.
+///
+/// An agent with enforcers calls `stops` several times a second, and returns when it is true and the enforcers have undone
+/// their work. Without enforcers, it does not call it.
 ///
 /// # Errors
 /// Returns the reason of the stop; see [`StopReason`].
 pub fn run<E>(
     settings: &Arc<Settings>,
     mut log: impl FnMut(&str) -> Result<(), E>,
-) -> Result<Infallible, StopReason<E>> {
+    mut stops: impl FnMut() -> Result<bool, E>,
+) -> Result<(), StopReason<E>> {
     let controllers = &settings.access.controllers;
     let clients: Vec<Client> = controllers
         .iter()
@@ -85,6 +92,7 @@ pub fn run<E>(
         let reporting = builder.spawn(move || report_to(&client, &settings, probe, clock, &messages));
         reporting.map_err(|error| InputError::new("--controller", error))?;
     }
+    let mut enforcers = Enforcers::new(&settings.enforcers, clock.now());
     let period = liveness.period();
     let mut next_tick = clock.now();
     loop {
@@ -92,7 +100,19 @@ pub fn run<E>(
             liveness.tick(clock.now());
             next_tick = clock.now().plus(Nanos(period.as_nanos() as u64));
         }
-        let wait = period.map_or(IDLE, |_| Duration::from_nanos(next_tick.since(clock.now()).0));
+        let mut wait = period.map_or(IDLE, |_| Duration::from_nanos(next_tick.since(clock.now()).0));
+        if !enforcers.is_empty() {
+            wait = wait.min(LOOK);
+            let mut lines = enforcers.tick(clock.now(), random());
+            let ends = stops().map_err(StopReason::Output)?;
+            if ends {
+                lines.extend(enforcers.end(clock));
+            }
+            lines.iter().try_for_each(|line| log(line)).map_err(StopReason::Output)?;
+            if ends {
+                return Ok(());
+            }
+        }
         match receiver.recv_timeout(wait) {
             Ok((url, Message::Event(event))) => {
                 let line = if several { format!("{url}: {event}") } else { event.to_string() };

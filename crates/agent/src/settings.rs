@@ -9,6 +9,7 @@ use leeward_fabric::input::{InputError, excerpt, read_secret};
 use leeward_probe::control::Secret;
 use serde::Deserialize;
 
+use crate::enforcers::EnforcerCommand;
 use crate::machine::Machine;
 
 /// Shortest interval; at shorter intervals the timer's error dominates.
@@ -55,6 +56,15 @@ pub struct Arguments {
     /// File with the hosts' shared secret for measurements.
     #[arg(long, value_name = "FILE")]
     pub secret: Option<String>,
+    /// Enforcer to run beside: net or nfs, and its options as in a shell, such as `nfs --export 127.0.0.1:/vol`; may be given
+    /// several times. It has the controllers, the token and the host of the agent.
+    #[arg(long = "enforce", value_name = "KIND [OPTIONS]")]
+    #[serde(default)]
+    pub enforce: Vec<String>,
+    /// Program and arguments that run enforcers of any kind; empty for the programs of the kinds.
+    #[arg(skip)]
+    #[serde(default)]
+    pub enforcer_program: Vec<String>,
 }
 
 /// Settings of an agent.
@@ -75,6 +85,8 @@ pub struct Settings {
     pub interval: Nanos,
     /// Address for measurements, and the hosts' shared secret.
     pub probe: Option<(SocketAddr, Secret)>,
+    /// Enforcers to run.
+    pub enforcers: Vec<EnforcerCommand>,
 }
 
 impl Settings {
@@ -118,7 +130,12 @@ impl Settings {
         if probe.is_none() && given.secret.is_some() {
             return Err(invalid("--secret", "only for measurements; give --probe-listen too".to_owned()));
         }
-        Ok(Settings { access, host, interfaces: given.interfaces, devices, volumes, pods, interval, probe })
+        let enforcers = given.enforce.iter().map(|text| {
+            EnforcerCommand::read(text, &given.enforcer_program, &access, &host, &given.interfaces)
+        });
+        let enforcers = enforcers.collect::<Result<_, _>>()?;
+        let interfaces = given.interfaces;
+        Ok(Settings { access, host, interfaces, devices, volumes, pods, interval, probe, enforcers })
     }
 }
 
@@ -209,6 +226,7 @@ mod tests {
             (Arguments { interval: Some("1".to_owned()), ..valid() }, "--interval"),
             (Arguments { interval: Some("0s".to_owned()), ..valid() }, "--interval"),
             (Arguments { token_file: spaced.clone(), ..valid() }, spaced.as_deref().expect("a name")),
+            (Arguments { enforce: several(&["disk"]), ..valid() }, "--enforce"),
             (Arguments { probe_listen: open(), ..valid() }, "--probe-listen"),
             (Arguments { probe_listen: Some("here".to_owned()), ..valid() }, "--probe-listen"),
             (Arguments { secret: spaced.clone(), ..valid() }, "--secret"),

@@ -49,15 +49,20 @@ pub fn enforce_net(py: Python<'_>, arguments: &str, tell: Py<PyAny>) -> PyResult
     as_python(py, &value)
 }
 
+/// Returns true if Python was interrupted.
+pub(crate) fn interrupted() -> PyResult<bool> {
+    Python::attach(|py| match py.check_signals() {
+        Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(true),
+        Err(error) => Err(error),
+        Ok(()) => Ok(false),
+    })
+}
+
 /// Waits, and returns true if Python was interrupted.
 fn wait(time: Duration) -> PyResult<bool> {
     let mut left = time;
     loop {
-        let interrupted = Python::attach(|py| match py.check_signals() {
-            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(true),
-            Err(error) => Err(error),
-            Ok(()) => Ok(false),
-        })?;
+        let interrupted = interrupted()?;
         if interrupted || left.is_zero() {
             return Ok(interrupted);
         }

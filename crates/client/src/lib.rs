@@ -7,7 +7,8 @@
 //!
 //! [`Access`] is what a user states about controllers, and [`Client`] a persistent connection to one of them. [`Backoff`] has
 //! the delays after failures: times and random numbers are arguments, so a state machine decides when to send, and its
-//! driver sleeps. The crate does not depend on the service: it knows the HTTP interface only.
+//! driver sleeps. [`Signals`] stop such a driver, and [`end_with_parent`] ends it
+//! with the agent that runs it. The crate does not depend on the service: it knows the HTTP interface only.
 
 mod access;
 mod backoff;
@@ -15,9 +16,13 @@ mod client;
 mod clock;
 mod dscp;
 mod marked;
+mod parent;
+mod signals;
 
 pub use access::Access;
 pub use backoff::Backoff;
 pub use client::{Client, Rejection};
 pub use clock::{Clock, random};
 pub use dscp::Dscp;
+pub use parent::{PARENT, end_with_parent};
+pub use signals::Signals;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use leeward_client::end_with_parent;
 use leeward_fabric::input::InputError;
-use leeward_lease::{Connection, Report, Update, end_with_parent};
+use leeward_lease::{Connection, Report, Update};
 use leeward_systemd::Notifier;
 
 use crate::enforcer::{Enforcer, now, undo_all};

@@ -22,8 +22,9 @@ const LONGEST: Nanos = Nanos(10 * Nanos::SECOND.0);
 const LONGEST_WAIT: Nanos = Nanos(55 * Nanos::SECOND.0);
 /// Time after which promises are read again, if some could not be applied for a reason that may pass.
 const AGAIN: Nanos = Nanos(30 * Nanos::SECOND.0);
-/// Statuses of responses: there is no such enforcer; the acknowledged version does not fit.
-const (NOT_FOUND, CONFLICT): (u16, u16) = (404, 409);
+/// Status of a response: there is no such enforcer; and of another one: the acknowledged version does not fit.
+const NOT_FOUND: u16 = 404;
+const CONFLICT: u16 = 409;
 
 /// Version of the promises of an enforcer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -204,7 +205,8 @@ impl Lease {
 
     /// Time of the next [`Lease::poll`], if no response comes before.
     pub fn due(&self) -> Nanos {
-        let send = if self.open.is_none() && self.applying.is_none() { self.quiet_until } else { Nanos(u64::MAX) };
+        let send =
+            if self.open.is_none() && self.applying.is_none() { self.quiet_until } else { Nanos(u64::MAX) };
         let apply = if self.unapplied.is_some() { Nanos(0) } else { Nanos(u64::MAX) };
         send.min(apply).min(self.ends.unwrap_or(Nanos(u64::MAX)))
     }

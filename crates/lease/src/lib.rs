@@ -20,7 +20,6 @@ mod connection;
 mod decided;
 mod event;
 mod lease;
-mod parent;
 mod settings;
 
 pub use addresses::{Addresses, singles};
@@ -28,5 +27,4 @@ pub use connection::{Connection, Received, Report, Update, read_promises};
 pub use decided::{DecidedFile, DecidedStage, DecidedWorkload, Missing};
 pub use event::Event;
 pub use lease::{Action, Lease, Reply, Request, Version};
-pub use parent::{PARENT, end_with_parent};
 pub use settings::{ControllerSettings, Given};

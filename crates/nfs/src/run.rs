@@ -8,9 +8,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::Duration;
 
+use leeward_client::end_with_parent;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_lease::{Addresses, Connection, end_with_parent};
+use leeward_lease::{Addresses, Connection};
 use leeward_systemd::Notifier;
 use leeward_traces::device::Device;
 use tokio::runtime::{Builder, Runtime};

@@ -19,20 +19,22 @@ pub use self::actor::{
     Access, Acknowledge, AnswerDryRun, AnswerMigration, ChangeDryRun, Changed, Channels, Closed,
     CommitmentDryRun, Confirm, ConfirmDryRun, DryRun, GetDecision, GetEnforcer, GetHolding, GetHotLinks,
     GetModes, GetPromises, GetRack, GetWorkload, Handle, HistoryBuckets, LeaderState, ListEnforcers,
-    ListWorkloads, Maker, Method, NewCluster, OpenError, Operation, ReadError, ReevaluateDryRun, Release,
-    RemoveEnforcer, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch, StoreLookup, VersionConflict, WhatIf,
+    ListWorkloads, Maker, Method, NewCluster, OpenError, Operation, PreviewPromises, ReadError,
+    ReevaluateDryRun, Release, RemoveEnforcer, ReplyTo, STEP, SetFileModes, SetJob, SetOffSwitch,
+    StoreLookup, VersionConflict, WhatIf,
 };
 pub use self::background::in_background;
 pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, ChangeWorkload, ChooseDelete, ChooseRead,
     Commitment, Completion, Configuration, ConfirmError, Coordinator, Counts, DecisionError, DecisionLookup,
-    DecisionQuery, DeviceState, EnforcerError, EnforcerReply, GetPeaks, HeavyWork, HostState, HotLinkCause,
-    InvalidReport, InvalidReportReason, Job, JobResult, KeptTelemetry, Limits, LinkState, MigrationQuery,
-    ModeChange, ModesView, NamePods, NamedPods, NetworkSnapshot, NoEnforcer, NoWorkload, ObservedJob, Peaks,
-    PlaceError, PlaceTo, Placed, Placement, PodRates, PolicyLabels, Queue, RackContent, RankedCopies, Rated,
-    ReadTelemetry, Reevaluate, ReleaseError, Report, ReportPart, ReportSummary, Reservation,
-    ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece, TelemetryState,
-    TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadList, WorkloadState,
+    DecisionQuery, DeviceState, EnforcerError, EnforcerPlace, EnforcerReply, GetPeaks, HeavyWork, HostState,
+    HotLinkCause, InvalidReport, InvalidReportReason, Job, JobResult, KeptTelemetry, Limits, LinkState,
+    MigrationQuery, ModeChange, ModesView, NamePods, NamedPods, NetworkSnapshot, NoEnforcer, NoWorkload,
+    ObservedJob, Peaks, PlaceError, PlaceTo, Placed, Placement, PodRates, PolicyLabels, Queue, RackContent,
+    RankedCopies, Rated, ReadTelemetry, Reevaluate, ReleaseError, Report, ReportPart, ReportSummary,
+    Reservation, ReservationState, Score, ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryPiece,
+    TelemetryState, TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadList,
+    WorkloadState,
 };
 pub use leeward_engine::KnownCapacity;
 pub use leeward_readings::{

@@ -9,8 +9,12 @@ use leeward_access::Principal;
 use leeward_fabric::Nanos;
 use leeward_promises::bodies::AcknowledgementBody;
 use leeward_promises::views::{AcknowledgedView, EnforcerView};
+use leeward_records::EnforcerKind;
 use leeward_records::schema::Name;
-use leeward_service::{Acknowledge, EnforcerReply, GetEnforcer, GetPromises, ListEnforcers, RemoveEnforcer};
+use leeward_service::{
+    Acknowledge, EnforcerPlace, EnforcerReply, GetEnforcer, GetPromises, ListEnforcers, PreviewPromises,
+    RemoveEnforcer,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +53,32 @@ pub struct PromisesQuery {
     since: Option<u64>,
     /// Longest wait for another version than `since`; at most one minute. After it, the response has the current promises.
     wait: Option<Nanos>,
+    /// Kind of an enforcer that has not registered, for a dry run; needs `host`. A registered one has its own.
+    kind: Option<EnforcerKind>,
+    /// Host of an enforcer that has not registered; needs `kind`.
+    host: Option<String>,
+    /// Device of an enforcer that has not registered; by default all of the host. Only for the kind `nfs`.
+    device: Option<String>,
+}
+
+impl PromisesQuery {
+    /// Kind and place of an enforcer that has not registered; `None` without them.
+    fn place(&self) -> Result<Option<EnforcerPlace>, Problem> {
+        let place = match (self.kind, self.host.clone()) {
+            (Some(kind), Some(host)) => EnforcerPlace { kind, host, device: self.device.clone() },
+            (None, None) if self.device.is_none() => return Ok(None),
+            (None, _) => return Err(Problem::field("kind", "missing; `host` and `device` need one")),
+            (Some(_), None) => return Err(Problem::field("host", "missing; `kind` needs one")),
+        };
+        if place.device.is_some() && place.kind != EnforcerKind::Nfs {
+            let detail = "expected none: only an enforcer of kind nfs serves a device";
+            return Err(Problem::field("device", detail));
+        }
+        match self.since {
+            Some(_) => Err(Problem::field("since", "expected none: only a registered enforcer waits")),
+            None => Ok(Some(place)),
+        }
+    }
 }
 
 fn shown(app: &AppState, reply: &EnforcerReply) -> EnforcerView {
@@ -72,8 +102,13 @@ pub async fn one(State(app): SharedState, Params(Path(name)): NamePath) -> ApiRe
 pub async fn promises(
     State(app): SharedState,
     Params(Path(name)): NamePath,
-    Params(Query(PromisesQuery { since, wait })): Params<Query<PromisesQuery>>,
+    Params(Query(query)): Params<Query<PromisesQuery>>,
 ) -> ApiResult {
+    if let Some(place) = query.place()? {
+        let preview = PreviewPromises { name, place };
+        return Ok(Json(app.call(|_| Ok(preview.clone())).await?).into_response());
+    }
+    let PromisesQuery { since, wait, .. } = query;
     if let Some(since) = since {
         let wait = wait.unwrap_or(Nanos(0)).min(LONGEST_WAIT);
         let other = wait_for_other(&app, &name, since);

@@ -159,7 +159,7 @@ fn agent(server: &Server, host: &str) {
         ..Arguments::default()
     };
     let settings = Arc::new(leeward_agent::Settings::new(arguments).expect("valid values"));
-    thread::spawn(move || leeward_agent::run(&settings, |_| Ok::<(), ()>(())).map(drop));
+    thread::spawn(move || leeward_agent::run(&settings, |_| Ok::<(), ()>(()), || Ok(false)));
 }
 
 #[test]

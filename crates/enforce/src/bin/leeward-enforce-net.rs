@@ -2,17 +2,13 @@
 //! no Python.
 
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Parser;
+use leeward_client::Signals;
 use leeward_enforce::{
     Arguments, EnforceError, Event, Mode, Settings, StartError, StopReason, rehearse, run, status, undo,
 };
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,30 +44,6 @@ fn fail_to_start(error: StartError) -> ExitCode {
     match error {
         StartError::Input(error) => fail(2, error),
         StartError::Failed(error) => fail(1, error),
-    }
-}
-
-/// Signals that stop the enforcer, as a file that can be waited for.
-struct Signals(SignalFd);
-
-impl Signals {
-    /// Blocks the signals for this thread and those that it starts. Programs that it runs have none of them blocked.
-    fn block() -> io::Result<Signals> {
-        let mut mask = SigSet::empty();
-        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| mask.add(signal));
-        mask.thread_block()?;
-        Ok(Signals(SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
-    }
-
-    /// Waits for a signal for at most this time; returns true if there is one.
-    fn wait(&self, time: Duration) -> io::Result<bool> {
-        // Rounded up, so that a rest of less than a millisecond is not a busy loop.
-        let time = PollTimeout::try_from(time + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], time) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        Ok(self.0.read_signal()?.is_some())
     }
 }
 

@@ -41,8 +41,8 @@ pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLoo
 pub use self::operations::{
     Acknowledge, AnswerDryRun, AnswerMigration, ChangeDryRun, CommitmentDryRun, Confirm, ConfirmDryRun,
     DryRun, GetDecision, GetEnforcer, GetHolding, GetHotLinks, GetModes, GetPromises, GetRack, GetWorkload,
-    ListEnforcers, ListWorkloads, ReevaluateDryRun, Release, RemoveEnforcer, SetFileModes, SetJob,
-    SetOffSwitch, WhatIf,
+    ListEnforcers, ListWorkloads, PreviewPromises, ReevaluateDryRun, Release, RemoveEnforcer, SetFileModes,
+    SetJob, SetOffSwitch, WhatIf,
 };
 pub use self::reading::ReadError;
 use self::reading::ReaderThread;

@@ -13,11 +13,11 @@ use leeward_records::{DecisionId, DecisionRecord, Enforcer, Migration, Migration
 use super::operation::{Access, Method, Operation, StoreLookup};
 use crate::core::{
     AnswerError, ChangeWorkload, ChooseDelete, ChooseRead, Commitment, Configuration, ConfirmError,
-    Coordinator, DecisionError, DecisionQuery, EnforcerError, EnforcerReply, GetPeaks, HotLinkCause,
-    InvalidReport, MigrationQuery, ModeChange, ModesView, NamePods, NamedPods, NoEnforcer, NoWorkload, Peaks,
-    PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry, Reevaluate, ReleaseError,
-    Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs, WhatIfError,
-    WhatIfResult, WorkloadList, WorkloadState,
+    Coordinator, DecisionError, DecisionQuery, EnforcerError, EnforcerPlace, EnforcerReply, GetPeaks,
+    HotLinkCause, InvalidReport, MigrationQuery, ModeChange, ModesView, NamePods, NamedPods, NoEnforcer,
+    NoWorkload, Peaks, PlaceError, Placed, Placement, RackContent, RankedCopies, ReadTelemetry, Reevaluate,
+    ReleaseError, Report, ReportSummary, Reservation, Score, ScoreError, Scores, TelemetryPiece, TooManyJobs,
+    WhatIfError, WhatIfResult, WorkloadList, WorkloadState,
 };
 
 impl Operation for Report {
@@ -520,4 +520,23 @@ impl Operation for GetPromises {
     const ACCESS: Access = Access::Read;
     const METHOD: Method<Self> =
         Method::Now(|coordinator, now, GetPromises(name)| coordinator.enforcer_promises(now, &name));
+}
+
+/// Shows the promises that an enforcer of this name, kind and place would apply, without registering it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PreviewPromises {
+    /// Name of the enforcer. If it is registered, its kind and place are those that it has stated.
+    pub name: String,
+    /// Kind and place.
+    pub place: EnforcerPlace,
+}
+
+impl Operation for PreviewPromises {
+    type Reply = EnforcerPromises;
+    type Error = EnforcerError;
+
+    const ACCESS: Access = Access::Read;
+    const METHOD: Method<Self> = Method::Now(|coordinator, now, PreviewPromises { name, place }| {
+        coordinator.preview_promises(now, &name, place)
+    });
 }

@@ -2,14 +2,16 @@
 //! acknowledge what they have applied. The state machine is [`Enforcement`](leeward_promises::Enforcement); here it is
 //! joined with the decisions. Followers take on the leader's versions and enforcers, and leases run out at the leader only.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_fabric::{Nanos, ResourceKind};
+use leeward_promises::bodies::LEASE;
 use leeward_promises::document::{EnforcerPromises, document};
 use leeward_promises::{
     AcknowledgeError, Acknowledged, Acknowledgement, EnforcerState, PromiseStatus, PromisesTable, places,
 };
-use leeward_records::{Change, DecisionRecord, Enforcer, PromisesVersion};
+use leeward_records::{Change, DecisionRecord, Enforcer, EnforcerKind, PromisesVersion};
 use leeward_slo::online::Grant;
 
 use super::{Addresses, Coordinator};
@@ -27,6 +29,17 @@ pub enum EnforcerError {
     UnknownDevice(String),
     /// The state of the enforcer does not allow it.
     Rejected(AcknowledgeError),
+}
+
+/// Kind and place of an enforcer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EnforcerPlace {
+    /// Kind of the enforcer.
+    pub kind: EnforcerKind,
+    /// Host whose promises it applies.
+    pub host: String,
+    /// Device whose volumes it serves; `None` for all volumes of the host.
+    pub device: Option<String>,
 }
 
 /// An enforcer, with the present version of its promises.
@@ -84,15 +97,7 @@ impl<A: Addresses> Coordinator<A> {
         acknowledgement: Acknowledgement,
     ) -> Result<EnforcerReply, EnforcerError> {
         self.wake(now);
-        let fabric = self.engine.ledger().fabric();
-        let Acknowledgement { host, device, .. } = &acknowledgement;
-        let own = fabric.host(host).ok_or_else(|| EnforcerError::UnknownHost(host.clone()))?;
-        if let Some(name) = device {
-            let known = fabric.resource(name).filter(|&device| fabric.kind(device) == ResourceKind::Device);
-            if known.and_then(|device| fabric.host_of(device)) != Some(own) {
-                return Err(EnforcerError::UnknownDevice(name.clone()));
-            }
-        }
+        self.check_place(&acknowledgement.host, acknowledgement.device.as_deref())?;
         let (kind, host, device) = (acknowledgement.kind, host.clone(), device.clone());
         let (active, records) = (&self.promises.active, &self.records);
         // An enforcer counts only for promises that it applies.
@@ -114,6 +119,19 @@ impl<A: Addresses> Coordinator<A> {
         }
         let reply = self.enforcer_reply(&enforcer.name).map(|reply| EnforcerReply { unknown, ..reply });
         reply.ok_or_else(|| EnforcerError::UnknownHost(enforcer.host.clone()))
+    }
+
+    /// Checks that the cluster has a host, and the host a device.
+    fn check_place(&self, host: &str, device: Option<&str>) -> Result<(), EnforcerError> {
+        let fabric = self.engine.ledger().fabric();
+        let own = fabric.host(host).ok_or_else(|| EnforcerError::UnknownHost(host.to_owned()))?;
+        if let Some(name) = device {
+            let known = fabric.resource(name).filter(|&device| fabric.kind(device) == ResourceKind::Device);
+            if known.and_then(|device| fabric.host_of(device)) != Some(own) {
+                return Err(EnforcerError::UnknownDevice(name.to_owned()));
+            }
+        }
+        Ok(())
     }
 
     /// Begins a version for hosts whose promises name the addresses of this one.
@@ -173,17 +191,50 @@ impl<A: Addresses> Coordinator<A> {
     /// No enforcer has this name.
     pub fn enforcer_promises(&mut self, now: Nanos, name: &str) -> Result<EnforcerPromises, NoEnforcer> {
         self.wake(now);
+        let state = self.enforcement.enforcers().get(name).ok_or_else(|| NoEnforcer(name.to_owned()))?;
+        Ok(self.promises_of(&state.record))
+    }
+
+    /// The promises that an enforcer of this kind and place would apply; those of a registered one are its own.
+    ///
+    /// # Errors
+    /// The cluster has no such host or device.
+    pub fn preview_promises(
+        &mut self,
+        now: Nanos,
+        name: &str,
+        place: EnforcerPlace,
+    ) -> Result<EnforcerPromises, EnforcerError> {
+        self.wake(now);
+        if let Some(state) = self.enforcement.enforcers().get(name) {
+            return Ok(self.promises_of(&state.record));
+        }
+        let EnforcerPlace { kind, host, device } = place;
+        self.check_place(&host, device.as_deref())?;
+        Ok(self.promises_of(&Enforcer {
+            name: name.to_owned(),
+            kind,
+            host,
+            device,
+            addresses: Vec::new(),
+            ttl: LEASE,
+            applied: None,
+            workloads: BTreeMap::new(),
+            expired: true,
+            since: now,
+        }))
+    }
+
+    fn promises_of(&self, enforcer: &Enforcer) -> EnforcerPromises {
         let enforcers = self.enforcement.enforcers();
-        let state = enforcers.get(name).ok_or_else(|| NoEnforcer(name.to_owned()))?;
-        let (set, version) =
-            (self.enforcement.version().set, self.enforcement.version_of(&state.record.host));
+        let (set, version) = (self.enforcement.version().set, self.enforcement.version_of(&enforcer.host));
         let records = self.promises.active.values().filter_map(|&id| self.records.get(id));
         let grants = records
             .filter_map(|record| Some((record.details.promise.as_ref()?, record.details.promise_version)));
         let addresses = |host: &str| -> Vec<String> {
             enforcers.addresses(host).iter().map(ToString::to_string).collect()
         };
-        Ok(document(&state.record, set, version, grants, addresses))
+        document(enforcer, set, version, grants, addresses)
     }
 
     /// State of a promise that holds; `None` for other decisions.

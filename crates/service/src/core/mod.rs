@@ -63,7 +63,7 @@ use self::apps::QueuedApp;
 use self::comparisons::PendingComparison;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
 pub use self::copies::{ChooseDelete, ChooseRead, RankedCopies};
-pub use self::enforcement::{EnforcerError, EnforcerReply, NoEnforcer};
+pub use self::enforcement::{EnforcerError, EnforcerPlace, EnforcerReply, NoEnforcer};
 pub use self::error::{
     AnswerError, CallError, ConfirmError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload,
     PlaceError, ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,

@@ -20,19 +20,25 @@ use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
     Acknowledge, AnswerDryRun, AnswerMigration, ChangeDryRun, CommitmentDryRun, Confirm, ConfirmDryRun,
     DryRun, GetDecision, GetEnforcer, GetHolding, GetHotLinks, GetModes, GetPromises, GetRack, GetWorkload,
-    ListEnforcers, ListWorkloads, ReevaluateDryRun, Release, RemoveEnforcer, SetFileModes, SetJob,
-    SetOffSwitch, WhatIf,
+    ListEnforcers, ListWorkloads, PreviewPromises, ReevaluateDryRun, Release, RemoveEnforcer, SetFileModes,
+    SetJob, SetOffSwitch, WhatIf,
 };
 use crate::core::{
     AdmissionPolicies, ChangeWorkload, ChooseDelete, ChooseRead, Commitment, Configuration, Coordinator,
-    DecisionQuery, GetPeaks, Job, Limits, MigrationQuery, ModeChange, NamePods, Placement, PolicyLabels,
-    ReadTelemetry, Reevaluate, Report, Reservation, Score,
+    DecisionQuery, EnforcerPlace, GetPeaks, Job, Limits, MigrationQuery, ModeChange, NamePods, Placement,
+    PolicyLabels, ReadTelemetry, Reevaluate, Report, Reservation, Score,
 };
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
     devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
 /// Time of all operations, so that none of them makes a decision expire.
 const NOW: Nanos = Nanos(Nanos::SECOND.0);
+
+/// The promises that an enforcer of this name would apply.
+fn preview(name: &str) -> PreviewPromises {
+    let (kind, host, device) = (EnforcerKind::Net, "r0h0".to_owned(), None);
+    PreviewPromises { name: name.to_owned(), place: EnforcerPlace { kind, host, device } }
+}
 
 /// Behaviour of an operation on a leader.
 struct Row {
@@ -234,6 +240,7 @@ fn rows() -> Vec<Row> {
         row(coordinator, ListEnforcers { after: None, limit: 9 }),
         row(coordinator, GetEnforcer("kept".to_owned())),
         row(coordinator, GetPromises("kept".to_owned())),
+        row(coordinator, preview("new")),
     ];
     let operations = include_str!("../../src/actor/operations.rs").matches("\nimpl Operation for ").count();
     assert_eq!(rows.len(), operations, "the table lists each operation once");
@@ -298,6 +305,7 @@ fn the_accesses_are_those_of_the_table() {
         ("ListEnforcers", Read),
         ("GetEnforcer", Read),
         ("GetPromises", Read),
+        ("PreviewPromises", Read),
     ];
     let declared: Vec<(&str, Access)> = rows().iter().map(|row| (row.name, row.declared)).collect();
     assert_eq!(declared, expected);
