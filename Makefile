@@ -139,6 +139,14 @@ kubernetes-demo: kubernetes-parts build ## Show hot racks under a real kube-sche
 kubernetes-parts:
 	@$(PYTHON) reproduce/leeward_reproduce/hotspots/kubernetes/program.py
 
+.PHONY: slo-demo
+slo-demo: slo-parts build ## Show a promise on a real disk beside a noisy neighbour, without and with enforcement; as root, by sudo; OPTIONS=--help
+	@$(if $(filter-out 0,$(shell id -u)),sudo env PATH="$$PATH" PYTHONDONTWRITEBYTECODE=1) $(BIN)/python -m leeward_reproduce.slo.real.demo $(OPTIONS)
+
+.PHONY: slo-parts
+slo-parts:
+	@$(PYTHON) reproduce/leeward_reproduce/slo/real/parts.py
+
 .PHONY: test
 test: servers lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,10 +18,13 @@ Examples:
   leeward agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
   leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
   leeward agent --controller https://leeward:7600 --host node-1 --pods /host/proc
+  leeward agent --controller https://leeward:7600 --token-file token --enforce net \\
+      --enforce 'nfs --export 127.0.0.1:/vol --device ssd.json'
   leeward agent --controller https://leeward:7600 --volume /data/1/dfs --volume /data/2/dfs --dscp cs6
 
 The agent runs until it is interrupted (Ctrl-C) or terminated, and retries while a controller is unavailable.
-`leeward-agent` is the same program without Python.
+Enforcers are processes of their own: one that fails is started again, and they undo their work when the agent
+ends. `leeward-agent` is the same program without Python.
 """
 
 
@@ -114,14 +118,27 @@ def agent(
             show_default=False,
         ),
     ] = None,
+    enforce: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Enforcers to run beside, `net` or `nfs` with options of `leeward enforce`; the controllers, the"
+            " token and the host are those of the agent.",
+            show_default="none",
+        ),
+    ] = None,
 ) -> None:
     """Report the loads of this host's interfaces, disks and pods, and the storage of its volumes."""
 
     def print_line(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    # The default action ends the process at once; Python's own handler would wait until the agent ends.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if enforce:
+        # Enforcers undo their work before the agent ends.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    else:
+        # The default action ends the process at once; Python's own handler would wait until the agent ends.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     arguments = {
         "controllers": controller,
         "host": host,
@@ -135,5 +152,7 @@ def agent(
         "dscp": dscp,
         "probe_listen": probe_listen,
         "secret": secret,
+        "enforce": enforce or [],
+        "enforcer_program": [str(Path(sys.executable).with_name("leeward")), "enforce"],
     }
     _native.run_agent(json.dumps(arguments), print_line)

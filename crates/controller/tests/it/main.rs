@@ -22,6 +22,7 @@ mod hooks;
 mod hotspots;
 mod idempotency;
 mod labs;
+mod leases;
 mod metrics;
 mod modes;
 mod openapi;

@@ -7,7 +7,8 @@ EXAMPLES = """\b
 Examples:
   sudo leeward enforce net --workloads packed.yaml
   leeward enforce net --workloads packed.yaml --interface eth0 --rate 10Gbps --dry-run
-  leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml --cluster cluster.yaml
+  sudo leeward enforce net --controller https://leeward:7600 --token-file /etc/leeward/enforcer.token
+  leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml
 """
 
 app = group(net, nfs)
@@ -17,6 +18,7 @@ app = group(net, nfs)
 def enforce() -> None:
     """Enforce priorities and rate limits of workloads.
 
-    `leeward slo pack` and `prioritize` decide priorities and rate limits. An enforcer on each host applies
-    them to the packets that leave it, and one at each file server to the requests of its clients.
+    `leeward slo pack` and `prioritize` decide priorities and rate limits, and so does a controller. An
+    enforcer on each host applies them to the packets that leave it, and one at each file server to the
+    requests of its clients.
     """

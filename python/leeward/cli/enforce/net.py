@@ -21,11 +21,14 @@ Examples:
   leeward enforce net --workloads packed.yaml --interface eth0 --rate 10Gbps --dry-run
   sudo leeward enforce net --workloads packed.yaml --addresses hosts
   sudo leeward enforce net --workloads packed.json --host r0h1 --interface bond0 --interval 1s
+  sudo leeward enforce net --controller https://leeward:7600 --token-file /etc/leeward/enforcer.token
   sudo leeward enforce net --workloads packed.yaml --status -o json
   sudo leeward enforce net --undo
 
 The enforcer runs until it is interrupted (Ctrl-C) or terminated, and then undoes everything. It reads its
-files again when they change. `leeward-enforce-net` is the same program without Python.
+files again when they change. With --controller it follows the promises of a controller and acknowledges
+them; without a response for the length of the lease, it undoes everything until a controller answers.
+`leeward-enforce-net` is the same program without Python.
 
 The exit code is 1 if nothing can be enforced, and, with --dry-run and --status, if a promise is not enforced.
 """
@@ -39,6 +42,48 @@ def net(
             metavar="FILE",
             help="File of `leeward slo pack --out`, or the JSON of `leeward slo pack` or `prioritize`.",
             show_default=False,
+        ),
+    ] = None,
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL,...",
+            help="URLs of controllers, http or https, whose promises are enforced; several share a store.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Name of this enforcer at the controller.", show_default="net@HOST"
+        ),
+    ] = None,
+    lease: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Length of the lease: without a controller for this time, everything is best effort.",
+            show_default="15s",
+        ),
+    ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File with a token of role `report`.", show_default=False),
+    ] = None,
+    ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="PEM file with the certificate authorities of the controller.",
+            show_default="the system's",
+        ),
+    ] = None,
+    dscp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="DSCP of packets to controllers: a name, such as cs6, or 0 to 63.",
+            show_default="the system's, usually 0",
         ),
     ] = None,
     host: Annotated[
@@ -115,6 +160,12 @@ def net(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments = {
         "workloads": workloads,
+        "controllers": controller or [],
+        "name": name,
+        "lease": lease,
+        "token_file": token_file,
+        "ca": ca,
+        "dscp": dscp,
         "host": host,
         "interfaces": interface or [],
         "addresses": addresses,

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -11,23 +12,35 @@ from leeward import _native
 from leeward._quantities import bytes_text, time_text
 from leeward.cli.common import runs_until_stopped
 from leeward.cli.csv_columns import COLUMNS
-from leeward.cli.options import whole_number
+from leeward.cli.options import choice, whole_number
 from leeward.cli.output import Format, FormatOption, print_csv, print_table
 
 EXAMPLES = """\b
 Examples:
   leeward enforce nfs --export 127.0.0.1:/vol --traces traces
-  leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml --cluster cluster.yaml --host r0h7
-  leeward enforce nfs --export nas:/a,nas:/b --workloads packed.yaml --cluster cluster.yaml \\
+  leeward enforce nfs --export 127.0.0.1:/vol --workloads packed.yaml --host r0h7
+  leeward enforce nfs --export 127.0.0.1:/vol --controller https://leeward:7600 --host r0h7 --device ssd.json
+  leeward enforce nfs --export nas:/a,nas:/b --workloads packed.yaml \\
       --workload mail=/a,web=/b --listen 10.0.0.7:2049,10.0.0.7:2050
   leeward enforce nfs --export nas:/vol --mountport 20048 --reserved-port --allow 10.0.0.0/8 -o json
 
 Clients mount through the proxy at its port, for NFS and for MOUNT:
   mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,nolock proxy:/vol /mnt
 
-The proxy runs until it is interrupted (Ctrl-C) or terminated. SIGHUP reads the workloads again.
+The proxy runs until it is interrupted (Ctrl-C) or terminated. SIGHUP reads the workloads again. With
+--controller it follows the promises of a controller and acknowledges them; without a response for the length
+of the lease, all requests are best effort until a controller answers.
 `leeward-nfs` is the same program without Python.
 """
+
+
+class Over(StrEnum):
+    """Handling of requests over a limit."""
+
+    demoted = "demoted"
+    held = "held"
+
+
 MOST = 2**31
 """Greatest number of connections, threads or requests."""
 
@@ -93,14 +106,60 @@ def nfs(
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Cluster file of the workloads.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            help="Cluster file of the workloads, which get the priorities and limits that their file lacks.",
+            show_default="none, their file states them",
+        ),
+    ] = None,
+    controller: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL,...",
+            help="URLs of controllers, http or https, whose promises are enforced; several share a store.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Name of this enforcer at the controller.", show_default="nfs@HOST"
+        ),
+    ] = None,
+    lease: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Length of the lease: without a controller for this time, everything is best effort.",
+            show_default="15s",
+        ),
+    ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File with a token of role `report`.", show_default=False),
+    ] = None,
+    ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="PEM file with the certificate authorities of the controller.",
+            show_default="the system's",
+        ),
+    ] = None,
+    dscp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="DSCP of packets to controllers: a name, such as cs6, or 0 to 63.",
+            show_default="the system's, usually 0",
+        ),
     ] = None,
     host: Annotated[
         str | None,
         typer.Option(
             metavar="HOST",
-            help="Name of the server in the cluster: a host, or HOST:DEVICE.",
-            show_default="the only server of the workloads",
+            help="Name of the server in the cluster: a host, or HOST:DEVICE for the volumes of one device.",
+            show_default="the only server of the workloads; with a controller, the machine's name",
         ),
     ] = None,
     workload: Annotated[
@@ -109,6 +168,15 @@ def nfs(
             metavar="NAME=PATH,...",
             help="Exports of workloads, for clients with several workloads.",
             show_default="all exports",
+        ),
+    ] = None,
+    over: Annotated[
+        Over | None,
+        typer.Option(
+            parser=choice(Over),
+            metavar="HANDLING",
+            help="Requests over a limit: demoted, they come after all others; or held, they wait for tokens.",
+            show_default="that of the workloads' file, or demoted",
         ),
     ] = None,
     addresses: Annotated[
@@ -208,8 +276,15 @@ def nfs(
         "allow": allow or [],
         "workloads": workloads,
         "cluster": cluster,
+        "controllers": controller or [],
+        "name": name,
+        "lease": lease,
+        "token_file": token_file,
+        "ca": ca,
+        "dscp": dscp,
         "host": host,
         "workload_exports": workload or [],
+        "over": over,
         "addresses": addresses,
         "device": device,
         "outstanding": outstanding,

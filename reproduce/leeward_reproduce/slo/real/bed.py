@@ -117,6 +117,10 @@ class Bed:
         self._processes[name] = process
         return process
 
+    def process(self, name: str) -> Process:
+        """The process of a name that was started."""
+        return self._processes[name]
+
     def end(self, name: str) -> int:
         """Ends a process by SIGTERM, and waits for it: an enforcer undoes its work. Returns its exit status.
 
@@ -250,6 +254,19 @@ class Bed:
         """Ends the network enforcer of a host; its link has its former queue again."""
         self.end(f"enforce net {host}")
         self._limit(host, self.shape.link)
+
+    def start_agent(self, host: str, *enforcers: str) -> Process:
+        """Starts the agent of a host, which reports to the controller and runs enforcers.
+
+        Args:
+            host: Name of a client or server.
+            *enforcers: Values of its option `--enforce`, such as `net --rate 200Mbps`.
+        """
+        if any(one.split()[0] == "net" for one in enforcers):
+            self._limit(host, "1Tbps")
+        options = [word for one in enforcers for word in ("--enforce", one)]
+        command = (LEEWARD, "agent", "--host", host, "--interface", "eth0", *self.controller_options())
+        return self.start(f"agent {host}", host, (*command, *options))
 
     def enforce_nfs(self, server: str, *options: str | os.PathLike[str], wait: bool = True) -> Process:
         """Starts the storage enforcer of a server for all its volumes; clients connect to `proxy_port`.
