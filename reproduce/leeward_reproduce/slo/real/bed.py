@@ -118,7 +118,7 @@ class Bed:
         return process
 
     def process(self, name: str) -> Process:
-        """The process of a name that was started."""
+        """A process that was started and not ended."""
         return self._processes[name]
 
     def end(self, name: str) -> int:

@@ -268,8 +268,35 @@ class Demo:
         self.bed.client("report").report(since, until, workloads={MAIL: seen})
 
 
-def run(seconds: float, seed: int, note: Callable[[str], object], logs: Path | None = None) -> list[Phase]:
-    """Runs the demo, and removes everything at its end. Returns both phases.
+def lines(bed: Bed) -> list[str]:
+    """Commands for a bed that stays up."""
+    token = bed.folder / "tokens" / "read"
+    at = f"sudo leeward lab exec --name {bed.network.name} --host"
+    return [
+        f"dashboard  {bed.controller_url} with the token {bed.token}",
+        f"status     sudo leeward slo status --controller {bed.controller_url} --token-file {token}",
+        f"classes    {at} {SERVER} -- tc -s class show dev eth0",
+        f"drift      {at} {SERVER} -- tc qdisc del dev eth0 root",
+        "end        Ctrl-C",
+    ]
+
+
+def run(
+    seconds: float,
+    seed: int,
+    note: Callable[[str], object],
+    *,
+    stays: bool = False,
+    logs: Path | None = None,
+) -> None:
+    """Runs the demo, prints the comparison, and removes everything at its end.
+
+    Args:
+        seconds: Length of each phase.
+        seed: Seed of the loads.
+        note: Prints a line.
+        stays: True to go on with enforcement after it, until an interrupt.
+        logs: Folder that gets the logs of all programs.
 
     Raises:
         OSError: This machine lacks a part, or a process failed.
@@ -283,11 +310,16 @@ def run(seconds: float, seed: int, note: Callable[[str], object], logs: Path | N
             demo.enforce()
             proxy = SHAPE.proxy_port("vol")
             phases = [without, demo.phase("with enforcement", (proxy, proxy))]
+            print_table(["", *(phase.name for phase in phases)], "<>>", table(phases))
+            print(f"\n{summary(phases)}", flush=True)
+            if stays:
+                print("\n".join(lines(bed)), flush=True)
+            while stays:
+                demo.phase("with enforcement", (proxy, proxy))
         finally:
             if logs is not None:
                 keep_logs(bed, logs)
-        note("removing everything")
-    return phases
+            note("removing everything")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -295,6 +327,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make slo-demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="length of each phase (default: 60)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the loads (default: 1)")
+    parser.add_argument(
+        "--stay", action="store_true", help="go on with enforcement afterwards, until Ctrl-C"
+    )
     parser.add_argument("--logs", type=Path, help="folder that gets the logs of all programs")
     options = parser.parse_args(arguments)
     if not 10 <= options.seconds <= LONGEST_S:
@@ -311,15 +346,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{time.monotonic() - began:5.0f} s  {text}", file=sys.stderr, flush=True)
 
     try:
-        phases = run(options.seconds, options.seed, note, options.logs)
+        run(options.seconds, options.seed, note, stays=options.stay, logs=options.logs)
     except KeyboardInterrupt:
         print("interrupted: everything is removed", file=sys.stderr)
         return 130
     except (OSError, InputError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print_table(["", *(phase.name for phase in phases)], "<>>", table(phases))
-    print(f"\n{summary(phases)}")
     return 0
 
 
