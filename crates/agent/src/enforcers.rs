@@ -87,7 +87,9 @@ impl EnforcerCommand {
             return Err(io::Error::other("no program"));
         };
         let mut command = Command::new(program);
-        SYSTEMD.iter().for_each(|name| drop(command.env_remove(name)));
+        for name in SYSTEMD {
+            command.env_remove(name);
+        }
         command
             .args(arguments)
             .env(PARENT, std::process::id().to_string())
@@ -159,10 +161,16 @@ impl Enforcers {
         self.0.iter_mut().filter_map(|enforcer| enforcer.tick(now, random)).collect()
     }
 
+    fn terminate(&self) {
+        for child in self.0.iter().filter_map(|enforcer| enforcer.child.as_ref()) {
+            // It may have ended.
+            let _ = kill_process(Pid::from_child(child), Signal::TERM);
+        }
+    }
+
     /// Ends all enforcers, which undo their work, and waits for them. Returns lines for the log.
     pub fn end(&mut self, clock: Clock) -> Vec<String> {
-        let running = || self.0.iter().filter_map(|enforcer| enforcer.child.as_ref());
-        running().for_each(|child| drop(kill_process(Pid::from_child(child), Signal::TERM)));
+        self.terminate();
         let (deadline, mut lines) = (clock.now().plus(END), Vec::new());
         for Supervised { command, child, .. } in &mut self.0 {
             let Some(mut child) = child.take() else { continue };
@@ -189,8 +197,7 @@ impl Enforcers {
 impl Drop for Enforcers {
     /// After an error of the agent, enforcers are asked to end, and nobody waits for them.
     fn drop(&mut self) {
-        let running = self.0.iter().filter_map(|enforcer| enforcer.child.as_ref());
-        running.for_each(|child| drop(kill_process(Pid::from_child(child), Signal::TERM)));
+        self.terminate();
     }
 }
 

@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use leeward_capture::places::Prefix;
 use leeward_client::{Client, Clock, Rejection, random};
-use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_promises::bodies::{
     AcknowledgedBody, AcknowledgementBody, MAX_ADDRESSES, MAX_DETAIL, MAX_WORKLOADS,
 };
 use leeward_promises::document::EnforcerPromises;
-use leeward_records::EnforcerKind;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
@@ -341,6 +339,7 @@ pub fn read_promises(settings: &ControllerSettings, program: &str) -> Result<Rec
 #[cfg(test)]
 mod tests {
     use leeward_promises::document::NetPromise;
+    use leeward_records::EnforcerKind;
 
     use super::*;
 

@@ -162,7 +162,7 @@ impl AcknowledgementBody {
             let workload = body.read().map_err(|InvalidField { field, detail }| {
                 InvalidField::new(format!("workloads[{at}].{field}"), detail)
             })?;
-            if !names.insert(body.workload.as_str()) {
+            if !names.insert(body.workload.clone()) {
                 let detail = "this entry is a duplicate; an acknowledgement may list each workload only once";
                 return Err(InvalidField::new(format!("workloads[{at}].workload"), detail));
             }

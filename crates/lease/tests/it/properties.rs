@@ -71,7 +71,7 @@ impl World {
     }
 
     fn take(&mut self, now: Nanos, request: &Request) -> Result<Reply, Rejection> {
-        let rejected = |status| Rejection { why: status.to_string(), after: None, status: Some(status) };
+        let rejected = |status: u16| Rejection { why: status.to_string(), after: None, status: Some(status) };
         match request {
             Request::Acknowledge(version) => {
                 let fits =

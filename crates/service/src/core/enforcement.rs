@@ -98,7 +98,7 @@ impl<A: Addresses> Coordinator<A> {
     ) -> Result<EnforcerReply, EnforcerError> {
         self.wake(now);
         self.check_place(&acknowledgement.host, acknowledgement.device.as_deref())?;
-        let (kind, host, device) = (acknowledgement.kind, host.clone(), device.clone());
+        let Acknowledgement { kind, host, device, .. } = acknowledgement.clone();
         let (active, records) = (&self.promises.active, &self.records);
         // An enforcer counts only for promises that it applies.
         let is_own = |name: &str| {
