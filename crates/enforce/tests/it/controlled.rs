@@ -43,7 +43,8 @@ fn shown(bodies: &[AcknowledgedBody]) -> Vec<(&str, AppliedWord)> {
 fn promises_come_and_go_and_nothing_is_left_without_a_lease() {
     let Some(host) = Host::up() else { return };
     let before = host.rules();
-    let (mut enforcer, events) = host.at(|| Enforcer::new(settings(&host))).expect("valid settings");
+    let settings = settings(&host);
+    let (mut enforcer, events) = host.at(|| Enforcer::new(settings)).expect("valid settings");
     assert!(events.is_empty() && host.at(|| enforcer.turn()).is_empty(), "nothing before the first promises");
     assert_eq!(host.rules(), before);
     assert!(host.at(|| enforcer.report()).is_empty());

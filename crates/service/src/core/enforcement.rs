@@ -98,7 +98,8 @@ impl<A: Addresses> Coordinator<A> {
     ) -> Result<EnforcerReply, EnforcerError> {
         self.wake(now);
         self.check_place(&acknowledgement.host, acknowledgement.device.as_deref())?;
-        let Acknowledgement { kind, host, device, .. } = acknowledgement.clone();
+        let Acknowledgement { kind, host, device, .. } = &acknowledgement;
+        let (kind, host, device) = (*kind, host.clone(), device.clone());
         let (active, records) = (&self.promises.active, &self.records);
         // An enforcer counts only for promises that it applies.
         let is_own = |name: &str| {
