@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
+use nix::net::if_::if_nametoindex;
+
+use crate::classes::{self, Classes};
 use crate::difference::{Change, Program};
 use crate::error::EnforceError;
 use crate::nft::{self, Hook, Listing};
@@ -79,9 +82,7 @@ impl Interface {
         let mut state = State::default();
         let mut counters = BTreeMap::new();
         if let Root::Own { leaf, is_default_right } = &root {
-            let Some(classes) = self.show(&["-j", "-s", "class"])? else { return Ok(None) };
-            let classes =
-                tc::read_classes(&classes).map_err(|problem| self.misread("tc class show", problem))?;
+            let Some(classes) = self.classes()? else { return Ok(None) };
             for (id, (class, count)) in classes {
                 state.classes.insert(id, class);
                 counters.insert(id, count);
@@ -95,6 +96,18 @@ impl Interface {
             listing.map_or((Marks::new(), None), |Listing { marks, rules }| (marks, Some(rules)));
         state.marks = marks;
         Ok(Some(Reading { root, state, counters, rules }))
+    }
+
+    /// The enforcer's classes; `None` if there is no such interface.
+    fn classes(&self) -> Result<Option<Classes>, EnforceError> {
+        let failed = EnforceError::system(format!("{}: classes", self.name));
+        let Ok(index) = if_nametoindex(self.name.as_str()) else { return Ok(None) };
+        match classes::read(index) {
+            Ok(classes) => Ok(Some(classes)),
+            // It went meanwhile.
+            Err(_) if if_nametoindex(self.name.as_str()).is_err() => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
     }
 
     /// Output of a command of `tc` that shows; `None` if there is no such interface.

@@ -4,7 +4,7 @@
 //! ```text
 //! packed.yaml, controller --read--> HostPromises --plan--> Wanted --\
 //!               addresses                                           difference --> Program --tc, nft--> kernel
-//!                                kernel --tc -j -s, nft -j--> State --/
+//!                         kernel --tc -j, netlink, nft -j--> State --/
 //! ```
 //!
 //! [`HostPromises`] are those of a file, or those of a controller under a lease; without a controller, they are removed when the
@@ -28,6 +28,7 @@
 //! Nothing of another owner is changed: an interface whose root qdisc is neither the kernel's default nor the enforcer's
 //! own is reported and left alone.
 
+mod classes;
 pub mod difference;
 mod enforcer;
 mod error;

@@ -1,6 +1,4 @@
-//! Commands of `tc -batch`, and readings of `tc -j -s`.
-
-use std::collections::BTreeMap;
+//! Commands of `tc -batch`, and readings of `tc -j`. [`classes`](crate::classes) are read without it.
 
 use serde_json::Value;
 
@@ -97,51 +95,6 @@ pub fn read_root(text: &str) -> Result<Root, String> {
     Ok(Root::Own { is_default_right: number_in_hex(&root["options"]["default"]) == Some(OTHERS), leaf })
 }
 
-/// Reads the enforcer's classes and their counters from `tc -j -s class show dev DEVICE`.
-///
-/// # Errors
-/// A message for a text that is not this output.
-pub fn read_classes(text: &str) -> Result<BTreeMap<u16, (Class, Counters)>, String> {
-    let mut classes = BTreeMap::new();
-    for class in list(text)? {
-        let id = match (class["class"] == "htb").then(|| minor(field(&class, "handle").ok()?)).flatten() {
-            Some(id) if id != 0 => id,
-            // Flows of other qdiscs are classes too.
-            _ => continue,
-        };
-        let parent = match class["parent"].as_str() {
-            Some(parent) => minor(parent).ok_or_else(|| format!("class of another qdisc: {parent}"))?,
-            None => 0,
-        };
-        let number = |name: &str| {
-            class[name]
-                .as_u64()
-                .ok_or_else(|| format!("class without a number `{name}`: tc of iproute2 5.1 or later?"))
-        };
-        let burst = |name: &str| number(name).map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
-        let prio = class["prio"].as_u64().and_then(|prio| u8::try_from(prio).ok()).unwrap_or(0);
-        let read = Class {
-            parent,
-            rate: number("rate")?,
-            burst: burst("burst")?,
-            ceil: number("ceil")?,
-            cburst: burst("cburst")?,
-            prio,
-        };
-        let count = |name: &str| class["stats"][name].as_u64().unwrap_or(0);
-        let counters = Counters {
-            bytes: count("bytes"),
-            packets: count("packets"),
-            drops: count("drops"),
-            overlimits: count("overlimits"),
-            backlog: count("backlog"),
-            waiting: count("qlen"),
-        };
-        classes.insert(id, (read, counters));
-    }
-    Ok(classes)
-}
-
 fn list(text: &str) -> Result<Vec<Value>, String> {
     // Without any qdisc or class, some versions print nothing.
     if text.trim().is_empty() {
@@ -152,13 +105,6 @@ fn list(text: &str) -> Result<Vec<Value>, String> {
 
 fn field<'v>(value: &'v Value, name: &str) -> Result<&'v str, String> {
     value[name].as_str().ok_or_else(|| format!("no text `{name}` in the output of tc"))
-}
-
-/// Minor number of a handle such as `7ee0:10`, if its major number is the enforcer's.
-fn minor(handle: &str) -> Option<u16> {
-    let (major, minor) = handle.split_once(':')?;
-    let is_own = u16::from_str_radix(major, 16) == Ok(HANDLE);
-    is_own.then(|| u16::from_str_radix(minor, 16).ok()).flatten()
 }
 
 /// A number that tc prints as `0x2`, or as a number.
@@ -234,26 +180,5 @@ mod tests {
         for text in ["{}", "[1", r#"[{"root":true}]"#] {
             assert!(read_root(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn classes_are_read_with_their_counters() {
-        let text = r#"[
-            {"class":"htb","handle":"7ee0:1","root":true,"rate":25000000,"ceil":25000000,"burst":5000,"cburst":5000,
-             "stats":{"bytes":1500,"packets":1,"drops":0,"overlimits":0,"requeues":0,"backlog":0,"qlen":0}},
-            {"class":"htb","handle":"7ee0:1a","parent":"7ee0:1","prio":3,"rate":1,"ceil":1000000,"burst":1,"cburst":63999,
-             "stats":{"bytes":9,"packets":8,"drops":7,"overlimits":6,"requeues":5,"backlog":4,"qlen":3,"lended":2}},
-            {"class":"fq_codel","handle":"7ee1:2b","parent":"7ee1:","stats":{}},
-            {"class":"mq","handle":":1","root":true}
-        ]"#;
-        let classes = read_classes(text).expect("an output of tc");
-        assert_eq!(classes.keys().copied().collect::<Vec<_>>(), [1, 0x1a]);
-        assert_eq!(classes[&1].0, Class::link(25_000_000));
-        let expected = Class { parent: 1, rate: 1, burst: 1, ceil: 1_000_000, cburst: 63_999, prio: 3 };
-        assert_eq!(classes[&0x1a].0, expected);
-        let counters = Counters { bytes: 9, packets: 8, drops: 7, overlimits: 6, backlog: 4, waiting: 3 };
-        assert_eq!(classes[&0x1a].1, counters);
-        let error = read_classes(r#"[{"class":"htb","handle":"7ee0:1","root":true,"rate":"8bit"}]"#);
-        assert!(error.is_err(), "{error:?}");
     }
 }
