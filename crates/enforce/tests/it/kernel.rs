@@ -186,6 +186,8 @@ fn packets_have_the_dscp_of_their_priority_in_both_families() {
     }
     host.shell("r0h0", "ip -6 route add default via fd00:0::1");
     host.shell("r0h1", "ip -6 route add default via fd00:1::1");
+    // Routers answer for their neighbours only after some seconds.
+    host.shell("r0h0", "ping -6 -q -c 1 -w 20 fd00:1::2");
     host.write(vec![
         promise("four", ADDRESSES[1], Some(0), &[BUCKET]),
         promise("six", "fd00:1::2", Some(2), &[BUCKET]),
