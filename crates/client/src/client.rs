@@ -92,7 +92,9 @@ fn describe(error: &ureq::Error, timeout: Duration) -> String {
     }
     match error.kind() {
         ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => "the connection was closed".to_owned(),
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            "the connection was closed".to_owned()
+        }
         _ => excerpt(&error.to_string()),
     }
 }

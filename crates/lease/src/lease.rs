@@ -22,6 +22,8 @@ const LONGEST: Nanos = Nanos(10 * Nanos::SECOND.0);
 const LONGEST_WAIT: Nanos = Nanos(55 * Nanos::SECOND.0);
 /// Time after which promises are read again, if some could not be applied for a reason that may pass.
 const AGAIN: Nanos = Nanos(30 * Nanos::SECOND.0);
+/// Largest number of reasons of failures that are reported in a row.
+const MOST_REASONS: usize = 8;
 /// Status of a response: there is no such enforcer; and of another one: the acknowledged version does not fit.
 const NOT_FOUND: u16 = 404;
 const CONFLICT: u16 = 409;
@@ -124,8 +126,8 @@ pub struct Lease {
     applying: Option<Version>,
     releases: u64,
     events: Vec<Event>,
-    /// Reason of the last failure, so that it is reported once.
-    trouble: Option<String>,
+    /// Reasons of failures since the last response, so that each is reported once.
+    troubles: Vec<String>,
 }
 
 impl Lease {
@@ -151,7 +153,7 @@ impl Lease {
             applying: None,
             releases: 0,
             events: Vec::new(),
-            trouble: None,
+            troubles: Vec::new(),
         }
     }
 
@@ -232,7 +234,7 @@ impl Lease {
         self.backoff.succeeded();
         self.failures = 0;
         self.quiet_until = now;
-        if self.trouble.take().is_some() {
+        if !std::mem::take(&mut self.troubles).is_empty() {
             self.events.push(Event::Answers);
         }
         if releases != self.releases {
@@ -280,10 +282,10 @@ impl Lease {
         if self.failures.is_multiple_of(self.controllers) {
             self.quiet_until = now.plus(self.backoff.failed(rejection.after, random));
         }
-        if self.trouble.as_ref() != Some(&rejection.why) {
+        if self.troubles.len() < MOST_REASONS && !self.troubles.contains(&rejection.why) {
             let left = self.ends.filter(|_| self.applied.is_some()).map(|ends| ends.since(now));
             self.events.push(Event::Unavailable { controller: failed, why: rejection.why.clone(), left });
-            self.trouble = Some(rejection.why);
+            self.troubles.push(rejection.why);
         }
     }
 

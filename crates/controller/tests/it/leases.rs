@@ -87,8 +87,9 @@ fn settings(urls: &[String], host: &str, lease: &str) -> ControllerSettings {
 }
 
 impl Enforcer {
-    fn start(urls: &[String], lease: &str) -> Enforcer {
-        let connection = Connection::start(settings(urls, "r1h1", lease), PROGRAM).expect("a connection");
+    fn start(urls: &[String], name: &str, lease: &str) -> Enforcer {
+        let settings = ControllerSettings { name: name.to_owned(), ..settings(urls, "r1h1", lease) };
+        let connection = Connection::start(settings, PROGRAM).expect("a connection");
         Enforcer { connection, in_force: None, releases: 0, lines: Vec::new() }
     }
 
@@ -162,7 +163,7 @@ fn promises_are_applied_acknowledged_and_follow_changes_until_the_enforcer_ends(
     let preview = read_promises(&settings(std::slice::from_ref(&url), "r1h1:ssd", "15s"), PROGRAM);
     assert_eq!(preview.expect("promises").promises.nfs.len(), 1);
     assert_eq!(server.get("/v1/enforcers").2["items"], json!([]), "a preview registers nothing");
-    let mut enforcer = Enforcer::start(&[url], "15s");
+    let mut enforcer = Enforcer::start(&[url], "nfs@r1h1", "15s");
     let state = |name: &str| place(&server, name)["state"].clone();
     until(&mut [&mut enforcer], |_| state("mail") == json!("applied"));
     assert_eq!(enforcer.names(), ["mail"]);
@@ -191,10 +192,9 @@ fn a_silent_service_leads_to_best_effort_at_the_end_of_the_lease_and_its_return_
     let relay = Relay::to(server.address);
     let url = format!("http://{}", relay.address);
     // One enforcer has a long lease, so the silence disturbs it not at all.
-    let (mut short, mut long) =
-        (Enforcer::start(std::slice::from_ref(&url), "2s"), Enforcer::start(&[url], "1min"));
-    let state = || place(&server, "mail")["state"].clone();
-    until(&mut [&mut short], |_| state() == json!("applied"));
+    let mut short = Enforcer::start(std::slice::from_ref(&url), "short", "2s");
+    let mut long = Enforcer::start(&[url], "long", "1min");
+    let state = || server.get("/v1/enforcers/short").2["state"].clone();
     until(&mut [&mut short, &mut long], |all| all.iter().all(|one| one.names() == ["mail"]));
     relay.open(false);
     until(&mut [&mut short, &mut long], |all| all[0].releases == 1);
@@ -209,7 +209,7 @@ fn a_silent_service_leads_to_best_effort_at_the_end_of_the_lease_and_its_return_
     until(&mut [&mut short], |_| state() == json!("expired"));
     relay.open(true);
     until(&mut [&mut short, &mut long], |all| all[0].names() == ["mail"]);
-    until(&mut [&mut short, &mut long], |_| state() == json!("applied"));
+    until(&mut [&mut short, &mut long], |_| state() == json!("live"));
     assert_eq!((short.releases, long.releases), (1, 0));
     assert_eq!(short.lines.last().map(String::as_str), Some("the controller answers again"));
     // The end of a promise takes it away.
@@ -228,7 +228,7 @@ fn a_service_that_was_replaced_gets_everything_anew() {
     other.open(false);
     // Two controllers that do not share a store, one after another.
     let urls = [&one, &other].map(|relay| format!("http://{}", relay.address));
-    let mut enforcer = Enforcer::start(&urls, "15s");
+    let mut enforcer = Enforcer::start(&urls, "nfs@r1h1", "15s");
     until(&mut [&mut enforcer], |all| all[0].names() == ["mail"]);
     one.open(false);
     other.open(true);
