@@ -22,8 +22,10 @@
 //! * [`workloads`] and [`workload_file`] say who a request belongs to, [`work`] how long it keeps the device busy.
 //! * [`queue`] decides, [`counters`] and [`recorder`] keep what was seen.
 //! * [`proxy`] has the sockets, [`server`] the start, [`settings`] and [`run`] the program.
+//! * [`replay`] is a client: it sends the requests of a trace at their times.
 
 pub mod addresses;
+pub mod caller;
 pub mod calls;
 pub mod clock;
 pub mod counters;
@@ -33,6 +35,7 @@ pub mod outgoing;
 pub mod proxy;
 pub mod queue;
 pub mod recorder;
+pub mod replay;
 pub mod rpc;
 pub mod run;
 pub mod server;

@@ -310,7 +310,7 @@ fn limits(given: &Arguments) -> Result<Limits, InputError> {
 }
 
 /// A time above 0.
-fn time(option: &str, text: Option<&str>, default: Nanos) -> Result<Nanos, InputError> {
+pub(crate) fn time(option: &str, text: Option<&str>, default: Nanos) -> Result<Nanos, InputError> {
     let Some(text) = text else { return Ok(default) };
     match quantity::<Nanos>(option, text)? {
         Nanos(0) => Err(InputError::new(option, "0s: expected a time above 0")),
@@ -319,7 +319,7 @@ fn time(option: &str, text: Option<&str>, default: Nanos) -> Result<Nanos, Input
 }
 
 /// A size above 0, in bytes.
-fn size(option: &str, text: Option<&str>, default: u64) -> Result<u64, InputError> {
+pub(crate) fn size(option: &str, text: Option<&str>, default: u64) -> Result<u64, InputError> {
     let Some(text) = text else { return Ok(default) };
     match quantity::<Bytes>(option, text)? {
         Bytes(0) => Err(InputError::new(option, "0B: expected a size above 0")),
