@@ -7,7 +7,7 @@ use std::str::FromStr;
 use leeward_capture::places::{Prefix, Prefixes};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, Nanos};
-use leeward_shaping::Caps;
+use leeward_shaping::{Caps, Order};
 use leeward_traces::device::Device;
 use serde::Deserialize;
 
@@ -69,6 +69,10 @@ pub struct Arguments {
     /// Requests at the device at once [default: from the device file, or 1].
     #[arg(long, value_name = "NUMBER")]
     pub outstanding: Option<u32>,
+    /// Order of requests at the device: priority, fifo, shares or deadline. Any other than priority is for comparisons
+    /// [default: priority].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<String>,
     /// Folder for traces of the requests, a file for each workload.
     #[arg(long, value_name = "DIR")]
     pub traces: Option<String>,
@@ -114,6 +118,8 @@ pub struct Settings {
     pub device: Option<String>,
     /// Requests at the device at once.
     pub outstanding: Option<u32>,
+    /// Order of requests at the device.
+    pub order: Order,
     /// Recording of traces.
     pub recorder: Option<RecorderSettings>,
     /// Time between two reports.
@@ -192,6 +198,7 @@ impl Settings {
             exports,
             device: given.device,
             outstanding: given.outstanding,
+            order: order(given.order.as_deref())?,
             threads,
         })
     }
@@ -216,6 +223,23 @@ impl Settings {
             None => Caps { outstanding, ..Caps::NONE },
         }
     }
+}
+
+/// Orders by their names, which are those of `leeward slo check --order`.
+const ORDERS: [(&str, Order); 4] = [
+    ("priority", Order::Priority),
+    ("fifo", Order::Fifo),
+    ("shares", Order::Shares),
+    ("deadline", Order::Deadline),
+];
+
+fn order(name: Option<&str>) -> Result<Order, InputError> {
+    let Some(name) = name else { return Ok(Order::default()) };
+    let known = ORDERS.iter().find(|(known, _)| *known == name);
+    known.map(|&(_, order)| order).ok_or_else(|| {
+        let expected = ORDERS.map(|(known, _)| known).join(", ");
+        InputError::new("--order", format!("`{}`: expected one of {expected}", excerpt(name)))
+    })
 }
 
 fn exports(given: &Arguments) -> Result<Vec<(ExportName, SocketAddr)>, InputError> {
@@ -388,6 +412,7 @@ mod tests {
             (Arguments { workload_exports: texts(&["mail"]), ..with_workloads() }, "--workload"),
             (Arguments { workload_exports: texts(&["mail=/other"]), ..with_workloads() }, "--workload"),
             (Arguments { outstanding: Some(0), ..valid() }, "--outstanding"),
+            (Arguments { order: one("cake"), ..valid() }, "--order"),
             (Arguments { connections: Some(0), ..valid() }, "--connections"),
             (Arguments { jobs: Some(0), ..valid() }, "--jobs"),
             (Arguments { jobs: Some(1000), ..valid() }, "--jobs"),
