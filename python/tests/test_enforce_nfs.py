@@ -113,6 +113,7 @@ def test_reports_have_the_requests_in_each_format(server: str) -> None:
         (["--export", "127.0.0.1:/vol", "--workloads", "w.yaml"], 2, ["--cluster"]),
         (["--export", "127.0.0.1:/vol", "--interval", "0s"], 2, ["--interval"]),
         (["--export", "127.0.0.1:/vol", "--outstanding", "0"], 2, ["--outstanding"]),
+        (["--export", "127.0.0.1:/vol", "--order", "cake"], 2, ["--order", "shares"]),
     ],
 )
 def test_errors_are_one_line_and_name_the_option(
