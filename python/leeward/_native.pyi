@@ -839,6 +839,7 @@ def check_slo(
     seed: int | None = None,
     start: str | None = None,
     caps: Mapping[str, int | tuple[int, int] | None] | None = None,
+    closed: Mapping[str, int] | None = None,
     rows: bool = False,
 ) -> tuple[dict[str, Any], Any]:
     """Bounds and a replay of the traces of a file's workloads. See `leeward.slo.check`.
