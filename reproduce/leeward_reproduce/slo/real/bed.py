@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL
@@ -117,6 +117,10 @@ class Bed:
         self._processes[name] = process
         return process
 
+    def process(self, name: str) -> Process:
+        """A process that was started and not ended."""
+        return self._processes[name]
+
     def end(self, name: str) -> int:
         """Ends a process by SIGTERM, and waits for it: an enforcer undoes its work. Returns its exit status.
 
@@ -135,14 +139,24 @@ class Bed:
         """Kills a process, which then undoes nothing."""
         kill([self._processes.pop(name)])
 
-    def check(self) -> None:
+    def forget(self, name: str) -> None:
+        """Removes a process that has ended, or kills it."""
+        process = self._processes.pop(name)
+        if process.process.poll() is None:
+            kill([process])
+
+    def check(self, but: Collection[str] = ()) -> None:
         """Checks that all processes run.
+
+        Args:
+            but: Names of processes that may end.
 
         Raises:
             ProcessError: A process has ended.
         """
-        for process in self._processes.values():
-            process.check()
+        for name, process in self._processes.items():
+            if name not in but:
+                process.check()
 
     def stop(self) -> None:
         """Ends all processes."""
