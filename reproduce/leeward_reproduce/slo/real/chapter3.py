@@ -1,7 +1,8 @@
 """Cases of chapter 3: the workloads of table 3.1 on a shared disk, and behind a shared link.
 
 All requests are reads: Linux throttles reads and writes of a disk each by themselves, and synchronous writes
-of a loop device wait for the machine's own disk. The copy keeps as many requests open as Linux's client.
+of a loop device wait for the machine's own disk. The copy keeps about as many requests open as the readahead
+of Linux's client.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ MIX = Mix(contention.SIZES)
 FACTORS = tuple(2.0**power for power in range(6))
 """Factors of SLOs: the least one counts for which PriorityMeister's bounds are within."""
 OPEN = 16
-"""Requests that the copy keeps open: the slots of Linux's RPC client at its start (`RPC_DEF_SLOT_TABLE`)."""
+"""Requests that the copy keeps open: readahead of Linux's client before 5.4 had 15 (`NFS_MAX_READAHEAD`)."""
 SHARED_S, LINK_S, WITHIN_S = 30.0, 30.0, 90.0
 """Lengths in seconds of the runs of figures 3.3 and 3.7, and of the check of bounds."""
 SHORT_S = 20.0
