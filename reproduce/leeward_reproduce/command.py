@@ -110,8 +110,9 @@ def reproduce(
         typer.Option(
             "--real",
             help="Run figures on real bytes, beside the simulator: HDFS or file servers in a lab of this"
-            " machine, as root. Figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad, 14 and 20 of hotspots,"
-            " 19 of etalon, and 3.2, 3.3, 3.5, 3.6, 3.7, 3.9, 4.10, 5.5, 5.6, within and overhead of slo.",
+            " machine, as root. Figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad, 14 and 20 of"
+            " hotspots, 19 of etalon, and 3.2, 3.3, 3.5, 3.6, 3.7, 3.9, 4.10, 5.5, 5.6, within and overhead"
+            " of slo.",
         ),
     ] = False,
     kubernetes: Annotated[

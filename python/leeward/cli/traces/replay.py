@@ -43,9 +43,7 @@ def replay(
     trace: TraceFile,
     nfs: Annotated[
         str,
-        typer.Option(
-            metavar="SERVER:PATH", help="Export with the file of the requests.", show_default=False
-        ),
+        typer.Option(metavar="SERVER:PATH", help="Export with the file of the requests.", show_default=False),
     ],
     nfsport: Annotated[
         int | None,
@@ -214,9 +212,7 @@ def _print(summary: dict[str, Any]) -> None:
     print_table(
         ("", "MEAN", "P50", "P99", "P99.9", "MAX"),
         "<>>>>>",
-        [
-            (part, *(_time(summary[part][name]) for name in names)) for part in ("latency", "lateness")
-        ],
+        [(part, *(_time(summary[part][name]) for name in names)) for part in ("latency", "lateness")],
     )
 
 
@@ -228,11 +224,11 @@ def _warnings(summary: dict[str, Any]) -> list[str]:
     """What the user should know of a replay."""
     lines = []
     if summary["failed"]:
-        lines.append(f"{summary['failed']:,} requests failed, the first one because of: {summary['problem']}")
+        lines.append(f"failed requests: {summary['failed']:,}; the first one: {summary['problem']}")
     if summary["unanswered"]:
-        lines.append(f"{summary['unanswered']:,} requests were not answered")
+        lines.append(f"requests without an answer: {summary['unanswered']:,}")
     if summary["short"]:
-        lines.append(f"{summary['short']:,} reads ended before their last byte: the file was changed")
+        lines.append(f"reads that ended before their last byte: {summary['short']:,}; the file was changed")
     late = summary["lateness"]["p99_s"]
     if late is not None and late > LATE_S:
         lines.append(f"requests were sent up to {time_text(late)} late (p99): this machine is busy")

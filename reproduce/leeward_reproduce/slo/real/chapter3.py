@@ -63,9 +63,7 @@ def _drawn(
     return draw(random, mix, per_second, gap_c2, from_s, seconds)
 
 
-def _stored(
-    random: numpy.random.Generator, letter: str, client: str, slo: float, seconds: float
-) -> Member:
+def _stored(random: numpy.random.Generator, letter: str, client: str, slo: float, seconds: float) -> Member:
     """A workload of table 3.1 on the disk."""
     load, gap_c2 = contention.TABLE[letter]
     requests = _drawn(random, DISK.disk_rate("s0"), load, gap_c2, seconds)
@@ -124,9 +122,7 @@ def _isolated(floods: bool, random: numpy.random.Generator) -> Sequence[Member]:
 
 LINK_SLOS = {"C": 0.5, "I": 2.0, "J": 0.6, "K": 0.4}
 """SLOs of figure 3.7 before their factor: K has the tightest one."""
-LINK = Shape(
-    clients=1, servers=4, disks=("2400kB/s", "15MB/s", "15MB/s", "100MB/s"), disk_size="256MiB"
-)
+LINK = Shape(clients=1, servers=4, disks=("2400kB/s", "15MB/s", "15MB/s", "100MB/s"), disk_size="256MiB")
 """A client whose link all servers share. C, I and J load their disks as in table 3.1; that of K is fast."""
 
 

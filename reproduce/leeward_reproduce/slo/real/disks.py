@@ -35,8 +35,6 @@ def work(rate: float, size: int) -> float:
 def device(rate: float) -> dict[str, Any]:
     """Device file of a disk with a throttle of `rate` bytes per second."""
     per_second = {size: round(1 / work(rate, size), 6) for size in SIZES}
-    table = [
-        {"size_bytes": size, "read_iops": iops, "write_iops": iops} for size, iops in per_second.items()
-    ]
+    table = [{"size_bytes": size, "read_iops": iops, "write_iops": iops} for size, iops in per_second.items()]
     name = f"throttled disk of {rate / 1e6:g} MB/s"
     return {"name": name, "table": table, "outstanding": OUTSTANDING}

@@ -50,9 +50,7 @@ class Shape:
     def cluster(self) -> dict[str, Any]:
         """The cluster in the fields of a cluster file: one rack, whose own link limits nothing."""
         rates = self.disks or (self.disk,) * self.servers
-        disks = [
-            {"name": DISK, "read": rate, "write": rate, "capacity": self.disk_size} for rate in rates
-        ]
+        disks = [{"name": DISK, "read": rate, "write": rate, "capacity": self.disk_size} for rate in rates]
         hosts = [
             *({"name": name, "devices": []} for name in self.client_names),
             *({"name": name, "devices": [disk]} for name, disk in zip(self.server_names, disks, strict=True)),

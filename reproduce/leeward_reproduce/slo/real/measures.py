@@ -40,9 +40,7 @@ class Measures:
     busy: float | None = None
 
 
-def seen(
-    at_s: Latencies, latencies: Latencies, slo: float | None, moved: int, unanswered: int = 0
-) -> Seen:
+def seen(at_s: Latencies, latencies: Latencies, slo: float | None, moved: int, unanswered: int = 0) -> Seen:
     """Measurements of a workload.
 
     Args:

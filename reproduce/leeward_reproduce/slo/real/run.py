@@ -69,9 +69,7 @@ def run(
     summaries = {one: _summary(replays[one], folder / f"{one}.json") for one in replays}
     check(name, summaries, busy)
     slos = scenario.slos
-    workloads = {
-        one: read_rows(folder / f"{one}.csv", slos.get(one), seconds + WAIT_S) for one in summaries
-    }
+    workloads = {one: read_rows(folder / f"{one}.csv", slos.get(one), seconds + WAIT_S) for one in summaries}
     late = max((one["lateness"]["p999_s"] for one in summaries.values()), default=0.0)
     return Measures(workloads, dict(tails), late, busy)
 
@@ -167,9 +165,7 @@ def replay(
     return process
 
 
-def _wait(
-    bed: Bed, replays: dict[str, Process], start: float, seconds: float, advance: Advance
-) -> None:
+def _wait(bed: Bed, replays: dict[str, Process], start: float, seconds: float, advance: Advance) -> None:
     """Waits for the ends of replays."""
     deadline = start + seconds + 20.0
     open_ones = list(replays.values())

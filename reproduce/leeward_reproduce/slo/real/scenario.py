@@ -275,4 +275,3 @@ def _bounds(folder: Path, policy: Policy, case: Case) -> dict[str, float | None]
 def dump(file: Path, content: Mapping[str, Any]) -> None:
     """Writes a YAML file."""
     file.write_text(yaml.safe_dump(dict(content), sort_keys=False), encoding="utf-8")
-

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import numpy
-import pyarrow.compute as compute
+from pyarrow import compute
 
 from leeward.slo import check
 from leeward_reproduce.slo.real.cases import Policy
