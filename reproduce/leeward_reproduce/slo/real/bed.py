@@ -175,7 +175,7 @@ class Bed:
             self._note(f"starting nfs-ganesha at {server}")
             folder = self.folder / "servers" / server
             folder.mkdir(exist_ok=True)
-            command = ["sh", _HERE / "server.sh", folder, self.disk(server), *self.shape.volumes]
+            command = ["sh", str(_HERE / "server.sh"), str(folder), str(self.disk(server)), *self.shape.volumes]
             process = self.start(f"server {server}", server, command)
             log = folder / "ganesha.log"
 

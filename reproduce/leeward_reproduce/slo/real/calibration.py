@@ -3,15 +3,13 @@
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy
-
 from leeward._quantities import read_rate
 from leeward_reproduce.hdfs.usage import RejectedRunError
 from leeward_reproduce.slo.real import disks
 from leeward_reproduce.slo.real.bed import Bed
 from leeward_reproduce.slo.real.measures import read_rows
 from leeward_reproduce.slo.real.run import VOLUME, replay
-from leeward_reproduce.slo.real.traffic import Requests
+from leeward_reproduce.slo.real.traffic import Requests, steady
 
 SINGLE_S, CLOSED_S = 10.0, 2.0
 """Length of the measurement of single requests, and of one at the disk's speed."""
@@ -29,10 +27,7 @@ def single(rate: float) -> Requests:
     """Evenly spaced reads for a disk with a throttle of `rate` bytes per second."""
     mean = sum(disks.work(rate, size) for size in SIZES) / len(SIZES)
     gap = max(mean / LOAD, 1 / MOST_PER_S)
-    count = int(SINGLE_S / gap)
-    at = numpy.arange(count)
-    sizes = numpy.array(SIZES, dtype=numpy.int64)[at % len(SIZES)]
-    return Requests((at * gap).round(6), sizes, numpy.full(count, True), at * 65_536 * 7)
+    return steady(gap, SIZES, int(SINGLE_S / gap))
 
 
 def calibrate(bed: Bed) -> dict[str, float]:
@@ -60,9 +55,7 @@ def _calibrate(bed: Bed, server: str, folder: Path) -> float:
         _measure(bed, server, trace, folder, [])
         tail = float(read_rows(folder / f"single {server}.csv", None, SINGLE_S)["worst"])
         for size in SPEED_SIZES:
-            at = numpy.arange(64)
-            sizes = numpy.full(64, size, dtype=numpy.int64)
-            Requests(at * 0.001, sizes, numpy.full(64, True), at * 65_536 * 7).write(trace)
+            steady(0.001, [size], 64).write(trace)
             closed = ["--closed", str(disks.OUTSTANDING), "--for", f"{CLOSED_S:g}s"]
             _measure(bed, server, trace, folder, closed)
             served = int(read_rows(folder / f"single {server}.csv", None, CLOSED_S)["requests"])

@@ -5,8 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy
-
 from leeward_reproduce.real import results
 from leeward_reproduce.slo.real import bed, layout, scenario
 from leeward_reproduce.slo.real.bed import Bed
@@ -14,7 +12,7 @@ from leeward_reproduce.slo.real.bench import attempt
 from leeward_reproduce.slo.real.layout import Shape
 from leeward_reproduce.slo.real.measures import read_rows
 from leeward_reproduce.slo.real.run import FILE, VOLUME, Advance, replay
-from leeward_reproduce.slo.real.traffic import FILE_BYTES, Requests
+from leeward_reproduce.slo.real.traffic import FILE_BYTES, steady
 
 SHAPE = Shape(clients=1, servers=1, disk="400MB/s", disk_size="256MiB")
 PAIRS = 3
@@ -83,10 +81,8 @@ def _measure(
     machines: Bed, folder: Path, ports: tuple[int, int], size: int, open_at_once: int
 ) -> tuple[float, float]:
     """Median latency in seconds, and bytes per second, of a closed loop of reads."""
-    at = numpy.arange(256)
-    sizes = numpy.full(len(at), size, dtype=numpy.int64)
     trace = folder / "trace.csv"
-    Requests(at * 0.001, sizes, numpy.full(len(at), True), at * 65_536 * 7).write(trace)
+    steady(0.001, [size], 256).write(trace)
     with ExitStack() as stack:
         options = ["--closed", str(open_at_once), "--for", f"{SECONDS:g}s"]
         process = replay(machines, NAME, "c0", "s0", trace, ports, folder, stack, options)

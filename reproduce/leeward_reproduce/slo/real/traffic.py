@@ -15,6 +15,8 @@ FILE_BYTES = 32 << 20
 """Size of the file of a server that requests go to. It may be small: none of its pages stays in a cache."""
 _BLOCK = 4096
 """Alignment of requests in the file."""
+_PLACE = 65_536
+"""Alignment of evenly spaced reads, each seven steps from the one before."""
 _COLUMNS = ("seconds", "kind", "size", "offset")
 
 Times = NDArray[numpy.float64]
@@ -61,8 +63,7 @@ class Requests:
 
     def where(self, chosen: Flags) -> "Requests":
         """The requests that are chosen."""
-        columns = (self.seconds, self.sizes, self.is_read, self.offsets)
-        return Requests(*(column[chosen] for column in columns))
+        return Requests(self.seconds[chosen], self.sizes[chosen], self.is_read[chosen], self.offsets[chosen])
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,20 @@ def _places(random: numpy.random.Generator, sizes: Numbers) -> Numbers:
     """Random places in the file."""
     last = (FILE_BYTES - sizes) // _BLOCK
     return (random.random(len(sizes)) * (last + 1)).astype(numpy.int64) * _BLOCK
+
+
+def steady(gap: float, sizes: Sequence[int], count: int) -> Requests:
+    """Evenly spaced reads.
+
+    Args:
+        gap: Time between two reads in seconds.
+        sizes: Sizes in bytes that reads have in turn, up to `_PLACE`.
+        count: Number of reads.
+    """
+    at = numpy.arange(count, dtype=numpy.int64)
+    times = (at * gap).round(6).astype(numpy.float64)
+    every = numpy.array(sizes, dtype=numpy.int64)[at % len(sizes)]
+    return Requests(times, every, numpy.full(count, True), at * 7 * _PLACE % FILE_BYTES)
 
 
 def copy(seconds: float, rate: float, size: int = 1 << 20) -> Requests:
