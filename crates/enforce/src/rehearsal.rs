@@ -47,7 +47,9 @@ impl Rehearsal {
         let mut text = String::new();
         for InterfaceProgram { interface, tc, nft, .. } in &self.interfaces {
             let _ = writeln!(text, "# {interface}: tc -batch -");
-            tc.iter().for_each(|line| drop(writeln!(text, "{line}")));
+            for line in tc {
+                let _ = writeln!(text, "{line}");
+            }
             let _ = write!(text, "# {interface}: nft -f -\n{nft}");
         }
         text

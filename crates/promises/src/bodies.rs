@@ -158,7 +158,8 @@ impl AcknowledgementBody {
         let addresses = self.addresses.iter().enumerate().map(address);
         let addresses = addresses.collect::<Result<Vec<_>, InvalidField>>()?;
         let mut names = BTreeSet::new();
-        let workload = |(at, body): (usize, &AcknowledgedBody)| {
+        let mut workloads = Vec::with_capacity(self.workloads.len());
+        for (at, body) in self.workloads.iter().enumerate() {
             let workload = body.read().map_err(|InvalidField { field, detail }| {
                 InvalidField::new(format!("workloads[{at}].{field}"), detail)
             })?;
@@ -166,10 +167,8 @@ impl AcknowledgementBody {
                 let detail = "this entry is a duplicate; an acknowledgement may list each workload only once";
                 return Err(InvalidField::new(format!("workloads[{at}].workload"), detail));
             }
-            Ok(workload)
-        };
-        let workloads = self.workloads.iter().enumerate().map(workload);
-        let workloads = workloads.collect::<Result<Vec<_>, InvalidField>>()?;
+            workloads.push(workload);
+        }
         Ok(Acknowledgement {
             name: name.to_owned(),
             kind: self.kind,
