@@ -436,7 +436,8 @@ def test_a_run_that_is_always_rejected_is_an_error() -> None:
 
 
 def test_limits_of_packed_workloads_are_those_of_an_slo_file() -> None:
-    assert scenario.literal("storage", 0.25, 0.5) == {"rate": "25%", "burst": "500000000ns"}
+    assert scenario.literal("storage", 0.25, 0.5) == {"rate": "25.0000000000%", "burst": "500000000ns"}
+    assert scenario.literal("storage", 1e-13, 0.0)["rate"] == "0.0000000001%"
     assert scenario.literal("network-out", 1.5, 10.2) == {"rate": "2B/s", "burst": "11B"}
     assert list(chapter5.CASES) == ["5.5", "5.6"]
 

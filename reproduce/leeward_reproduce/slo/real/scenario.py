@@ -152,9 +152,9 @@ def _limits(folder: Path, case: Case, member: Member) -> Buckets:
 
 
 def literal(stage: str, rate: float, burst: float) -> dict[str, str]:
-    """A token bucket as in an SLO file, rounded up."""
+    """A token bucket as in an SLO file, rounded up: a rate below the mean one of a trace has no bound."""
     if stage == "storage":
-        return {"rate": f"{100 * rate:.12g}%", "burst": f"{ceil(1e9 * burst)}ns"}
+        return {"rate": f"{ceil(1e12 * rate) / 1e10:.10f}%", "burst": f"{ceil(1e9 * burst)}ns"}
     return {"rate": f"{ceil(rate)}B/s", "burst": f"{ceil(burst)}B"}
 
 
