@@ -144,7 +144,7 @@ def test_requests_arrive_at_their_times_and_each_is_a_row(
     # The file was filled by a write of 1 MiB.
     assert len(content.files[b"leeward-replay"]) == 1 << 20
     assert content.calls[1:] == [("read", 0, 4096), ("write", 4096, 8192), ("read", 65536, 4096)]
-    rows = list(csv.DictReader((tmp_path / "rows.csv").open()))
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
     assert [float(row["seconds"]) for row in rows] == pytest.approx([0.0, 0.1, 0.2])
     assert [row["state"] for row in rows] == ["done"] * 3
     assert all(float(row["latency_s"]) >= float(row["late_s"]) >= 0 for row in rows)

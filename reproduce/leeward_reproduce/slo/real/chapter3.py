@@ -8,11 +8,12 @@ of Linux's client.
 from collections.abc import Sequence
 from functools import partial
 from itertools import permutations
+from math import sqrt
 
 import numpy
 
 from leeward._quantities import read_rate
-from leeward_reproduce.slo import contention
+from leeward_reproduce.slo import contention, misbehaving
 from leeward_reproduce.slo.real import disks
 from leeward_reproduce.slo.real.cases import BY_SLO, FIFO, PM, PS, Case, Member, Policy
 from leeward_reproduce.slo.real.layout import Shape
@@ -25,20 +26,24 @@ FACTORS = tuple(2.0**power for power in range(6))
 """Factors of SLOs: the least one counts for which PriorityMeister's bounds are within."""
 OPEN = 16
 """Requests that the copy keeps open: readahead of Linux's client before 5.4 had 15 (`NFS_MAX_READAHEAD`)."""
-SHARED_S, LINK_S, WITHIN_S = 30.0, 30.0, 90.0
+SHARED_S, LINK_S, WITHIN_S = 30.0, 30.0, 95.0
 """Lengths in seconds of the runs of figures 3.3 and 3.7, and of the check of bounds."""
 SHORT_S = 20.0
 """Length in seconds of the runs of figures 3.2, 3.5, 3.6 and 3.9."""
 SLOS = {"A": 0.7, "B": 0.8, "C": 0.6}
 """SLOs of figures 3.3 and 3.9 before their factor, as in the simulation of these figures."""
-RANKED = {"B": 0.05, "A": 0.1, "C": 0.25}
-"""SLOs of figure 3.2 before their factor, in the order of priorities; that of B is not used."""
+RANKED = {"B": 0.06, "A": 0.12, "C": 0.3}
+"""SLOs of figure 3.2 before their factor, in the order of priorities; that of B is not used. They are a little
+above the simulation's, whose bounds have no slices of a throttle."""
 BURSTS = ("G", "H")
 BURSTS_SLO = 0.1
 ISOLATED = {"C": 0.8, "D": 0.6}
 FLOOD_FROM, FLOOD_S = 6.0, 8.0
 """Time of the flood of figure 3.2."""
-LOW, MEDIUM, HIGH = 0.06, 0.22, 0.8
+DECLARED_S = float(misbehaving.SECONDS)
+"""Length of the trace that B declares: the bursts of low rates are those of a long time. It sends the start."""
+LOW, HIGH = misbehaving.LOW, misbehaving.HIGH
+MEDIUM = sqrt(LOW * HIGH)
 """Rates of limits at the disk of B, whose load is 0.05."""
 LIMITS = (
     Policy("all-three", priorities="slo", rates=(LOW, MEDIUM, HIGH)),
@@ -90,16 +95,22 @@ def _shared(slos: dict[str, float], seconds: float, random: numpy.random.Generat
 
 def _limited(random: numpy.random.Generator) -> Sequence[Member]:
     """B floods the disk for a while, before A and C."""
+    lengths = {"B": DECLARED_S, "A": SHORT_S, "C": SHORT_S}
     first, medium, low = (
-        _stored(random, letter, f"c{at}", slo, SHORT_S) for at, (letter, slo) in enumerate(RANKED.items())
+        _stored(random, letter, f"c{at}", slo, lengths[letter])
+        for at, (letter, slo) in enumerate(RANKED.items())
     )
     load, gap_c2 = contention.FLOOD[0], contention.TABLE["B"][1]
     flood = _drawn(random, DISK.disk_rate("s0"), load, gap_c2, FLOOD_S, from_s=FLOOD_FROM)
-    calm = first.declared
-    is_calm = (calm.seconds < FLOOD_FROM) | (calm.seconds >= FLOOD_FROM + FLOOD_S)
-    sent = calm.where(is_calm).beside(flood)
+    declared = first.declared
+    at = declared.seconds
+    sent = declared.where((at < FLOOD_FROM) | ((at >= FLOOD_FROM + FLOOD_S) & (at < SHORT_S))).beside(flood)
     rates = LIMITS[0].rates
-    return [Member("B", first.client, "s0", first.slo, calm, sent, rates=rates, counts=False), medium, low]
+    return [
+        Member("B", first.client, "s0", first.slo, declared, sent, rates=rates, counts=False),
+        medium,
+        low,
+    ]
 
 
 def _bursty(letter: str, random: numpy.random.Generator) -> Sequence[Member]:
@@ -120,8 +131,8 @@ def _isolated(floods: bool, random: numpy.random.Generator) -> Sequence[Member]:
     return [one, Member("D", other.client, "s0", other.slo, other.declared, flood, counts=False)]
 
 
-LINK_SLOS = {"C": 0.5, "I": 2.0, "J": 0.6, "K": 0.4}
-"""SLOs of figure 3.7 before their factor: K has the tightest one."""
+LINK_SLOS = {"C": 0.6, "I": 4.0, "J": 1.2, "K": 0.2}
+"""SLOs of figure 3.7 before their factor: K has the tightest one, and I the largest requests for its disk."""
 LINK = Shape(clients=1, servers=4, disks=("2400kB/s", "15MB/s", "15MB/s", "100MB/s"), disk_size="256MiB")
 """A client whose link all servers share. C, I and J load their disks as in table 3.1; that of K is fast."""
 
