@@ -33,15 +33,15 @@ SHORT_S = 20.0
 SLOS = {"A": 0.7, "B": 0.8, "C": 0.6}
 """SLOs of figures 3.3 and 3.9 before their factor, as in the simulation of these figures."""
 RANKED = {"B": 0.06, "A": 0.12, "C": 0.3}
-"""SLOs of figure 3.2 before their factor, in the order of priorities; that of B is not used. They are a little
-above the simulation's, whose bounds have no slices of a throttle."""
+"""SLOs of figure 3.2 before their factor, in the order of priorities; that of B is not used. They are a
+little above the simulation's, whose bounds have no slices of a throttle."""
 BURSTS = ("G", "H")
 BURSTS_SLO = 0.1
 ISOLATED = {"C": 0.8, "D": 0.6}
 FLOOD_FROM, FLOOD_S = 6.0, 8.0
 """Time of the flood of figure 3.2."""
 DECLARED_S = float(misbehaving.SECONDS)
-"""Length of the trace that B declares: the bursts of low rates are those of a long time. It sends the start."""
+"""Length of the trace that B declares: bursts of low rates are those of a long time. It sends the start."""
 LOW, HIGH = misbehaving.LOW, misbehaving.HIGH
 MEDIUM = sqrt(LOW * HIGH)
 """Rates of limits at the disk of B, whose load is 0.05."""
