@@ -175,7 +175,8 @@ class Bed:
             self._note(f"starting nfs-ganesha at {server}")
             folder = self.folder / "servers" / server
             folder.mkdir(exist_ok=True)
-            command = ["sh", str(_HERE / "server.sh"), str(folder), str(self.disk(server)), *self.shape.volumes]
+            files = [str(path) for path in (_HERE / "server.sh", folder, self.disk(server))]
+            command = ["sh", *files, *self.shape.volumes]
             process = self.start(f"server {server}", server, command)
             log = folder / "ganesha.log"
 
@@ -308,7 +309,9 @@ def up(shape: Shape | None = None, *, note: Callable[[str], object] = lambda _: 
     with ended_by_signals(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leeward-bed-")))
         note(f"bringing up {shape.clients} clients and {shape.servers} servers")
-        network = stack.enter_context(lab.up(shape.cluster(), disk_size=shape.disk_size))
+        # Links of a lab have no priorities; hosts and `use_priority_switch` set them.
+        links = {name: value for name, value in shape.cluster().items() if name != "priorities"}
+        network = stack.enter_context(lab.up(links, disk_size=shape.disk_size))
         for remark in network.notes:
             note(remark)
         port = stack.enter_context(listen(CONTROLLER_PORT))
