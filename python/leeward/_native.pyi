@@ -540,6 +540,14 @@ def enforce_net(arguments: str, tell: Callable[[str], object]) -> dict[str, Any]
 def enforce_nfs(
     arguments: str, log: Callable[[str], object], report: Callable[[str], object]
 ) -> None: ...
+def replay_nfs(trace: Trace, arguments: str, progress: Callable[[float], object]) -> dict[str, Any]:
+    """Replays a trace as calls of an NFS client, and returns a summary. See `leeward traces replay`.
+
+    Raises:
+        InputError: The trace or an argument is invalid, or the server does not have the export.
+        OSError: The server closed the connection, or is too slow for the trace by far.
+    """
+
 def check_service(given: dict[str, str | int | None]) -> None: ...
 def serve(
     given: dict[str, str | int | None],
@@ -831,6 +839,7 @@ def check_slo(
     seed: int | None = None,
     start: str | None = None,
     caps: Mapping[str, int | tuple[int, int] | None] | None = None,
+    closed: Mapping[str, int] | None = None,
     rows: bool = False,
 ) -> tuple[dict[str, Any], Any]:
     """Bounds and a replay of the traces of a file's workloads. See `leeward.slo.check`.

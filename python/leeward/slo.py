@@ -146,6 +146,7 @@ def check(
     seed: int | None = None,
     start: str | None = None,
     caps: Mapping[str, Any] | None = None,
+    closed: Mapping[str, int] | None = None,
     rows: bool = False,
     data: str | PathLike[str] | None = None,
 ) -> tuple[dict[str, Any], pyarrow.Table | None]:
@@ -167,6 +168,8 @@ def check(
         caps: Caps of devices that replace those of all device files, by their names there:
             `outstanding_read_bytes` and `outstanding_write_bytes` (bytes), `behind` (`requests` and `bytes`)
             and `write_batch` (`bytes` and `gap_bytes`). None as a value is no cap.
+        closed: Workloads that keep a number of requests open, by name. They send the requests of their traces
+            one after another, whatever the times of the requests are.
         rows: True to return each request too.
         data: Folder of `data:...` files; by default as for scenarios.
 
@@ -190,8 +193,20 @@ def check(
         seed=seed,
         start=start,
         caps=None if caps is None else _caps(caps),
+        closed=None if closed is None else _closed(closed),
         rows=rows,
     )
+
+
+def _closed(closed: Mapping[str, int]) -> dict[str, int]:
+    """Closed loops of `check` as the extension takes them.
+
+    Raises:
+        InputError: A number is invalid.
+    """
+    for name, number in closed.items():
+        whole_number(f"closed {name}", number, 1, _MOST_REQUESTS)
+    return dict(closed)
 
 
 def _caps(caps: Mapping[str, Any]) -> dict[str, int | tuple[int, int] | None]:

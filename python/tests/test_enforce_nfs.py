@@ -110,9 +110,11 @@ def test_reports_have_the_requests_in_each_format(server: str) -> None:
         (["--export", "nas"], 2, ["--export", "such as nas:/vol"]),
         (["--export", "127.0.0.1:/vol", "--nfsport", "1"], 1, ["no NFS version 3", "refused"]),
         (["--export", "127.0.0.1:/vol", "--listen", "x"], 2, ["--listen"]),
-        (["--export", "127.0.0.1:/vol", "--workloads", "w.yaml"], 2, ["--cluster"]),
+        (["--export", "127.0.0.1:/vol", "--workloads", "w.yaml"], 2, ["w.yaml"]),
+        (["--export", "127.0.0.1:/vol", "--cluster", "c.yaml"], 2, ["--cluster"]),
         (["--export", "127.0.0.1:/vol", "--interval", "0s"], 2, ["--interval"]),
         (["--export", "127.0.0.1:/vol", "--outstanding", "0"], 2, ["--outstanding"]),
+        (["--export", "127.0.0.1:/vol", "--order", "cake"], 2, ["--order", "shares"]),
     ],
 )
 def test_errors_are_one_line_and_name_the_option(

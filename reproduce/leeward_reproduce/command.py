@@ -26,6 +26,7 @@ Examples:
   leeward reproduce sinbad --real                    files of a real HDFS beside the simulator, as root
   leeward reproduce hotspots --real --figure 14      chunks of HDFS on uneven uplinks, before and after CCP
   leeward reproduce etalon --real                    TestDFSIO of Hadoop over circuits, as root
+  leeward reproduce slo --real                       promises on file servers with real disks, as root
   leeward reproduce hotspots --kubernetes            kube-scheduler with UTP and without it; needs Go
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
@@ -74,7 +75,8 @@ def reproduce(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 100_000),
-            help="Number of seeds; they are numbered from 1. [default: 10; 1 for etalon --lab and --real]",
+            help="Number of seeds; they are numbered from 1. [default: 10; 3 for slo --real, 1 for etalon"
+            " --lab and --real]",
             show_default=False,
         ),
     ] = None,
@@ -107,9 +109,10 @@ def reproduce(
         bool,
         typer.Option(
             "--real",
-            help="Run figures on real bytes, beside the simulator: HDFS in a lab of this machine, as root."
-            " Figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad, 14 and 20 of hotspots, and 19 of"
-            " etalon.",
+            help="Run figures on real bytes, beside the simulator: HDFS or file servers in a lab of this"
+            " machine, as root. Figures 6, 7, 7.4, 7.6, 8, 9, 11 and reports of sinbad, 14 and 20 of"
+            " hotspots, 19 of etalon, and 3.2, 3.3, 3.5, 3.6, 3.7, 3.9, 4.10, 5.5, 5.6, within and overhead"
+            " of slo.",
         ),
     ] = False,
     kubernetes: Annotated[

@@ -26,6 +26,7 @@ from leeward_reproduce.rows import Row
 from leeward_reproduce.sinbad import perform as sinbad
 from leeward_reproduce.sinbad.real import perform as sinbad_real
 from leeward_reproduce.slo import perform as slo
+from leeward_reproduce.slo.real import perform as slo_real
 
 
 class HasTitle(Protocol):
@@ -46,8 +47,13 @@ PAPERS: dict[str, Any] = {
 """Papers that can be reproduced."""
 LABS: dict[str, Any] = {"choreo": choreo_lab, "etalon": etalon_lab}
 """Papers with figures that run in a lab on this machine."""
-REALS: dict[str, Any] = {"sinbad": sinbad_real, "hotspots": hotspots_real, "etalon": etalon_real}
-"""Papers with figures that run on real bytes of HDFS."""
+REALS: dict[str, Any] = {
+    "sinbad": sinbad_real,
+    "hotspots": hotspots_real,
+    "slo": slo_real,
+    "etalon": etalon_real,
+}
+"""Papers with figures that run on real bytes: of HDFS, or of file servers."""
 KUBERNETES: dict[str, Any] = {"hotspots": hotspots_kubernetes}
 """Papers with figures that run in Kubernetes."""
 
@@ -79,8 +85,8 @@ def reproduce(
             default, runs are as long as the paper's.
         lab: True to run figures between real kernels on this machine, as root, instead of in the simulator.
             The papers in `LABS` have such figures.
-        real: True to run figures on real bytes of HDFS in a lab on this machine, as root. The papers in
-            `REALS` have such figures.
+        real: True to run figures on real bytes of HDFS or of file servers in a lab on this machine, as root.
+            The papers in `REALS` have such figures.
         kubernetes: True to run figures under kube-scheduler, on a control plane of this machine. The papers
             in `KUBERNETES` have such figures.
         progress: Called with the completed share of all runs, from several threads.

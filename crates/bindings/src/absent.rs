@@ -11,7 +11,16 @@ const PARTS: [(&str, &[&str], bool); 2] = [
     ("capture", &["read_capture"], cfg!(feature = "capture")),
     (
         "service",
-        &["SimulatedClock", "check_service", "enforce_net", "enforce_nfs", "new_token", "run_agent", "serve"],
+        &[
+            "SimulatedClock",
+            "check_service",
+            "enforce_net",
+            "enforce_nfs",
+            "new_token",
+            "replay_nfs",
+            "run_agent",
+            "serve",
+        ],
         cfg!(feature = "service"),
     ),
 ];

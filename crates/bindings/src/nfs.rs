@@ -1,10 +1,14 @@
-//! The storage enforcer, which runs until the process is stopped. The code is the same as in `leeward-nfs`.
+//! The storage enforcer, which runs until the process is stopped, and replays of traces as its clients. The code of the
+//! enforcer is the same as in `leeward-nfs`.
 
 use leeward_fabric::input::InputError;
+use leeward_nfs::replay::{ReplayArguments, ReplaySettings, ReplayStop, replay};
 use leeward_nfs::{Arguments, Line, Settings, StopReason, run};
 use pyo3::prelude::*;
 
 use crate::errors::PyInputError;
+use crate::simulation::as_python;
+use crate::traces::Trace;
 
 /// Serves exports until SIGINT or SIGTERM. `arguments` are [`Arguments`] as JSON. `log` receives one line for each event, and
 /// `report` the counters as JSON, at each interval and at the end.
@@ -26,4 +30,38 @@ pub fn enforce_nfs(py: Python<'_>, arguments: &str, log: Py<PyAny>, report: Py<P
         Err(StopReason::Failed(error)) => Err(error.into()),
         Err(StopReason::Output(error)) => Err(error),
     }
+}
+
+/// Replays a trace as calls of an NFS client, and returns a summary. `arguments` are [`ReplayArguments`] as JSON. `progress`
+/// receives the completed share several times a second.
+#[pyfunction]
+pub fn replay_nfs(
+    py: Python<'_>,
+    trace: &Bound<'_, Trace>,
+    arguments: &str,
+    progress: Py<PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let arguments: ReplayArguments =
+        serde_json::from_str(arguments).map_err(|error| PyInputError(InputError::new("arguments", error)))?;
+    let settings = ReplaySettings::new(arguments).map_err(PyInputError)?;
+    let trace = trace.get();
+    let summary = py.detach(|| -> PyResult<_> {
+        let mut requests = Vec::new();
+        trace.each(|request| {
+            requests.push(*request);
+            Ok(())
+        })?;
+        let tick = |share: f64| {
+            Python::attach(|py| {
+                py.check_signals()?;
+                progress.call1(py, (share,)).map(drop)
+            })
+        };
+        replay(&settings, trace.file(), &requests, tick).map_err(|stop| match stop {
+            ReplayStop::Input(error) => PyInputError(error).into(),
+            ReplayStop::Failed(error) => error.into(),
+            ReplayStop::Stopped(error) => error,
+        })
+    })?;
+    as_python(py, &summary)
 }

@@ -1,5 +1,6 @@
 //! `leeward.slo.check`: guarantees of the workloads of a file, and latencies in a replay of their traces.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ impl ReplacedCaps {
 /// not given are those of the file.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, method = "best", over = None, order = None, tails = None,
-    seed = None, start = None, caps = None, rows = false))]
+    seed = None, start = None, caps = None, closed = None, rows = false))]
 #[expect(clippy::too_many_arguments, reason = "these are options, named on the Python side")]
 pub fn check_slo(
     py: Python<'_>,
@@ -76,6 +77,7 @@ pub fn check_slo(
     seed: Option<u64>,
     start: Option<&str>,
     caps: Option<ReplacedCaps>,
+    closed: Option<BTreeMap<String, u32>>,
     rows: bool,
 ) -> PyResult<(Py<PyAny>, Option<ArrowTable>)> {
     let method = method_named(method)?;
@@ -114,7 +116,8 @@ pub fn check_slo(
             arrivals,
             tails: tails.unwrap_or_default(),
         };
-        let replayed = replay.run_under(&rules).map_err(|error| InputError::new(&file, error))?;
+        let closed = open_requests(&workloads, closed.unwrap_or_default())?;
+        let replayed = replay.run_under(&rules, &closed).map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
         let described = all.map(|((entry, check), arrivals)| describe(entry, check, arrivals.is_some()));
         let at_once = bounds.at_once_by_queue(&placed.system);
@@ -153,6 +156,24 @@ pub fn check_slo(
     })?;
     let rows = rows.map(|(names, rows)| rows_table(&names, &rows)).transpose()?;
     Ok((as_python(py, &record)?, rows))
+}
+
+/// For each workload, the number of requests that it keeps open; 0 for an open loop.
+fn open_requests(workloads: &Workloads, closed: BTreeMap<String, u32>) -> Result<Vec<u32>, InputError> {
+    let mut open = vec![0; workloads.entries.len()];
+    for (name, number) in closed {
+        let at = workloads.entries.iter().position(|entry| entry.workload.name == name);
+        let message = match at {
+            None => format!("no workload `{}`", excerpt(&name)),
+            Some(_) if number == 0 => format!("`{}`: 0: expected at least 1", excerpt(&name)),
+            Some(at) => {
+                open[at] = number;
+                continue;
+            }
+        };
+        return Err(InputError::new("closed", message));
+    }
+    Ok(open)
 }
 
 /// For each workload, the latencies of its requests without queueing, and a note for each workload whose device has no

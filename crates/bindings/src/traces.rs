@@ -293,8 +293,16 @@ pub fn byte_count(text: &str) -> Result<u64, PyInputError> {
 }
 
 impl Trace {
+    /// Name of the file.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
     /// Reads the trace and passes on each request. Returns the dialect and an account of the lines.
-    fn each(&self, mut take: impl FnMut(&Request) -> Result<(), InputError>) -> PyResult<(Dialect, Tally)> {
+    pub(crate) fn each(
+        &self,
+        mut take: impl FnMut(&Request) -> Result<(), InputError>,
+    ) -> PyResult<(Dialect, Tally)> {
         let mut requests = Requests::open(self.text()?, &self.settings).map_err(PyInputError)?;
         let mut count = 0_u64;
         for request in requests.by_ref() {

@@ -23,7 +23,7 @@ use leeward_nfs::rpc::{Accepted, Call, Credential, HEAD, Marking, Records, call,
 use leeward_nfs::server::Server;
 use leeward_nfs::workloads::Workloads;
 use leeward_nfs::xdr::{Reader, Writer};
-use leeward_shaping::Caps;
+use leeward_shaping::{Caps, Order};
 use leeward_traces::device::Device;
 use tokio::runtime::Builder;
 
@@ -99,6 +99,7 @@ fn proxy(server: SocketAddr) -> SocketAddr {
             source: Source::Any,
             allowed: None,
             caps: Caps { outstanding: 256, ..Caps::NONE },
+            order: Order::default(),
             device: Some(Arc::new(Device::from_text("ssd.json", DEVICE).expect("a device"))),
             workloads: Workloads::none(1),
             recorder: None,

@@ -29,4 +29,9 @@ impl Clock {
     pub fn wall(&self, now: Nanos) -> Nanos {
         self.wall.plus(now)
     }
+
+    /// Time since the start of a time since 1970; `None` if that was before the start.
+    pub fn of_wall(&self, wall: Nanos) -> Option<Nanos> {
+        wall.0.checked_sub(self.wall.0).map(Nanos)
+    }
 }

@@ -63,7 +63,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    fn of(histogram: &LatencyHistogram) -> Latencies {
+    pub(crate) fn of(histogram: &LatencyHistogram) -> Latencies {
         let seconds = |percent| histogram.percentile(percent).map(|nanos| Nanos(nanos).as_secs_f64());
         Latencies {
             requests: histogram.count(),

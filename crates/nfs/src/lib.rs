@@ -23,7 +23,9 @@
 //!   the lease of [`control`]). [`work`] says how long a request keeps the device busy.
 //! * [`queue`] decides, [`counters`], [`window`] and [`recorder`] keep what was seen.
 //! * [`proxy`] has the sockets, [`server`] the start, [`settings`] and [`run`] the program.
+//! * [`replay`] is a client: it sends the requests of a trace at their times.
 
+pub mod caller;
 pub mod calls;
 pub mod clock;
 pub mod control;
@@ -35,6 +37,7 @@ pub mod proxy;
 pub mod queue;
 pub mod received;
 pub mod recorder;
+pub mod replay;
 pub mod rpc;
 pub mod run;
 pub mod server;

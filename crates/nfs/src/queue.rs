@@ -25,6 +25,8 @@ use crate::workloads::{Workload, Workloads};
 const MOST_CLIENTS: usize = 256;
 /// Name of these further clients.
 const OTHERS: &str = "other clients";
+/// Deadline of a request without an SLO.
+const NEVER: Nanos = Nanos(u64::MAX);
 /// Last priority of a workload; a later one is reserved.
 const LAST_PRIORITY: u32 = u32::MAX - 1;
 
@@ -109,6 +111,8 @@ pub struct Queue<P> {
     recorder: Option<Recorder>,
     /// True once a workload holds requests back: some may wait even after it was replaced.
     holds: bool,
+    /// Number of requests that arrived, for the order of equal deadlines.
+    arrivals: u64,
 }
 
 /// A waiting request.
@@ -147,12 +151,13 @@ impl<P> Queue<P> {
     /// # Errors
     /// Fails for a cap of 0 requests.
     pub fn new(
+        order: Order,
         caps: Caps,
         device: Option<Arc<Device>>,
         exports: Vec<String>,
         recorder: Option<Recorder>,
     ) -> Result<Queue<P>, ShapingError> {
-        let mut server = Server::new(Order::Priority, caps)?;
+        let mut server = Server::new(order, caps)?;
         let best_effort = server.add(&leeward_shaping::Workload::best_effort())?;
         Ok(Queue {
             server,
@@ -168,6 +173,7 @@ impl<P> Queue<P> {
             free: Vec::new(),
             recorder,
             holds: false,
+            arrivals: 0,
         })
     }
 
@@ -256,13 +262,16 @@ impl<P> Queue<P> {
         if let Some(recorder) = &mut self.recorder {
             recorder.add(Row { trace: stream, at: wall, kind, size, offset: place });
         }
+        let slo = self.streams[stream as usize].workload.as_ref().and_then(|workload| workload.slo);
+        let deadline = slo.map_or(NEVER, |slo| now.plus(Nanos::from_secs_f64(slo.latency)));
+        self.arrivals += 1;
         let request = Request {
             kind,
             size,
             offset: Some(place),
             work: self.work.seconds(kind, size, place),
-            deadline: Nanos(u64::MAX),
-            number: 0,
+            deadline,
+            number: self.arrivals,
         };
         let waiting = Waiting { payload, connection: number, stream, item, arrived: now };
         let id = self.streams[stream as usize].id;
@@ -424,9 +433,13 @@ mod tests {
     const MILLI: u64 = 1_000_000;
 
     fn queue(outstanding: u32) -> Queue<&'static str> {
+        ordered(Order::Priority, outstanding)
+    }
+
+    fn ordered(order: Order, outstanding: u32) -> Queue<&'static str> {
         let device = Device::from_text("ssd.json", DEVICE).unwrap();
         let caps = Caps { outstanding, ..Caps::NONE };
-        Queue::new(caps, Some(Arc::new(device)), vec!["nas:/vol".to_owned()], None).unwrap()
+        Queue::new(order, caps, Some(Arc::new(device)), vec!["nas:/vol".to_owned()], None).unwrap()
     }
 
     fn entry(name: &str, priority: u32, client: &str, limits: &[(f64, f64)]) -> Entry {
@@ -448,6 +461,35 @@ mod tests {
 
     fn start(queue: &mut Queue<&'static str>, millis: u64) -> Option<(&'static str, Running)> {
         queue.start(Nanos(millis * MILLI)).map(|started| (started.payload, started.running))
+    }
+
+    #[test]
+    fn each_order_starts_the_same_requests_in_its_own_way() {
+        for (order, expected) in [
+            (Order::Priority, ["mail 1", "mail 2", "mail 3", "web"]),
+            (Order::Fifo, ["mail 1", "mail 2", "web", "mail 3"]),
+            (Order::Shares, ["mail 1", "web", "mail 2", "mail 3"]),
+            (Order::Deadline, ["web", "mail 1", "mail 2", "mail 3"]),
+        ] {
+            let mut queue = ordered(order, 1);
+            let mut web = entry("web", 1, "10.0.0.2", &[]);
+            web.workload.slo = Some(Slo { percentile: 99.0, latency: 0.001 });
+            queue.replace(Nanos(0), workloads(vec![entry("mail", 0, "10.0.0.1", &[]), web])).unwrap();
+            let [mail, web, other] =
+                ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|client| queue.open(client.parse().unwrap(), 0));
+            read(&mut queue, 0, other, "other");
+            let (_, mut running) = start(&mut queue, 0).unwrap();
+            for (connection, name) in [(mail, "mail 1"), (mail, "mail 2"), (web, "web"), (mail, "mail 3")] {
+                read(&mut queue, 0, connection, name);
+            }
+            let started = expected.map(|_| {
+                queue.complete(Nanos(MILLI), &running);
+                let (name, next) = start(&mut queue, 1).unwrap();
+                running = next;
+                name
+            });
+            assert_eq!(started, expected, "{order:?}");
+        }
     }
 
     #[test]

@@ -1,25 +1,21 @@
 //! The NFS server behind a proxy: its address, its ports, and the check that it has the export.
 
 use std::fmt;
-use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
 
-use bytes::Bytes;
 use leeward_fabric::input::{InputError, excerpt};
 
+use crate::caller::{CallError, Caller};
 use crate::calls;
 use crate::mount::{self, MOUNT, PORTMAP};
-use crate::outgoing::{Source, connect_blocking};
-use crate::rpc::{Credential, HeaderError, MarkingError, Records, call, results};
+use crate::outgoing::Source;
 
 /// Port of the port mapper.
 const PORTMAP_PORT: u16 = 111;
 /// Longest time of a call before the proxy starts.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Largest reply to such a call, in bytes.
-const LARGEST_REPLY: usize = 64 << 10;
 
 /// An export by its name: `server:/path`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,17 +69,6 @@ pub struct Server {
     pub nfs: SocketAddr,
     /// Address of MOUNT.
     pub mount: SocketAddr,
-}
-
-/// A failed call before the start.
-#[derive(Debug, thiserror::Error)]
-enum CallError {
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    #[error("{0}")]
-    Marking(#[from] MarkingError),
-    #[error("{0}")]
-    Header(#[from] HeaderError),
 }
 
 impl Server {
@@ -157,28 +142,7 @@ impl Finder<'_> {
 
     /// Calls a procedure over a connection of its own, and returns the results.
     fn call(&self, to: SocketAddr, numbers: [u32; 3], arguments: &[u8]) -> Result<Vec<u8>, CallError> {
-        const XID: u32 = 1;
-        let mut stream = connect_blocking(to, self.source, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let user = Credential::System { machine: self.machine, user: 0, group: 0 };
-        stream.write_all(&call(XID, numbers, user, arguments))?;
-        let (mut records, mut buffer) = (Records::new(LARGEST_REPLY), [0; 4096]);
-        loop {
-            let length = match stream.read(&mut buffer) {
-                Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "connection closed by the server")),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    Err(io::Error::new(io::ErrorKind::TimedOut, "timeout: no answer in 5 s"))
-                }
-                read => read,
-            }?;
-            records.push(Bytes::copy_from_slice(&buffer[..length]));
-            if let Some(record) = records.next_record()? {
-                let mut message = vec![0; record.payload()];
-                record.copy_payload(&mut message);
-                return Ok(results(&message, XID)?.to_vec());
-            }
-        }
+        Caller::connect(to, self.source, self.machine, PATIENCE)?.call(numbers, arguments)
     }
 }
 

@@ -9,7 +9,7 @@ use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, Nanos};
 use leeward_lease::{ControllerSettings, Given};
 use leeward_records::EnforcerKind;
-use leeward_shaping::{Caps, OverLimit};
+use leeward_shaping::{Caps, Order, OverLimit};
 use leeward_traces::device::Device;
 use serde::Deserialize;
 
@@ -96,6 +96,10 @@ pub struct Arguments {
     /// Requests at the device at once [default: from the device file, or 1].
     #[arg(long, value_name = "NUMBER")]
     pub outstanding: Option<u32>,
+    /// Order of requests at the device: priority, fifo, shares or deadline. Any other than priority is for comparisons
+    /// [default: priority].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<String>,
     /// Folder for traces of the requests, a file for each workload.
     #[arg(long, value_name = "DIR")]
     pub traces: Option<String>,
@@ -145,6 +149,8 @@ pub struct Settings {
     pub device: Option<String>,
     /// Requests at the device at once.
     pub outstanding: Option<u32>,
+    /// Order of requests at the device.
+    pub order: Order,
     /// Recording of traces.
     pub recorder: Option<RecorderSettings>,
     /// Time between two reports.
@@ -242,6 +248,7 @@ impl Settings {
             exports,
             device: given.device,
             outstanding: given.outstanding,
+            order: order(given.order.as_deref())?,
             threads,
         })
     }
@@ -266,6 +273,23 @@ impl Settings {
             None => Caps { outstanding, ..Caps::NONE },
         }
     }
+}
+
+/// Orders by their names, which are those of `leeward slo check --order`.
+const ORDERS: [(&str, Order); 4] = [
+    ("priority", Order::Priority),
+    ("fifo", Order::Fifo),
+    ("shares", Order::Shares),
+    ("deadline", Order::Deadline),
+];
+
+fn order(name: Option<&str>) -> Result<Order, InputError> {
+    let Some(name) = name else { return Ok(Order::default()) };
+    let known = ORDERS.iter().find(|(known, _)| *known == name);
+    known.map(|&(_, order)| order).ok_or_else(|| {
+        let expected = ORDERS.map(|(known, _)| known).join(", ");
+        InputError::new("--order", format!("`{}`: expected one of {expected}", excerpt(name)))
+    })
 }
 
 fn exports(given: &Arguments) -> Result<Vec<(ExportName, SocketAddr)>, InputError> {
@@ -393,7 +417,7 @@ fn limits(given: &Arguments) -> Result<Limits, InputError> {
 }
 
 /// A time above 0.
-fn time(option: &str, text: Option<&str>, default: Nanos) -> Result<Nanos, InputError> {
+pub(crate) fn time(option: &str, text: Option<&str>, default: Nanos) -> Result<Nanos, InputError> {
     let Some(text) = text else { return Ok(default) };
     match quantity::<Nanos>(option, text)? {
         Nanos(0) => Err(InputError::new(option, "0s: expected a time above 0")),
@@ -402,7 +426,7 @@ fn time(option: &str, text: Option<&str>, default: Nanos) -> Result<Nanos, Input
 }
 
 /// A size above 0, in bytes.
-fn size(option: &str, text: Option<&str>, default: u64) -> Result<u64, InputError> {
+pub(crate) fn size(option: &str, text: Option<&str>, default: u64) -> Result<u64, InputError> {
     let Some(text) = text else { return Ok(default) };
     match quantity::<Bytes>(option, text)? {
         Bytes(0) => Err(InputError::new(option, "0B: expected a size above 0")),
@@ -479,6 +503,7 @@ mod tests {
             (Arguments { workload_exports: texts(&["mail"]), ..with_workloads() }, "--workload"),
             (Arguments { workload_exports: texts(&["mail=/other"]), ..with_workloads() }, "--workload"),
             (Arguments { outstanding: Some(0), ..valid() }, "--outstanding"),
+            (Arguments { order: one("cake"), ..valid() }, "--order"),
             (Arguments { connections: Some(0), ..valid() }, "--connections"),
             (Arguments { jobs: Some(0), ..valid() }, "--jobs"),
             (Arguments { jobs: Some(1000), ..valid() }, "--jobs"),

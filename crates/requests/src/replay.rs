@@ -171,20 +171,27 @@ impl Replay<'_> {
     /// # Errors
     /// Returns an error if the system or a request is invalid.
     pub fn run(&self) -> Result<ReplayResult, ReplayError> {
-        self.run_under(&EnforcerRules::default())
+        self.run_under(&EnforcerRules::default(), &[])
     }
 
-    /// Computes the bounds, runs the replay under the rules of enforcers and compares them.
+    /// Computes the bounds, runs the replay under the rules of enforcers and compares them. `closed` has, by workload, the
+    /// number of requests that it keeps open, whatever their times; 0 for an open loop. Workloads beyond its end are open
+    /// loops too.
     ///
     /// # Errors
     /// Returns an error if the system, a rule or a request is invalid.
-    pub fn run_under(&self, rules: &EnforcerRules) -> Result<ReplayResult, ReplayError> {
+    pub fn run_under(&self, rules: &EnforcerRules, closed: &[u32]) -> Result<ReplayResult, ReplayError> {
         let mut analysis = Bounds::new(self.system, self.bounds)?;
         let results: Vec<_> =
             (0..self.system.promises.len()).map(|at| analysis.bound(at, self.method)).collect();
         let setup = self.setup_under(rules)?;
-        let sent =
-            self.arrivals.iter().map(|sent| Source::open(sent.iter().flat_map(|sent| sent.iter().copied())));
+        let sent = self.arrivals.iter().enumerate().map(|(at, sent)| {
+            let requests = sent.iter().flat_map(|sent| sent.iter().copied());
+            match closed.get(at) {
+                None | Some(0) => Source::open(requests),
+                Some(&outstanding) => Source::closed(outstanding, requests),
+            }
+        });
         let report = super::run(&setup, sent.collect())?;
         let measured = self.measure(&report);
         let mut workloads = Vec::with_capacity(results.len());

@@ -47,6 +47,7 @@ from leeward.cli import (
     tenant,
     token,
     top,
+    traces,
     trial,
 )
 from leeward.cli.former_flags import replace_former_flags
@@ -65,7 +66,7 @@ SECTIONS = (
             token,
         ),
     ),
-    ("Keep promises", (slo, enforce, circuits)),
+    ("Keep promises", (slo, enforce, traces, circuits)),
     ("Try a change first", (demo, simulate, trial, lab)),
     ("Files, plug-ins and this shell", (cluster, telemetry, data, schema, policies, completion)),
 )

@@ -159,6 +159,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("time", "link", "capacity_bps", "measured_bps", "utilization", "pending_bps", "hot_s", "age_s"),
         "trend",
     ),
+    "traces replay": (
+        *("requests", "reads", "writes", "read_bytes", "written_bytes", "failed", "short", "unanswered"),
+        *("most_open", "start_s", "elapsed_s"),
+        *(f"{part}.{name}" for part in ("latency", "lateness") for name in _SERVED),
+    ),
     "trial": (
         *("phase", "mode", "since", "until"),
         *(

@@ -29,7 +29,7 @@ use std::time::Duration;
 use leeward_capture::places::Prefixes;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_shaping::Caps;
+use leeward_shaping::{Caps, Order};
 use leeward_traces::device::Device;
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -101,6 +101,8 @@ pub struct ProxySettings {
     pub allowed: Option<Prefixes<()>>,
     /// Caps of the device.
     pub caps: Caps,
+    /// Order of requests at the device.
+    pub order: Order,
     /// Device file; without one, requests have no work.
     pub device: Option<Arc<Device>>,
     /// Workloads at the start.
@@ -267,7 +269,7 @@ impl Proxy {
             }
             None => (None, None),
         };
-        let queue = Queue::new(settings.caps, settings.device, names, recorder);
+        let queue = Queue::new(settings.order, settings.caps, settings.device, names, recorder);
         let mut queue = queue.map_err(|error| InputError::new("--outstanding", error))?;
         let replaced = queue.replace(clock.now(), Arc::new(settings.workloads));
         replaced.map_err(|error| InputError::new("--workloads", error))?;

@@ -136,11 +136,17 @@ pub enum Credential<'a> {
 }
 
 /// A call as a record.
-pub fn call(
+pub fn call(xid: u32, numbers: [u32; 3], credential: Credential<'_>, arguments: &[u8]) -> Vec<u8> {
+    call_with_payload(xid, numbers, credential, arguments, 0)
+}
+
+/// The beginning of a call as a record. Further `payload` bytes complete it, so large data is sent without a copy.
+pub fn call_with_payload(
     xid: u32,
     [program, version, procedure]: [u32; 3],
     credential: Credential<'_>,
     arguments: &[u8],
+    payload: usize,
 ) -> Vec<u8> {
     let head = Writer::new().u32(xid).u32(CALL).u32(VERSION).u32(program).u32(version).u32(procedure);
     let head = match credential {
@@ -151,7 +157,7 @@ pub fn call(
             head.u32(AUTH_SYS).opaque(&body)
         }
     };
-    record(&head.u32(AUTH_NONE).u32(0).raw(arguments).into_bytes())
+    record(&head.u32(AUTH_NONE).u32(0).raw(arguments).into_bytes(), payload)
 }
 
 /// State of an accepted call.
@@ -178,7 +184,7 @@ pub fn reply(xid: u32, accepted: Accepted<'_>) -> Vec<u8> {
         Accepted::ProgramUnavailable => head.u32(PROG_UNAVAIL),
         Accepted::VersionMismatch { low, high } => head.u32(PROG_MISMATCH).u32(low).u32(high),
     };
-    record(&message.into_bytes())
+    record(&message.into_bytes(), 0)
 }
 
 /// Results in the reply to a call.
@@ -200,10 +206,10 @@ pub fn results(message: &[u8], xid: u32) -> Result<&[u8], HeaderError> {
     }
 }
 
-/// A message as one fragment.
-fn record(message: &[u8]) -> Vec<u8> {
+/// A message as one fragment, which further `payload` bytes complete.
+fn record(message: &[u8], payload: usize) -> Vec<u8> {
     let mut record = Vec::with_capacity(MARK + message.len());
-    record.extend_from_slice(&(message.len() as u32 | LAST).to_be_bytes());
+    record.extend_from_slice(&((message.len() + payload) as u32 | LAST).to_be_bytes());
     record.extend_from_slice(message);
     record
 }

@@ -10,5 +10,7 @@ mod message;
 mod record;
 
 pub use marking::{Marking, MarkingError, Part};
-pub use message::{Accepted, Call, Credential, HeaderError, Protection, call, reply, results};
+pub use message::{
+    Accepted, Call, Credential, HeaderError, Protection, call, call_with_payload, reply, results,
+};
 pub use record::{HEAD, Record, Records};

@@ -8,4 +8,5 @@ mod forwarding;
 mod ganesha;
 mod order;
 mod program;
+mod replay;
 mod workload_files;

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::Duration;
 
 use leeward_nfs::calls::{NFS, VERSION};
-use tokio::runtime::Builder;
 
 use crate::support::client::Client;
 use crate::support::memory_server::{Behaviour, MemoryServer};
@@ -18,19 +17,6 @@ use crate::support::{pattern, run};
 
 /// Bytes of a block that a writer writes at once.
 const BLOCK: usize = 20_000;
-
-/// Starts a server on a thread of its own, which ends with the process of the tests.
-fn serve(behaviour: Behaviour) -> MemoryServer {
-    let (sender, receiver) = channel();
-    thread::spawn(move || {
-        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            sender.send(MemoryServer::start(behaviour).await).expect("the test waits");
-            std::future::pending::<()>().await;
-        });
-    });
-    receiver.recv().expect("a server")
-}
 
 fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port")
@@ -112,7 +98,7 @@ impl Drop for Program {
 
 #[test]
 fn a_start_without_server_export_or_port_says_what_is_missing() {
-    let server = serve(Behaviour::default());
+    let server = MemoryServer::on_thread(Behaviour::default());
     let free = free_port();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().map(|address| (taken, address.to_string())).unwrap();
@@ -160,7 +146,7 @@ fn a_start_without_server_export_or_port_says_what_is_missing() {
 
 #[test]
 fn reports_are_lines_of_json_at_each_interval_and_at_the_end() {
-    let server = serve(Behaviour::default());
+    let server = MemoryServer::on_thread(Behaviour::default());
     let mut command = command("127.0.0.1:/vol", server.address);
     command.args(["--listen", "127.0.0.1:0", "-o", "json", "--interval", "100ms"]);
     let program = Program::start(command);
@@ -207,7 +193,7 @@ fn a_hangup_reads_the_workloads_again_and_keeps_them_after_an_error() {
     let device =
         r#"{"table": [{"size_bytes": 4096, "read_iops": 10000, "write_iops": 10000}], "outstanding": 4}"#;
     let workloads = write("w.yaml", &format!("workloads:\n{}", row("mail", "r0h0")));
-    let server = serve(Behaviour::default());
+    let server = MemoryServer::on_thread(Behaviour::default());
     let mut command = command("127.0.0.1:/vol", server.address);
     command.args(["--listen", "127.0.0.1:0", "-o", "json", "--workloads", &workloads]);
     command.args(["--cluster", &write("cluster.yaml", cluster), "--device", &write("ssd.json", device)]);
@@ -267,7 +253,8 @@ fn write_blocks(to: SocketAddr, file: &str, stops: &AtomicBool) -> usize {
 
 #[test]
 fn a_proxy_that_is_killed_again_and_again_loses_nothing() {
-    let server = serve(Behaviour { delay: Duration::from_micros(200), ..Behaviour::default() });
+    let server =
+        MemoryServer::on_thread(Behaviour { delay: Duration::from_micros(200), ..Behaviour::default() });
     let address = free_port();
     let start = || {
         let mut command = command("127.0.0.1:/vol", server.address);

@@ -204,6 +204,14 @@ def nfs(
             show_default="from the device file, or 1",
         ),
     ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="priority|fifo|shares|deadline",
+            help="Order of requests at the device. Any other than priority is for comparisons.",
+            show_default="priority",
+        ),
+    ] = None,
     traces: Annotated[
         str | None,
         typer.Option(
@@ -288,6 +296,7 @@ def nfs(
         "addresses": addresses,
         "device": device,
         "outstanding": outstanding,
+        "order": order,
         "traces": traces,
         "trace_time": trace_time,
         "trace_limit": trace_limit,

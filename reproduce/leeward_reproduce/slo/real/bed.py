@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL
@@ -139,14 +139,24 @@ class Bed:
         """Kills a process, which then undoes nothing."""
         kill([self._processes.pop(name)])
 
-    def check(self) -> None:
+    def forget(self, name: str) -> None:
+        """Removes a process that has ended, or kills it."""
+        process = self._processes.pop(name)
+        if process.process.poll() is None:
+            kill([process])
+
+    def check(self, but: Collection[str] = ()) -> None:
         """Checks that all processes run.
+
+        Args:
+            but: Names of processes that may end.
 
         Raises:
             ProcessError: A process has ended.
         """
-        for process in self._processes.values():
-            process.check()
+        for name, process in self._processes.items():
+            if name not in but:
+                process.check()
 
     def stop(self) -> None:
         """Ends all processes."""
@@ -165,7 +175,8 @@ class Bed:
             self._note(f"starting nfs-ganesha at {server}")
             folder = self.folder / "servers" / server
             folder.mkdir(exist_ok=True)
-            command = ["sh", _HERE / "server.sh", folder, self.disk(server), *self.shape.volumes]
+            files = [str(path) for path in (_HERE / "server.sh", folder, self.disk(server))]
+            command = ["sh", *files, *self.shape.volumes]
             process = self.start(f"server {server}", server, command)
             log = folder / "ganesha.log"
 
@@ -311,7 +322,9 @@ def up(shape: Shape | None = None, *, note: Callable[[str], object] = lambda _: 
     with ended_by_signals(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leeward-bed-")))
         note(f"bringing up {shape.clients} clients and {shape.servers} servers")
-        network = stack.enter_context(lab.up(shape.cluster(), disk_size=shape.disk_size))
+        # Links of a lab have no priorities; hosts and `use_priority_switch` set them.
+        links = {name: value for name, value in shape.cluster().items() if name != "priorities"}
+        network = stack.enter_context(lab.up(links, disk_size=shape.disk_size))
         for remark in network.notes:
             note(remark)
         port = stack.enter_context(listen(CONTROLLER_PORT))

@@ -31,6 +31,8 @@ class Shape:
     """Link of each host, in each direction."""
     disk: str = "40MB/s"
     """Rate of each server's disk in bytes, for reads and for writes."""
+    disks: tuple[str, ...] = ()
+    """Rates of the disks of single servers in their order, in place of `disk`."""
     disk_size: str = "1GiB"
     volumes: tuple[str, ...] = ("vol",)
     """Volumes of each server. A client with several workloads at a server needs a volume for each."""
@@ -47,10 +49,11 @@ class Shape:
 
     def cluster(self) -> dict[str, Any]:
         """The cluster in the fields of a cluster file: one rack, whose own link limits nothing."""
-        disk = {"name": DISK, "read": self.disk, "write": self.disk, "capacity": self.disk_size}
+        rates = self.disks or (self.disk,) * self.servers
+        disks = [{"name": DISK, "read": rate, "write": rate, "capacity": self.disk_size} for rate in rates]
         hosts = [
             *({"name": name, "devices": []} for name in self.client_names),
-            *({"name": name, "devices": [disk]} for name in self.server_names),
+            *({"name": name, "devices": [disk]} for name, disk in zip(self.server_names, disks, strict=True)),
         ]
         return {
             "name": "bed",
@@ -59,6 +62,11 @@ class Shape:
             "rack_link": "1Tbps",
             "priorities": LEVELS + 1,
         }
+
+    def disk_rate(self, server: str) -> int:
+        """Rate of a server's disk, in bytes per second."""
+        rate = self.disks[self.server_names.index(server)] if self.disks else self.disk
+        return read_bytes("disk", rate.removesuffix("/s"))
 
     def export(self, volume: str) -> str:
         """Path of a volume as a server exports it."""

@@ -1,10 +1,12 @@
-//! A server of NFS version 3 and MOUNT whose files are in memory. It answers NULL, GETATTR, READ, WRITE, COMMIT and MNT,
-//! and rejects other procedures. The export is `/vol`, and each file handle is a file.
+//! A server of NFS version 3 and MOUNT whose files are in memory. It answers NULL, GETATTR, LOOKUP, CREATE, READ, WRITE,
+//! COMMIT and MNT, and rejects other procedures. The export is `/vol`, and each file handle is a file.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -14,10 +16,13 @@ use leeward_nfs::rpc::{Accepted, Call, HEAD, Record, Records, reply};
 use leeward_nfs::xdr::{Reader, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 pub const GETATTR: u32 = 1;
+const LOOKUP: u32 = 3;
+const CREATE: u32 = 8;
 /// Status of a file that is not there.
 pub const STALE: u32 = 70;
 
@@ -62,6 +67,19 @@ pub struct MemoryServer {
 impl MemoryServer {
     pub async fn start(behaviour: Behaviour) -> MemoryServer {
         MemoryServer::start_at("127.0.0.1:0".parse().expect("an address"), behaviour).await
+    }
+
+    /// Starts a server on a thread of its own, which ends with the process of the tests.
+    pub fn on_thread(behaviour: Behaviour) -> MemoryServer {
+        let (sender, receiver) = channel();
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async {
+                sender.send(MemoryServer::start(behaviour).await).expect("the test waits");
+                std::future::pending::<()>().await;
+            });
+        });
+        receiver.recv().expect("a server")
     }
 
     pub async fn start_at(address: SocketAddr, behaviour: Behaviour) -> MemoryServer {
@@ -189,6 +207,18 @@ fn answer(state: &State, call: &Call, record: &Record) -> Vec<u8> {
                 None => Writer::new().u32(STALE).into_bytes(),
             }
         }
+        (NFS, LOOKUP) => {
+            let name = name(arguments);
+            match state.files.lock().expect("a lock").contains_key(&name) {
+                true => Writer::new().u32(0).opaque(&name).u32(0).u32(0).into_bytes(),
+                false => Writer::new().u32(2).u32(0).into_bytes(),
+            }
+        }
+        (NFS, CREATE) => {
+            let name = name(arguments);
+            state.files.lock().expect("a lock").entry(name.clone()).or_default();
+            Writer::new().u32(0).u32(1).opaque(&name).u32(0).u32(0).u32(0).into_bytes()
+        }
         (NFS, READ | WRITE | COMMIT) => data(state, call.procedure, arguments),
         _ => return reply(call.xid, Accepted::ProgramUnavailable),
     };
@@ -196,6 +226,13 @@ fn answer(state: &State, call: &Call, record: &Record) -> Vec<u8> {
         return results;
     }
     reply(call.xid, Accepted::Success(&results))
+}
+
+/// Name of a file in a folder.
+fn name(arguments: &[u8]) -> Vec<u8> {
+    let mut reader = Reader::new(arguments);
+    let _folder = reader.opaque(64).expect("a handle");
+    reader.opaque(255).expect("a name").to_vec()
 }
 
 fn data(state: &State, procedure: u32, arguments: &[u8]) -> Vec<u8> {

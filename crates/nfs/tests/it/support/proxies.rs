@@ -11,7 +11,7 @@ use leeward_nfs::outgoing::Source;
 use leeward_nfs::proxy::{Export, Handle, Limits, Proxy, ProxySettings};
 use leeward_nfs::server::Server;
 use leeward_nfs::workloads::{Entry, Workload, Workloads};
-use leeward_shaping::{Caps, OverLimit};
+use leeward_shaping::{Caps, Order, OverLimit};
 use leeward_traces::device::Device;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -37,6 +37,7 @@ pub fn settings(server: SocketAddr) -> ProxySettings {
         source: Source::Any,
         allowed: None,
         caps: Caps::NONE,
+        order: Order::default(),
         device: Some(Arc::new(Device::from_text("ssd.json", DEVICE).expect("a device"))),
         workloads: Workloads::none(1),
         recorder: None,
