@@ -44,9 +44,12 @@ impl States {
     /// settings, of twice this length, and so on. Rates that change slowly and little do not show in short intervals. If
     /// no length tells states apart, the first one that carries more than one counts; else there is one state.
     pub fn of_counts(requests: &[Request], end: f64, settings: &FitSettings) -> States {
+        if settings.states <= 1 {
+            return States::one(requests, end, settings);
+        }
         let mut seconds = settings.interval;
         let mut first = None;
-        while settings.states > 1 {
+        loop {
             let intervals = Intervals::new(end, seconds, Chain::Closed);
             let sums = intervals.sums(requests.iter().map(|request| (request.at, 1.0)));
             let counts: Vec<Count> = sums.into_iter().zip(intervals.lengths()).collect();
@@ -63,10 +66,9 @@ impl States {
             }
             seconds *= 2.0;
             if end / seconds < LEAST_INTERVALS {
-                break;
+                return first.unwrap_or_else(|| States::one(requests, end, settings));
             }
         }
-        first.unwrap_or_else(|| States::one(requests, end, settings))
     }
 
     /// States of a path, without those that it does not visit: each at the mean of its intervals, in order of these.
