@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 METAVARS = {
     *("FILE", "DIR", "N", "NAME", "TAG", "HOST", "URL", "HOST:PORT", "PORT", "DURATION", "TIME", "SHARE"),
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
-    *("ADDRESS", "SERVER:PATH", "NAME=PATH"),
+    *("ADDRESS", "NAME=PATH", "COMMAND"),
     *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
     "DATA+PARITY",
@@ -72,6 +72,7 @@ ONE_MEANING = {
     "--once": "hottest links, or an interval of a lab",
     "--only-tasks": "names of the tasks of a matrix, in order",
     "--order": "order of requests at a device",
+    "--over": "treatment of requests over a limit",
     "--packets": "packets of a burst",
     "--percentile": "percentile to look at",
     "--picture": "file of a picture",
@@ -196,7 +197,7 @@ def test_metavars_are_of_a_known_set() -> None:
 
 def test_an_option_that_may_be_repeated_is_a_list() -> None:
     # The commas of these are part of one value.
-    values_with_commas = {"OPERATION=LINKS", "PATH=VALUES"}
+    values_with_commas = {"COMMAND", "OPERATION=LINKS", "PATH=VALUES"}
     for name, command in LEAVES.items():
         for option in options(command):
             if option.metavar not in values_with_commas:

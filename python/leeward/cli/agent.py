@@ -19,7 +19,7 @@ Examples:
   leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --disk sdb=disk0
   leeward agent --controller https://leeward:7600 --host node-1 --pods /host/proc
   leeward agent --controller https://leeward:7600 --token-file token --enforce net \\
-      --enforce 'nfs --export 127.0.0.1:/vol --device ssd.json'
+      --enforce 'nfs --export nas:/vol --device ssd.json'
   leeward agent --controller https://leeward:7600 --volume /data/1/dfs --volume /data/2/dfs --dscp cs6
 
 The agent runs until it is interrupted (Ctrl-C) or terminated, and retries while a controller is unavailable.

@@ -174,7 +174,7 @@ def nfs(
         Over | None,
         typer.Option(
             parser=choice(Over),
-            metavar="HANDLING",
+            metavar="held|demoted",
             help="Requests over a limit: demoted, they come after all others; or held, they wait for tokens.",
             show_default="that of the workloads' file, or demoted",
         ),

@@ -27,7 +27,7 @@ EXAMPLES = """\b
 Examples:
   leeward slo status
   leeward slo status --every 10s
-  leeward slo status -o json | jq '.workloads[] | select(.enforcement.state == "unenforced")'
+  leeward slo status -o csv | grep unenforced
 """
 SHOWN_WINDOW_S = 3600.0
 """Window whose burn rate the table shows."""
