@@ -40,7 +40,9 @@ NFS_CORE_PARAM {{ Protocols = 3; NFS_Port = 2049; MNT_Port = 20048; NLM_Port = 2
     Enable_RQUOTA = false; }}
 EXPORT {{ Export_Id = 1; Path = {folder}/vol; Pseudo = /vol; Protocols = 3; Access_Type = {access};
     Squash = No_Root_Squash; SecType = sys; FSAL {{ Name = VFS; }} }}
+NFSv4 {{ Graceless = true; }}
 """
+"""Without the last line, calls such as REMOVE have to be repeated for 90 s after the start, in NFSv3 too."""
 LEEWARD = "from leeward_command import main; main()"
 
 
@@ -61,10 +63,9 @@ class Server:
         """Runs a program in the namespaces of the server, in its folder."""
         enter = ("nsenter", "--target", str(self._process), "--mount", "--net", "--pid")
         # The current folder is another one after the change of namespaces.
-        shell = ("sh", "-c", 'cd "$0" && exec "$@"', self.folder)
-        return subprocess.run(
-            [*enter, *shell, *command], capture_output=True, text=True, check=False, timeout=seconds
-        )
+        shell = ("sh", "-c", 'cd "$0" && exec "$@"')
+        whole: list[str | Path] = [*enter, *shell, self.folder, *command]
+        return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=seconds)
 
     def change(self, action: str, name: str, path: str = "/vol") -> subprocess.CompletedProcess[str]:
         """Makes or removes a folder of an export, as a profile does."""
@@ -87,7 +88,8 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "ganesha.conf").write_text(CONFIGURATION.format(folder=tmp_path, access=request.param))
     (tmp_path / "server.sh").write_text(SCRIPT)
     namespaces = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-    command = ["unshare", *namespaces, "--propagation", "private", "sh", tmp_path / "server.sh", tmp_path]
+    command: list[str | Path] = ["unshare", *namespaces, "--propagation", "private"]
+    command += ["sh", tmp_path / "server.sh", tmp_path]
     with (tmp_path / "output.log").open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
         try:

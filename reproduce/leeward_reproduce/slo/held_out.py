@@ -41,7 +41,9 @@ def _replay(sets: Sequence[workloads.Draws]) -> Outcome:
     result: Outcome = {}
     for margin in MARGINS:
         for over, words in OVERRUNS.items():
-            replayed, steady, servers = [], [], 0
+            replayed: list[dict[str, Any]] = []
+            steady: list[dict[str, Any]] = []
+            servers = 0
             for draw_list in sets:
                 # Each half starts at its beginning: curves do not cover requests that wrap around its end.
                 start = [(trace, 0.0, slo) for trace, _, slo in draw_list]

@@ -27,7 +27,7 @@ cat >"$work/ganesha.conf" <<CONF
 NFS_CORE_PARAM { Protocols = 3; NFS_Port = 2049; MNT_Port = 20048; NLM_Port = 20049; Enable_RQUOTA = false; }
 EXPORT { Export_Id = 1; Path = $work/vol; Pseudo = /vol; Protocols = 3; Access_Type = RW; Squash = No_Root_Squash;
     SecType = sys; FSAL { Name = VFS; } }
-# Without this, some calls have to be repeated for 90 s after the start.
+# Without this, calls such as REMOVE have to be repeated for 90 s after the start, in NFSv3 and NLM too.
 NFSv4 { Graceless = true; }
 CONF
 rpcbind -f -w >"$work/rpcbind.log" 2>&1 &

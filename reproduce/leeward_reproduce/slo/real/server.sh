@@ -19,6 +19,7 @@ mount -t tmpfs tmpfs /run
 mkdir -p /run/rpcbind /run/ganesha /run/sendsigs.omit.d
 cat >"$folder/ganesha.conf" <<CONF
 NFS_CORE_PARAM { Protocols = 3; NFS_Port = 2049; MNT_Port = 20048; NLM_Port = 20049; Enable_RQUOTA = false; }
+# Without this, calls such as REMOVE have to be repeated for 90 s after the start, in NFSv3 and NLM too.
 NFSv4 { Graceless = true; }
 CONF
 number=0
