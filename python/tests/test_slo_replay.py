@@ -102,8 +102,8 @@ def test_replays_keep_the_caps_of_the_device_file_and_options_override_them(run:
 
 
 def test_fewer_reads_start_behind_a_higher_priority(tmp_path: Path) -> None:
-    # Two urgent reads. The first waits for the eight reads at the device. While it waits there, six more may start
-    # before the second comes, or only one.
+    # Two urgent reads. The first waits for the eight reads at the device. While it waits there, six more may
+    # start before the second comes, or only one.
     traces = {**BURST, "urgent": [at + late for at in SECONDS for late in (0.0005, 0.0075)]}
     files = write_files(tmp_path, traces)
 

@@ -122,8 +122,8 @@ def agent(
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
-            help="Enforcers to run beside, `net` or `nfs` with options of `leeward enforce`; the controllers, the"
-            " token and the host are those of the agent.",
+            help="Enforcers to run beside, `net` or `nfs` with options of `leeward enforce`; the controllers,"
+            " the token and the host are those of the agent.",
             show_default="none",
         ),
     ] = None,

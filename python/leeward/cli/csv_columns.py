@@ -50,8 +50,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "device import": ("kind", "size_bytes", "percentile", "seconds"),
     "device profile": ("kind", "size_bytes", "percentile", "seconds", "distance_bytes"),
     "enforce net": (
-        *("interface", "workload", "direction", "priority", "dscp", "class", "limits", "state", "why", "bytes"),
-        *("packets", "drops", "overlimits", "waiting_bytes"),
+        *("interface", "workload", "direction", "priority", "dscp", "class", "limits", "state", "why"),
+        *("bytes", "packets", "drops", "overlimits", "waiting_bytes"),
     ),
     "enforce nfs": (
         *("at_s", "workload", "priority", "slo.percentile", "slo.latency_s", "reads", "writes", "commits"),
@@ -149,8 +149,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "slo prioritize": _WORKLOAD,
     "slo status": (
-        *("name", "client", "volume", "slo.percentile", "slo.latency_s", "bound_s", "by", "seen_s", "priority"),
-        *("version", "enforcement.state", "enforcement.seen_by", "enforcement.total.requests"),
+        *("name", "client", "volume", "slo.percentile", "slo.latency_s", "bound_s", "by", "seen_s"),
+        *("priority", "version", "enforcement.state", "enforcement.seen_by", "enforcement.total.requests"),
         *("enforcement.total.late", "enforcement.burn", "enforcement.alerts", "enforcement.places"),
     ),
     "telemetry cache list": ("server", "query", "from_ms", "until_ms", "pieces", "size_bytes", "folder"),

@@ -1,8 +1,8 @@
 """A bed for promises on real disks: servers, clients, a controller and enforcers in a lab.
 
 Each host is a network namespace with a link of its own. A server runs nfs-ganesha on a throttled disk, whose
-reads are kept out of the page cache. Enforcers are the program `leeward`; they start when a caller says so, so
-that the same bed shows requests with and without them.
+reads are kept out of the page cache. Enforcers are the program `leeward`; they start when a caller says so,
+so that the same bed shows requests with and without them.
 
 >>> with bed.up(Shape(clients=2)) as lab_bed:                      # doctest: +SKIP
 ...     lab_bed.enforce_nfs("s0", "--workloads", "packed.yaml")
@@ -255,8 +255,8 @@ class Bed:
         """
         # One that no machine carries removes the queue; the enforcer limits the link to its rate itself.
         self._limit(host, "1Tbps")
-        command = (LEEWARD, "enforce", "net", "--host", host, "--interface", "eth0", "--rate", self.shape.link)
-        process = self.start(f"enforce net {host}", host, (*command, *options))
+        command = (LEEWARD, "enforce", "net", "--host", host, "--interface", "eth0")
+        process = self.start(f"enforce net {host}", host, (*command, "--rate", self.shape.link, *options))
         if wait:
             process.wait_until("enforce", START_S, lambda: "eth0: enforces" in process.log.read_text())
         return process

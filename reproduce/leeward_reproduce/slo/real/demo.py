@@ -1,9 +1,9 @@
 """`make slo-demo`: a noisy neighbour on a real disk, without and then with enforcement of a promise.
 
-A mail server reads in bursts from a file server, and a controller promises it a latency. A backup reads from the
-same disk as fast as it can. In the first phase nothing enforces the promise: the requests of both reach the
-disk in order of arrival. In the second one, agents run enforcers at all hosts. The dashboard shows the promise,
-where it is enforced, and the latency that the requests have.
+A mail server reads in bursts from a file server, and a controller promises it a latency. A backup reads from
+the same disk as fast as it can. In the first phase nothing enforces the promise: the requests of both reach
+the disk in order of arrival. In the second one, agents run enforcers at all hosts. The dashboard shows the
+promise, where it is enforced, and the latency that the requests have.
 """
 
 import argparse
@@ -146,8 +146,8 @@ def summary(phases: Sequence[Phase]) -> str:
     before, after = (phase.quantile(PERCENTILE / 100) for phase in phases)
     kept = ["broken" if value > LATENCY_S else "kept" for value in (before, after)]
     return (
-        f"The promise is {PERCENTILE:g} % within {time_text(LATENCY_S)}. Beside the backup, it is {kept[0]} without"
-        f" enforcement ({time_text(before)}) and {kept[1]} with it ({time_text(after)})."
+        f"The promise is {PERCENTILE:g} % within {time_text(LATENCY_S)}. Beside the backup, it is {kept[0]}"
+        f" without enforcement ({time_text(before)}) and {kept[1]} with it ({time_text(after)})."
     )
 
 

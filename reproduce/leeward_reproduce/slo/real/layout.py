@@ -23,7 +23,7 @@ _BURST = 16 << 10
 
 @dataclass(frozen=True)
 class Shape:
-    """Hosts and disks of a bed. Rates are a fifth of those of the thesis, so that one machine carries them."""
+    """Hosts and disks of a bed. Rates are a fifth of the thesis', so that one machine carries them."""
 
     clients: int = 2
     servers: int = 1
@@ -89,7 +89,7 @@ class Shape:
 
 
 def switch_port(device: str, rate_bps: int, queue: int = 1_514_000) -> str:
-    """Batch of `tc` for a port of a switch with strict priorities, one for each level and one for best effort.
+    """Batch of `tc` for a port of a switch with strict priorities: one for each level, and for best effort.
 
     Args:
         device: Device of the port; its qdisc is the default one.
@@ -112,7 +112,7 @@ def switch_port(device: str, rate_bps: int, queue: int = 1_514_000) -> str:
 
 
 def switch_marks(device: str) -> str:
-    """Program of `nft` that puts the packets of a port into the class of their DSCP: class selector 7 comes first."""
+    """Program of `nft` that puts packets of a port into the class of their DSCP: cs7 is first."""
     classes = ", ".join(f"cs{LEVELS - level} : 1:{level + 1}" for level in range(LEVELS))
     return (
         f"table netdev bed-{device} {{\n"

@@ -1,8 +1,9 @@
 """A load on a file of an NFS export: `python -m leeward_reproduce.slo.real.load SETTINGS`, a JSON object.
 
-Reads come in bursts at random times, whether or not earlier ones have ended (an open load), or a number of them
-is always open (a closed load). Each second, a line on stdout has the latencies of the reads that ended, from
-the time at which each was due. A connection that ends is opened again, and its open reads are sent again.
+Reads come in bursts at random times, whether or not earlier ones have ended (an open load), or a number of
+them is always open (a closed load). Each second, a line on stdout has the latencies of the reads that ended,
+from the time at which each was due. A connection that ends is opened again, and its open reads are sent
+again.
 """
 
 import asyncio
@@ -75,7 +76,7 @@ class Session:
         self._opening = asyncio.Lock()
 
     async def read(self, due: float) -> None:
-        """Reads at a random place, again and again until it succeeds. `due` is on the clock of the event loop."""
+        """Reads at a random place until it succeeds. `due` is on the clock of the event loop."""
         place = self._places.randrange(self.load.file_bytes // self.load.size) * self.load.size
         while True:
             file = await self.open()

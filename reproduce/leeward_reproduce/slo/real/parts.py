@@ -32,7 +32,8 @@ def missing(needs_root: bool = True) -> str | None:
         lacks.append("root (run the command with sudo)")
     elif os.geteuid() != 0 and shutil.which("sudo") is None:
         lacks.append("sudo (or run the command as root)")
-    lacks += [f"{name} (package {package})" for name, package in PROGRAMS if not shutil.which(name, path=PATH)]
+    absent = [(name, package) for name, package in PROGRAMS if not shutil.which(name, path=PATH)]
+    lacks += [f"{name} (package {package})" for name, package in absent]
     if not any((Path(folder) / "libfsalvfs.so").exists() for folder in VFS):
         lacks.append("VFS for nfs-ganesha (package nfs-ganesha-vfs)")
     return f"missing for file servers in a lab: {', '.join(lacks)}" if lacks else None
