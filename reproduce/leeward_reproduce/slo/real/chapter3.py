@@ -3,6 +3,10 @@
 All requests are reads: Linux throttles reads and writes of a disk each by themselves, and synchronous writes
 of a loop device wait for the machine's own disk. The copy keeps about as many requests open as the readahead
 of Linux's client.
+
+One rule chooses the SLOs of all figures, before a run and without a look at its results: those of the
+simulation of the figure, times the least power of two with which the bounds on this disk are within
+(`Case.factors`).
 """
 
 from collections.abc import Sequence
@@ -13,7 +17,7 @@ from math import sqrt
 import numpy
 
 from leeward._quantities import read_rate
-from leeward_reproduce.slo import contention, misbehaving
+from leeward_reproduce.slo import bottleneck, bursty, contention, misbehaving, schedulers
 from leeward_reproduce.slo.real import disks
 from leeward_reproduce.slo.real.cases import BY_SLO, FIFO, PM, PS, Case, Member, Policy
 from leeward_reproduce.slo.real.layout import Shape
@@ -30,14 +34,13 @@ SHARED_S, LINK_S, WITHIN_S = 30.0, 30.0, 95.0
 """Lengths in seconds of the runs of figures 3.3 and 3.7, and of the check of bounds."""
 SHORT_S = 20.0
 """Length in seconds of the runs of figures 3.2, 3.5, 3.6 and 3.9."""
-SLOS = {"A": 0.7, "B": 0.8, "C": 0.6}
-"""SLOs of figures 3.3 and 3.9 before their factor, as in the simulation of these figures."""
-RANKED = {"B": 0.06, "A": 0.12, "C": 0.3}
-"""SLOs of figure 3.2 before their factor, in the order of priorities; that of B is not used. They are a
-little above the simulation's, whose bounds have no slices of a throttle."""
+SLOS = dict(zip(schedulers.LETTERS, schedulers.SLOS, strict=True))
+"""SLOs of figures 3.3 and 3.9 before their factor."""
+RANKED = dict(zip("BAC", misbehaving.RANKED_SLOS, strict=True))
+"""SLOs of figure 3.2 before their factor, in the order of priorities; that of B is not used."""
 BURSTS = ("G", "H")
-BURSTS_SLO = 0.1
-ISOLATED = {"C": 0.8, "D": 0.6}
+ISOLATED = dict(zip("CD", misbehaving.ISOLATED_SLOS, strict=True))
+"""SLOs of figure 3.6 before their factor."""
 FLOOD_FROM, FLOOD_S = 6.0, 8.0
 """Time of the flood of figure 3.2."""
 DECLARED_S = float(misbehaving.SECONDS)
@@ -115,7 +118,7 @@ def _limited(random: numpy.random.Generator) -> Sequence[Member]:
 
 def _bursty(letter: str, random: numpy.random.Generator) -> Sequence[Member]:
     """A workload of some burstiness and the copy."""
-    one = _stored(random, letter, "c0", BURSTS_SLO, SHORT_S)
+    one = _stored(random, letter, "c0", bursty.SLO, SHORT_S)
     return [one, _copy("c1", "s0", DISK.disk_rate("s0"), SHORT_S)]
 
 
@@ -131,8 +134,8 @@ def _isolated(floods: bool, random: numpy.random.Generator) -> Sequence[Member]:
     return [one, Member("D", other.client, "s0", other.slo, other.declared, flood, counts=False)]
 
 
-LINK_SLOS = {"C": 0.6, "I": 4.0, "J": 1.2, "K": 0.2}
-"""SLOs of figure 3.7 before their factor: K has the tightest one, and I the largest requests for its disk."""
+LINK_SLOS = bottleneck.SLOS
+"""SLOs of figure 3.7 before their factor: K has the tightest one."""
 LINK = Shape(clients=1, servers=4, disks=("2400kB/s", "15MB/s", "15MB/s", "100MB/s"), disk_size="256MiB")
 """A client whose link all servers share. C, I and J load their disks as in table 3.1; that of K is fast."""
 
