@@ -32,6 +32,7 @@ from leeward_reproduce.slo.real import (
     scenario,
     simulator,
     traffic,
+    uncached,
 )
 from leeward_reproduce.slo.real.bench import Outcome
 from leeward_reproduce.slo.real.cases import FIFO, PM, Case, Member
@@ -118,6 +119,39 @@ def test_a_copy_never_runs_out_of_requests() -> None:
     copied = traffic.copy(30.0, 10e6)
     assert copied.sizes.sum() >= 30 * 10e6
     assert (copied.offsets + copied.sizes <= traffic.FILE_BYTES).all()
+
+
+def test_no_request_makes_a_kernel_read_ahead() -> None:
+    copied = traffic.copy(30.0, 10e6)
+    spaced = traffic.steady(0.01, [4096, 65_536], 600)
+    for requests, step, near in ((copied, 1 << 20, 13), (spaced, 65_536, 409)):
+        assert (requests.offsets > 0).all()
+        # The place before is read long before, or long after.
+        for distance in range(1, near):
+            assert (requests.offsets[distance:] != requests.offsets[:-distance] + step).all()
+    drawn = traffic.draw(random(), Mix(((4096, 1.0), (1 << 20, 1.0))), 50.0, 1.0, 0.0, 40.0)
+    assert (drawn.offsets > 0).all()
+    assert (drawn.offsets % drawn.sizes == 0).all()
+    assert (drawn.offsets + drawn.sizes <= copied.offsets.min()).all()
+
+
+def test_pages_are_dropped_once_two_looks_have_found_them_complete(tmp_path: Path) -> None:
+    assert list(uncached.runs(b"\0\1\1\0\1", b"\1\1\1\0\1")) == [(1, 3), (4, 5)]
+    assert not list(uncached.runs(bytes(3), b"\1\1\1"))
+    files: dict[Path, uncached.File] = {}
+    file = tmp_path / "requests"
+    file.write_bytes(bytes(10_000))
+    (tmp_path / "empty").touch()
+    uncached.search(tmp_path, files)
+    assert list(files) == [file]
+    for _ in range(3):
+        files[file].drop()
+    file.write_bytes(bytes(20_000))
+    uncached.search(tmp_path, files)
+    assert files[file].size == 20_000
+    file.unlink()
+    uncached.search(tmp_path, files)
+    assert not files
 
 
 def test_a_device_file_has_the_work_of_requests() -> None:
@@ -278,7 +312,8 @@ def example(case: Case, seed: int, folder: Path, slow: frozenset[str]) -> Outcom
         for policy in case.policies:
             over = scale * (2.0 if policy.name in slow else 0.5)
             seen = {one.name: workload(one, over, 20_000) for one in members}
-            result[policy.name] = Measures(seen, {"s0": 0.01}, 0.002, 0.4) if real else Measures(seen)
+            of_bed = Measures(seen, {"s0": 0.01}, 0.002, 0.4, 1.05)
+            result[policy.name] = of_bed if real else Measures(seen)
         return result
 
     made = Scenario(case, seed, folder, members, len(members), slos, bounds)
@@ -331,6 +366,7 @@ def test_rows_of_figure_3_3_have_the_thesis_the_simulator_and_the_bed_beside_eac
     assert tail.ours == pytest.approx(10.0)
     assert rows["lateness of clients at 99.9 %, the latest"].ours == pytest.approx(2.0)
     assert rows["processors in use, the busiest run"].ours == pytest.approx(40.0)
+    assert rows["bytes that disks read, over those of requests, the most"].ours == pytest.approx(1.05)
     assert rows["PM: A, median latency: real against simulator"].ours == pytest.approx(100 / 9)
 
 

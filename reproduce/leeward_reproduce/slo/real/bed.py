@@ -40,6 +40,8 @@ START_S = 60.0
 """Time limit for the start of a program, on a slow machine with two processors."""
 END_S = 20.0
 """Time limit for an enforcer that undoes its work."""
+_SECTOR = 512
+"""Bytes of a sector, in the kernel's counters of devices."""
 _HERE = Path(__file__).parent
 _ROLES = ("read", "report", "place")
 
@@ -94,6 +96,12 @@ class Bed:
     def disk(self, server: str) -> Path:
         """Folder of a server's disk on this machine; a volume is a folder in it."""
         return Path(self.network.machine(server).disks[0])
+
+    def read_bytes(self, server: str) -> int:
+        """Bytes that a server's disk has read since it was made."""
+        device = self.disk(server).stat().st_dev
+        counters = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").read_text("ascii")
+        return _SECTOR * int(counters.split()[2])
 
     # Processes.
 

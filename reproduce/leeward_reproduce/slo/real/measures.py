@@ -32,12 +32,14 @@ class Measures:
         tails: Largest latency of single requests to each server, in seconds; empty in the simulator.
         late_s: Lateness of the clients at percentile 99.9, of the latest one; None in the simulator.
         busy: Share of the processors' time in use; None in the simulator.
+        read: Bytes that disks read, over those of answered requests; None in the simulator.
     """
 
     workloads: Mapping[str, Seen]
     tails: Mapping[str, float] = field(default_factory=dict)
     late_s: float | None = None
     busy: float | None = None
+    read: float | None = None
 
 
 def seen(at_s: Latencies, latencies: Latencies, slo: float | None, moved: int, unanswered: int = 0) -> Seen:

@@ -207,11 +207,17 @@ def _promises(_: Runs, scenario: Scenario) -> float:
 
 
 def condition_rows(figure: str, outcomes: Sequence[Outcome], words: str = "") -> list[Row]:
-    """Rows of the machine during runs: the tail, the lateness of clients and the use of processors."""
+    """Rows of the machine during runs: the tail, the lateness of clients, the use of processors and disks."""
     return [
         row(figure, f"{words}largest latency of single requests", "ms", of_bed(outcomes, _tail)),
         row(figure, f"{words}lateness of clients at 99.9 %, the latest", "ms", of_bed(outcomes, _lateness)),
         row(figure, f"{words}processors in use, the busiest run", "%", of_bed(outcomes, _busy)),
+        row(
+            figure,
+            f"{words}bytes that disks read, over those of requests, the most",
+            "x",
+            of_bed(outcomes, _read),
+        ),
     ]
 
 
@@ -225,3 +231,7 @@ def _lateness(runs: Runs, _: Scenario) -> float:
 
 def _busy(runs: Runs, _: Scenario) -> float:
     return max((rows.busy(one.busy) for one in runs.values()), default=nan)
+
+
+def _read(runs: Runs, _: Scenario) -> float:
+    return max((one.read for one in runs.values() if one.read is not None), default=nan)

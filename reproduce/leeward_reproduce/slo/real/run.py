@@ -58,6 +58,8 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         _enforce(bed, scenario, policy, stack)
+        servers = {one.server for one in scenario.members}
+        before = sum(map(bed.read_bytes, servers))
         processors = Processors()
         start = time.time() + LEAD_S + LEAD_OF_CLIENT_S * len(scenario.members)
         replays = {
@@ -66,12 +68,14 @@ def run(
         seconds = scenario.case.seconds
         _wait(bed, replays, start, seconds + WAIT_S, advance)
         busy = processors.busy()
+        read = sum(map(bed.read_bytes, servers)) - before
     summaries = {one: _summary(replays[one], folder / f"{one}.json") for one in replays}
     check(name, summaries, busy)
     slos = scenario.slos
     workloads = {one: read_rows(folder / f"{one}.csv", slos.get(one), seconds + WAIT_S) for one in summaries}
     late = max((one["lateness"]["p999_s"] for one in summaries.values()), default=0.0)
-    return Measures(workloads, dict(tails), late, busy)
+    asked = sum(int(one["bytes"]) for one in workloads.values())
+    return Measures(workloads, dict(tails), late, busy, read / asked if asked else None)
 
 
 def _enforce(bed: Bed, scenario: Scenario, policy: Policy, stack: ExitStack) -> None:

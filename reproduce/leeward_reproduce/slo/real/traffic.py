@@ -1,4 +1,10 @@
-"""Requests of workloads on a bed: drawn by load and C^2 (table 3.1), or as the thesis describes caches."""
+"""Requests of workloads on a bed: drawn by load and C^2 (table 3.1), or as the thesis describes caches.
+
+The server's kernel reads ahead where a read follows another one, or more pages in memory than it has itself,
+or begins at 0: up to two and a half times the bytes of a large request, which no workload has asked for. So
+no request is at 0, requests are aligned to their sizes, copies skip from place to place, and other requests
+keep to another part of the file.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +20,12 @@ from leeward_reproduce.real.scenario_files import write_csv
 FILE_BYTES = 32 << 20
 """Size of the file of a server that requests go to. It may be small: none of its pages stays in a cache."""
 _BLOCK = 4096
-"""Alignment of requests in the file."""
+"""Least alignment of requests in the file."""
 _PLACE = 65_536
-"""Alignment of evenly spaced reads, each seven steps from the one before."""
+"""Alignment of evenly spaced reads."""
+_SKIP = 5
+"""Places from a read of a copy, or of evenly spaced reads, to the next one. It has no divisor in common with
+their numbers of places, so all places are read, and each long after the one before it in the file."""
 _COLUMNS = ("seconds", "kind", "size", "offset")
 
 Times = NDArray[numpy.float64]
@@ -112,9 +121,15 @@ def _gaps(random: numpy.random.Generator, c2: float, count: int) -> Times:
 
 
 def _places(random: numpy.random.Generator, sizes: Numbers) -> Numbers:
-    """Random places in the file."""
-    last = (FILE_BYTES - sizes) // _BLOCK
-    return (random.random(len(sizes)) * (last + 1)).astype(numpy.int64) * _BLOCK
+    """Random places before the part of copies, aligned to the next power of two of the sizes."""
+    steps = numpy.exp2(numpy.ceil(numpy.log2(numpy.maximum(sizes, _BLOCK)))).astype(numpy.int64)
+    others = _copied() // steps - 1
+    return (1 + (random.random(len(sizes)) * others).astype(numpy.int64)) * steps
+
+
+def _copied() -> int:
+    """Beginning of the part of the file that copies read. Drawn requests are before it."""
+    return FILE_BYTES // 2
 
 
 def steady(gap: float, sizes: Sequence[int], count: int) -> Requests:
@@ -128,15 +143,18 @@ def steady(gap: float, sizes: Sequence[int], count: int) -> Requests:
     at = numpy.arange(count, dtype=numpy.int64)
     times = (at * gap).round(6).astype(numpy.float64)
     every = numpy.array(sizes, dtype=numpy.int64)[at % len(sizes)]
-    return Requests(times, every, numpy.full(count, True), at * 7 * _PLACE % FILE_BYTES)
+    places = 1 + at * _SKIP % (FILE_BYTES // _PLACE - 1)
+    return Requests(times, every, numpy.full(count, True), places * _PLACE)
 
 
 def copy(seconds: float, rate: float, size: int = 1 << 20) -> Requests:
     """Requests of a copy of files: as many as a disk of `rate` bytes per second serves in this time."""
     count = int(seconds * rate / size) + 1
-    at = numpy.arange(count)
+    at = numpy.arange(count, dtype=numpy.int64)
     sizes = numpy.full(count, size, dtype=numpy.int64)
-    return Requests((at * size / rate).round(6), sizes, numpy.full(count, True), at * size % FILE_BYTES)
+    start = _copied()
+    offsets = start + at * _SKIP % (start // size) * size
+    return Requests((at * size / rate).round(6), sizes, numpy.full(count, True), offsets)
 
 
 def cache(random: numpy.random.Generator, rate: float, height: float, seconds: float) -> Requests:
