@@ -548,6 +548,13 @@ def replay_nfs(trace: Trace, arguments: str, progress: Callable[[float], object]
         OSError: The server closed the connection, or is too slow for the trace by far.
     """
 
+def remove_nfs_file(arguments: str) -> None:
+    """Removes the file of a replay from its export. A file that has gone already is no error.
+
+    Raises:
+        InputError: An argument is invalid, or the server does not have the export or keeps the file.
+    """
+
 def check_service(given: dict[str, str | int | None]) -> None: ...
 def serve(
     given: dict[str, str | int | None],

@@ -17,6 +17,7 @@ const PARTS: [(&str, &[&str], bool); 2] = [
             "enforce_net",
             "enforce_nfs",
             "new_token",
+            "remove_nfs_file",
             "replay_nfs",
             "run_agent",
             "serve",

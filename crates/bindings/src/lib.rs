@@ -92,7 +92,7 @@ mod _native {
     };
     #[cfg(feature = "service")]
     #[pymodule_export]
-    use crate::nfs::{enforce_nfs, replay_nfs};
+    use crate::nfs::{enforce_nfs, remove_nfs_file, replay_nfs};
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]

@@ -2,7 +2,7 @@
 //! enforcer is the same as in `leeward-nfs`.
 
 use leeward_fabric::input::InputError;
-use leeward_nfs::replay::{ReplayArguments, ReplaySettings, ReplayStop, replay};
+use leeward_nfs::replay::{ReplayArguments, ReplaySettings, ReplayStop, remove_file, replay};
 use leeward_nfs::{Arguments, Line, Settings, StopReason, run};
 use pyo3::prelude::*;
 
@@ -41,9 +41,7 @@ pub fn replay_nfs(
     arguments: &str,
     progress: Py<PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let arguments: ReplayArguments =
-        serde_json::from_str(arguments).map_err(|error| PyInputError(InputError::new("arguments", error)))?;
-    let settings = ReplaySettings::new(arguments).map_err(PyInputError)?;
+    let settings = replay_settings(arguments)?;
     let trace = trace.get();
     let summary = py.detach(|| -> PyResult<_> {
         let mut requests = Vec::new();
@@ -64,4 +62,17 @@ pub fn replay_nfs(
         })
     })?;
     as_python(py, &summary)
+}
+
+/// Removes the file of a replay from its export. `arguments` are [`ReplayArguments`] as JSON.
+#[pyfunction]
+pub fn remove_nfs_file(py: Python<'_>, arguments: &str) -> PyResult<()> {
+    let settings = replay_settings(arguments)?;
+    py.detach(|| remove_file(&settings)).map_err(|error| PyInputError(error).into())
+}
+
+fn replay_settings(arguments: &str) -> Result<ReplaySettings, PyInputError> {
+    let arguments: ReplayArguments =
+        serde_json::from_str(arguments).map_err(|error| PyInputError(InputError::new("arguments", error)))?;
+    ReplaySettings::new(arguments).map_err(PyInputError)
 }

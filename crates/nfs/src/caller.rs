@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::process::{getegid, geteuid};
 
 use crate::outgoing::{Source, connect_blocking};
 use crate::rpc::{Credential, HeaderError, MarkingError, Records, call, results};
@@ -24,6 +25,11 @@ pub enum CallError {
     /// The answer reports a failure, or answers another call.
     #[error("{0}")]
     Header(#[from] HeaderError),
+}
+
+/// Credential of the user that runs this process. `machine` is the name of this machine.
+pub fn own_credential(machine: &str) -> Credential<'_> {
+    Credential::System { machine, user: geteuid().as_raw(), group: getegid().as_raw() }
 }
 
 /// A connection whose calls wait for their replies.
@@ -61,8 +67,7 @@ impl<'a> Caller<'a> {
     /// Fails if no answer comes in time, or if it is not a successful reply to this call.
     pub fn call(&mut self, numbers: [u32; 3], arguments: &[u8]) -> Result<Vec<u8>, CallError> {
         self.xid = self.xid.wrapping_add(1);
-        let user = Credential::System { machine: self.machine, user: 0, group: 0 };
-        self.stream.write_all(&call(self.xid, numbers, user, arguments))?;
+        self.stream.write_all(&call(self.xid, numbers, own_credential(self.machine), arguments))?;
         let mut buffer = [0; 4096];
         loop {
             if let Some(record) = self.records.next_record()? {

@@ -17,9 +17,10 @@ use super::outcome::{Outcome, Row, State};
 use super::plan::Planned;
 use super::settings::{MOST_PAYLOAD, ReplaySettings};
 use super::volume::{Volume, read_count, status_name};
+use crate::caller::own_credential;
 use crate::calls::{NFS, READ, VERSION, WRITE};
 use crate::clock::Clock;
-use crate::rpc::{Credential, call, call_with_payload, results};
+use crate::rpc::{call, call_with_payload, results};
 use crate::xdr::{Reader, Writer, XdrError};
 
 /// Longest time of the connect.
@@ -173,7 +174,7 @@ impl<'a> Engine<'a> {
     /// Hands a call to its connection.
     fn send(&mut self, planned: Planned) {
         let Planned { kind, size, offset, .. } = planned;
-        let user = Credential::System { machine: self.machine, user: 0, group: 0 };
+        let user = own_credential(self.machine);
         let place = Writer::new().opaque(&self.handle).u64(offset).u32(size);
         let number = self.number();
         let at = (self.sent % self.connections.len() as u64) as usize;

@@ -77,7 +77,7 @@ pub fn replay<E>(
     let invalid = |error: io::Error| InputError::new("--out", error);
     let rows = settings.rows.as_ref().map(File::create).transpose().map_err(invalid)?;
     let clock = Clock::start();
-    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let machine = machine();
     let volume = Volume::open(settings, &machine, || tick(0.0))?;
     let start = match settings.start {
         None => clock.now().plus(LEAD),
@@ -93,4 +93,17 @@ pub fn replay<E>(
         outcome.write_rows(file).map_err(invalid)?;
     }
     Ok(outcome.summary(settings, clock.wall(start)))
+}
+
+/// Removes the file of a replay from the export. A file that has gone already is no error.
+///
+/// # Errors
+/// Fails with the export and the reason of the server.
+pub fn remove_file(settings: &ReplaySettings) -> Result<(), InputError> {
+    Volume::remove(settings, &machine())
+}
+
+/// Name of this machine, for credentials.
+fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -45,6 +45,8 @@ pub struct ReplayArguments {
     pub file: Option<String>,
     /// Size of the file. Offsets of requests are taken modulo this size.
     pub file_size: Option<String>,
+    /// Make the file; one that is there already is an error.
+    pub new: bool,
     /// Time of the start of the trace, in seconds since 1970; at once by default.
     pub at: Option<f64>,
     /// Time in the trace at which it starts; that of its first request by default.
@@ -74,6 +76,8 @@ pub struct ReplaySettings {
     pub file: String,
     /// Size of the file in bytes: at least that of the largest request.
     pub size: u64,
+    /// True if the file must not be there yet.
+    pub is_new: bool,
     /// Time of the start of the trace since 1970; `None` for at once.
     pub start: Option<Nanos>,
     /// Time in the trace at which it starts; `None` for that of its first request.
@@ -122,6 +126,7 @@ impl ReplaySettings {
             source: if given.reserved_port { Source::Reserved } else { Source::Any },
             file,
             size,
+            is_new: given.new,
             start: given.at.map(wall_time).transpose()?,
             from,
             duration: duration.transpose()?,

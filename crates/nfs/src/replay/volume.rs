@@ -12,10 +12,14 @@ use crate::mount::{self, MNT, MOUNT, MountError};
 use crate::server::Server;
 use crate::xdr::{Reader, Writer, XdrError};
 
-/// Procedures of NFS version 3 (RFC 1813, sections 3.3.1, 3.3.3 and 3.3.8).
+/// Procedures of NFS version 3 (RFC 1813, sections 3.3.1, 3.3.3, 3.3.8 and 3.3.12).
 const GETATTR: u32 = 1;
 const LOOKUP: u32 = 3;
 const CREATE: u32 = 8;
+const REMOVE: u32 = 12;
+/// Ways to make a file: one that is there already is opened, or is an error.
+const UNCHECKED: u32 = 0;
+const GUARDED: u32 = 1;
 /// States of a call.
 const OK: u32 = 0;
 const NO_ENTRY: u32 = 2;
@@ -94,22 +98,14 @@ impl Volume {
         machine: &str,
         mut tick: impl FnMut() -> Result<(), E>,
     ) -> Result<Volume, ReplayStop<E>> {
-        let found = Server::find(&settings.export, settings.ports, settings.source, machine);
-        // The search names the option of the proxy.
-        let found = found.map_err(|error| InputError { file: "--nfs".to_owned(), ..error })?;
-        let invalid = |error: VolumeError| {
-            let message = format!("{}: `{}`: {error}", settings.export, excerpt(&settings.file));
-            ReplayStop::Input(InputError::new("--nfs", message))
+        let (found, root) = mounted(settings, machine)?;
+        let invalid = |error: VolumeError| invalid(settings, error);
+        let mut caller = connect(settings, found.nfs, machine).map_err(invalid)?;
+        let handle = match settings.is_new {
+            true => create(&mut caller, &root, &settings.file, GUARDED),
+            false => open(&mut caller, &root, &settings.file),
         };
-        let connect = |to| Caller::connect(to, settings.source, machine, PATIENCE);
-        let root = connect(found.mount).map_err(VolumeError::from).and_then(|mut caller| {
-            let arguments = mount::path_arguments(&settings.export.path);
-            let mounted = caller.call([MOUNT, mount::VERSION, MNT], &arguments)?;
-            Ok(mount::root(&mounted)?.to_vec())
-        });
-        let root = root.map_err(invalid)?;
-        let mut caller = connect(found.nfs).map_err(|error| invalid(error.into()))?;
-        let handle = open(&mut caller, &root, &settings.file).map_err(invalid)?;
+        let handle = handle.map_err(invalid)?;
         let mut size = size(&mut caller, &handle).map_err(invalid)?;
         let is_filled = size < settings.size;
         while size < settings.size {
@@ -123,6 +119,49 @@ impl Volume {
         }
         Ok(Volume { server: found.nfs, handle })
     }
+
+    /// Removes the file. One that has gone already is no error.
+    ///
+    /// # Errors
+    /// Fails with the export and the reason.
+    pub fn remove(settings: &ReplaySettings, machine: &str) -> Result<(), InputError> {
+        let (found, root) = mounted(settings, machine)?;
+        let place = place(&root, &settings.file);
+        let removed = connect(settings, found.nfs, machine)
+            .and_then(|mut caller| ended(&mut caller, REMOVE, &place).map(drop));
+        match removed {
+            Ok(()) | Err(VolumeError::Status(NO_ENTRY)) => Ok(()),
+            Err(error) => Err(invalid(settings, error)),
+        }
+    }
+}
+
+/// The error for an export and a file.
+fn invalid(settings: &ReplaySettings, error: VolumeError) -> InputError {
+    let message = format!("{}: `{}`: {error}", settings.export, excerpt(&settings.file));
+    InputError::new("--nfs", message)
+}
+
+fn connect<'a>(
+    settings: &ReplaySettings,
+    to: SocketAddr,
+    machine: &'a str,
+) -> Result<Caller<'a>, VolumeError> {
+    Ok(Caller::connect(to, settings.source, machine, PATIENCE)?)
+}
+
+/// The server of the export, and the handle of its root.
+fn mounted(settings: &ReplaySettings, machine: &str) -> Result<(Server, Vec<u8>), InputError> {
+    let found = Server::find(&settings.export, settings.ports, settings.source, machine);
+    // The search names the option of the proxy.
+    let found = found.map_err(|error| InputError { file: "--nfs".to_owned(), ..error })?;
+    let root = connect(settings, found.mount, machine).and_then(|mut caller| {
+        let arguments = mount::path_arguments(&settings.export.path);
+        let results = caller.call([MOUNT, mount::VERSION, MNT], &arguments)?;
+        Ok(mount::root(&results)?.to_vec())
+    });
+    let root = root.map_err(|error| invalid(settings, error))?;
+    Ok((found, root))
 }
 
 /// Calls a procedure of NFS. Returns its results after the state.
@@ -134,23 +173,33 @@ fn ended(caller: &mut Caller<'_>, procedure: u32, arguments: &[u8]) -> Result<Ve
     }
 }
 
+/// Arguments that name a file of the root.
+fn place(root: &[u8], name: &str) -> Vec<u8> {
+    Writer::new().opaque(root).opaque(name.as_bytes()).into_bytes()
+}
+
 /// Handle of a file of the root, which is made if it is not there.
 fn open(caller: &mut Caller<'_>, root: &[u8], name: &str) -> Result<Vec<u8>, VolumeError> {
-    let place = Writer::new().opaque(root).opaque(name.as_bytes()).into_bytes();
-    let lookup = |caller: &mut Caller<'_>| {
-        let results = ended(caller, LOOKUP, &place)?;
-        Ok::<_, VolumeError>(Reader::new(&results).opaque(MOST_HANDLE)?.to_vec())
-    };
-    match lookup(caller) {
-        Err(VolumeError::Status(NO_ENTRY)) => {}
-        found => return found,
+    match lookup(caller, root, name) {
+        Err(VolumeError::Status(NO_ENTRY)) => create(caller, root, name, UNCHECKED),
+        found => found,
     }
-    // Unchecked, with a mode, and without an owner, a size and times.
-    let how = Writer::new().u32(0).u32(1).u32(0o644).u32(0).u32(0).u32(0).u32(0).u32(0).into_bytes();
-    let results = ended(caller, CREATE, &Writer::new().raw(&place).raw(&how).into_bytes())?;
+}
+
+/// Handle of a file of the root.
+fn lookup(caller: &mut Caller<'_>, root: &[u8], name: &str) -> Result<Vec<u8>, VolumeError> {
+    let results = ended(caller, LOOKUP, &place(root, name))?;
+    Ok(Reader::new(&results).opaque(MOST_HANDLE)?.to_vec())
+}
+
+/// Handle of a new file of the root. `way` is [`UNCHECKED`] or [`GUARDED`].
+fn create(caller: &mut Caller<'_>, root: &[u8], name: &str, way: u32) -> Result<Vec<u8>, VolumeError> {
+    // With a mode, and without an owner, a size and times.
+    let how = Writer::new().u32(way).u32(1).u32(0o644).u32(0).u32(0).u32(0).u32(0).u32(0).into_bytes();
+    let results = ended(caller, CREATE, &Writer::new().raw(&place(root, name)).raw(&how).into_bytes())?;
     let mut reader = Reader::new(&results);
     match reader.u32()? {
-        0 => lookup(caller),
+        0 => lookup(caller, root, name),
         _ => Ok(reader.opaque(MOST_HANDLE)?.to_vec()),
     }
 }

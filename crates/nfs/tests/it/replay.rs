@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leeward_fabric::Nanos;
 use leeward_nfs::calls::WRITE;
-use leeward_nfs::replay::{ReplayArguments, ReplaySettings, ReplayStop, Summary, replay};
+use leeward_nfs::replay::{ReplayArguments, ReplaySettings, ReplayStop, Summary, remove_file, replay};
 use leeward_traces::{Kind, Request};
 
 use crate::support::memory_server::{Behaviour, MemoryServer};
@@ -105,6 +105,22 @@ fn writes_of_any_size_arrive_whole_and_a_file_is_filled_once() {
     let before = server.seen().len();
     run(arguments(&server), &requests[..1]).unwrap();
     assert_eq!(server.seen().len(), before + 1, "the file is there already");
+}
+
+#[test]
+fn a_new_file_may_not_be_there_already_and_is_removed() {
+    let server = MemoryServer::on_thread(Behaviour::default());
+    let new = || ReplayArguments { new: true, ..arguments(&server) };
+    run(new(), &requests(Kind::Read, 2, 1)).unwrap();
+    let again = run(new(), &requests(Kind::Read, 2, 1));
+    let is_refused = |error: &str| error.ends_with("`leeward-replay`: the file exists");
+    assert!(matches!(&again, Err(ReplayStop::Input(error)) if is_refused(&error.to_string())), "{again:?}");
+    let settings = ReplaySettings::new(new()).unwrap();
+    // One that has gone already is no error.
+    for _ in 0..2 {
+        remove_file(&settings).unwrap();
+    }
+    run(new(), &requests(Kind::Read, 2, 1)).unwrap();
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A server of NFS version 3 and MOUNT whose files are in memory. It answers NULL, GETATTR, LOOKUP, CREATE, READ, WRITE,
-//! COMMIT and MNT, and rejects other procedures. The export is `/vol`, and each file handle is a file.
+//! A server of NFS version 3 and MOUNT whose files are in memory. It answers NULL, GETATTR, LOOKUP, CREATE, REMOVE, READ,
+//! WRITE, COMMIT and MNT, and rejects other procedures. The export is `/vol`, and each file handle is a file.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -23,8 +23,11 @@ use tokio::task::JoinHandle;
 pub const GETATTR: u32 = 1;
 const LOOKUP: u32 = 3;
 const CREATE: u32 = 8;
+const REMOVE: u32 = 12;
 /// Status of a file that is not there.
 pub const STALE: u32 = 70;
+/// Status of a new file that is there already.
+const EXISTS: u32 = 17;
 
 /// Behaviour of a server.
 #[derive(Clone, Copy, Debug, Default)]
@@ -208,16 +211,27 @@ fn answer(state: &State, call: &Call, record: &Record) -> Vec<u8> {
             }
         }
         (NFS, LOOKUP) => {
-            let name = name(arguments);
+            let (name, _) = name(arguments);
             match state.files.lock().expect("a lock").contains_key(&name) {
                 true => Writer::new().u32(0).opaque(&name).u32(0).u32(0).into_bytes(),
                 false => Writer::new().u32(2).u32(0).into_bytes(),
             }
         }
         (NFS, CREATE) => {
-            let name = name(arguments);
-            state.files.lock().expect("a lock").entry(name.clone()).or_default();
-            Writer::new().u32(0).u32(1).opaque(&name).u32(0).u32(0).u32(0).into_bytes()
+            let (name, mut rest) = name(arguments);
+            let is_guarded = rest.u32().expect("a way") == 1;
+            let mut files = state.files.lock().expect("a lock");
+            if is_guarded && files.contains_key(&name) {
+                Writer::new().u32(EXISTS).u32(0).u32(0).into_bytes()
+            } else {
+                files.entry(name.clone()).or_default();
+                Writer::new().u32(0).u32(1).opaque(&name).u32(0).u32(0).u32(0).into_bytes()
+            }
+        }
+        (NFS, REMOVE) => {
+            let (name, _) = name(arguments);
+            let removed = state.files.lock().expect("a lock").remove(&name);
+            Writer::new().u32(if removed.is_some() { 0 } else { 2 }).u32(0).u32(0).into_bytes()
         }
         (NFS, READ | WRITE | COMMIT) => data(state, call.procedure, arguments),
         _ => return reply(call.xid, Accepted::ProgramUnavailable),
@@ -228,11 +242,12 @@ fn answer(state: &State, call: &Call, record: &Record) -> Vec<u8> {
     reply(call.xid, Accepted::Success(&results))
 }
 
-/// Name of a file in a folder.
-fn name(arguments: &[u8]) -> Vec<u8> {
+/// Name of a file in a folder, and the arguments after it.
+fn name(arguments: &[u8]) -> (Vec<u8>, Reader<'_>) {
     let mut reader = Reader::new(arguments);
     let _folder = reader.opaque(64).expect("a handle");
-    reader.opaque(255).expect("a name").to_vec()
+    let name = reader.opaque(255).expect("a name").to_vec();
+    (name, reader)
 }
 
 fn data(state: &State, procedure: u32, arguments: &[u8]) -> Vec<u8> {
