@@ -1,10 +1,12 @@
-"""Ways to an NFS export: a mount of the kernel, or libnfs without a mount. A profile is taken through one.
+"""Ways to an NFS export: a mount of the kernel, libnfs, or Leeward's client. A profile is taken through one.
 
-A profile writes only into a file that it made. On a mount this is a new file. Through libnfs it is a file in
-a new folder, because NFS makes a folder only if none of this name exists.
+A profile writes only into a file that it made. On a mount this is a new file, and so for Leeward's client
+(`_nfs_client`). Through libnfs it is a file in a new folder, because NFS makes a folder only if none of this
+name exists.
 """
 
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -26,6 +28,8 @@ REACHED_S = 20.0
 SHOWN_OPTIONS = ("vers", "proto", "rsize", "wsize", "nconnect")
 """Options of a mount that change its speed."""
 STATISTICS = Path("/proc/self/mountstats")
+PERMISSION = "the export must let this host and user write; without root, it needs the option `insecure`"
+"""Hint for a refused file or folder."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,11 @@ def check_reached(mounted: Mounted) -> None:
         raise InputError.about("--nfs", f"`{mounted.folder}`: {why}")
 
 
+def has_engine() -> bool:
+    """True if fio opens exports without a mount. Debian builds fio without that."""
+    return shutil.which("fio") is not None and has_option(ENGINE, ENGINE_OPTION)
+
+
 def check_engine(export: Export) -> None:
     """Checks that fio opens exports without a mount.
 
@@ -154,9 +163,11 @@ def check_engine(export: Export) -> None:
     """
     check_installed()
     if not has_option(ENGINE, ENGINE_OPTION):
-        also = "" if export.by_url else "not mounted, and "
-        missing = InputError.about("--nfs", f"`{export}`: {also}fio has no engine `{ENGINE}`")
-        missing.add_note(f"mount it; or install fio with libnfs: its --enghelp={ENGINE} has {ENGINE_OPTION}")
+        missing = InputError.about("--nfs", f"`{export}`: fio has no engine `{ENGINE}`")
+        missing.add_note(
+            f"give SERVER:/PATH, for NFS version 3; or install fio with libnfs: its --enghelp={ENGINE} has"
+            f" {ENGINE_OPTION}"
+        )
         raise missing
 
 
@@ -175,9 +186,7 @@ def libnfs_file(export: Export, warn: Callable[[str], object]) -> Iterator[str]:
     if problem := _change("make", export, folder):
         error = InputError.about("--nfs", f"`{export}`: {problem}")
         if "ACCES" in problem or "PERM" in problem:
-            error.add_note(
-                "the export must let this host and user write; without root, it needs the option `insecure`"
-            )
+            error.add_note(PERMISSION)
         raise error
     try:
         yield f"{folder}/{_libnfs.FILE}"

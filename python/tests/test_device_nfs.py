@@ -5,13 +5,14 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from leeward import _libnfs, _mounts, _nfs
+from leeward import __version__, _libnfs, _mounts, _native, _nfs, _nfs_client
 from leeward._libnfs import LibraryError, change
 from leeward._mounts import mounts
 from leeward._nfs import check_reached, find_mount, libnfs_file, parse_export, sent_and_received
@@ -250,21 +251,128 @@ def test_a_url_is_profiled_through_libnfs_also_if_it_is_mounted(
         assert line[-1] == "--filename=FOLDER/data"
 
 
-def test_an_export_without_a_mount_and_without_an_engine_is_refused(
+def test_a_url_without_an_engine_is_refused(
     monkeypatch: pytest.MonkeyPatch, run: Run, tmp_path: Path, fio: Callable[[str], str]
 ) -> None:
     monkeypatch.setattr(_mounts, "LIST", tmp_path / "none")
     path = fio("none")
-    result = run(*PROFILE, "--nfs", "nas1:/vol", PATH=path)
+    result = run(*PROFILE, "--nfs", "nfs://nas1/vol", PATH=path)
     assert result.returncode == 2
     assert result.stderr.splitlines() == [
-        "error: --nfs: `nas1:/vol`: not mounted, and fio has no engine `nfs`",
-        "hint: mount it; or install fio with libnfs: its --enghelp=nfs has nfs_url",
+        "error: --nfs: `nfs://nas1/vol`: fio has no engine `nfs`",
+        "hint: give SERVER:/PATH, for NFS version 3; or install fio with libnfs: its --enghelp=nfs has"
+        " nfs_url",
     ]
     engine = run(*PROFILE, "--nfs", "nas1:/vol", "--io-engine", "psync", PATH=path)
     assert engine.stderr.startswith("error: --io-engine: has no effect on an export that is measured through")
     forced = run(*PROFILE, "--nfs", "nas1:/vol", "--force", PATH=path)
     assert forced.stderr.startswith("error: --force: has no effect with --nfs")
+
+
+@dataclass
+class OwnClient:
+    """Leeward's client without a server. A load has 1000 requests for each open one, of 900 us each."""
+
+    replays: list[dict[str, Any]] = field(default_factory=list)
+    """Arguments of each replay."""
+    removed: list[str] = field(default_factory=list)
+    """Names of removed files."""
+    problem: str = ""
+    """Error of each replay."""
+
+    def replay(self, arguments: dict[str, Any], requests: Sequence[tuple[str, int, int]]) -> dict[str, Any]:
+        if self.problem:
+            raise InputError.about("--nfs", self.problem)
+        self.replays.append(arguments)
+        assert all(place % size == 0 and place + size <= 1 << 20 for _, size, place in requests)
+        sent = [requests[at % len(requests)] for at in range(1000 * arguments.get("closed", 1))]
+        if "out" in arguments:
+            rows = [f"0,{kind},{size},{place},0,0.0009,done\n" for kind, size, place in sent]
+            header = "seconds,kind,size,offset,late_s,latency_s,state\n"
+            Path(arguments["out"]).write_text("".join([header, *rows]))
+        reads, writes = ([size for own, size, _ in sent if own == kind] for kind in ("read", "write"))
+        counts = {"reads": len(reads), "writes": len(writes), "elapsed_s": 1.0, "failed": 0, "unanswered": 0}
+        return counts | {"read_bytes": sum(reads), "written_bytes": sum(writes), "problem": None}
+
+    def remove(self, arguments: str) -> None:
+        self.removed.append(json.loads(arguments)["file"])
+
+
+@pytest.fixture
+def own_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> OwnClient:
+    """Leeward's client for exports that are not mounted."""
+    client = OwnClient()
+    monkeypatch.setattr(_mounts, "LIST", tmp_path / "none")
+    monkeypatch.setattr(_nfs_client, "_replay", client.replay)
+    monkeypatch.setattr(_native, "remove_nfs_file", client.remove)
+    return client
+
+
+def test_an_export_without_a_mount_and_without_an_engine_is_profiled_by_a_client_of_leeward(
+    run: Run, tmp_path: Path, fio: Callable[[str], str], own_client: OwnClient
+) -> None:
+    result = run(*PROFILE, "--nfs", "nas1:/vol", "-o", "json", PATH=fio("none"))
+    assert result.returncode == 0, result.stderr
+    device = json.loads((tmp_path / "device.json").read_text())
+    sizes = (4096, 65_536)
+    assert device["table"] == [
+        {"size_bytes": size, "read_iops": 32_000, "write_iops": 32_000} for size in sizes
+    ]
+    assert {row["kind"] for row in device["unloaded"]} == {"read", "write"}
+    assert all(row["seconds"] == pytest.approx(0.0009) for row in device["unloaded"])
+    way = "NFSv3, through Leeward's client, nas1:/vol, each write on the device before its reply, reads in"
+    assert f"leeward {__version__}, 1 s a point over 1048576 bytes, {way}" in device["measured"]
+    made, *loads = own_client.replays
+    assert made["new"]
+    assert [load["closed"] for load in loads] == [32, 32, 32, 1, 1] * 2
+    assert {load["file"] for load in loads} == {made["file"], *own_client.removed}
+    assert not any(load.get("new") for load in loads)
+    network = json.loads(result.stdout)["network"]
+    # Of each size: reads at saturation, half of a mix, and single reads; and so for writes, with the file.
+    moved = sum(sizes) * (32_000 + 16_000 + 1000)
+    assert (network["read_bytes"], network["write_bytes"]) == (moved, moved + (1 << 20))
+    lines = (tmp_path / "device.nfs.jsonl").read_text().splitlines()
+    assert [json.loads(line)["read_percent"] for line in lines] == [100, 0, 50, 100, 0] * 2
+
+
+def test_the_loads_of_the_own_client_are_shown_and_its_limits_are_errors(
+    run: Run, tmp_path: Path, fio: Callable[[str], str], own_client: OwnClient
+) -> None:
+    path = fio("none")
+    shown = run(*PROFILE, "--nfs", "nas1:/vol", "--dry-run", PATH=path)
+    assert shown.stdout.splitlines()[1:3] == [
+        "saturation: 4 KiB, 100 % reads, 32 at once",
+        "saturation: 4 KiB, 0 % reads, 32 at once",
+    ]
+    large = run("device", "profile", "--nfs", "nas1:/vol", "--sizes", "2MiB", PATH=path)
+    assert large.stderr.startswith("error: --sizes: `2 MiB`: expected at most 1 MiB without a mount")
+    small = run(
+        *("device", "profile", "--nfs", "nas1:/vol", "--sizes", "4KiB", "--file-size", "64KiB"), PATH=path
+    )
+    assert small.stderr.startswith("error: --file-size: `64 KiB`: expected at least 1 MiB without a mount")
+    assert not own_client.replays
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "hint", "is_removed"),
+    [
+        ("nas1:/vol: `x`: the file exists", "", False),
+        ("nas1:/vol: `x`: no space left at the server", "", True),
+        ("nas1:/vol: `x`: permission denied", "hint: the export must let this host and user write", True),
+        ("nas1:/vol: no NFS version 3 at 10.0.0.7:2049: refused", "hint: mount the export, or install", True),
+    ],
+)
+def test_a_file_that_cannot_be_made_is_an_error_and_nothing_is_left(
+    run: Run, fio: Callable[[str], str], own_client: OwnClient, problem: str, hint: str, is_removed: bool
+) -> None:
+    own_client.problem = problem
+    result = run(*PROFILE, "--nfs", "nas1:/vol", PATH=fio("none"))
+    assert result.returncode == 2
+    first, *rest = result.stderr.splitlines()
+    assert first == f"error: --nfs: {problem}"
+    assert (rest[0].startswith(hint) if hint else not rest), rest
+    assert len(own_client.removed) == is_removed
 
 
 def test_a_folder_that_is_not_on_the_mount_is_refused(

@@ -1,4 +1,4 @@
-"""Exports of a real NFS server, nfs-ganesha: folders through libnfs, and a profile if fio has the engine.
+"""Exports of a real NFS server, nfs-ganesha: folders through libnfs, profiles by Leeward's client and by fio.
 
 The server and its clients are in namespaces of their own, so that their addresses, ports and mounts are
 nobody else's, and all of their processes end with the server.
@@ -174,11 +174,37 @@ def test_an_export_is_profiled_through_libnfs(server: Server) -> None:
     assert server.names() == before
 
 
-def test_without_the_engine_an_export_that_is_not_mounted_is_refused(server: Server) -> None:
-    if "nfs_url" in server.run("fio", "--enghelp=nfs").stdout:
-        pytest.skip("fio has the engine `nfs`")
-    command = (sys.executable, "-c", LEEWARD, "device", "profile", "--nfs", server.export)
-    result = server.run(*command)
+def profile(server: Server, *options: str) -> subprocess.CompletedProcess[str]:
+    """Profiles the export by Leeward's client: without fio, as far as the command can see."""
+    loads = ("--sizes", "4KiB,64KiB", "--mixes", "30%", "--for", "1s", "--file-size", "4MiB", "--depth", "4")
+    python = (sys.executable, "-c", LEEWARD, "device", "profile", "--nfs", server.export, *loads, *options)
+    return server.run("env", "PATH=/none", *python)
+
+
+def test_an_export_is_profiled_without_fio_by_a_client_of_leeward(server: Server) -> None:
+    before = server.names()
+    result = profile(server, "-o", "json")
+    assert result.returncode == 0, result.stderr
+    device = json.loads((server.folder / "device.json").read_text())
+    assert [row["size_bytes"] for row in device["table"]] == [4096, 65_536]
+    assert all(row["read_iops"] > 0 and row["write_iops"] > 0 for row in device["table"])
+    assert {row["kind"] for row in device["unloaded"]} == {"read", "write"}
+    assert f"NFSv3, through Leeward's client, {server.export}" in device["measured"]
+    network = json.loads(result.stdout)["network"]
+    assert network["read_bytes"] > 4096
+    assert network["write_bytes"] > 4 << 20
+    lines = (server.folder / "device.nfs.jsonl").read_text().splitlines()
+    assert len(lines) == 2 * 5
+    mixed = [one for one in map(json.loads, lines) if one["read_percent"] == 30]
+    shares = [one["reads"] / (one["reads"] + one["writes"]) for one in mixed]
+    assert shares == pytest.approx([0.3] * 2, abs=0.1)
+    assert server.names() == before
+
+
+@pytest.mark.parametrize("server", ["RO"], indirect=True)
+def test_an_export_for_reading_only_has_no_profile(server: Server) -> None:
+    result = profile(server)
     assert result.returncode == 2
-    assert "not mounted, and fio has no engine" in result.stderr or "fio is not installed" in result.stderr
+    assert result.stderr.startswith("error: --nfs: ")
+    assert "read-only file system" in result.stderr
     assert not (server.folder / "device.json").exists()

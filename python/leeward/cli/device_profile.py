@@ -61,8 +61,8 @@ def profile(
         typer.Option(
             "--nfs",
             metavar="SERVER:PATH",
-            help="NFS export, measured like --fio through its mount, or without a mount through libnfs. A URL"
-            " nfs://SERVER/PATH is measured through libnfs.",
+            help="NFS export, measured like --fio through its mount; without a mount through libnfs, or by"
+            " Leeward's client of NFSv3. A URL nfs://SERVER/PATH is measured through libnfs.",
             show_default=False,
         ),
     ] = None,
