@@ -56,7 +56,12 @@ pub(crate) fn read(index: u32) -> io::Result<Classes> {
     let mut classes = Classes::new();
     loop {
         let mut part = Vec::with_capacity(LONGEST);
-        socket.recv(&mut part, 0)?;
+        match socket.recv(&mut part, 0) {
+            Ok(_) => {}
+            // A signal, which the enforcer's loop takes.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
         if take(&part, &mut classes)? {
             return Ok(classes);
         }

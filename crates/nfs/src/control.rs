@@ -42,7 +42,8 @@ impl Control {
                 None => return lines,
                 Some(Update::Release) => {
                     self.promised = Promised::default();
-                    lines.extend(replace(handle, Workloads::none(self.rules.exports)));
+                    let removed = handle.replace(Workloads::none(self.rules.exports));
+                    lines.extend(removed.err().map(|error| format!("error: workloads not removed: {error}")));
                 }
                 Some(Update::Apply(received)) => {
                     let Applicable { entries, refused } = self.rules.apply(&received);
@@ -54,12 +55,14 @@ impl Control {
                         received.promises.nfs.iter().map(|promise| promise.workload.clone()).collect();
                     self.promised = Promised { names, refused };
                     // Workloads that look alike were refused above.
-                    match Workloads::new(self.rules.exports, entries) {
-                        Ok(workloads) => lines.extend(replace(handle, workloads)),
-                        Err(error) => {
-                            self.promised.refuse_all(&error.to_string());
-                            lines.push(format!("error: {error}"));
-                        }
+                    let workloads = Workloads::new(self.rules.exports, entries);
+                    let replaced = workloads
+                        .map_err(|error| error.to_string())
+                        .and_then(|workloads| handle.replace(workloads).map_err(|error| error.to_string()));
+                    if let Err(error) = replaced {
+                        // Those from before stay in force.
+                        self.promised.refuse_all(&error);
+                        lines.push(format!("error: workloads not replaced: {error}"));
                     }
                     self.connection.applied(received.is_complete());
                 }
@@ -96,9 +99,4 @@ impl Promised {
         };
         Report { addresses: Vec::new(), workloads: self.names.iter().map(body).collect() }
     }
-}
-
-/// Replaces the workloads; returns a line for the log if that fails, which changes nothing.
-fn replace(handle: &Handle, workloads: Workloads) -> Option<String> {
-    handle.replace(workloads).err().map(|error| format!("error: workloads not replaced: {error}"))
 }

@@ -5,7 +5,7 @@
 //! request that waits does so for the caps alone, which only the end of another request frees. So only held requests need
 //! a time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ use crate::workloads::{Workload, Workloads};
 const MOST_CLIENTS: usize = 256;
 /// Name of these further clients.
 const OTHERS: &str = "other clients";
+/// Workloads of before that keep their counters; those of the earliest are forgotten.
+const MOST_FORMER: usize = 256;
 /// Deadline of a request without an SLO.
 const NEVER: Nanos = Nanos(u64::MAX);
 /// Last priority of a workload; a later one is reserved.
@@ -105,6 +107,8 @@ pub struct Queue<P> {
     streams: Vec<Stream>,
     by_name: HashMap<String, u32>,
     clients: usize,
+    /// Streams of former workloads, the earliest first. One that has come back may be among them.
+    former: VecDeque<u32>,
     best_effort: WorkloadId,
     connections: Vec<Option<Connection>>,
     free: Vec<ConnectionNumber>,
@@ -168,6 +172,7 @@ impl<P> Queue<P> {
             streams: Vec::new(),
             by_name: HashMap::new(),
             clients: 0,
+            former: VecDeque::new(),
             best_effort,
             connections: Vec::new(),
             free: Vec::new(),
@@ -193,6 +198,7 @@ impl<P> Queue<P> {
             if stream.workload.take_if(|workload| !stays(workload)).is_some() {
                 self.server.remove(stream.id);
                 stream.id = self.best_effort;
+                self.former.push_back(at as u32);
             }
         }
         for workload in workloads.list() {
@@ -208,7 +214,19 @@ impl<P> Queue<P> {
         self.holds |= workloads.list().iter().any(|workload| workload.over == OverLimit::Held);
         self.workloads = workloads;
         self.version += 1;
+        self.forget_former();
         Ok(())
+    }
+
+    /// Forgets the counters of former workloads beyond a number, so that a proxy does not grow with their names.
+    fn forget_former(&mut self) {
+        while self.former.len() > MOST_FORMER {
+            let Some(at) = self.former.pop_front().filter(|at| !self.former.contains(at)) else { continue };
+            let stream = &mut self.streams[at as usize];
+            if stream.workload.is_none() {
+                stream.counters = Counters::default();
+            }
+        }
     }
 
     /// A connection of a client to an export opens.
@@ -606,6 +624,27 @@ mod tests {
         assert_eq!(error, "workload web: a limit of rate 0: expected above 0");
         let names: Vec<String> = queue.summaries().into_iter().map(|summary| summary.workload).collect();
         assert_eq!(names, ["mail"]);
+    }
+
+    #[test]
+    fn former_workloads_have_counters_up_to_a_number() {
+        let mut queue = queue(u32::MAX);
+        for number in 0..MOST_FORMER + 10 {
+            let own = entry(&format!("w{number}"), 0, "10.0.0.1", &[]);
+            queue.replace(Nanos(0), workloads(vec![own])).unwrap();
+            let connection = queue.open("10.0.0.1".parse().unwrap(), 0);
+            read(&mut queue, 0, connection, "x");
+            let (_, running) = start(&mut queue, 0).unwrap();
+            queue.complete(Nanos(0), &running);
+            queue.close(Nanos(0), connection);
+        }
+        queue.replace(Nanos(0), workloads(Vec::new())).unwrap();
+        let summaries = queue.summaries();
+        assert_eq!((summaries.len(), summaries[0].workload.as_str()), (MOST_FORMER, "w10"));
+        assert!(summaries.iter().all(|summary| summary.reads == 1));
+        // One that comes back begins again.
+        queue.replace(Nanos(0), workloads(vec![entry("w0", 0, "10.0.0.1", &[])])).unwrap();
+        assert_eq!(queue.summaries()[0].workload, "w0");
     }
 
     #[test]

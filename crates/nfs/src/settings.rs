@@ -192,6 +192,7 @@ impl Settings {
             server: files.host.as_deref(),
             exports: &self.workload_exports,
             over: self.over,
+            has_device: self.device.is_some(),
         }
     }
 }

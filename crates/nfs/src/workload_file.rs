@@ -31,6 +31,9 @@ pub struct Sources<'a> {
     pub exports: &'a [(String, usize)],
     /// Handling of requests over a limit, unless the file states it.
     pub over: OverLimit,
+    /// True if the device file of the workloads is replaced by another one. A file that states priorities and limits then
+    /// needs none.
+    pub has_device: bool,
 }
 
 /// Workloads of a server.
@@ -151,7 +154,7 @@ impl Sources<'_> {
             });
         }
         self.check(&entries, &server)?;
-        let device = match file.device_of(&server) {
+        let device = match file.device_of(&server).filter(|_| !self.has_device) {
             Some(path) => Some((path.clone(), Arc::new(Device::read(&path)?))),
             None => None,
         };

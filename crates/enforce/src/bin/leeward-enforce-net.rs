@@ -20,9 +20,9 @@ Examples:
   leeward-enforce-net --undo
 
 The enforcer runs until it is interrupted or terminated, and then undoes everything. It reads its files again when they
-change. With --controller it follows the promises of a controller, and acknowledges them; without a response for the length of
-the lease, it undoes everything until a controller answers again. Interfaces with a root qdisc of another owner are left alone. Required: tc (iproute2), nft (nftables), and root or
-the capability CAP_NET_ADMIN.
+change. With --controller it follows the promises of a controller, and acknowledges them; without a response for the
+length of the lease, it undoes everything until a controller answers again. Interfaces with a root qdisc of another
+owner are left alone. Required: tc (iproute2), nft (nftables), and root or the capability CAP_NET_ADMIN.
 
 Exit codes: 0 stopped by a signal; 1 failure at run time, or with --dry-run and --status a promise that is not enforced;
 2 invalid arguments or files.";

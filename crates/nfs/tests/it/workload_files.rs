@@ -51,8 +51,14 @@ fn read(
     };
     let (workloads, cluster) = (write("w.yaml", workloads), write("cluster.yaml", CLUSTER));
     let addresses = Addresses::read(Some(&write("names.csv", ADDRESSES))).unwrap();
-    let sources =
-        Sources { workloads: &workloads, cluster: Some(&cluster), server, exports, over: OverLimit::Demoted };
+    let sources = Sources {
+        workloads: &workloads,
+        cluster: Some(&cluster),
+        server,
+        exports,
+        over: OverLimit::Demoted,
+        has_device: false,
+    };
     let base = format!("{}/", folder.path().display());
     sources.read(&addresses).map_err(|error| error.to_string().replace(&base, ""))
 }
@@ -107,11 +113,46 @@ fn a_file_with_traces_names_its_device() {
         server: None,
         exports: &[],
         over: OverLimit::Demoted,
+        has_device: false,
     };
     let read = sources.read(&addresses).unwrap();
     assert_eq!(read.entries.len(), 7);
     assert_eq!(read.device.map(|(name, _)| name).as_deref(), Some("ssd.json"));
     assert!(read.entries.iter().all(|entry| !entry.workload.limits.is_empty()));
+}
+
+#[test]
+fn a_decided_file_needs_no_cluster_and_its_device_only_without_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let workloads = write(
+        "packed.yaml",
+        "device: absent.json\nworkloads:\n  - {name: mail, client: r0h0, server: 'r0h3:ssd', trace: mail.csv, \
+         slo: {percentile: 99, latency: 50ms}, priority: 2, limits: {storage: [{rate: 20%, burst: 8ms}]}}\n",
+    );
+    let addresses = Addresses::read(Some(&write("names.csv", ADDRESSES))).unwrap();
+    let read = |has_device: bool| {
+        let sources = Sources {
+            workloads: &workloads,
+            cluster: None,
+            server: None,
+            exports: &[],
+            over: OverLimit::Held,
+            has_device,
+        };
+        sources.read(&addresses)
+    };
+    let error = read(false).err().expect("an error").to_string();
+    assert!(error.contains("absent.json"), "{error}");
+    let read = read(true).unwrap();
+    let [mail] = &read.entries[..] else { panic!("one workload") };
+    assert_eq!((mail.workload.priority, mail.workload.over), (2, OverLimit::Held));
+    assert_eq!(mail.clients, ["10.0.0.1".parse().unwrap()]);
+    assert!(read.device.is_none());
 }
 
 #[test]
