@@ -26,6 +26,8 @@ const MESSAGES: usize = 256;
 const HEADER: &str = "seconds,kind,size,offset\n";
 /// End of the name of a file that grows.
 const PART: &str = ".csv.part";
+/// Longest part of a workload's name in the name of a file, in bytes: with time and ending, file systems take 255.
+const MOST_NAME: usize = 200;
 
 /// Settings of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -175,8 +177,8 @@ impl Files {
 
     fn name(&mut self, trace: u32, name: &str) {
         let mut name = file_name(name);
-        // Two names may differ only in letters that a file name has not.
-        if self.traces.values().any(|other| other.name == name) {
+        // Two names may differ only in letters that a file name has not, or at their ends.
+        while self.traces.values().any(|other| other.name == name) {
             name = format!("{name}-{trace}");
         }
         self.traces.insert(trace, Trace { name, open: None });
@@ -230,12 +232,16 @@ fn line(row: &Row) -> String {
     format!("{seconds}.{nanos:09},{kind},{},{}\n", row.size, row.offset)
 }
 
-/// Name of a file for the name of a workload.
+/// Name of a file for the name of a workload, of at least one letter.
 fn file_name(name: &str) -> String {
     let valid = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let name: String = name.chars().map(|letter| if valid(letter) { letter } else { '-' }).collect();
     // A dot in front would hide the file.
-    name.trim_start_matches('.').to_owned()
+    match name.trim_start_matches('.') {
+        "" => "-".to_owned(),
+        // All letters are of one byte.
+        name => name[..name.len().min(MOST_NAME)].to_owned(),
+    }
 }
 
 /// Renames a file that grew to `NAME-TIME.csv`. An existing file is never replaced.
@@ -349,6 +355,27 @@ mod tests {
             assert_eq!((request.at, request.kind, request.size), (row.at, row.kind, row.size));
             assert_eq!(request.offset, Some(row.offset));
         }
+    }
+
+    #[test]
+    fn names_of_files_are_short_and_each_is_that_of_one_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut recorder, thread, _) = start(folder.path(), 1 << 20);
+        let long = "x".repeat(300);
+        let given = [&long[..], &long[..299], "..", "a b", "a-b-7", "a:b"];
+        for (trace, name) in (2..).zip(given) {
+            recorder.name(trace, name);
+            recorder.add(row(trace, 0, 4096));
+        }
+        recorder.flush();
+        drop(recorder);
+        thread.join().unwrap();
+        let cut = "x".repeat(MOST_NAME);
+        let second = format!("{cut}-3");
+        let mut expected = [&cut[..], &second[..], "-", "a-b", "a-b-7", "a-b-7-7"]
+            .map(|name| format!("{name}-20261130T200000Z.csv"));
+        expected.sort_unstable();
+        assert_eq!(names(folder.path()), expected);
     }
 
     #[test]
