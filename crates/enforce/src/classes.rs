@@ -34,7 +34,10 @@ const TICK: u128 = 64;
 const NS_PER_S: u128 = 1_000_000_000;
 
 /// The enforcer's classes on an interface, by their minor numbers, with their counters.
-pub(crate) type Classes = BTreeMap<u16, (Class, Counters)>;
+pub(crate) type Classes = BTreeMap<u16, Reading>;
+
+/// What the kernel says of a class.
+type Reading = (Class, Counters);
 
 /// Reads the enforcer's classes on the interface with this index, in the network namespace of the calling thread.
 ///
@@ -89,7 +92,7 @@ fn take(mut part: &[u8], classes: &mut Classes) -> io::Result<bool> {
 }
 
 /// A class of the enforcer; `None` for one of another kind or qdisc.
-fn class(message: &TcMessage) -> Result<Option<(u16, (Class, Counters))>, String> {
+fn class(message: &TcMessage) -> Result<Option<(u16, Reading)>, String> {
     let (mut is_htb, mut options, mut counters) = (false, None, Counters::default());
     for attribute in &message.attributes {
         match attribute {

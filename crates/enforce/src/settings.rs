@@ -279,7 +279,7 @@ mod tests {
             (controlled("http://a", Some("1ms")), "--lease"),
             (controlled("leeward:7600", None), "--controller"),
         ] {
-            let error = Settings::new(arguments).err().expect("an error");
+            let error = Settings::new(arguments).expect_err("an error");
             assert_eq!(error.file, option, "{error}");
         }
         let undo = Settings::new(Arguments { undo: true, ..Arguments::default() }).expect("it needs no file");

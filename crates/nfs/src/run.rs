@@ -215,11 +215,11 @@ fn start<E>(settings: &Settings, clock: Clock, events: &Events) -> Result<Start,
     Ok(Start { proxy, control })
 }
 
+/// Workloads of files, and the device that they name.
+type Given = (Workloads, Option<Arc<Device>>);
+
 /// Reads the workloads and their device; `None` without workloads.
-fn workloads(
-    settings: &Settings,
-    events: &Events,
-) -> Result<Option<(Workloads, Option<Arc<Device>>)>, InputError> {
+fn workloads(settings: &Settings, events: &Events) -> Result<Option<Given>, InputError> {
     let Some(WorkloadSource::Files(files)) = &settings.workloads else { return Ok(None) };
     let addresses = Addresses::read(files.addresses.as_deref())?;
     let ServerWorkloads { entries, device, notes } = settings.sources(files).read(&addresses)?;

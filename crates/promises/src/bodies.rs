@@ -264,10 +264,12 @@ mod tests {
         body.acknowledgement("nfs@r0h0").map(drop).map_err(|invalid| invalid.field)
     }
 
+    type Change = fn(&mut Value);
+
     #[test]
     fn invalid_acknowledgements_name_their_field() {
         assert_eq!(field(|_| {}), Ok(()));
-        let cases: [(fn(&mut Value), &str); 14] = [
+        let cases: [(Change, &str); 14] = [
             (|body| body["lease"] = json!("0s"), "lease"),
             (|body| body["lease"] = json!("2h"), "lease"),
             (|body| body["kind"] = json!("net"), "device"),

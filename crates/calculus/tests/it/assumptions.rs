@@ -48,11 +48,14 @@ fn p(activity: &Activity) -> f64 {
     stationarity(activity).expect("a long trace").p
 }
 
+/// A rate at a time, as a share of the usual rate.
+type Shape = fn(f64) -> f64;
+
 #[test]
 fn constant_loads_pass_and_changes_are_found() {
-    let of = |seed: u64, shape: fn(f64) -> f64| trace(seed, 50.0, shape, &bursts(seed + 100));
+    let of = |seed: u64, shape: Shape| trace(seed, 50.0, shape, &bursts(seed + 100));
     println!("{:<12} {:>10}", "load", "p");
-    let table: [(&str, fn(f64) -> f64, bool); 6] = [
+    let table: [(&str, Shape, bool); 6] = [
         ("constant", |_| 1.0, false),
         ("fast waves", |at| 1.0 + 0.9 * (at * 2.0).sin(), false),
         ("step", |at| if at < 300.0 { 1.0 } else { 1.5 }, true),

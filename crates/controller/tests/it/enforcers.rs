@@ -121,6 +121,7 @@ fn a_conversation_with_enforcers() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test measures a wait")]
 fn a_reader_waits_for_another_version() {
     let server = Server::start(service(VOLUMES, "", frozen_clock()));
     grant(&server, "mail", 200);
@@ -144,6 +145,8 @@ fn a_reader_waits_for_another_version() {
     assert_eq!(server.get("/v1/enforcers/net@r0h0/promises?wait=soon").0, 422);
 }
 
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 #[test]
 fn acknowledgements_that_do_not_fit_are_problems() {
     let server = Server::start(service(VOLUMES, "", frozen_clock()));
@@ -151,7 +154,7 @@ fn acknowledgements_that_do_not_fit_are_problems() {
     enforce(&server, 5, 0);
     let list = server.get("/v1/workloads").2;
     let before = server.get("/v1/enforcers");
-    let put = |name: &str, change: &dyn Fn(&mut Value)| {
+    let put = |name: &str, change: Change| {
         let mut body =
             json!({ "kind": "net", "host": "r0h0", "set": list["set"], "version": list["version"] });
         change(&mut body);
@@ -159,7 +162,7 @@ fn acknowledgements_that_do_not_fit_are_problems() {
         let kind = problem["type"].as_str().unwrap_or_default().replace("urn:leeward:problem:", "");
         (status, kind, problem["field"].as_str().unwrap_or_default().to_owned())
     };
-    let cases: [(&str, &dyn Fn(&mut Value), (u16, &str, &str)); 12] = [
+    let cases: [(&str, Change, (u16, &str, &str)); 12] = [
         ("a", &|body| body["host"] = json!("elsewhere"), (422, "invalid", "host")),
         ("a", &|body| body["kind"] = json!("disk"), (422, "invalid", "kind")),
         ("a", &|body| body["made_up"] = json!(1), (422, "invalid", "made_up")),

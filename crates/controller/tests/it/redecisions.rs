@@ -68,12 +68,14 @@ fn a_changed_workload_keeps_its_server_or_should_move() {
     assert!(server.end().is_ok());
 }
 
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 #[test]
 fn invalid_changes_are_problems_and_change_nothing() {
     let server = Server::start(service(VOLUMES, "", frozen_clock()));
     grant(&server, "mail", 50, 10);
     let before = server.get("/v1/workloads").2;
-    let cases: [(&dyn Fn(&mut Value), u16, &str); 10] = [
+    let cases: [(Change, u16, &str); 10] = [
         (&|body| body["workload"]["name"] = json!("other"), 422, "workload.name"),
         (&|body| body["workload"]["slo"] = Value::Null, 422, "workload.slo"),
         (&|body| body["workload"]["slo"]["percentile"] = json!(100), 422, "workload.slo.percentile"),

@@ -27,7 +27,7 @@ fn an_undone_interface_is_as_it_was_and_a_second_enforcer_is_refused() {
         status.workloads.iter().map(|row| (row.class.as_deref(), row.dscp.as_deref())).collect();
     assert_eq!(shown, [(Some("7ee0:10"), Some("cs7")), (Some("7ee0:12"), Some("cs1"))]);
     let settings = host.settings();
-    let error = host.at(|| leeward_enforce::Enforcer::new(settings)).err().expect("a lock");
+    let error = host.at(|| leeward_enforce::Enforcer::new(settings)).expect_err("a lock");
     assert!(format!("{error:?}").contains("Running"), "{error:?}");
     let events = host.at(|| enforcer.undo());
     assert!(matches!(&events[..], [Event::Undone { exists: true, .. }]), "{events:?}");

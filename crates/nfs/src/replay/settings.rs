@@ -203,7 +203,7 @@ mod tests {
             (ReplayArguments { patience: one("1"), ..valid() }, "--wait"),
         ];
         for (arguments, option) in cases {
-            let error = ReplaySettings::new(arguments).err().expect("an error");
+            let error = ReplaySettings::new(arguments).expect_err("an error");
             assert_eq!(error.file, option, "{error}");
         }
     }

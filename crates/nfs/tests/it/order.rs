@@ -14,7 +14,7 @@ use leeward_traces::read::{ReadSettings, Requests};
 
 use crate::support::client::{Client, place, write};
 use crate::support::memory_server::{Behaviour, MemoryServer};
-use crate::support::proxies::{TestProxy, settings, workloads};
+use crate::support::proxies::{Row, TestProxy, settings, workloads};
 use crate::support::{pattern, run};
 
 /// A device that serves one request at a time.
@@ -43,8 +43,7 @@ fn a_higher_priority_overtakes_what_waits_and_a_workload_over_its_limits_comes_l
     run(async {
         let server = MemoryServer::start(SERIAL).await;
         // Work is 1 ms a request: the burst is 10 requests, and the rate next to nothing.
-        let rows: &[(&str, u32, &str, &[(f64, f64)])] =
-            &[("mail", 0, "127.0.0.2", &[(1e-6, 0.0101)]), ("web", 1, "127.0.0.3", &[])];
+        let rows: &[Row] = &[("mail", 0, "127.0.0.2", &[(1e-6, 0.0101)]), ("web", 1, "127.0.0.3", &[])];
         let proxy = TestProxy::start(shaped(&server, 1, workloads(rows)));
         let mut other = Client::connect_from("127.0.0.4", proxy.address).await;
         let mut web = Client::connect_from("127.0.0.3", proxy.address).await;

@@ -146,7 +146,7 @@ fn a_decided_file_needs_no_cluster_and_its_device_only_without_another_one() {
         };
         sources.read(&addresses)
     };
-    let error = read(false).err().expect("an error").to_string();
+    let error = read(false).expect_err("an error").to_string();
     assert!(error.contains("absent.json"), "{error}");
     let read = read(true).unwrap();
     let [mail] = &read.entries[..] else { panic!("one workload") };
@@ -180,7 +180,7 @@ fn errors_name_the_option_or_the_field() {
         ),
     ];
     for (result, expected) in cases {
-        let error = result.err().expect("an error");
+        let error = result.expect_err("an error");
         assert!(error.starts_with(expected), "{error}");
     }
 }

@@ -220,10 +220,10 @@ proptest! {
             let request = Request { number: number as u64, ..*request };
             server.arrive(Nanos(now), ids[*of], request, number).unwrap();
             poll(&mut server, now, &mut in_service)?;
-            if number % 3 == 0 {
-                if let Some(ticket) = in_service.pop() {
-                    server.complete(ticket);
-                }
+            if number % 3 == 0
+                && let Some(ticket) = in_service.pop()
+            {
+                server.complete(ticket);
             }
         }
         while !server.is_empty() {
@@ -251,7 +251,7 @@ impl Busy {
         let mut server = Server::new(Order::Priority, caps).unwrap();
         let settings = |at: u32| Workload {
             limits: vec![limit(1e-4, 40_000.0), limit(1e-3, 9_000.0)],
-            over: if at % 2 == 0 { OverLimit::Held } else { OverLimit::Demoted },
+            over: if at.is_multiple_of(2) { OverLimit::Held } else { OverLimit::Demoted },
             ..workload(at % 97)
         };
         let ids = (0..1000).map(|at| server.add(&settings(at)).unwrap()).collect();

@@ -44,9 +44,12 @@ pub fn settings(server: SocketAddr) -> ProxySettings {
     }
 }
 
-/// Workloads by name, priority, address and limits of their clients.
-pub fn workloads(rows: &[(&str, u32, &str, &[(f64, f64)])]) -> Workloads {
-    let entry = |&(name, priority, client, limits): &(&str, u32, &str, &[(f64, f64)])| Entry {
+/// Name and priority of a workload, address of its client, and rates and bursts of its limits.
+pub type Row<'a> = (&'a str, u32, &'a str, &'a [(f64, f64)]);
+
+/// Workloads that are demoted beyond their limits.
+pub fn workloads(rows: &[Row]) -> Workloads {
+    let entry = |&(name, priority, client, limits): &Row| Entry {
         workload: Workload {
             name: name.to_owned(),
             priority,
