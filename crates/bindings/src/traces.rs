@@ -294,6 +294,7 @@ pub fn byte_count(text: &str) -> Result<u64, PyInputError> {
 
 impl Trace {
     /// Name of the file.
+    #[cfg(feature = "service")]
     pub(crate) fn file(&self) -> &str {
         &self.file
     }
