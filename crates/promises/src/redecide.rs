@@ -56,6 +56,8 @@ pub enum Redecided {
 /// # Errors
 /// [`Rejected::Invalid`] or [`Rejected::Policy`] for an invalid form or policy.
 pub fn redecide(input: &ChangeInput) -> Result<Redecided, Rejected> {
+    // Without an SLO, the decision would be that of best effort.
+    online::check(&input.form, true).map_err(Rejected::Invalid)?;
     let reason = match in_place(input) {
         Ok(agreement) => return Ok(Redecided::InPlace(Box::new(agreement))),
         Err(Rejected::Infeasible(reason)) => reason,
