@@ -112,9 +112,7 @@ def check_place(path: Path, force: bool) -> None:
     if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
         raise fio_error(f"`{path}`: cannot create a file in this folder: permission denied")
     if not path.is_dir() and not force:
-        raise fio_error(
-            f"`{path}`: the measurement would overwrite this file; expected a folder, or --force"
-        )
+        raise fio_error(f"`{path}`: the measurement would overwrite this file; expected a folder, or --force")
 
 
 @contextmanager

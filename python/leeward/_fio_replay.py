@@ -63,9 +63,7 @@ class FioReplay:
         version: Version of fio, empty before the first replay.
     """
 
-    def __init__(
-        self, path: Path, keep: Callable[[str], object], keep_log: Callable[[str], object]
-    ) -> None:
+    def __init__(self, path: Path, keep: Callable[[str], object], keep_log: Callable[[str], object]) -> None:
         """A replay from an absolute path.
 
         Args:

@@ -537,9 +537,7 @@ def probe_steady(
 
 def run_agent(arguments: str, tell: Callable[[str], object]) -> None: ...
 def enforce_net(arguments: str, tell: Callable[[str], object]) -> dict[str, Any] | None: ...
-def enforce_nfs(
-    arguments: str, log: Callable[[str], object], report: Callable[[str], object]
-) -> None: ...
+def enforce_nfs(arguments: str, log: Callable[[str], object], report: Callable[[str], object]) -> None: ...
 def replay_nfs(trace: Trace, arguments: str, progress: Callable[[float], object]) -> dict[str, Any]:
     """Replays a trace as calls of an NFS client, and returns a summary. See `leeward traces replay`.
 
@@ -960,9 +958,9 @@ class VolumeExperiment:
         """Statistics of the gaps between the requests of a trace.
 
         Returns:
-            `requests` (their number), `c2` (variance over squared mean), `correlation` (of a gap with the next
-            one), `dispersion` (variance over mean of the number of requests in windows) and `median` (over the
-            mean).
+            `requests` (their number), `c2` (variance over squared mean), `correlation` (of a gap with the
+            next one), `dispersion` (variance over mean of the number of requests in windows) and `median`
+            (over the mean).
         """
 
 def draw_workloads(

@@ -131,7 +131,7 @@ def test_a_slow_disk_needs_a_longer_measurement() -> None:
         measured(TB, disk, seconds=60)
     # The pairs fit into the time, and sequential reads do not.
     crawling = SimulatedDisk(seek_table(TB, 0.005, 0.05), 1e5, 8)
-    with pytest.raises(InputError, match="^--duration: no place was read in"):
+    with pytest.raises(InputError, match=r"^--duration: no place was read in"):
         measured(TB, crawling, seconds=85)
 
 
@@ -166,7 +166,7 @@ def test_a_device_without_seeks_gets_no_seek_table(device: str, size: int, seed:
             last = read.offset
         return result
 
-    with pytest.raises(InputError, match="^--disk: reads .* no seeks of a disk, as on an SSD") as refused:
+    with pytest.raises(InputError, match=r"^--disk: reads .* no seeks of a disk, as on an SSD") as refused:
         measure_disk(size, 3600, seed, replay, clock=lambda: 0.0)
     assert any("--fio DIR" in note for note in refused.value.__notes__)
 

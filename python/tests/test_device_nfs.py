@@ -89,7 +89,7 @@ def test_exports_are_parsed(text: str, server: str, path: str, url: str) -> None
     ],
 )
 def test_a_text_that_names_no_export_is_rejected(text: str) -> None:
-    with pytest.raises(InputError, match="(?s)^--nfs: .*: expected "):
+    with pytest.raises(InputError, match=r"(?s)^--nfs: .*: expected "):
         parse_export(text)
 
 
@@ -141,19 +141,19 @@ def test_a_mount_is_found_by_the_address_of_another_name(monkeypatch: pytest.Mon
 STATISTICS = """\
 device /dev/sda2 mounted on / with fstype ext4
 device nas1:/vol mounted on /mnt with fstype nfs4 statvers=1.1
-	opts:	rw,vers=4.2,rsize=1048576
-	age:	100
-	bytes:	1 2 3 4 5 6 7 8
-	RPC iostats version: 1.1  p/v: 100003/4 (nfs)
-	xprt:	tcp 0 0 1 0 100 2019 2019 0 2019 0 2 0 0
-	per-op statistics
-	        NULL: 1 1 0 44 24 0 0 0 0
-	        READ: 10 10 0 1760 42000 3 20 24 0
-	       WRITE: 5 5 0 21000 600 1 30 32 0
+»opts:»rw,vers=4.2,rsize=1048576
+»age:»100
+»bytes:»1 2 3 4 5 6 7 8
+»RPC iostats version: 1.1  p/v: 100003/4 (nfs)
+»xprt:»tcp 0 0 1 0 100 2019 2019 0 2019 0 2 0 0
+»per-op statistics
+»        NULL: 1 1 0 44 24 0 0 0 0
+»        READ: 10 10 0 1760 42000 3 20 24 0
+»       WRITE: 5 5 0 21000 600 1 30 32 0
 device nas1:/other mounted on /other with fstype nfs4 statvers=1.1
-	per-op statistics
-	        READ: 10 10 0 1 1 3 20 24 0
-"""
+»per-op statistics
+»        READ: 10 10 0 1 1 3 20 24 0
+""".replace("»", "\t")
 
 
 def test_bytes_of_calls_and_replies_are_those_of_the_mount() -> None:
@@ -260,8 +260,10 @@ def test_a_url_without_an_engine_is_refused(
     assert result.returncode == 2
     assert result.stderr.splitlines() == [
         "error: --nfs: `nfs://nas1/vol`: fio has no engine `nfs`",
-        "hint: give SERVER:/PATH, for NFS version 3; or install fio with libnfs: its --enghelp=nfs has"
-        " nfs_url",
+        (
+            "hint: give SERVER:/PATH, for NFS version 3; or install fio with libnfs: its --enghelp=nfs has"
+            " nfs_url"
+        ),
     ]
     engine = run(*PROFILE, "--nfs", "nas1:/vol", "--io-engine", "psync", PATH=path)
     assert engine.stderr.startswith("error: --io-engine: has no effect on an export that is measured through")
@@ -371,7 +373,7 @@ def test_a_file_that_cannot_be_made_is_an_error_and_nothing_is_left(
     assert result.returncode == 2
     first, *rest = result.stderr.splitlines()
     assert first == f"error: --nfs: {problem}"
-    assert (rest[0].startswith(hint) if hint else not rest), rest
+    assert rest[0].startswith(hint) if hint else not rest, rest
     assert len(own_client.removed) == is_removed
 
 
@@ -394,7 +396,7 @@ def test_a_server_that_does_not_answer_is_an_error_after_a_time_limit(
     monkeypatch.setattr(_nfs, "REACHED_S", 0.3)
     monkeypatch.setattr(_libnfs, "__file__", str(silent))
     with (
-        pytest.raises(InputError, match="^--nfs: `nas1:/vol`: the server did not answer within 300 ms"),
+        pytest.raises(InputError, match=r"^--nfs: `nas1:/vol`: the server did not answer within 300 ms"),
         libnfs_file(parse_export("nas1:/vol"), pytest.fail),
     ):
         pytest.fail("the folder was made")
@@ -405,7 +407,7 @@ def test_a_server_that_does_not_answer_is_an_error_after_a_time_limit(
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     mounted = find_mount(parse_export("nas1:/vol"), mounts(MOUNTED))
     assert mounted is not None
-    with pytest.raises(InputError, match="^--nfs: `/again`: the server did not answer within 300 ms"):
+    with pytest.raises(InputError, match=r"^--nfs: `/again`: the server did not answer within 300 ms"):
         check_reached(mounted)
 
 

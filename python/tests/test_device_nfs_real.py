@@ -117,7 +117,7 @@ def _started(folder: Path, process: subprocess.Popen[bytes]) -> Server:
         if "ROFS" in made.stderr:
             return server
     logs = [path.read_text() for path in (folder / "output.log", folder / "ganesha.log") if path.exists()]
-    lack(f"nfs-ganesha does not serve here: {' '.join(logs)[-2000:]}")
+    return lack(f"nfs-ganesha does not serve here: {' '.join(logs)[-2000:]}")
 
 
 def test_a_folder_of_an_export_is_made_once_and_removed_with_its_file(server: Server) -> None:

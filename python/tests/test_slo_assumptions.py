@@ -14,9 +14,7 @@ from leeward.traces import open_trace
 Run = Callable[..., subprocess.CompletedProcess[str]]
 CLUSTER = str(Path(__file__).parents[2] / "examples" / "slo" / "cluster.yaml")
 CHANGES = "the load of its trace changes over time; bounds by snc assume that it does not"
-TOGETHER = (
-    "note: a: its bursts coincide with those of b; without `depends_on`, bounds by snc may be too low"
-)
+TOGETHER = "note: a: its bursts coincide with those of b; without `depends_on`, bounds by snc may be too low"
 
 
 def write_trace(path: Path, seed: int, bursts: int, growth: float = 1.0) -> None:
@@ -70,9 +68,7 @@ def test_a_poisson_stream_has_one_state_and_no_note(run: Run, tmp_path: Path) ->
     assert open_trace(str(tmp_path / "t.csv")).model("network-in") == model
 
 
-def test_a_trace_whose_load_grows_has_a_note_beside_every_answer_of_models(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_trace_whose_load_grows_has_a_note_beside_every_answer_of_models(run: Run, tmp_path: Path) -> None:
     write_trace(tmp_path / "calm.csv", 1, 10)
     write_trace(tmp_path / "grows.csv", 2, 20, growth=2)
     result = run("slo", "model", str(tmp_path / "grows.csv"), "--stage", "network-in")
@@ -93,7 +89,8 @@ def test_a_trace_whose_load_grows_has_a_note_beside_every_answer_of_models(
         record = json.loads(run("slo", *arguments, "--cluster", CLUSTER, "-o", "json").stdout)
         assert f"grows: {CHANGES}" in record["notes"]
         tested = {one["workload"]: one["stationarity"] for one in record["workloads"]}
-        assert tested["calm"]["stationary"] and not tested["grows"]["stationary"]
+        assert tested["calm"]["stationary"]
+        assert not tested["grows"]["stationary"]
         first, second = tested["grows"]["halves_per_s"]
         assert second / first == pytest.approx(1.8, rel=0.2)
     # Worst-case bounds assume nothing of the kind.

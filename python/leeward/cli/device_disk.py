@@ -114,8 +114,6 @@ def _details(measured: DiskProfile, notes: list[str]) -> dict[str, Any]:
             }
             for seek in measured.seeks
         ],
-        "rates": [
-            {"offset_bytes": zone.offset, "bytes_per_second": zone.rate} for zone in measured.zones
-        ],
+        "rates": [{"offset_bytes": zone.offset, "bytes_per_second": zone.rate} for zone in measured.zones],
         "notes": notes,
     }

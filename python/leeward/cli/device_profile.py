@@ -166,9 +166,7 @@ def profile(
         profile_folder(settings, fio, out, name, force=force, dry_run=dry_run, output=output)
     elif nfs is not None:
         given_engine = [flag for flag in ("io_engine", "buffered") if _is_given(context, flag)]
-        profile_export(
-            settings, nfs, out, name, local_options=given_engine, dry_run=dry_run, output=output
-        )
+        profile_export(settings, nfs, out, name, local_options=given_engine, dry_run=dry_run, output=output)
 
 
 def _is_given(context: typer.Context, parameter: str) -> bool:

@@ -256,9 +256,7 @@ def _level(
         file = _write(Path(folder), sent, classes)
         order = "priority" if classes else "fifo"
         # Each sender is there from the start.
-        _, rows = slo.check(
-            file, cluster(link_bps), method="dnc", order=order, start="together", rows=True
-        )
+        _, rows = slo.check(file, cluster(link_bps), method="dnc", order=order, start="together", rows=True)
     assert rows is not None
     names = rows["workload"].to_numpy(zero_copy_only=False)
     column = {

@@ -75,7 +75,7 @@ def _growth(trace: int) -> float:
 
 def _kept(replayed: Sequence[dict[str, Any]]) -> float:
     """Share of workloads within their SLO."""
-    return sum(one["tail_s"] <= one["slo_s"] for one in replayed) / len(replayed)
+    return sum(bool(one["tail_s"] <= one["slo_s"]) for one in replayed) / len(replayed)
 
 
 def rows_same(outcomes: Sequence[Outcome]) -> list[Row]:

@@ -226,9 +226,7 @@ def _print_status(record: Mapping[str, Any]) -> None:
 
 def _failures(record: Mapping[str, Any]) -> list[str]:
     """Errors about interfaces and workloads that are not enforced."""
-    lines = [
-        f"{one['interface']}: {one['problem']}" for one in record["interfaces"] if one.get("problem")
-    ]
+    lines = [f"{one['interface']}: {one['problem']}" for one in record["interfaces"] if one.get("problem")]
     for one in record["workloads"]:
         if one["why"]:
             lines.append(f"{one['interface']}: {one['workload']} is not enforced: {one['why']}")

@@ -55,9 +55,7 @@ def change(
     ] = None,
     volume_size: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE", help="Size of the volume, for a plan of its copy.", show_default=False
-        ),
+        typer.Option(metavar="SIZE", help="Size of the volume, for a plan of its copy.", show_default=False),
     ] = None,
     dialect: DialectOption = None,
     volume: VolumeOption = None,

@@ -258,7 +258,8 @@ class Demo:
         if not shown.latencies:
             return
         seen = shown.quantile(PERCENTILE / 100)
-        state = (self.bed.client().workload(MAIL)["enforcement"] or {}).get("state")
+        enforcement = self.bed.client().workload(MAIL)["enforcement"]
+        state = enforcement["state"] if enforcement else None
         self.note(
             f"{shown.name}: mail p50 {time_text(shown.quantile(0.5))}, p99.9 {time_text(seen)};"
             f" backup {bytes_text(round(shown.backup_rate))}/s; the promise is {state}"
@@ -327,9 +328,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make slo-demo", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="length of each phase (default: 60)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the loads (default: 1)")
-    parser.add_argument(
-        "--stay", action="store_true", help="go on with enforcement afterwards, until Ctrl-C"
-    )
+    parser.add_argument("--stay", action="store_true", help="go on with enforcement afterwards, until Ctrl-C")
     parser.add_argument("--logs", type=Path, help="folder that gets the logs of all programs")
     options = parser.parse_args(arguments)
     if not 10 <= options.seconds <= LONGEST_S:

@@ -96,16 +96,16 @@ def switch_port(device: str, rate_bps: int, queue: int = 1_514_000) -> str:
         rate_bps: Rate of its link in bits per second.
         queue: Bytes that may wait in each priority.
     """
+    rates = f"rate {rate_bps}bit ceil {rate_bps}bit burst {_BURST} cburst {_BURST}"
     lines = [
         f"qdisc add dev {device} root handle 1: htb default {LEVELS + 1}",
-        f"class add dev {device} parent 1: classid 1:ff htb rate {rate_bps}bit ceil {rate_bps}bit"
-        f" burst {_BURST} cburst {_BURST}",
+        f"class add dev {device} parent 1: classid 1:ff htb {rates}",
     ]
     for level in range(LEVELS + 1):
         # A class has a guarantee, which HTB serves before all priorities. This one is a packet in minutes.
+        rates = f"rate 8bit ceil {rate_bps}bit burst {_FRAME} cburst {_BURST} prio {level} quantum {_FRAME}"
         lines += [
-            f"class add dev {device} parent 1:ff classid 1:{level + 1} htb rate 8bit ceil {rate_bps}bit"
-            f" burst {_FRAME} cburst {_BURST} prio {level} quantum {_FRAME}",
+            f"class add dev {device} parent 1:ff classid 1:{level + 1} htb {rates}",
             f"qdisc add dev {device} parent 1:{level + 1} bfifo limit {queue}",
         ]
     return "\n".join(lines) + "\n"
