@@ -7,6 +7,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use leeward_enforce::{
@@ -25,17 +26,36 @@ pub const ADDRESSES: [&str; 3] = ["10.0.0.2", "10.0.1.2", "10.0.2.2"];
 /// Link of the host: 200 Mbit/s.
 pub const RATE: &str = "200Mbps";
 
+/// Shared by the tests with a lab. One that measures the enforcer's speed takes it alone.
+static LABS: RwLock<()> = RwLock::new(());
+
+/// Right of a test to its lab; it ends after the lab.
+enum Share {
+    Shared { _guard: RwLockReadGuard<'static, ()> },
+    Alone { _guard: RwLockWriteGuard<'static, ()> },
+}
+
 /// A lab, and a folder for the files and the state of the enforcer.
 pub struct Host {
     pub network: Network,
     pub folder: tempfile::TempDir,
     interfaces: Vec<String>,
     version: Cell<u64>,
+    _share: Share,
 }
 
 impl Host {
     /// Brings up the lab; `None` without root or nftables.
     pub fn up() -> Option<Host> {
+        Host::with(Share::Shared { _guard: LABS.read().unwrap_or_else(PoisonError::into_inner) })
+    }
+
+    /// Brings up the lab when no other test of this program has one, as [`up`](Host::up) does.
+    pub fn up_alone() -> Option<Host> {
+        Host::with(Share::Alone { _guard: LABS.write().unwrap_or_else(PoisonError::into_inner) })
+    }
+
+    fn with(share: Share) -> Option<Host> {
         let root = if rustix::process::geteuid().is_root() { Ok(()) } else { Err("root is needed") };
         require("network namespaces", root)?;
         let nft = Command::new("nft").arg("--version").output();
@@ -47,6 +67,7 @@ impl Host {
             folder: tempfile::tempdir().expect("a folder"),
             interfaces: vec![DEVICE.to_owned()],
             version: Cell::new(0),
+            _share: share,
         })
     }
 
