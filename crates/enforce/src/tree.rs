@@ -30,6 +30,8 @@ pub const BEST_EFFORT: u8 = LEVELS;
 const GUARANTEE: u64 = 1;
 /// Largest frame of Ethernet without its checksum, in bytes.
 pub const FRAME: u32 = 1514;
+/// Largest rounding of a burst, as times per second: a microsecond and a tick.
+const ROUNDINGS_PER_SECOND: u64 = 900_000;
 /// Bursts of the link last as long as the kernel's timer may be late: 0.2 ms.
 const BURSTS_PER_SECOND: u64 = 5_000;
 
@@ -73,10 +75,12 @@ impl Class {
         Class { parent, rate: GUARANTEE, burst: 1, ceil: rate, cburst: burst, prio }
     }
 
-    /// True if the classes are the same but for the rounding of bursts: the kernel keeps them as times in steps of 64 ns.
+    /// True if the classes are the same but for the rounding of bursts. The kernel keeps them as times in steps of 64 ns, and
+    /// versions of `tc` such as 6.1 write whole microseconds.
     pub fn is_like(&self, other: &Class) -> bool {
-        let is_near =
-            |one: u32, other: u32, rate: u64| u64::from(one.abs_diff(other)) <= 2 + rate / 10_000_000;
+        let is_near = |one: u32, other: u32, rate: u64| {
+            u64::from(one.abs_diff(other)) <= 2 + rate / ROUNDINGS_PER_SECOND
+        };
         let exact = |class: &Class| (class.parent, class.rate, class.ceil, class.prio);
         exact(self) == exact(other)
             && is_near(self.burst, other.burst, self.rate)
@@ -203,7 +207,9 @@ mod tests {
     fn bursts_may_differ_by_the_kernels_rounding_and_rates_not_at_all() {
         let class = Class::limited(LINK, Limit { rate: 1_250_000_000, burst: 100_000 }, 3);
         assert!(class.is_like(&Class { cburst: 99_920, ..class }));
-        assert!(!class.is_like(&Class { cburst: 99_000, ..class }));
+        // A microsecond at this rate is 1,250 bytes.
+        assert!(class.is_like(&Class { cburst: 98_800, ..class }));
+        assert!(!class.is_like(&Class { cburst: 98_500, ..class }));
         assert!(!class.is_like(&Class { ceil: class.ceil + 1, ..class }));
         assert!(!class.is_like(&Class { prio: 2, ..class }));
         assert!(!class.is_like(&Class { parent: FIRST, ..class }));
