@@ -97,9 +97,10 @@ def options(tmp_path: Path, port: str) -> list[str]:
     """Options of a proxy of the host `r1h1`, whose clients are this machine."""
     row = {"size_bytes": 4096, "read_iops": 1000, "write_iops": 1000}
     (tmp_path / "disk.json").write_text(json.dumps({"table": [row]}))
-    (tmp_path / "hosts").write_text("127.0.0.1 r0h0\n10.9.9.9 r0h1\n")
+    # Lines as in /etc/hosts would not count: each machine has their loopback addresses.
+    (tmp_path / "hosts.csv").write_text("address,host\n127.0.0.1,r0h0\n10.9.9.9,r0h1\n")
     given = ["--export", "127.0.0.1:/vol", "--listen", "127.0.0.1:0", "--nfsport", port, "--mountport", port]
-    return [*given, "--device", "disk.json", "--addresses", "hosts", "--lease", "1s"]
+    return [*given, "--device", "disk.json", "--addresses", "hosts.csv", "--lease", "1s"]
 
 
 def enforcement(client: Client, name: str) -> dict[str, Any]:
