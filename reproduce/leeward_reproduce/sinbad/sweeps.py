@@ -158,7 +158,7 @@ FLOWS = {
         axis="workloads[0].facebook.ceiling",
         values=("0.5", "0.8", "0.9", "0.95", "0.99"),
     )
-    for load in ("1", "2", "3")
+    for load in ("1", "2", "3", "4")
 }
 """Background of flows by the factor on all arrivals. A hot link has c / (1 - c) flows for a ceiling of c, so
 that one more flow gets the rest of its capacity."""
