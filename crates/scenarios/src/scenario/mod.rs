@@ -1,6 +1,6 @@
 //! Scenarios: one cluster, its workloads, events, and the policies to compare, ready to run.
 
-pub(crate) mod cell_policies;
+mod cell_policies;
 mod file;
 mod kind;
 mod sections;
