@@ -31,6 +31,7 @@ mod lab;
 mod names;
 mod packets;
 mod place;
+mod policy;
 mod probe;
 mod probe_evaluation;
 mod records;
@@ -87,6 +88,8 @@ mod _native {
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]
     use crate::place::place_replicas;
+    #[pymodule_export]
+    use crate::policy::{BlockRequest, PyAppRequest, RequestBatch, View};
     #[pymodule_export]
     use crate::probe::{
         probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh,

@@ -7,21 +7,22 @@ use leeward_engine::{CommittedDecision, Engine, Input, Output, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
-use leeward_placement::replicas::{self, Chain, Coding, ReplicaRequest, ReplicasSpec};
+use leeward_placement::replicas::{Chain, Coding, ReplicaRequest, ReplicasSpec};
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
-use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::errors::PyInputError;
+use crate::errors::{PyInputError, Raised};
+use crate::policy::{Placed, registered_or_own};
 use crate::simulation::as_python;
 
-/// Places the replicas of one block. Links missing from the telemetry file are unknown.
+/// Places the replicas of one block. Links missing from the telemetry file are unknown. `own` starts a policy of the user,
+/// whose name `policy` is then.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = None, coding = None,
     fault_domains = None, exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, existing = vec![], prefer = vec![],
-    storage = None, labels = BTreeMap::new(), seed = 1, explain = 0, clock = None))]
+    storage = None, labels = BTreeMap::new(), seed = 1, explain = 0, clock = None, own = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_replicas(
     py: Python<'_>,
@@ -44,14 +45,15 @@ pub fn place_replicas(
     seed: u64,
     explain: u16,
     clock: Option<(f64, f64)>,
+    own: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let fabric = &cluster.fabric;
     let invalid =
         |field: &str, message: String| PyInputError(InputError::new("request", message).in_field(field));
-    let spec: PolicySpec = policy.parse().map_err(|message| invalid("policy", message))?;
-    let policy =
-        replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let raised = Raised::default();
+    let (policies, label) =
+        registered_or_own(py, policy, own.as_ref(), Placed::Replicas, seed, fabric, &raised)?;
     let size: Bytes = size.parse().map_err(|e| invalid("size", format!("{e}")))?;
     let coding: Option<Coding> =
         coding.map(|text| text.parse().map_err(|e| invalid("coding", e))).transpose()?;
@@ -82,10 +84,12 @@ pub fn place_replicas(
     let ledger = Ledger::of_cluster(cluster, settings);
     let ledger = ledger.map_err(|e| invalid("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
-    let mut engine = Engine::new(ledger, policy, seed, explain);
-    let answer =
-        py.detach(|| decide(&mut engine, telemetry, clock, interval, request)).map_err(PyInputError)?;
-    as_python(py, &describe(fabric, &spec.label, answer))
+    let mut engine = Engine::new(ledger, policies, seed, explain);
+    let answer = py.detach(|| decide(&mut engine, telemetry, clock, interval, request));
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    as_python(py, &describe(fabric, &label, answer.map_err(PyInputError)?))
 }
 
 /// Clock from Python: seconds since 1970, and the maximum age of telemetry.

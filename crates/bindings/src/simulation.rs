@@ -1,19 +1,22 @@
 //! `Scenario` and `Run`: a scenario file, and the records of its run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use leeward_engine::Policies;
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_scenarios::scenario::{Kind, PolicySpec};
 use leeward_scenarios::summary::{Comparison, Summary};
-use leeward_scenarios::{RunError, Task, run_all};
+use leeward_scenarios::{RunError, Task, run_all_by};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::app_records;
 use crate::coflow_records;
-use crate::errors::PyInputError;
+use crate::errors::{PyInputError, Raised};
+use crate::policy::{self, Placed};
 use crate::records::{self, ArrowTable};
 use crate::tables;
 
@@ -106,7 +109,7 @@ impl Scenario {
     }
 
     /// Runs every policy under every seed, up to `jobs` at once; see `leeward.simulate`.
-    #[pyo3(signature = (policies, seeds, jobs = 1, progress = None))]
+    #[pyo3(signature = (policies, seeds, jobs = 1, progress = None, own = BTreeMap::new()))]
     fn run(
         &self,
         py: Python<'_>,
@@ -114,10 +117,14 @@ impl Scenario {
         seeds: Vec<u64>,
         jobs: usize,
         progress: Option<Py<PyAny>>,
+        own: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Vec<Run>> {
         let invalid = |message: String| PyInputError(InputError::new("policy", message));
-        let specs: Result<Vec<PolicySpec>, PyInputError> =
-            policies.iter().map(|text| text.parse().map_err(invalid)).collect();
+        let spec = |text: &String| match own.contains_key(text) {
+            true => Ok(PolicySpec::named(text)),
+            false => text.parse().map_err(invalid),
+        };
+        let specs: Result<Vec<PolicySpec>, PyInputError> = policies.iter().map(spec).collect();
         let specs = specs?;
         if specs.is_empty() || seeds.is_empty() {
             return Err(invalid("expected at least one policy and one seed".into()).into());
@@ -127,15 +134,36 @@ impl Scenario {
         }
         let task = |seed| specs.iter().map(move |policy| Task { policy: policy.clone(), seed });
         let tasks: Vec<Task> = seeds.into_iter().flat_map(task).collect();
-        let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
+        let (interrupted, raised) = (Mutex::new(None), Raised::default());
         let on_progress = |at: usize, share: f64| {
+            // A policy that raised an exception decides nothing more.
+            if raised.is_set() {
+                return false;
+            }
             let result = Python::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (at, share)).map(drop))
             });
             result.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
         };
-        let result = py.detach(|| run_all(&self.inner, &tasks, jobs, &on_progress));
+        let scenario = &self.inner;
+        let make = |task: &Task| -> Result<Policies, RunError> {
+            let Some(start) = own.get(&task.policy.label) else {
+                return Ok(scenario.kind().policies(&task.policy)?);
+            };
+            let placed = if scenario.kind() == Kind::Replicas { Placed::Replicas } else { Placed::Tasks };
+            let (label, fabric) = (&task.policy.label, &scenario.cluster.fabric);
+            let policies =
+                Python::attach(|py| policy::start(py, start, label, placed, task.seed, fabric, &raised));
+            policies.map_err(|error| {
+                raised.set(error);
+                RunError::Stopped
+            })
+        };
+        let result = py.detach(|| run_all_by(scenario, &tasks, jobs, &on_progress, &make));
+        if let Some(error) = raised.take() {
+            return Err(error);
+        }
         if let Some(error) = interrupted.into_inner().expect("no thread panics here") {
             return Err(error);
         }

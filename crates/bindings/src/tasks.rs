@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use leeward_engine::{CommittedDecision, Engine, Policies, Ruling};
+use leeward_engine::{CommittedDecision, Engine, Ruling};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_cross_traffic, read_loads};
@@ -21,8 +21,9 @@ use serde_json::{Value, json};
 
 use crate::apart;
 use crate::cluster::Cluster;
-use crate::errors::PyInputError;
+use crate::errors::{PyInputError, Raised};
 use crate::place::to_clock;
+use crate::policy::{Placed, registered_or_own};
 use crate::simulation::as_python;
 
 /// Reads an app file: its tasks, with `cpus` and the `command` of each, its transfers with their phases, and whether it
@@ -45,11 +46,11 @@ pub fn app_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> PyResul
 
 /// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. Numbers
 /// of connections in a file of cross traffic replace those of the cluster. A
-/// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`.
+/// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`. `own` starts a policy of the user.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
     data = None, telemetry = None, cross_traffic = None, exclude = vec![], tags = vec![], labels = BTreeMap::new(), apart = None,
-    together = true, seed = 1, explain = 0, clock = None))]
+    together = true, seed = 1, explain = 0, clock = None, own = None))]
 #[expect(clippy::too_many_arguments, reason = "these are the fields of a request, named on the Python side")]
 pub fn place_tasks(
     py: Python<'_>,
@@ -71,11 +72,12 @@ pub fn place_tasks(
     seed: u64,
     explain: u16,
     clock: Option<(f64, f64)>,
+    own: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
-    let spec = spec(policy)?;
-    let policy =
-        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let raised = Raised::default();
+    let (policies, label) =
+        registered_or_own(py, policy, own.as_ref(), Placed::Tasks, seed, &cluster.fabric, &raised)?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let apart = apart::level(apart).map_err(PyInputError)?;
     let decide = move || -> Result<Value, InputError> {
@@ -109,15 +111,18 @@ pub fn place_tasks(
         app.request.constraints.apart = apart;
         let (mut ledger, now) = ledger(cluster, telemetry.as_deref(), clock, None)?;
         set_cross_traffic(&mut ledger, cross_traffic.as_deref(), now)?;
-        let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now, seed });
         let answers = requests(&app.request, together)
             .map(|request| (request.tasks.len(), place_app(&mut engine, now, request)))
             .collect::<Vec<_>>();
-        Ok(describe(&cluster.fabric, &spec.label, &app, answers, forecast))
+        Ok(describe(&cluster.fabric, &label, &app, answers, forecast))
     };
-    as_python(py, &py.detach(decide).map_err(PyInputError)?)
+    let decided = py.detach(decide);
+    if let Some(error) = raised.take() {
+        return Err(error);
+    }
+    as_python(py, &decided.map_err(PyInputError)?)
 }
 
 /// Decides which running tasks should leave hot racks, in which order, and which tasks stay.
