@@ -12,6 +12,7 @@ from typing import Any
 
 from leeward import _native
 from leeward._age import MAX_AGE, now_and_max_age
+from leeward._policies import Policy, choose_one
 from leeward._quantities import read_move_cost
 from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, label_values, names, whole_number
@@ -30,7 +31,7 @@ def place_replicas(
     cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
     size: str,
     *,
-    policy: str = "sinbad",
+    policy: Policy = "sinbad",
     telemetry: str | PathLike[str] | None = None,
     max_age: str = MAX_AGE,
     writer: str | None = None,
@@ -53,7 +54,8 @@ def place_replicas(
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         size: Size of the block, such as `256MiB`.
-        policy: A policy, with settings after colons: `sinbad:remote_racks=2`.
+        policy: A policy, with settings after colons: `sinbad:remote_racks=2`; or a policy of your own (see
+            `leeward.policy`).
         telemetry: A CSV file with the columns `link` and `load_bps`. Links without a line have an unknown
             load.
         max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
@@ -97,10 +99,11 @@ def place_replicas(
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
+    label, own = choose_one(policy)
     with _errors_name_argument(), name_policy("policy"):
         return _native.place_replicas(
             network,
-            policy,
+            label,
             size,
             telemetry=telemetry,
             writer=writer,
@@ -118,6 +121,7 @@ def place_replicas(
             seed=seed,
             explain=min(explain, ALL),
             clock=wall_clock,
+            own=own,
         )
 
 
@@ -125,7 +129,7 @@ def place_tasks(
     cluster: _native.Cluster | Mapping[str, Any] | str | PathLike[str],
     app: str | PathLike[str] | None = None,
     *,
-    policy: str = "leeward",
+    policy: Policy = "leeward",
     matrix: str | PathLike[str] | Sequence[Sequence[float]] | Any | None = None,
     cpus: str | None = None,
     memory: str | None = None,
@@ -146,7 +150,8 @@ def place_tasks(
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         app: An app file: tasks and the transfers between them. Without one the app is the `matrix` alone,
             with a task for each row: `task0`, `task1` and so on.
-        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
+        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`; or a policy of your own
+            (see `leeward.policy`).
         matrix: Traffic matrix that replaces the transfers of the file: bytes from each task to each, as an
             array or rows, or as a file: a NumPy file (`.npy`), or a square of numbers as CSV without a
             header, by its path or as `data:NAME/FILE` below the folder of traces.
@@ -188,10 +193,11 @@ def place_tasks(
     network = _native.Cluster(cluster)
     wall_clock = now_and_max_age(max_age)
     square = _csv_path(matrix)
+    label, own = choose_one(policy)
     with _errors_name_argument(), _errors_name_file(matrix), name_policy("policy"), hint_fetch():
         return _native.place_tasks(
             network,
-            policy,
+            label,
             app,
             matrix=None if matrix is None or square is not None else _rows(matrix),
             square=square,
@@ -208,6 +214,7 @@ def place_tasks(
             seed=seed,
             explain=min(explain, ALL),
             clock=wall_clock,
+            own=own,
         )
 
 
@@ -243,7 +250,7 @@ def reevaluate(
     remaining: str | PathLike[str] | Sequence[Sequence[float]] | Any | None = None,
     move_cost: str | float | None = None,
     margin: float = 0.1,
-    policy: str = "leeward",
+    policy: Policy = "leeward",
     telemetry: str | PathLike[str] | None = None,
     cross_traffic: str | PathLike[str] | None = None,
     max_age: str = MAX_AGE,
@@ -269,7 +276,8 @@ def reevaluate(
             (`30s`, or a number of seconds): the app stands still for it, and tasks carry nothing. By default
             each task carries its memory.
         margin: Share of the remaining time that the moves must save, their cost included: 0 to 1.
-        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
+        policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`; or a policy of your own
+            (see `leeward.policy`).
         telemetry: A CSV file with the columns `link` and `load_bps`: loads of links, with the traffic of the
             app. Links without a line have an unknown load.
         cross_traffic: A CSV file with the columns `link` and `connections`: the number of connections of
@@ -292,10 +300,11 @@ def reevaluate(
     hosts = _current_hosts(where)
     wall_clock = now_and_max_age(max_age)
     square = _csv_path(remaining)
+    label, own = choose_one(policy)
     with _errors_name_argument(), _errors_name_file(remaining), name_policy("policy"), hint_fetch():
         answer = _native.reevaluate(
             network,
-            policy,
+            label,
             app,
             hosts,
             remaining=None if remaining is None or square is not None else _phases(remaining),
@@ -312,6 +321,7 @@ def reevaluate(
             apart=apart,
             seed=seed,
             clock=wall_clock,
+            own=own,
         )
     return Reevaluation(**answer)
 

@@ -15,8 +15,9 @@ from os import PathLike
 
 from leeward import _native
 from leeward._native import Run, Scenario
+from leeward._policies import Chosen, Policies, choose
 from leeward.data import data_folder, hint_fetch
-from leeward.errors import MOST_SEED, InputError, names, whole_number
+from leeward.errors import MOST_SEED, InputError, whole_number
 
 TABLES = (
     *("blocks", "files", "jobs", "links", "balance", "hotspots", "hosts"),
@@ -42,7 +43,7 @@ def read_scenario(path: str | PathLike[str], data: str | PathLike[str] | None = 
 
 def simulate(
     scenario: Scenario | str | PathLike[str],
-    policies: Sequence[str] | str | None = None,
+    policies: Policies | None = None,
     seeds: Sequence[int] | None = None,
     *,
     jobs: int | None = None,
@@ -54,8 +55,9 @@ def simulate(
 
     Args:
         scenario: A scenario, or the path of its file.
-        policies: Names with settings, such as `sinbad:remote_racks=2`; by default those of the scenario. A
-            text is one name.
+        policies: Names with settings, such as `sinbad:remote_racks=2`; policies of your own, as functions,
+            classes or objects (see `leeward.policy`), or as `module:name`. By default those of the scenario.
+            A single one needs no list.
         seeds: Whole numbers from 0 to 2^64 - 1; by default the seed of the scenario.
         jobs: Number of runs at once, at least 1; by default the number of processors.
         progress: Called with the number of a run and the completed share of it.
@@ -64,7 +66,8 @@ def simulate(
         A run for each seed and policy: all policies of the first seed, then of the next.
 
     Raises:
-        InputError: A file, a policy, a setting or an argument is invalid.
+        InputError: A file, a policy, a setting or an argument is invalid, or a policy of your own gave a
+            wrong answer. Exceptions of such a policy are raised as they are.
     """
     jobs = runs_at_once(jobs)
     if seeds is not None:
@@ -73,15 +76,17 @@ def simulate(
             raise InputError.about("seeds", "expected at least one")
     if not isinstance(scenario, Scenario):
         scenario = read_scenario(scenario)
-    policy_names = scenario.policies if policies is None else names(policies)
+    chosen = Chosen(scenario.policies, {}) if policies is None else choose(policies)
+    policy_names = chosen.labels
     if not policy_names:
         raise InputError.about("policies", "expected at least one")
     seeds = [scenario.seed] if seeds is None else seeds
     if policies is not None:
         # The policies of a scenario were checked with it.
-        check_policies(policy_names, scenario.kind)
+        check_chosen(chosen, scenario.kind)
+    jobs = min(jobs, len(policy_names) * len(seeds))
     with hint_fetch(), name_policy("policies"):
-        return scenario.run(policy_names, seeds, min(jobs, len(policy_names) * len(seeds)), progress)
+        return scenario.run(policy_names, seeds, jobs, progress, chosen.starts)
 
 
 def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
@@ -97,6 +102,18 @@ def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
     with name_policy("policies"):
         for policy in policies:
             _native.check_policy(policy, kind)
+
+
+def check_chosen(chosen: Chosen, kind: str) -> None:
+    """Checks policies of an argument for a kind of runs.
+
+    Raises:
+        InputError: A policy or a setting is invalid, or a policy of the user cannot place such requests.
+    """
+    check_policies(chosen.registered, kind)
+    if chosen.own and kind == "coflows":
+        label = next(iter(chosen.own))
+        raise InputError.about("policies", f"`{label}`: nothing is placed in a scenario of coflows")
 
 
 def runs_at_once(jobs: int | None) -> int:

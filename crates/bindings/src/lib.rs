@@ -41,6 +41,7 @@ mod scheduler;
 mod schema;
 #[cfg(feature = "service")]
 mod serve;
+mod session;
 #[cfg(feature = "service")]
 mod simulated_clock;
 mod simulation;
@@ -108,6 +109,8 @@ mod _native {
     #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::serve::{check_service, new_token, serve};
+    #[pymodule_export]
+    use crate::session::EngineSession;
     #[cfg(feature = "service")]
     #[pymodule_export]
     use crate::simulated_clock::SimulatedClock;

@@ -141,7 +141,7 @@ fn next_wake(outputs: &[Output]) -> Option<Nanos> {
     wake.filter(|_| !answered)
 }
 
-fn describe(fabric: &Fabric, policy: &str, answer: Result<CommittedDecision<Chain>, Refusal>) -> Value {
+pub fn describe(fabric: &Fabric, policy: &str, answer: Result<CommittedDecision<Chain>, Refusal>) -> Value {
     match answer {
         Ok(CommittedDecision { decision: Decision { choice, basis, why, .. }, .. }) => json!({
             "policy": policy,

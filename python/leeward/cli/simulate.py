@@ -26,6 +26,7 @@ EXAMPLES = """\b
 Examples:
   leeward simulate examples/scenarios/first.yaml
   leeward simulate examples/scenarios/first.yaml --policy uniform,sinbad:remote_racks=2,leeward
+  leeward simulate examples/scenarios/first.yaml --policy uniform,my_module:my_policy
   leeward simulate examples/scenarios/first.yaml --out results
   leeward simulate examples/scenarios/first.yaml -o json
 
@@ -49,8 +50,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="POLICY,...",
-            help="Policies; the first is the baseline, and settings follow colons:"
-            " sinbad:remote_racks=2. By default the policies of the scenario.",
+            help="Policies; the first is the baseline, and settings follow colons: sinbad:remote_racks=2. One"
+            " of your own is my_module:my_policy. By default the policies of the scenario.",
         ),
     ] = None,
     seed: Annotated[

@@ -7,7 +7,7 @@ A stored cell with the same key therefore equals a new run, and a changed scenar
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from os import PathLike
@@ -18,6 +18,7 @@ import yaml
 
 from leeward import _native
 from leeward._native import Scenario
+from leeward._policies import OwnPolicy
 from leeward.errors import InputError
 from leeward.sweep.settings import Setting, edit
 
@@ -80,11 +81,13 @@ class Cell:
     variant: Variant
     seed: int
     policy: str
+    own: OwnPolicy | None = None
+    """The policy, if it is the user's own."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that its result depends on."""
-        return {
+        identity = {
             "leeward": _native.__version__,
             "build": build(),
             "scenario": self.variant.digest,
@@ -92,6 +95,7 @@ class Cell:
             "policy": self.policy,
             "seed": self.seed,
         }
+        return identity if self.own is None else identity | {"own": self.own.digest}
 
     @cached_property
     def key(self) -> str:
@@ -128,20 +132,32 @@ def variants(
     return result
 
 
-def cells(variant_list: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+def cells(
+    variant_list: Sequence[Variant],
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    own: Mapping[str, OwnPolicy] | None = None,
+) -> list[Cell]:
     """All cells of a sweep: by setting, then by seed, then by policy.
+
+    Args:
+        variant_list: The scenario with each setting.
+        policies: Names of the policies.
+        seeds: The seeds.
+        own: The user's own policies among them, by name.
 
     Raises:
         InputError: A policy or seed is repeated.
     """
-    for argument, values in (("policies", [policy.strip() for policy in policies]), ("seeds", list(seeds))):
+    policies = [policy.strip() for policy in policies]
+    for argument, values in (("policies", policies), ("seeds", list(seeds))):
         if not values:
             raise InputError.about(argument, "expected at least one")
         duplicates = [value for at, value in enumerate(values) if value in values[:at]]
         if duplicates:
             raise InputError.about(argument, f"`{duplicates[0]}` is given twice")
     return [
-        Cell(variant, seed, policy.strip())
+        Cell(variant, seed, policy, (own or {}).get(policy))
         for variant in variant_list
         for seed in seeds
         for policy in policies

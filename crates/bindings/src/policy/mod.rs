@@ -242,7 +242,8 @@ impl PythonPolicy {
 
     /// Stores the error about a wrong answer, and returns the refusal of the request.
     fn reject(&self, request: &str, message: String) -> Refusal {
-        self.fail(PyInputError(InputError::new(self.label.as_str(), message).in_field(request)).into())
+        let policy = format!("policy `{}`", self.label);
+        self.fail(PyInputError(InputError::new(policy, message).in_field(request)).into())
     }
 
     fn unreadable(&self, request: &str, unreadable: Unreadable) -> Refusal {

@@ -91,8 +91,8 @@ impl BlockRequest {
         }
     }
 
-    /// Number of fault domains, besides that of the first copy, that must hold a copy; of a stripe, number that may be
-    /// lost.
+    /// Number of fault domains besides the first copy's that must hold a copy. Of a stripe, number of fault domains that
+    /// may be lost.
     #[getter]
     fn fault_domains(&self) -> u8 {
         self.request.fault_domains

@@ -334,8 +334,8 @@ impl View {
         self.number(py, Number::LinkMeasured)
     }
 
-    /// Measured load of each link and placed load that telemetry does not show yet, in bit/s; NaN where it is unknown
-    /// (float64).
+    /// Load of each link, measured and placed, in bit/s (float64). Placed load counts until telemetry shows it. NaN where
+    /// the load is unknown.
     #[getter]
     fn link_load(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.number(py, Number::LinkLoad)
@@ -353,13 +353,13 @@ impl View {
         self.number(py, Number::LinkUtilization)
     }
 
-    /// Capacity that Sinbad's estimator expects on each link, in bit/s; NaN where the load is unknown (float64).
+    /// Capacity that Sinbad's estimator expects on each link, in bit/s (float64). NaN where the load is unknown.
     #[getter]
     fn link_expected(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.number(py, Number::LinkExpected)
     }
 
-    /// Rate that one more flow would get on each link beside the present ones, in bit/s (float64; Choreo section 3.2).
+    /// Rate that one more flow would get on each link, in bit/s (float64; Choreo section 3.2).
     #[getter]
     fn link_share(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.number(py, Number::LinkShare)
@@ -371,7 +371,8 @@ impl View {
         self.number(py, Number::LinkHot)
     }
 
-    /// True for each host that the constraints of a request allow (bool); for an app, for one of its tasks.
+    /// True for each host that the constraints of a request allow (bool). For an app, the constraints on one of its tasks
+    /// count.
     #[pyo3(signature = (request, task = 0))]
     fn eligible(&self, py: Python<'_>, request: &Bound<'_, PyAny>, task: u32) -> PyResult<Py<PyAny>> {
         let hosts = match Requested::of(request)? {
@@ -420,20 +421,20 @@ impl View {
     }
 
     /// Adds flows between two hosts, racks or pods to the what-if, of this number of bytes together.
-    #[pyo3(signature = (source, destination, bytes, flows = 1))]
+    #[pyo3(signature = (source, destination, size_bytes, flows = 1))]
     fn add_flow(
         &self,
         source: &Bound<'_, PyAny>,
         destination: &Bound<'_, PyAny>,
-        bytes: u64,
+        size_bytes: u64,
         flows: u16,
     ) -> PyResult<()> {
         let ends = [self.place(source)?, self.place(destination)?];
         self.change(|context| {
-            if bytes > MOST_BYTES {
-                return Err(format!("{bytes} bytes: expected at most 2^62"));
+            if size_bytes > MOST_BYTES {
+                return Err(format!("{size_bytes} bytes: expected at most 2^62"));
             }
-            let demand = Demand::Elastic { bytes: Bytes(bytes), flows: u32::from(flows), cap_bps: None };
+            let demand = Demand::Elastic { bytes: Bytes(size_bytes), flows: u32::from(flows), cap_bps: None };
             Ok(vec![View::entry(context.view.fabric(), ends, demand, context.view.now())])
         })
     }
@@ -456,7 +457,7 @@ impl View {
         })
     }
 
-    /// Takes the committed load of a request out of the what-if, such as that of an app which is placed again.
+    /// Takes the committed load of a request out of the what-if.
     fn without(&self, request: &Bound<'_, PyAny>) -> PyResult<()> {
         let owner = Requested::of(request)?.owner();
         self.with(|context| context.view.without(&owner))?;
