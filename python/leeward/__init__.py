@@ -12,7 +12,7 @@ place and the expected value.
     [('r0h0:egress', 8.0), ('r0:uplink', 8.0), ('r1:downlink', 8.0), ('r1h3:ingress', 8.0)]
 """
 
-from leeward import fluid
+from leeward import fluid, policy
 from leeward._native import Cluster, Run, Scenario, __version__
 from leeward.client import Client, Fallback, ProblemError, RefusedError, UnreachableError
 from leeward.errors import InputError
@@ -35,6 +35,7 @@ __all__ = [
     "place_replicas",
     "place_tasks",
     "policies",
+    "policy",
     "read_scenario",
     "reevaluate",
     "simulate",

@@ -204,8 +204,10 @@ def _check_settings(policy: Any, name: str, settings: Mapping[str, Any], argumen
         # Functions in C may have no signature.
         return
     is_class = isinstance(policy, type)
+    # A class gets the seed of the run.
+    seed = {"seed": 0} if is_class and "seed" in signature.parameters else {}
     try:
-        signature.bind(*(() if is_class else (None, None)), **settings)
+        signature.bind(*(() if is_class else (None, None)), **{**seed, **settings})
     except TypeError as error:
         takes = "its settings" if is_class else "a request, a view and settings"
         raise InputError.about(argument, f"`{name}`: {error}; expected {takes}") from None
