@@ -106,7 +106,6 @@ fn a_batch_of_the_caller_is_decided_at_once_and_in_its_order() {
     };
     let expected: Vec<Chain> = answers(&out).iter().map(|(_, answer)| hosts(answer)).collect();
     assert_eq!(placed.iter().map(hosts).collect::<Vec<_>>(), expected);
-    assert_eq!(placed.iter().flatten().map(|placed| placed.entries.len()).sum::<usize>(), 3);
     let many = at_once.place_batch(Nanos(2 * SECOND.0), Vec::new(), &mut Vec::new());
     assert!(many.is_empty());
 }
