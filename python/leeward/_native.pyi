@@ -6,6 +6,7 @@ import pyarrow
 
 from leeward._arrays import Floats, Hosts, Ids, Ints, Mask
 from leeward._arrow import Table
+from leeward._inputs import Document
 from leeward._policies import Started
 
 __all__ = [
@@ -605,16 +606,11 @@ class EngineSession:
     def advance(self, now_s: float) -> None:
         """Moves the time forward."""
 
-    def report(
-        self,
-        links: list[str],
-        loads_bps: list[float],
-        since_s: float | None = None,
-        until_s: float | None = None,
-    ) -> int:
+    def report(self, loads: Table, since_s: float | None = None, until_s: float | None = None) -> int:
         """Reports mean loads of links over a window, by default the interval after now.
 
-        The time moves to the end of the window. Returns the number of loads that did not count.
+        Columns: `link`, `load_bps` (null: unknown). The time moves to the end of the window. Returns the
+        number of loads that did not count.
         """
 
     def set_host(self, host: str, up: bool | None = None, draining: bool | None = None) -> None:
@@ -638,13 +634,16 @@ class EngineSession:
         Returns their number, and for each host the reason for which a policy would refuse it, or None.
         """
 
-    def place_tasks(self, app: str, constraints: str) -> dict[str, Any]:
-        """Places the tasks of an app, given as JSON with its constraints, and commits the decision."""
+    def place_tasks(self, app: Document | None, constraints: str) -> dict[str, Any]:
+        """Places the tasks of an app with constraints as JSON, and commits the decision."""
 
-    def commit_tasks(self, app: str, constraints: str, hosts: list[str]) -> tuple[int, list[str | None]]:
+    def commit_tasks(
+        self, app: Document | None, constraints: str, hosts: list[str]
+    ) -> tuple[int, str, list[tuple[str, str | None]]]:
         """Commits the tasks of an app on hosts that the caller chose, one for each task.
 
-        Returns their number, and for each task the reason for which a policy would refuse its host, or None.
+        Returns their number, the name of the app, and for each task its name and the reason for which a
+        policy would refuse its host, or None.
         """
 
     def release(self, numbers: list[int], stored: bool = True) -> list[int]:
@@ -844,7 +843,7 @@ def place_replicas(
     cluster: Cluster,
     policy: str,
     size: str,
-    telemetry: str | PathLike[str] | None = None,
+    telemetry: str | PathLike[str] | Table | None = None,
     writer: str | None = None,
     replicas: int | None = None,
     coding: str | None = None,
@@ -866,14 +865,14 @@ def app_file(path: str | PathLike[str], data: str | PathLike[str] | None) -> dic
 def place_tasks(
     cluster: Cluster,
     policy: str,
-    app: str | PathLike[str] | None = None,
+    app: Document | None = None,
     matrix: list[list[float]] | None = None,
     square: str | None = None,
     cpus: str | None = None,
     memory: str | None = None,
     data: str | PathLike[str] | None = None,
-    telemetry: str | PathLike[str] | None = None,
-    cross_traffic: str | PathLike[str] | None = None,
+    telemetry: str | PathLike[str] | Table | None = None,
+    cross_traffic: str | PathLike[str] | Table | None = None,
     exclude: list[str] = ...,
     tags: list[str] = ...,
     labels: dict[str, list[str]] = ...,
@@ -887,7 +886,7 @@ def place_tasks(
 def reevaluate(
     cluster: Cluster,
     policy: str,
-    app: str | PathLike[str],
+    app: Document | None,
     hosts: dict[str, str],
     remaining: list[list[list[float]]] | None = None,
     square: str | None = None,
@@ -895,8 +894,8 @@ def reevaluate(
     pause_s: float = 0.0,
     state: int | None = None,
     margin: float = 0.1,
-    telemetry: str | PathLike[str] | None = None,
-    cross_traffic: str | PathLike[str] | None = None,
+    telemetry: str | PathLike[str] | Table | None = None,
+    cross_traffic: str | PathLike[str] | Table | None = None,
     exclude: list[str] = ...,
     tags: list[str] = ...,
     labels: dict[str, list[str]] = ...,
@@ -908,8 +907,8 @@ def reevaluate(
 def migrate(
     cluster: Cluster,
     policy: str,
-    running: str | PathLike[str],
-    telemetry: str | PathLike[str],
+    running: Document,
+    telemetry: str | PathLike[str] | Table,
     hot: float | None = None,
     seed: int = 1,
     clock: tuple[float, float] | None = None,

@@ -234,13 +234,17 @@ def choose(policies: Policies, argument: str = "policies") -> Chosen:
     return chosen
 
 
-def choose_one(policy: Policy) -> tuple[str, Callable[[int], Started] | None]:
+def choose_one(policy: Policy, argument: str = "policy") -> tuple[str, Callable[[int], Started] | None]:
     """Name of the policy of an argument, and the function that starts it if it is the user's own.
+
+    Args:
+        policy: The policy.
+        argument: Name of the argument, for errors.
 
     Raises:
         InputError: A module or an object does not exist, or is not a policy.
     """
-    found = _read(policy, "policy")
+    found = _read(policy, argument)
     return (found, None) if isinstance(found, str) else (found.label, found.start)
 
 

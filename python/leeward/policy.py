@@ -34,14 +34,12 @@ Each answer is checked by the constraints that built-in policies keep. A wrong a
 that names the policy and the request. Exceptions of the policy end the run.
 """
 
-from leeward._arrays import Hosts
 from leeward._native import AppRequest, BlockRequest, RequestBatch, View
 from leeward._policies import OwnPolicy, Policies, Policy, own
 
 __all__ = [
     "AppRequest",
     "BlockRequest",
-    "Hosts",
     "OwnPolicy",
     "Policies",
     "Policy",

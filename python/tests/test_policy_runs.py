@@ -245,7 +245,7 @@ def test_a_wrong_answer_for_an_app_is_one_error(answer: Any, message: str, app: 
 
 
 def test_scores_of_tasks_are_a_row_for_all_or_a_row_for_each(app: Path) -> None:
-    def hosts(scores: Any) -> list[str]:
+    def hosts(scores: Any) -> list[str | None]:
         decision = leeward.place_tasks(CLUSTER, app, policy=lambda request, view: scores)
         return [task["host"] for task in decision["tasks"]]
 

@@ -8,11 +8,12 @@ use leeward_fabric::input::InputError;
 use leeward_fabric::{Endpoint, Shape};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyMapping, PyString, PyTuple};
 
 use crate::arrow_table::table;
 use crate::cluster_tables;
 use crate::describe::Description;
+use crate::documents::{cluster_text, without_position};
 use crate::errors::PyInputError;
 use crate::names::{self, kind_name};
 
@@ -39,12 +40,9 @@ impl Cluster {
             return Ok(result.map_err(PyInputError)?);
         }
         if let Ok(mapping) = source.cast::<PyMapping>() {
-            let dict = py.get_type::<PyDict>().call1((mapping,))?;
-            let json: String = py.import("json")?.call_method1("dumps", (dict,))?.extract()?;
-            return Ok(leeward_fabric::Cluster::from_text("<mapping>", &json).map_err(|error| {
-                // A position in the JSON text has no meaning for the author of a mapping.
-                PyInputError(InputError { line: None, column: None, ..error })
-            })?);
+            let text = cluster_text(mapping.as_any())?;
+            let cluster = leeward_fabric::Cluster::from_text("<mapping>", &text);
+            return Ok(cluster.map_err(|error| PyInputError(without_position(error)))?);
         }
         let path: String =
             py.import("os")?.call_method1("fspath", (source,)).and_then(|p| p.extract()).map_err(|_| {

@@ -1,12 +1,11 @@
 //! `place_replicas`: one decision on a telemetry file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use leeward_engine::{CommittedDecision, Engine, Input, Output, Ruling};
-use leeward_fabric::input::{Files, InputError};
+use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Fabric, Nanos};
-use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
+use leeward_ledger::{Clock, Ledger, LedgerSettings};
 use leeward_placement::replicas::{Chain, Coding, ReplicaRequest, ReplicasSpec};
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
 use pyo3::prelude::*;
@@ -14,11 +13,12 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::errors::{PyInputError, Raised};
+use crate::link_rows::LinkRows;
 use crate::policy::{Placed, registered_or_own};
 use crate::simulation::as_python;
 
-/// Places the replicas of one block. Links missing from the telemetry file are unknown. `own` starts a policy of the user,
-/// whose name `policy` is then.
+/// Places the replicas of one block. Links missing from the telemetry, a file or a table, are unknown. `own` starts a policy
+/// of the user, whose name `policy` is then.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = None, coding = None,
     fault_domains = None, exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, existing = vec![], prefer = vec![],
@@ -29,7 +29,7 @@ pub fn place_replicas(
     cluster: &Bound<'_, Cluster>,
     policy: &str,
     size: &str,
-    telemetry: Option<PathBuf>,
+    telemetry: Option<&Bound<'_, PyAny>>,
     writer: Option<&str>,
     replicas: Option<u8>,
     coding: Option<&str>,
@@ -51,6 +51,7 @@ pub fn place_replicas(
     let fabric = &cluster.fabric;
     let invalid =
         |field: &str, message: String| PyInputError(InputError::new("request", message).in_field(field));
+    let telemetry = LinkRows::of_option(telemetry)?;
     let raised = Raised::default();
     let (policies, label) =
         registered_or_own(py, policy, own.as_ref(), Placed::Replicas, seed, fabric, &raised)?;
@@ -97,10 +98,10 @@ pub fn to_clock((now, max_age): (f64, f64)) -> Clock {
     Clock { now, max_age }
 }
 
-/// Decides on the request, with the loads of a telemetry file.
+/// Decides on the request, with the loads of telemetry.
 fn decide(
     engine: &mut Engine,
-    telemetry: Option<PathBuf>,
+    telemetry: Option<LinkRows>,
     clock: Option<(f64, f64)>,
     interval: Nanos,
     request: ReplicaRequest,
@@ -108,10 +109,8 @@ fn decide(
     let fabric = engine.ledger().fabric().clone();
     let mut outputs = Vec::new();
     let mut now = Nanos(0);
-    if let Some(path) = telemetry {
-        let path = path.to_string_lossy();
-        let text = Files::default().open(&path)?;
-        let (samples, until) = read_loads(text, &fabric, interval, clock.map(to_clock))?;
+    if let Some(rows) = telemetry {
+        let (samples, until) = rows.samples(&fabric, interval, clock.map(to_clock))?;
         now = until;
         engine.report(now, &samples, &mut outputs);
     }

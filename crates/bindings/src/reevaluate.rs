@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use leeward_engine::{Engine, GivenTerms};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
-use leeward_ledger::{LedgerSettings, read_loads};
+use leeward_ledger::LedgerSettings;
 use leeward_placement::Explain;
 use leeward_placement::tasks::{App, ReevaluationRecord, Worth};
 use pyo3::prelude::*;
@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 
 use crate::apart;
 use crate::cluster::Cluster;
+use crate::documents::Document;
 use crate::errors::{PyInputError, Raised};
+use crate::link_rows::LinkRows;
 use crate::place::to_clock;
 use crate::policy::{Placed, registered_or_own};
 use crate::simulation::as_python;
@@ -32,7 +34,7 @@ pub fn reevaluate(
     py: Python<'_>,
     cluster: &Bound<'_, Cluster>,
     policy: &str,
-    app: PathBuf,
+    app: &Bound<'_, PyAny>,
     hosts: BTreeMap<String, String>,
     remaining: Option<Vec<Vec<Vec<f64>>>>,
     square: Option<String>,
@@ -40,8 +42,8 @@ pub fn reevaluate(
     pause_s: f64,
     state: Option<u64>,
     margin: f64,
-    telemetry: Option<PathBuf>,
-    cross_traffic: Option<PathBuf>,
+    telemetry: Option<&Bound<'_, PyAny>>,
+    cross_traffic: Option<&Bound<'_, PyAny>>,
     exclude: Vec<String>,
     tags: Vec<String>,
     labels: BTreeMap<String, Vec<String>>,
@@ -51,6 +53,8 @@ pub fn reevaluate(
     own: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
+    let app = Document::of(app)?;
+    let (telemetry, cross_traffic) = (LinkRows::of_option(telemetry)?, LinkRows::of_option(cross_traffic)?);
     let raised = Raised::default();
     let (policies, label) =
         registered_or_own(py, policy, own.as_ref(), Placed::Tasks, seed, &cluster.fabric, &raised)?;
@@ -65,17 +69,16 @@ pub fn reevaluate(
         app.request.constraints.apart = apart;
         let current = current_hosts(fabric, &app, &hosts)?;
         let (mut ledger, start) = ledger(cluster, None, None, None)?;
-        set_cross_traffic(&mut ledger, cross_traffic.as_deref(), start)?;
+        set_cross_traffic(&mut ledger, cross_traffic.as_ref(), start)?;
         let mut engine = Engine::new(ledger, policies, seed, Explain::Off);
         let terms = GivenTerms { started: start, seen: false, compare: false };
         let given = engine.check_given_app(start, &app.request, &current, terms);
         engine.commit_given_app(&app.request, given.decision);
         // The app runs already, so the loads of the file include its traffic.
         let mut now = start;
-        if let Some(path) = &telemetry {
-            let text = Files::default().open(&path.to_string_lossy())?;
+        if let Some(rows) = &telemetry {
             let interval = LedgerSettings::default().interval;
-            let (samples, until) = read_loads(text, fabric, interval, clock.map(to_clock))?;
+            let (samples, until) = rows.samples(fabric, interval, clock.map(to_clock))?;
             engine.report(until, &samples, &mut Vec::new());
             now = until;
         }

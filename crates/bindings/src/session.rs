@@ -9,9 +9,9 @@ use arrow_pyarrow::{PyArrowType, Table};
 use leeward_engine::{
     CommittedDecision, Engine, GivenTerms, Input, Output, Policies, ReplicasAnswer, Ruling,
 };
-use leeward_fabric::input::{Files, InputError, read_json};
+use leeward_fabric::input::{InputError, read_json};
 use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample, Scratch, find_link, parse_load};
+use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample, Scratch};
 use leeward_placement::replicas::{Chain, Layout, ReplicaRequest, ReplicasSpec};
 use leeward_placement::tasks::App;
 use leeward_placement::{Constraints, Explain, JobId, LabelValues};
@@ -21,14 +21,16 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::apart;
-use crate::arrow_table::table;
+use crate::arrow_table::{batches, table};
 use crate::cluster::Cluster;
+use crate::documents::Document;
 use crate::errors::{PyInputError, Raised};
+use crate::link_rows::each_load;
 use crate::place;
 use crate::policy::{Placed, registered_or_own};
 use crate::records::texts;
 use crate::simulation::as_python;
-use crate::tasks::constrain;
+use crate::tasks::{constrain, read_app, reasons};
 
 /// Latest time of a session, in seconds: 30 years.
 const LATEST: f64 = 1e9;
@@ -43,6 +45,9 @@ pub struct EngineSession {
     user: Mutex<Option<ThreadId>>,
     raised: Raised,
 }
+
+/// Number of a committed app, its name, and for each task its name and an objection to its host.
+type CommittedApp = (u64, String, Vec<(String, Option<&'static str>)>);
 
 struct State {
     engine: Engine,
@@ -176,27 +181,21 @@ impl EngineSession {
         }
     }
 
-    /// Reports mean loads of links over a window, by default the interval after now. The time moves to the end of the
-    /// window. Returns the number of loads that did not count.
-    #[pyo3(signature = (links, loads_bps, since_s = None, until_s = None))]
+    /// Reports mean loads of links over a window, by default the interval after now. Columns: `link`, `load_bps` (null:
+    /// unknown). The time moves to the end of the window. Returns the number of loads that did not count.
+    #[pyo3(signature = (loads, since_s = None, until_s = None))]
     fn report(
         &self,
         py: Python<'_>,
-        links: Vec<String>,
-        loads_bps: Vec<f64>,
+        loads: &Bound<'_, PyAny>,
         since_s: Option<f64>,
         until_s: Option<f64>,
     ) -> PyResult<u64> {
         let since = since_s.map(|since_s| time("since_s", since_s)).transpose()?;
         let until = until_s.map(|until_s| time("until_s", until_s)).transpose()?;
-        let read = || -> Result<Vec<(ResourceId, Load)>, InputError> {
-            let load = |(link, &bps): (&String, &f64)| -> Result<(ResourceId, Load), InputError> {
-                let invalid = |message: String| InputError::new("loads", message).in_field(link.as_str());
-                Ok((find_link(&self.fabric, link).map_err(invalid)?, parse_load(bps).map_err(invalid)?))
-            };
-            links.iter().zip(&loads_bps).map(load).collect()
-        };
-        let loads = read().map_err(PyInputError)?;
+        let (batches, mut loads) = (batches(loads)?, Vec::new());
+        each_load("loads", &batches, &self.fabric, |link, load, _| loads.push((link, load)))
+            .map_err(PyInputError)?;
         let reported = self.with(py, |state| {
             let until = until.unwrap_or(state.now.plus(state.interval));
             let since = since.unwrap_or(Nanos(until.0.saturating_sub(state.interval.0)));
@@ -328,7 +327,11 @@ impl EngineSession {
         hosts: Vec<String>,
     ) -> PyResult<(u64, Vec<Option<&'static str>>)> {
         let mut request = self.block(request)?;
-        let hosts = self.hosts(&hosts)?;
+        let hosts = self.hosts(&hosts, usize::from(request.replicas), "copies")?;
+        if let Some(at) = (1..hosts.len()).find(|&at| hosts[..at].contains(&hosts[at])) {
+            let message = format!("`{}` has two copies", self.fabric.host_name(hosts[at]));
+            return Err(PyInputError(InputError::new("hosts", message)).into());
+        }
         self.with(py, |state| {
             let number = state.number();
             (request.id, request.file) = (number, number);
@@ -339,8 +342,8 @@ impl EngineSession {
         })
     }
 
-    /// Places the tasks of an app, given as JSON with its constraints, and commits the decision.
-    fn place_tasks(&self, py: Python<'_>, app: &str, constraints: &str) -> PyResult<Py<PyAny>> {
+    /// Places the tasks of an app with constraints as JSON, and commits the decision.
+    fn place_tasks(&self, py: Python<'_>, app: &Bound<'_, PyAny>, constraints: &str) -> PyResult<Py<PyAny>> {
         let mut app = self.app(app, constraints)?;
         let (number, placed) = self.with(py, |state| {
             let number = state.number();
@@ -355,6 +358,8 @@ impl EngineSession {
         let host = |host: HostId| self.fabric.host_name(host).to_owned();
         let hosts: Option<Vec<String>> =
             placed.as_ref().ok().map(|placed| placed.decision.choice.iter().copied().map(host).collect());
+        let why =
+            placed.as_ref().ok().map(|placed| reasons(&self.fabric, &app.names, 0, &placed.decision.why));
         let tasks = app
             .names
             .iter()
@@ -366,36 +371,32 @@ impl EngineSession {
             "policy": self.labels[1],
             "tasks": tasks.collect::<Vec<_>>(),
             "refused": placed.as_ref().err().map(|refusal| [refusal.with_task_names(&app.names)]),
+            "why": why.unwrap_or_default(),
             "oldest_telemetry_s": placed.ok().and_then(|p| p.decision.basis.oldest).map(Nanos::as_secs_f64),
         });
         as_python(py, &described)
     }
 
-    /// Commits the tasks of an app on hosts that the caller chose, one for each task. Returns their number, and for each
-    /// task the reason for which a policy would refuse its host, or None.
+    /// Commits the tasks of an app on hosts that the caller chose, one for each task. Returns their number, the name of the
+    /// app, and for each task its name and the reason for which a policy would refuse its host, or None.
     fn commit_tasks(
         &self,
         py: Python<'_>,
-        app: &str,
+        app: &Bound<'_, PyAny>,
         constraints: &str,
         hosts: Vec<String>,
-    ) -> PyResult<(u64, Vec<Option<&'static str>>)> {
+    ) -> PyResult<CommittedApp> {
         let mut app = self.app(app, constraints)?;
-        let hosts = self.hosts(&hosts)?;
-        if hosts.len() != app.names.len() {
-            let message =
-                format!("{} hosts: expected one for each of {} tasks", hosts.len(), app.names.len());
-            return Err(PyInputError(InputError::new("hosts", message)).into());
-        }
+        let hosts = self.hosts(&hosts, app.names.len(), "tasks")?;
         self.with(py, |state| {
             let number = state.number();
             (app.request.id, app.request.job) = (number, JobId(number));
             let given = state.engine.check_given_app(state.now, &app.request, &hosts, terms(state.now));
             let objections = given.objections.iter().map(|one| one.map(|constraint| constraint.text()));
-            let objections = objections.collect();
+            let tasks = app.names.iter().cloned().zip(objections).collect();
             state.engine.commit_given_app(&app.request, given.decision);
             state.placements.insert(number, Placement::App);
-            (number, objections)
+            (number, app.name.clone(), tasks)
         })
     }
 
@@ -482,9 +483,11 @@ impl EngineSession {
         self.fabric.host(name).ok_or_else(unknown)
     }
 
-    fn hosts(&self, names: &[String]) -> Result<Vec<HostId>, PyInputError> {
-        if names.is_empty() {
-            return Err(PyInputError(InputError::new("hosts", "expected at least one")));
+    /// Hosts of the caller, one for each of `count` copies or tasks.
+    fn hosts(&self, names: &[String], count: usize, what: &str) -> Result<Vec<HostId>, PyInputError> {
+        if names.len() != count {
+            let message = format!("{} hosts: expected one for each of {count} {what}", names.len());
+            return Err(PyInputError(InputError::new("hosts", message)));
         }
         names.iter().map(|name| self.host("hosts", name)).collect()
     }
@@ -502,13 +505,18 @@ impl EngineSession {
     }
 
     /// An app with the constraints of its request.
-    fn app(&self, app: &str, constraints: &str) -> Result<App, PyInputError> {
-        let mut app = App::from_text("app", app, &Files::default())?;
+    fn app(&self, app: &Bound<'_, PyAny>, constraints: &str) -> PyResult<App> {
+        let mut app = read_app(&Document::of(app)?, None).map_err(PyInputError)?;
+        self.constrain(&mut app, constraints)?;
+        Ok(app)
+    }
+
+    fn constrain(&self, app: &mut App, constraints: &str) -> Result<(), PyInputError> {
         let TaskConstraints { exclude, tags, labels, apart } = parse("request", constraints)?;
-        constrain(&mut app, &self.fabric, &exclude, &tags)?;
+        constrain(app, &self.fabric, &exclude, &tags)?;
         app.request.constraints.require_labels(&self.fabric, &labels)?;
         app.request.constraints.apart = apart::level(apart.as_deref())?;
-        Ok(app)
+        Ok(())
     }
 }
 

@@ -5,24 +5,14 @@ Ids and times are texts, rates are in bits per second, and None stands for unkno
 
 from typing import Any, NotRequired, TypedDict
 
+from leeward.decisions import Reason
+
 
 class Limit(TypedDict):
     """Bottleneck of a decision."""
 
     at: str
     value_bps: int
-
-
-class Reason(TypedDict):
-    """A candidate of a decision, with its outcome."""
-
-    candidate: str
-    limit: str | None
-    sight: str | None
-    value_bps: int | None
-    verdict: str
-    because: str | None
-    objectives: NotRequired[dict[str, Any]]
 
 
 class LinkLoad(TypedDict):

@@ -58,10 +58,7 @@ def write_cell(folder: Path) -> Path:
 
 def place(policy: Any, **arguments: Any) -> dict[str, Any]:
     """Places a block that host 0 writes."""
-    decision: dict[str, Any] = leeward.place_replicas(
-        CLUSTER, "256MiB", writer="r0h0", policy=policy, **arguments
-    )
-    return decision
+    return dict(leeward.place_replicas(CLUSTER, "256MiB", writer="r0h0", policy=policy, **arguments))
 
 
 def spread(request: BlockRequest, view: View) -> list[int]:
