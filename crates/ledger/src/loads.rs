@@ -75,7 +75,7 @@ pub fn read_loads(
     let mut loads = MeasuredLoads::default();
     while let Some(row) = table.next_row()? {
         let [link, load] = row.cells;
-        let link = find_link(fabric, link).map_err(|message| row.line.error("link", message))?;
+        let link = find_link(fabric, &link.text()).map_err(|message| row.line.error("link", message))?;
         let load = row.line.number("load_bps", "bits per second", load)?;
         let load = parse_load(load).map_err(|message| row.line.error("load_bps", message))?;
         let time = row.extra.map(|time| row.line.number("t_s", "seconds since 1970", time)).transpose()?;
@@ -95,11 +95,11 @@ pub fn read_cross_traffic(text: Text, fabric: &Fabric) -> Result<Vec<(ResourceId
     let mut connections = BTreeMap::new();
     while let Some(row) = table.next_row()? {
         let [link, count] = row.cells;
-        let resource = find_link(fabric, link).map_err(|message| row.line.error("link", message))?;
+        let resource = find_link(fabric, &link.text()).map_err(|message| row.line.error("link", message))?;
         let count = row.line.number("connections", "connections that always send", count)?;
         let count = parse_connections(count).map_err(|message| row.line.error("connections", message))?;
         if connections.insert(resource, count).is_some() {
-            let message = format!("`{}`: this link has a line above", excerpt(link));
+            let message = format!("`{}`: this link has a line above", excerpt(&link.text()));
             return Err(row.line.error("link", message));
         }
     }
