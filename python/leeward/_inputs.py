@@ -201,3 +201,53 @@ def _bytes(value: Any) -> str | None:
         return f"{int(value)}B"
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def scenario_text(mapping: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any]]:
+    """JSON text of a scenario in a mapping, its cluster, and its tables by name.
+
+    The cluster is a source of `Cluster`, or None if the mapping has the path of its file. In place of the
+    `file` of a workload, there may be a table, or a square array for `matrix`.
+
+    Raises:
+        InputError: A value has no form in JSON.
+    """
+    fields = dict(mapping)
+    cluster = fields.get("cluster")
+    if cluster is None or isinstance(cluster, PathLike) or (isinstance(cluster, str) and "\n" not in cluster):
+        cluster = None
+    else:
+        fields["cluster"] = "(in memory)"
+    tables: dict[str, Any] = {}
+    if isinstance(fields.get("workloads"), list | tuple):
+        fields["workloads"] = [_workload(one, tables) for one in fields["workloads"]]
+    return json_text(fields), cluster, tables
+
+
+def _workload(workload: Any, tables: dict[str, Any]) -> Any:
+    """A workload that reads its table by name; the table is added to `tables`."""
+    if not isinstance(workload, Mapping):
+        return workload
+    named = dict(workload)
+    for kind, settings in workload.items():
+        file = settings.get("file") if isinstance(settings, Mapping) else None
+        more: dict[str, Any] = {}
+        if kind == "matrix" and getattr(file, "ndim", None) == 2 and hasattr(file, "tolist"):
+            file, more = _pairs(file), {"pairs": ["src", "dst", "amount"]}
+        if is_table(file):
+            import pyarrow
+
+            name = f"{len(tables)}"
+            tables[name] = pyarrow.table(file)
+            named[kind] = {**settings, **more, "file": f"table:{name}"}
+    return named
+
+
+def _pairs(matrix: Any) -> Any:
+    """Entries of a square array that are not zero, as a table."""
+    import numpy
+    import pyarrow
+
+    array = numpy.asarray(matrix)
+    src, dst = numpy.nonzero(array)
+    return pyarrow.table({"src": src, "dst": dst, "amount": array[src, dst]})

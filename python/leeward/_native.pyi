@@ -1,11 +1,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, final
 
 import pyarrow
 
 from leeward._arrays import Floats, Hosts, Ids, Ints, Mask
 from leeward._arrow import Table
+from leeward._display import Pictures
 from leeward._inputs import Document
 from leeward._policies import Started
 
@@ -173,6 +175,10 @@ class Cluster:
 
     def describe(self) -> dict[str, Any]:
         """Numbers of hosts, racks, links and devices, as `leeward cluster show -o json` prints them."""
+
+    @property
+    def text(self) -> str:
+        """Text of its file; of a mapping, its JSON."""
 
 @final
 class View:
@@ -669,9 +675,25 @@ class Scenario:
 
     @staticmethod
     def from_text(
-        text: str, base: str | PathLike[str], data: str | PathLike[str] | None = None, name: str = "<text>"
+        text: str,
+        base: str | PathLike[str],
+        data: str | PathLike[str] | None = None,
+        name: str = "<text>",
+        cluster: Cluster | None = None,
+        tables: dict[str, pyarrow.Table] = ...,
     ) -> Scenario:
-        """Reads a scenario from text; other files are looked up from the folder `base`."""
+        """Reads a scenario from text; other files are looked up from the folder `base`.
+
+        `cluster` takes the place of the cluster file. A workload reads the table `NAME` of `tables` by the
+        file `table:NAME`.
+        """
+
+    def _parts(self) -> tuple[str, Path, Path | None, str, Cluster, dict[str, pyarrow.Table]]:
+        """Arguments of `from_text` that make it again."""
+
+    @property
+    def text(self) -> str:
+        """Text of its file; of a mapping, its JSON."""
 
     @property
     def name(self) -> str:
@@ -722,6 +744,14 @@ class Scenario:
 @final
 class Run:
     """Records of one run of a scenario. Times are seconds from its start."""
+
+    @staticmethod
+    def _restore(scenario: Scenario, policy: str, seed: int, provenance: list[str], record: bytes) -> Run:
+        """A run of a pickle."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
 
     @property
     def policy(self) -> str:
@@ -805,6 +835,9 @@ class Run:
 
     def migrations(self) -> pyarrow.Table:
         """Migrations of apps, by time: predicted times with and without the move, and its predicted cost."""
+
+    def plot(self, baseline: Run | None = None) -> Pictures:
+        """The pictures of the report, of this run or beside a baseline on the same arrivals."""
 
 def read_capture(
     files: list[str],

@@ -9,12 +9,14 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
+from typing import Any
 
 from leeward import _native
-from leeward._native import Run, Scenario
+from leeward._inputs import scenario_text
+from leeward._native import Cluster, Run, Scenario
 from leeward._policies import Chosen, Policies, choose
 from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, whole_number
@@ -25,24 +27,43 @@ TABLES = (
     *("apps", "migrations", "coflows"),
 )
 """Names of the tables of a run."""
+ScenarioSource = Scenario | str | PathLike[str] | Mapping[str, Any]
+"""A scenario, the path of its file, or a mapping with its fields."""
+_NAME = "scenario"
+"""Name of a scenario in a mapping, for errors."""
 
 
-def read_scenario(path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Scenario:
-    """Reads a scenario file.
+def read_scenario(source: ScenarioSource, data: str | PathLike[str] | None = None) -> Scenario:
+    """Reads a scenario.
 
     Args:
-        path: The file.
+        source: The path of its file; or a mapping with its fields, in which paths are from the current
+            folder. The mapping's `cluster` may be a `Cluster`, or anything that `Cluster(...)` takes. In
+            place of the `file` of a workload there may be a table with the columns of its list, or an array
+            for `matrix`.
         data: Folder of `data:...` files; by default the value of LEEWARD_DATA, or else the user's cache,
             where `leeward data get` puts traces.
 
     Raises:
         InputError: The scenario or its cluster is invalid.
     """
-    return Scenario.from_file(path, data or data_folder())
+    if isinstance(source, Scenario):
+        return source
+    if not isinstance(source, Mapping):
+        return Scenario.from_file(source, data or data_folder())
+    text, cluster, tables = scenario_text(source)
+    network = None if cluster is None else Cluster(cluster)
+    try:
+        return Scenario.from_text(text, ".", data or data_folder(), _NAME, network, tables)
+    except InputError as error:
+        # A position in the JSON text has no meaning for the author of a mapping.
+        if error.file != _NAME:
+            raise
+        raise InputError(_NAME, None, None, error.field, error.message) from None
 
 
 def simulate(
-    scenario: Scenario | str | PathLike[str],
+    scenario: ScenarioSource,
     policies: Policies | None = None,
     seeds: Sequence[int] | None = None,
     *,
@@ -54,7 +75,7 @@ def simulate(
     The same scenario, policy and seed give bit-identical results, whatever else runs.
 
     Args:
-        scenario: A scenario, or the path of its file.
+        scenario: A scenario, or anything that `read_scenario` takes.
         policies: Names with settings, such as `sinbad:remote_racks=2`; policies of your own, as functions,
             classes or objects (see `leeward.policy`), or as `module:name`. By default those of the scenario.
             A single one needs no list.
@@ -74,8 +95,7 @@ def simulate(
         seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
         if not seeds:
             raise InputError.about("seeds", "expected at least one")
-    if not isinstance(scenario, Scenario):
-        scenario = read_scenario(scenario)
+    scenario = read_scenario(scenario)
     chosen = Chosen(scenario.policies, {}) if policies is None else choose(policies)
     policy_names = chosen.labels
     if not policy_names:

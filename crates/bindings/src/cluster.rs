@@ -16,6 +16,7 @@ use crate::describe::Description;
 use crate::documents::{cluster_text, without_position};
 use crate::errors::PyInputError;
 use crate::names::{self, kind_name};
+use crate::objects::{display, hash_of, restored_by};
 
 /// A network: hosts, racks, pods, links and devices with their capacities. Immutable.
 #[pyclass(frozen, module = "leeward")]
@@ -179,7 +180,31 @@ impl Cluster {
         py.import("json")?.call_method1("loads", (json,))
     }
 
+    /// Text of its file; of a mapping, its JSON.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.inner.source
+    }
+
     fn __repr__(&self) -> String {
         format!("<Cluster {}: {} hosts in {} racks>", self.name(), self.hosts(), self.racks())
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        display("cluster_html", (slf,), slf.py())
+    }
+
+    /// Clusters with the same network are equal, whatever the form of their files.
+    fn __eq__(&self, other: &Bound<'_, Cluster>) -> bool {
+        self.inner == other.get().inner
+    }
+
+    fn __hash__(&self) -> u64 {
+        let fabric = &self.inner.fabric;
+        hash_of(&(fabric.name(), fabric.host_count(), fabric.resource_count()))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str,))> {
+        Ok((restored_by(py, "cluster")?, (self.text(),)))
     }
 }

@@ -31,6 +31,7 @@ mod fluid;
 mod lab;
 mod link_rows;
 mod names;
+mod objects;
 mod packets;
 mod place;
 mod policy;

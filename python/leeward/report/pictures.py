@@ -172,14 +172,15 @@ def times_of(run: Run) -> dict[tuple[int, int], float]:
 
 
 def figure(draw: "Callable[[Axes], None]") -> str:
-    """Draws one set of axes, names its curves and returns it as SVG."""
+    """Draws one set of axes, names its curves and returns it as SVG; a notebook keeps its own backend."""
     import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]
-        fig, axes = pyplot.subplots(figsize=(6.4, 3.9), layout="constrained")
+        fig = Figure(figsize=(6.4, 3.9), layout="constrained")
+        FigureCanvasAgg(fig)
+        axes = fig.subplots()
         draw(axes)
         name_curves(fig, axes)
         return svg(fig)
