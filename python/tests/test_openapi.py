@@ -80,6 +80,8 @@ BUSY = "urn:leeward:problem:busy"
 LEFT_OUT = {"/v1/events": "it is a stream, which does not end; test_client.py tests it"}
 WAIT = {"/v1/snapshot": {"wait": "1ms", "interval": "1ms"}}
 """Parameters that keep requests from waiting for up to a minute."""
+BATCHES = ("/v1/commitments/batch", "/v1/place/batch")
+"""Operations that answer each item by itself: a text that is no quantity rejects its item only."""
 NOT_ACCEPTED = {"GET /v1/demo": "the service is no demo", "PUT /v1/demo": "likewise"}
 """Operations that need not accept any request, and the reasons."""
 APP = {
@@ -333,8 +335,7 @@ def test_valid_requests_are_accepted(document: dict[str, Any], service: Service)
 
 def test_invalid_requests_are_rejected(document: dict[str, Any], service: Service) -> None:
     def check_rejected(case: Tried, answer: Response) -> None:
-        if case.operation.path == "/v1/place/batch" and answer.status_code == 200:
-            # The requests of a batch are answered one by one.
+        if case.operation.path in BATCHES and answer.status_code == 200:
             assert any(400 <= one["status"] < 500 for one in answer.json()["results"]), answer.text
         else:
             case.validate_response(answer, checks=[negative_data_rejection])

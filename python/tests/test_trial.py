@@ -172,7 +172,7 @@ def test_invalid_options_are_rejected_before_the_service_starts(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_trial_without_a_traceback(tmp_path: Path, number: signal.Signals) -> None:
-    process = subprocess.Popen(
+    command = subprocess.Popen(
         [*COMMAND, "--days", "1"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -180,13 +180,18 @@ def test_a_signal_ends_a_trial_without_a_traceback(tmp_path: Path, number: signa
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
-    # The first line of progress comes when the phase runs.
-    first = process.stderr.readline()
-    assert first.startswith("phase 1 of 3, shadow: ")
-    process.send_signal(number)
-    began = time.monotonic()
-    output, errors = process.communicate(timeout=60)
+    with command as process:
+        try:
+            assert process.stderr is not None
+            # The first line of progress comes when the phase runs.
+            first = process.stderr.readline()
+            assert first.startswith("phase 1 of 3, shadow: ")
+            process.send_signal(number)
+            began = time.monotonic()
+            output, errors = process.communicate(timeout=60)
+        finally:
+            # A command that does not end would fail later tests of this process.
+            process.kill()
     assert time.monotonic() - began < 30
     assert output == ""
     if number == signal.SIGINT:
