@@ -21,8 +21,9 @@ from leeward_reproduce.choreo import (
 from leeward_reproduce.choreo.namespaces import UnableError
 from leeward_reproduce.outcomes import outcomes
 from leeward_reproduce.rows import Row
+from leeward_reproduce.summary import MainResult
 
-__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+__all__ = ["FIGURES", "MAIN", "Figure", "check_horizon", "make", "runs"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ FIGURES = {
     ),
 }
 """Figures by the names of `--figure`."""
+MAIN = (
+    MainResult("main", "10a", "speed-up, median: choreo against random"),
+    MainResult("less favourable", "10a", "speed-up, median: choreo against minimum-machines"),
+)
+"""Results that matter most."""
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:

@@ -20,8 +20,9 @@ from leeward_reproduce.etalon import (
 )
 from leeward_reproduce.outcomes import outcomes
 from leeward_reproduce.rows import Row
+from leeward_reproduce.summary import MainResult
 
-__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+__all__ = ["FIGURES", "MAIN", "Figure", "check_horizon", "make", "runs"]
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,11 @@ ALIASES = {
     **{name: ["19"] for name in ("20", "21", "22")},
     "beyond": ["scale", "rotor", "transport"],
 }
+MAIN = (
+    MainResult("main", "10", "lower median at equal utilization: 3 round trips a day"),
+    MainResult("less favourable", "10", "lower median at equal utilization: 0.75 round trips a day"),
+)
+"""Results that matter most."""
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:

@@ -26,8 +26,9 @@ from leeward_reproduce.slo import (
     store,
     workloads,
 )
+from leeward_reproduce.summary import MainResult
 
-__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+__all__ = ["FIGURES", "MAIN", "Figure", "check_horizon", "make", "runs"]
 
 
 @dataclass(frozen=True)
@@ -299,6 +300,11 @@ FIGURES = {
 
 ALIASES = {"3.4": ("3.3",), "4.4": ("4.10",), "4.18": ("4.17",), "5.1": ("5.8", "5.9")}
 """Figures of the thesis without runs of their own, each with the figures that show it."""
+MAIN = (
+    MainResult("main", "4.10", "released: SNC over the best as published: workloads"),
+    MainResult("less favourable", "4.10", "drawn: SNC over the best as published: workloads"),
+)
+"""Results that matter most."""
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:

@@ -9,21 +9,21 @@ from leeward_reproduce.etalon.files import WriteRun
 from leeward_reproduce.etalon.kernels.bench import Both
 from leeward_reproduce.etalon.kernels.expected import Values, row
 from leeward_reproduce.etalon.kernels.figures import RATES, SENT, TAILS, write_rows
-from leeward_reproduce.rows import NOT_EXPLAINED, Row
+from leeward_reproduce.rows import Reason, Row, as_reference
 
 _JOB = (
     "the time of writes alone, from the start of the first one; mappers of different hosts begin up to some"
     " seconds of real time apart; the paper's is of MapReduce's whole job"
 )
-_LONGEST = (
+_LONGEST = Reason(
     "files of 100 MiB; with the paper's 400 MiB the simulator has 4.36x; the rest as there: flows share a"
-    " circuit unevenly"
+    " circuit unevenly",
+    "the simulator with files of 400 MiB",
 )
 _REMARKS = {
-    SENT: f"{NOT_EXPLAINED}: circuits carry less on the plain network; with queues that grow, rehdfs sends"
-    " 0.03 GiB by packets",
-    TAILS: f"that of reHDFS with larger queues, which is shorter here; {NOT_EXPLAINED}",
-    RATES: f"that of reHDFS on the plain network, where circuits carry less; {NOT_EXPLAINED}",
+    SENT: "circuits carry less on the plain network; with queues that grow, rehdfs sends 0.03 GiB by packets",
+    TAILS: "that of reHDFS with larger queues, which is shorter here; not explained",
+    RATES: "that of reHDFS on the plain network, where circuits carry less; not explained",
 }
 """Differences from the simulator whose reasons were not tested."""
 Runs = Mapping[str, Both[WriteRun]]
@@ -43,7 +43,7 @@ def writes(runs: Runs) -> list[Row]:
             paper=paper.FILES_GAINS[2],
             reason=_LONGEST,
         ),
-        row("19", "job shorter under reHDFS", "%", shorter, paper=paper.FILES_JOB, note=_JOB),
+        as_reference(row("19", "job shorter under reHDFS", "%", shorter, note=_JOB), paper.FILES_JOB),
     ]
     for name, both in runs.items():
         values = Values(both.simulator.racks, both.lab.racks if both.lab else None)
