@@ -36,7 +36,8 @@ Examples:
 FIGURES = {
     "sinbad": "4 5 5-links 6 6.3 7 7.2 7.2-load 7.2-flows 7.2-sources 7.4 7.6 7.6-machines 8 9 10 11 12"
     " equations failures limits load reports large traces leeward",
-    "choreo": "2 4 6 7 8 4.3 10a 10b exact accuracy predictor",
+    "choreo": "2 4 6 7 8 4.3 10a 10a-even 10a-hose 10b 10b-hose exact exact-large exact-hose accuracy"
+    " predictor",
     "hotspots": "3 4 5 6 7 8 9 11 table-1 12b 13 14 15 table-2 table-3 windows 19 20 21 22 23 objectives"
     " incidents leeward",
     "slo": "2.3 3.1 3.2 3.3 3.5 3.6 3.7 3.8 3.9 4.2 4.7 4.8 4.9 4.10 4.11 4.12 4.13 4.14 4.15 4.16 4.17 4.19"
