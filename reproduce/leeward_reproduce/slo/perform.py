@@ -95,6 +95,10 @@ def _analysis_constants() -> object:
     ]
 
 
+def _length_constants() -> object:
+    return [_analysis_constants(), optimum.LENGTHS]
+
+
 def _admission_constants() -> object:
     return [_cache_constants(), admission.STORED, admission.SETS, admission.LOAD]
 
@@ -213,6 +217,13 @@ FIGURES = {
     ),
     "4.12": Figure(
         "small requests beside large ones", optimum.small, optimum.rows_small, None, _analysis_constants
+    ),
+    "4.12-long": Figure(
+        "small requests beside large ones, with longer traces",
+        optimum.small_longer,
+        optimum.rows_longer,
+        None,
+        _length_constants,
     ),
     "4.13": Figure(
         "bounds by nines of the percentile", analyses.nines, analyses.rows_nines, None, _analysis_constants
