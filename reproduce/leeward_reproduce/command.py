@@ -42,8 +42,8 @@ FIGURES = {
     " incidents leeward",
     "slo": "2.3 3.1 3.2 3.3 3.5 3.6 3.7 3.8 3.9 4.2 4.7 4.8 4.9 4.10 4.11 4.12 4.12-long 4.13 4.14 4.15 4.16"
     " 4.17 4.19 5.4 5.5 5.6 5.7 5.8 5.9 5.10 5.11 5.12 3.4 4.4 4.18 5.1",
-    "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21 22"
-    " beyond",
+    "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 hosts 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21"
+    " 22 beyond",
 }
 """Figure names for `--figure`, as in the papers. They are here because the modules of papers load slowly."""
 

@@ -15,6 +15,7 @@ from leeward_reproduce.etalon import (
     extensions,
     files,
     files_rows,
+    hosts,
     paper,
     pictures,
 )
@@ -133,6 +134,13 @@ FIGURES = {
     "12": Figure("a ring: demand of ADUs and of queues", _ring, comparison.ring, pictures.completion),
     "16": Figure(
         "two rings: completion and bytes by switch", _two_rings, comparison.two_rings, pictures.by_switch
+    ),
+    "hosts": Figure(
+        "a reason tested, under three seeds: table 2 with a time of hosts that is fitted on Packet80",
+        hosts.host_time,
+        hosts.rows,
+        None,
+        hosts.SEEDS,
     ),
     "19": Figure(
         "files of HDFS: writes, throughput and bytes by switch",
