@@ -80,7 +80,7 @@ class Row:
     """For a change, and for percentages that are 0 in the paper: our value less the paper's, or less the
     nearer end of its range, in percentage points."""
     holds: bool | None = None
-    """Whether the row holds; None if it is not compared."""
+    """True if the row holds, False if not; None if it is not compared."""
     reason: str = ""
     """Reason of a row that does not hold."""
     tested: str = ""
