@@ -8,7 +8,7 @@ from leeward_reproduce.etalon import paper
 from leeward_reproduce.etalon.files import WriteRun
 from leeward_reproduce.etalon.kernels.bench import Both
 from leeward_reproduce.etalon.kernels.expected import Values, row
-from leeward_reproduce.etalon.kernels.figures import RATES, SENT, TAILS, write_rows
+from leeward_reproduce.etalon.kernels.figures import TAILS, write_rows
 from leeward_reproduce.rows import Reason, Row, as_reference
 
 _JOB = (
@@ -20,11 +20,7 @@ _LONGEST = Reason(
     " circuit unevenly",
     "the simulator with files of 400 MiB",
 )
-_REMARKS = {
-    SENT: "circuits carry less on the plain network; with queues that grow, rehdfs sends 0.03 GiB by packets",
-    TAILS: "that of reHDFS with larger queues, which is shorter here; not explained",
-    RATES: "that of reHDFS on the plain network, where circuits carry less; not explained",
-}
+_REMARKS = {TAILS: "that of reHDFS, which is a quarter shorter here on each network; not explained"}
 """Differences from the simulator whose reasons were not tested."""
 Runs = Mapping[str, Both[WriteRun]]
 
