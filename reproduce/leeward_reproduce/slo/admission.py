@@ -42,6 +42,11 @@ _UNSAFE = Reason(
     "models as released do not know the bursts of a block device: they admit more workloads, and some miss",
     "the replay of admitted workloads",
 )
+_GROWTH = Reason(
+    "limits come from the first halves of traces, and delay load that grows in the second halves"
+)
+_MISSES = {RELEASED: _UNSAFE, SILO: _GROWTH}
+"""Reasons of admitted workloads that miss their SLO, by policy."""
 _OTHERS = Reason("the thesis' traces, their loads and its device are private")
 
 
@@ -163,7 +168,7 @@ def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
             ]
             theirs = None if name == NONE else 0.0
             label = f"{kind}: {name}: of these miss an SLO in a window"
-            rows.append(measured_row("4.10", label, "%", share, theirs))
+            rows.append(measured_row("4.10", label, "%", share, theirs, reason=_MISSES.get(name)))
         share = [100 * one[DNC]["held"] / one[DNC]["admitted"] for one in of_kind if one[DNC]["admitted"]]
         limiter_note = (
             "limiters delay workloads without end if the second half exceeds the mean rate of the first"
