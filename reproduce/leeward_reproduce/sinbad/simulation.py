@@ -48,6 +48,8 @@ _TIMED = (
     ("leeward", "leeward", False),
 )
 _WRITING = "the time that a job writes; its shuffle is background and not in it"
+_SHORT = "3 seeds, 10 min"
+_WRITERS = "a file's blocks from placing, one after the other"
 _SHUFFLE = "shuffles of the jobs are in it, and yield to what is placed; the paper's do not"
 
 
@@ -80,7 +82,7 @@ def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         "slower": Reason(together),
         "twice": idle,
     }
-    note = "no disks: a host's interface is what a write is capped by"
+    note = "no disks: an interface limits a write"
     return _rows("7.6", results[MEMORY], results[MEMORY], paper.MEMORY, idle, shares, note)
 
 
@@ -104,12 +106,12 @@ def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         for remote in REMOTE_RACKS:
             uniform, ours = policy("uniform", remote), policy("sinbad", remote)
             factors = ratios(cells, "full_block_write_s.mean", ours, uniform, value)
-            note = _reaches(factors)
+            note = "; ".join(filter(None, (_SHORT, _reaches(factors))))
             label = f"full blocks, {value}x the arrivals: uniform / sinbad, {remote} remote"
             result.append(measured_row("7.2-load", label, "x", factors, None, note))
         hot = [100 * share for share in cells.by_seed("hot_share", policy("uniform", 1), value).values()]
         label = f"links of racks over 75 % in 10 s, {value}x the arrivals, uniform, 1 remote"
-        result.append(measured_row("7.2-load", label, "%", hot))
+        result.append(measured_row("7.2-load", label, "%", hot, None, _SHORT))
     return result
 
 
@@ -185,7 +187,7 @@ def _rows(
                 measured_row(figure, f"full blocks from asking: {against}", "x", factors, None, note)
             )
             factors = _writers(cells, ours, base, uniform)
-            of_file = "a file's blocks from placing, one after the other" if paper_value else ""
+            of_file = _WRITERS if paper_value else ""
             label = f"writers of full blocks: {against}"
             result.append(measured_row(figure, label, "x", factors, paper_value.get("writers"), of_file, why))
         result += _job_rows(figure, cells, base, remote, reported["jobs"], "writing", _WRITING, why)

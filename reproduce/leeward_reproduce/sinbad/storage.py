@@ -27,7 +27,7 @@ RACK_BYTES = 20 * 3e12
 """Bytes that the disks of a rack hold; our choice, because the paper gives no capacity for its simulation."""
 MACHINE_BYTES = 4 * 400e9
 _FIRST = Reason(
-    "most of it is where writers are, whose machine keeps the first copy",
+    "first copies, which sinbad does not place, are most of the deviation",
     "first copies and other copies apart, under seed 1",
 )
 _FAR = 1.5
