@@ -29,6 +29,7 @@ mod flows;
 mod fluid;
 mod lab;
 mod names;
+mod operations;
 mod packets;
 mod place;
 mod probe;
@@ -83,6 +84,8 @@ mod _native {
         LabNetwork, lab_failures, lab_machines, lab_prefix, lab_view, labs, record_lab_failure, remove_lab,
         run_lab, stand_lab,
     };
+    #[pymodule_export]
+    use crate::operations::{OperationsRun, OperationsScenario};
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]
