@@ -22,14 +22,20 @@ SMALL: dict[str, Any] = {
     "operations": [
         {"name": "read", "kind": "read", "medium": "hdd", "size": ["100KB", "1MB"], "servers": "r0"},
         {
-            **{"name": "write", "kind": "write", "medium": "hdd", "size": "200KB", "servers": "r0"},
+            "name": "write",
+            "kind": "write",
+            "medium": "hdd",
+            "size": "200KB",
+            "servers": "r0",
             "class": "NC",
         },
     ],
     "jobs": [
         {"name": "reads", "rate": 100, "hosts": "r1", "steps": [{"operation": "read"}]},
         {
-            **{"name": "query", "rate": 10, "hosts": "r1"},
+            "name": "query",
+            "rate": 10,
+            "hosts": "r1",
             "stages": [
                 {"workers": 3, "steps": [{"operation": "read", "count": 2}, {"compute": "20ms"}]},
                 {"workers": 2, "steps": [{"operation": "write"}]},

@@ -20,8 +20,9 @@ START_MS = 1_767_225_600_000
 def latencies(run: OperationsRun, *, start_ms: int = START_MS) -> "pyarrow.Table":
     """Latencies of operations between racks, each with the links of racks that its bytes crossed.
 
-    Columns are those of a latency file: `t_ms`, `latency_s`, `network_s`, `size_bytes`, `operation`,
-    `medium`, `class`, `links`. Operations within a rack are left out: they cross no link of a rack.
+    Columns are those of a latency file (`t_ms`, `latency_s`, `network_s`, `size_bytes`, `operation`,
+    `medium`, `class`, `links`) and the kind of the `job`. Operations within a rack are left out: they cross
+    no link of a rack.
     """
     import pyarrow
     from pyarrow import compute
@@ -33,6 +34,7 @@ def latencies(run: OperationsRun, *, start_ms: int = START_MS) -> "pyarrow.Table
     receiver = _lookup(compute.if_else(reads, table["client"], table["server"]), racks)
     columns = {
         "t_ms": _milliseconds(table["ended_s"], start_ms),
+        "job": table["job"],
         "latency_s": table["latency_s"],
         "network_s": table["network_s"],
         "size_bytes": table["bytes"],

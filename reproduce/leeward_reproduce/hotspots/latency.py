@@ -5,7 +5,7 @@ The request simulator gives the latencies of operations and the telemetry of the
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 import pyarrow
@@ -18,9 +18,6 @@ from leeward_reproduce.hotspots.rack_storage import ServedOperations
 from leeward_reproduce.hotspots.racks import BY_CLASS, RACK
 from leeward_reproduce.links import START_MS
 from leeward_reproduce.rows import Row, measured_row
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WEIGHTS = {"PC": 8, "NC": 4}
 """Example weights of a switch's scheduler; the paper publishes none."""
@@ -38,18 +35,18 @@ def file_rows(results: Results) -> list[Row]:
     outcome = [_files(served) for served in results.outcomes[RACK]]
     result = []
     for name, (tolerance, hotspot) in paper.FILES.items():
-        result += _tolerance("13", outcome, (name,), 2.0, tolerance, _BURSTS)
+        result += tolerance_rows("13", outcome, (name,), 2.0, tolerance, _BURSTS)
         note = "a write is the network and memory here, no server's time" if name == "file-write" else _BURSTS
-        result.append(_hotspot("13", outcome, (name,), hotspot, note))
+        result.append(hotspot_row("13", outcome, (name,), hotspot, note))
         paper_value = paper.FILES_NETWORK if name == "file-read" else None
-        result.append(_hotspot("13", outcome, (name,), paper_value, _BURSTS, "network"))
+        result.append(hotspot_row("13", outcome, (name,), paper_value, _BURSTS, "network"))
     for name in paper.FILES:
         for low, high, words in (
             (0.0, 0.25, "below 25 %"),
             (0.75, 0.95, "75 to 95 %"),
             (0.95, 1.0, "over 95 %"),
         ):
-            values = [share for tables in outcome for share in _network_share(tables, name, low, high)]
+            values = [share for tables in outcome for share in network_share(tables, name, low, high)]
             bound = paper.NETWORK_SHARES.get((name, words))
             note = f"the paper: {bound}" if bound else ""
             note += "; no server's time is simulated" if bound and name == "file-write" else ""
@@ -66,7 +63,7 @@ def size_rows(results: Results) -> list[Row]:
             of_paper = name == "file-read" and size in paper.SIZES
             paper_value = paper.SIZES[size] if of_paper else None
             note = (_FIFO if paper_value else f"the paper: not reached; {_FIFO}") if of_paper else ""
-            result += _tolerance("21", outcome, (name, size), 2.0, paper_value, note)
+            result += tolerance_rows("21", outcome, (name, size), 2.0, paper_value, note)
     return result
 
 
@@ -79,7 +76,7 @@ def class_rows(results: Results) -> list[Row]:
                 "the paper: PC above NC, in a figure without numbers; links serve PC first; by weights of 8:4"
             )
             note += f" links are full at {75 if of_class == 'PC' else 150} %"
-            result += _tolerance("22", outcome, (name, of_class, "100kB to 1MB"), 2.0, None, note)
+            result += tolerance_rows("22", outcome, (name, of_class, "100kB to 1MB"), 2.0, None, note)
     return result
 
 
@@ -87,8 +84,8 @@ def medium_rows(results: Results) -> list[Row]:
     """Figure 23: reads of SSDs and of memory."""
     outcome, result = [_media(served) for served in results.outcomes[RACK]], []
     for name, (tolerance, hotspot) in paper.MEDIA.items():
-        result += _tolerance("23", outcome, (name,), 2.0, tolerance, _BURSTS)
-        result.append(_hotspot("23", outcome, (name,), hotspot, _BURSTS))
+        result += tolerance_rows("23", outcome, (name,), 2.0, tolerance, _BURSTS)
+        result.append(hotspot_row("23", outcome, (name,), hotspot, _BURSTS))
     return result
 
 
@@ -97,7 +94,7 @@ def aggregation_rows(results: Results) -> list[Row]:
     outcome = [_aggregation(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
     result = []
     for name, paper_value in paper.AGGREGATION.items():
-        result += _tolerance("11", outcome, (name,), 1.5, paper_value, _BURSTS)
+        result += tolerance_rows("11", outcome, (name,), 1.5, paper_value, _BURSTS)
     return result
 
 
@@ -107,10 +104,10 @@ def table_rows(results: Results) -> list[Row]:
     result = []
     for benchmark in BENCHMARKS:
         low, high, hotspot = paper.QUERIES[benchmark.name]
-        result += _tolerance("table-1", outcome, (benchmark.name,), 1.5, low, benchmark.note)
+        result += tolerance_rows("table-1", outcome, (benchmark.name,), 1.5, low, benchmark.note)
         note = benchmark.note if high else f"the paper: not reached; {benchmark.note}"
-        result += _tolerance("table-1", outcome, (benchmark.name,), 2.0, high, note)
-        result.append(_hotspot("table-1", outcome, (benchmark.name,), hotspot, benchmark.note))
+        result += tolerance_rows("table-1", outcome, (benchmark.name,), 2.0, high, note)
+        result.append(hotspot_row("table-1", outcome, (benchmark.name,), hotspot, benchmark.note))
     return result
 
 
@@ -120,9 +117,9 @@ def ratio_rows(results: Results) -> list[Row]:
     result = []
     for benchmark in BENCHMARKS:
         for ratio in RATIOS:
-            kind = (benchmark.name, _ratio_class(ratio))
-            rows = _present([_row(one, "hotspot-inflation", None, kind) for one in outcome])
-            values = _present([row["value"] for row in rows])
+            kind = (benchmark.name, ratio_class(ratio))
+            rows = present([row_of(one, "hotspot-inflation", None, kind) for one in outcome])
+            values = present([row["value"] for row in rows])
             is_paper = (benchmark.name, ratio) == ("shuffle-flush", paper.FLUSH_RATIO)
             paper_value = paper.FLUSH_INFLATION if is_paper else None
             label = f"hotspot-inflation at 75 %, {benchmark.name}, compute ratio {ratio:g}"
@@ -132,66 +129,59 @@ def ratio_rows(results: Results) -> list[Row]:
     return result
 
 
-def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figure":
-    """Draws a template from the results of all seeds together.
-
-    Args:
-        name: Name of the template.
-        tables: Name of the function that makes its tables, in `TABLES`.
-        results: Results of the runs.
-    """
-    experiment = BY_CLASS if tables == "classes" else RACK
-    return impact_figures.TEMPLATES[name].draw(TABLES[tables](racks.join(results.outcomes[experiment])))
-
-
-def _tolerance(
+def tolerance_rows(
     figure: str,
     results: Sequence[impact_figures.Tables],
     kind: tuple[str, ...],
     factor: float,
     paper_value: float | None,
     note: str,
+    words: str = "",
 ) -> list[Row]:
-    rows = _present([_row(one, "load-tolerance", factor, kind) for one in results])
+    """The load-tolerance of a kind of operations, one value for each seed; `words` end the label."""
+    rows = present([row_of(one, "load-tolerance", factor, kind) for one in results])
     never = any(row["value"] is None for row in rows)
     note = "; ".join(filter(None, [note, _NEVER if never else ""]))
-    label = f"load-tolerance at {factor:g}x, {', '.join(kind)}"
+    label = f"load-tolerance at {factor:g}x, {', '.join(kind)}{words}"
     shares = [100 * (row["judged_to"] if row["value"] is None else row["value"]) for row in rows]
     return [measured_row(figure, label, "%", shares, paper_value, note)]
 
 
-def _hotspot(
+def hotspot_row(
     figure: str,
     results: Sequence[impact_figures.Tables],
     kind: tuple[str, ...],
     paper_value: float | None,
     note: str,
     part: str = "total",
+    words: str = "",
 ) -> Row:
-    rows = _present([_row(one, "hotspot-inflation", None, kind, part) for one in results])
-    values = _present([row["value"] for row in rows])
-    words = ", network's part" if part == "network" else ""
-    return measured_row(
-        figure, f"hotspot-inflation at 75 %, {', '.join(kind)}{words}", "x", values, paper_value, note
-    )
+    """The hotspot-inflation of a kind of operations, one value for each seed; `words` end the label."""
+    rows = present([row_of(one, "hotspot-inflation", None, kind, part) for one in results])
+    values = present([row["value"] for row in rows])
+    words = (", network's part" if part == "network" else "") + words
+    label = f"hotspot-inflation at 75 %, {', '.join(kind)}{words}"
+    return measured_row(figure, label, "x", values, paper_value, note)
 
 
-def _row(
+def row_of(
     tables: impact_figures.Tables,
     figure: str,
     factor: float | None,
     kind: tuple[str, ...],
     part: str = "total",
 ) -> dict[str, Any] | None:
+    """Row of a kind of operations in the table of tolerances."""
     keys = tables.tolerance.column_names[: len(kind)]
     return tables.figures(figure, factor, keys, part).get(kind)
 
 
-def _present(values: Sequence[Any]) -> list[Any]:
+def present(values: Sequence[Any]) -> list[Any]:
+    """The values that are not None."""
     return [value for value in values if value is not None]
 
 
-def _network_share(tables: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
+def network_share(tables: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
     """Network's part of the latency in percent, between two utilizations; empty without latencies."""
     sums = {"network": 0.0, "total": 0.0}
     for row in tables.buckets.to_pylist():
@@ -203,13 +193,13 @@ def _network_share(tables: impact_figures.Tables, name: str, low: float, high: f
 def _files(served: ServedOperations) -> impact_figures.Tables:
     rows = racks.logs(served)
     return racks.inflation(
-        served, _matching_rows(rows, "hdd", rack_storage.CHUNK), impact_figures.TEMPLATES["13"].by
+        served, matching_rows(rows, "hdd", rack_storage.CHUNK), impact_figures.TEMPLATES["13"].by
     )
 
 
 def _sizes(served: ServedOperations) -> impact_figures.Tables:
     return racks.inflation(
-        served, _matching_rows(racks.logs(served), "hdd"), impact_figures.TEMPLATES["21"].by
+        served, matching_rows(racks.logs(served), "hdd"), impact_figures.TEMPLATES["21"].by
     )
 
 
@@ -218,15 +208,16 @@ def _classes(served: ServedOperations) -> impact_figures.Tables:
 
 
 def _media(served: ServedOperations) -> impact_figures.Tables:
-    rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
+    rows = matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     return racks.inflation(
         served, rows.filter(compute.equal(rows["operation"], "file-read")), impact_figures.TEMPLATES["23"].by
     )
 
 
-def _matching_rows(
+def matching_rows(
     rows: pyarrow.Table, medium: str | None, sizes: tuple[int, int] | None = None
 ) -> pyarrow.Table:
+    """Operations of a medium, and of sizes between two."""
     if medium:
         rows = rows.filter(compute.equal(rows["medium"], medium))
     if sizes:
@@ -240,7 +231,7 @@ def _aggregation(served: ServedOperations, seed: int = 0) -> impact_figures.Tabl
 
     File writes stand for shuffle writes, because both end in memory.
     """
-    rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
+    rows = matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     parts = {("file-read", "hdd"): "chunk-read", ("file-read", "ram"): "shuffle-read"}
     parts |= {("file-write", "hdd"): "shuffle-write"}
     kinds = zip(rows["operation"].to_pylist(), rows["medium"].to_pylist(), strict=True)
@@ -269,7 +260,7 @@ def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
     return racks.inflation(served, pyarrow.concat_tables(parts), impact_figures.TEMPLATES["12b"].by)
 
 
-def _ratio_class(ratio: float) -> str:
+def ratio_class(ratio: float) -> str:
     """Name of the class of a compute ratio in `leeward impact`."""
     return f"{ratio:g} to {ratio + 0.1:g}" if ratio < 0.85 else "0.9 to 1"
 
@@ -297,15 +288,3 @@ def _query_times(
             )
         )
     return pyarrow.concat_tables(parts)
-
-
-TABLES = {
-    "aggregation": _aggregation,
-    "queries": _queries,
-    "ratios": _ratios,
-    "files": _files,
-    "sizes": _sizes,
-    "classes": _classes,
-    "media": _media,
-}
-"""Functions that make the tables of templates, by name."""
