@@ -1,4 +1,4 @@
-"""Parquet files as batches of Arrow.
+"""Parquet files and tables in memory as batches of Arrow.
 
 The extension module reads lists of scenarios and traces from them, and `leeward.matrix` lists of transfers.
 """
@@ -45,13 +45,41 @@ def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tup
     return present, _read(file, schema)
 
 
+def rows(table: Any, columns: list[str]) -> tuple[list[str], Iterator[Any]]:
+    """Wanted columns that a table in memory has, and their rows as record batches; see `batches`.
+
+    Raises:
+        ValueError: A column has no form as numbers or texts.
+    """
+    names = table.column_names
+    present = [name for name in columns if name in names]
+    if not present:
+        return names, iter(())
+    schema = pyarrow.schema([(name, _batch_type(table.schema.field(name).type)) for name in present])
+    try:
+        return present, iter(_cast(table, schema).to_batches())
+    except pyarrow.ArrowException as error:
+        raise _unreadable(error) from None
+
+
 def _read(file: Any, schema: Any) -> Iterator[Any]:
     try:
         with file:
             for batch in file.iter_batches(columns=schema.names):
-                yield from pyarrow.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
+                yield from _cast(pyarrow.Table.from_batches([batch]), schema).to_batches()
     except (pyarrow.ArrowException, OSError) as error:
         raise _unreadable(error) from None
+
+
+def _cast(table: Any, schema: Any) -> Any:
+    """The columns of a schema, with their types."""
+    # Earlier versions of pyarrow do not cast views of texts, which Polars makes.
+    view = [str(table.schema.field(name).type) == "string_view" for name in schema.names]
+    columns = [
+        pyarrow.array(table[name].to_pylist(), pyarrow.string()) if is_view else table[name].cast(kind)
+        for name, kind, is_view in zip(schema.names, schema.types, view, strict=True)
+    ]
+    return pyarrow.Table.from_arrays(columns, schema=schema)
 
 
 def _unreadable(error: Exception) -> ValueError:

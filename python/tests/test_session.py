@@ -5,12 +5,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import leeward
 import numpy
 import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import leeward
 from leeward import InputError, Session
 from leeward.session import Batch
 

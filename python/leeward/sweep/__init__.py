@@ -23,7 +23,7 @@ import pyarrow
 from leeward import data as traces
 from leeward._policies import Chosen, Policies, choose
 from leeward.errors import MOST_SEED, InputError, whole_number
-from leeward.simulation import check_chosen, name_policy, runs_at_once
+from leeward.simulation import ScenarioSource, check_chosen, name_policy, runs_at_once
 from leeward.sweep import plan
 from leeward.sweep.cell import check_arrivals
 from leeward.sweep.execute import BACKENDS, check_backend, outcomes
@@ -38,7 +38,7 @@ log = logging.getLogger("leeward.sweep")
 
 
 def run(
-    scenario: str | PathLike[str],
+    scenario: ScenarioSource,
     policies: Policies | None = None,
     *,
     seeds: Sequence[int] | None = None,
@@ -57,7 +57,7 @@ def run(
     results, whatever the order, the jobs and the backend.
 
     Args:
-        scenario: Path of its file.
+        scenario: Path of its file, a `Scenario`, or anything else that `leeward.read_scenario` takes.
         policies: Names with settings; the first is the baseline. Policies of your own (see `leeward.policy`)
             may be among them: a stored cell of one counts while the file with its code does not change. By
             default those of the scenario. A single one needs no list.
