@@ -18,7 +18,7 @@ SIZES = ("bytes", "memory")
 
 
 @runtime_checkable
-class DirectedGraph(Protocol):
+class Graph(Protocol):
     """A graph of networkx."""
 
     def is_directed(self) -> bool:
@@ -31,7 +31,7 @@ class DirectedGraph(Protocol):
         """Edges, with their attributes."""
 
 
-App = Document | DirectedGraph
+App = Document | Graph
 """An app: as a document, or as a graph of its tasks."""
 
 
@@ -96,7 +96,7 @@ def app_document(app: App | None) -> Document | None:
     """
     if app is None or isinstance(app, str | PathLike | Mapping):
         return app
-    if not isinstance(app, DirectedGraph):
+    if not isinstance(app, Graph):
         form = "a file, a mapping with its fields, or a directed graph"
         raise InputError.about("app", f"{type(app).__name__}: expected {form}")
     if not app.is_directed():

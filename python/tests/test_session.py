@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import leeward
 from leeward import InputError, Session
 from leeward.session import Batch
+from support.graphs import drawn
 
 CLUSTER = {"racks": 4, "hosts_per_rack": 3, "nic": "1Gbps", "oversubscription": 2}
 HOSTS = 12
@@ -246,15 +247,22 @@ def test_tables_and_graphs_are_taken_as_they_are(tmp_path: Path) -> None:
     expected = leeward.place_tasks(CLUSTER | {"cpus": 1}, file, policy="choreo")
     for app in (APP, tables):
         assert leeward.place_tasks(CLUSTER | {"cpus": 1}, app, policy="choreo") == expected
-    networkx = pytest.importorskip("networkx")
-    graph = networkx.DiGraph()
-    graph.add_node("a", cpus=1, memory=2**30, color="red")
-    graph.add_node("b", cpus=1)
-    graph.add_edge("a", "b", bytes=10**9)
+    a = {"cpus": 1, "memory": 2**30, "color": "red"}
+    graph = drawn([("a", "b", 10**9)], True, "bytes", a=a, b={"cpus": 1})
     placed = leeward.place_tasks(CLUSTER | {"cpus": 1}, graph, policy="choreo")
     assert placed["tasks"] == expected["tasks"]
     with pytest.raises(InputError, match="app: expected a directed graph"):
-        leeward.place_tasks(CLUSTER, graph.to_undirected())
+        leeward.place_tasks(CLUSTER, drawn([("a", "b", 1)], False, "bytes"))
+    with pytest.raises(InputError, match="app: the edge from a to b has no attribute `bytes`"):
+        leeward.place_tasks(CLUSTER, drawn([("a", "b", 1)], True, "weight"))
+    with pytest.raises(InputError, match="app: int: expected a file"):
+        leeward.place_tasks(CLUSTER, 7)  # type: ignore[arg-type]
+    networkx = pytest.importorskip("networkx")
+    same = networkx.DiGraph()
+    same.add_node("a", **a)
+    same.add_node("b", cpus=1)
+    same.add_edge("a", "b", bytes=10**9)
+    assert leeward.place_tasks(CLUSTER | {"cpus": 1}, same, policy="choreo") == placed
 
 
 def test_a_table_of_hosts_is_a_cluster() -> None:
