@@ -138,7 +138,7 @@ kubernetes-parts:
 	@$(PYTHON) reproduce/leeward_reproduce/hotspots/kubernetes/program.py
 
 .PHONY: test
-test: servers lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel ## Build, check the style, run all tests, and list the skipped ones
+test: servers lint test-rust test-python test-hdfs test-kubernetes test-web test-wheel test-oldest ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
@@ -260,6 +260,11 @@ test-images:
 test-wheel: wheel
 	@scripts/smoke
 
+.PHONY: test-oldest
+test-oldest: wheel
+	@mkdir -p target
+	@scripts/oldest 2>&1 | tee target/test-oldest.log
+
 .venv/.python: constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install pip maturin
@@ -280,11 +285,11 @@ EXTENSION := cargo rustc --release --locked --package leeward-bindings --lib
 
 .venv/.demo: .venv/.python pyproject.toml $(RUST_SOURCES)
 	$(EXTENSION) --no-default-features -- -C strip=symbols & \
-	$(BIN)/maturin develop --release --no-default-features && wait $$!
+	$(BIN)/maturin develop --release --no-default-features --extras plot && wait $$!
 	touch $@
 
 .venv/.native: .venv/.tools pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
 	$(EXTENSION) -- -C strip=symbols & \
-	$(BIN)/maturin develop --release --group tests && wait $$!
+	$(BIN)/maturin develop --release --extras analysis,plot --group tests && wait $$!
 	$(BIN)/pip install --no-deps --no-build-isolation --editable reproduce
 	touch $@

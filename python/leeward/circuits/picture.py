@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from leeward._extras import needed
 from leeward._quantities import percent_text
 from leeward.circuits.scheduling import Schedule
 
@@ -22,9 +23,10 @@ def picture(schedules: Sequence[Schedule]) -> str:
     A line is a source rack, and a bar is a circuit. Darker bars use more of their capacity. A bar shows the
     destination if it is wide enough. Gaps are nights.
     """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+    with needed():
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
 
     from leeward.report.style import SETTINGS
 

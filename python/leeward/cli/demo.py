@@ -49,6 +49,7 @@ def demo(
     of block writes on 3,000 hosts under HDFS's default placement (uniform), Sinbad and leeward, and under the
     policies of --policy. Writes a page with pictures.
     """
+    from leeward._extras import missing
     from leeward._policies import choose
     from leeward.demo import scenario_file
     from leeward.demo.page import tasks_sentence, write_page
@@ -56,6 +57,7 @@ def demo(
     from leeward.simulation import check_chosen
 
     check_file(report, "--report")
+    no_pictures = missing("plot")
     more = split_list(policy) or []
     with name_flags(policies="--policy"):
         check_chosen(choose(more), "replicas")
@@ -67,7 +69,8 @@ def demo(
         block_scene(path, cluster, words, _simulate(f"scene 2 of 2: blocks, {title}", more))
         for title, cluster, words in disks
     ]
-    write_page(report, tasks, blocks, source)
+    if no_pictures is None:
+        write_page(report, tasks, blocks, source)
     document = {
         "tasks": [scene.record() for scene in tasks],
         "blocks": [scene.record() for scene in blocks],
@@ -83,7 +86,11 @@ def demo(
     print_text(f"tasks: {tasks_sentence(tasks[0])}")
     print_text(f"with busier uplinks: {tasks_sentence(tasks[1])}\n")
     _print_blocks(blocks)
-    print_note(f"\npage with pictures: {report.resolve().as_uri()}")
+    print_note(
+        f"\npage with pictures: {report.resolve().as_uri()}"
+        if no_pictures is None
+        else f"\nno page with pictures: {no_pictures}"
+    )
 
 
 def _simulate(title: str, more: "Sequence[str]" = ()) -> "Simulate":

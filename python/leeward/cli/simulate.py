@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from leeward._extras import require
 from leeward._figures import flatten_summary
 from leeward._native import Run, Scenario
 from leeward.cli.notes import print_note
@@ -119,6 +120,7 @@ def simulate(
     from leeward.cli import results
 
     if out:
+        require("plot", "--out")
         results.check(out, "--out")
     model = read(scenario)
     runs = run(model, names, seed, jobs)

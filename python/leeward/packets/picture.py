@@ -3,6 +3,7 @@
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from leeward._extras import needed
 from leeward._native import PacketRun, PacketScenario
 from leeward.packets.sequence import Sequence, sequence
 
@@ -22,9 +23,10 @@ def picture(scenario: PacketScenario, run: PacketRun) -> str:
     a darker shade means that more days have a circuit at this time. If the run ends too soon after every day
     of a pair, the pair is drawn from the run's start.
     """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
+    with needed():
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
 
     from leeward.report.style import SETTINGS
 
