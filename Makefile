@@ -38,7 +38,7 @@ CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
 # Ruff finds files in folders by their extension. The list names scripts without one.
-PYTHON_SOURCES := python reproduce scripts/crates scripts/man scripts/packages scripts/progress scripts/tables
+PYTHON_SOURCES := python reproduce scripts/api_reference.py scripts/crates scripts/man scripts/packages scripts/progress scripts/tables
 
 .PHONY: help
 help: ## List these targets

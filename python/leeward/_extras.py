@@ -45,7 +45,10 @@ def needed() -> Iterator[None]:
 def missing(extra: str) -> str | None:
     """Sentence about the missing packages of an extra; None if all are there."""
     absent = [package for package in PACKAGES[extra] if find_spec(package) is None]
-    return f"{' and '.join(absent)} missing: pip install 'leeward[{extra}]'" if absent else None
+    if not absent:
+        return None
+    verb = "is" if len(absent) == 1 else "are"
+    return f"{' and '.join(absent)} {verb} missing: pip install 'leeward[{extra}]'"
 
 
 def require(extra: str, argument: str) -> None:

@@ -33,12 +33,11 @@ _NAME = "scenario"
 """Name of a scenario in a mapping, for errors."""
 
 
-def read_scenario(source: ScenarioSource, data: str | PathLike[str] | None = None) -> Scenario:
+def read_scenario(path: ScenarioSource, data: str | PathLike[str] | None = None) -> Scenario:
     """Reads a scenario.
 
     Args:
-        source: The path of its file; or a mapping with its fields, in which paths are from the current
-            folder. The mapping's `cluster` may be a `Cluster`, or anything that `Cluster(...)` takes. In
+        path: The path of its file; or a mapping with its fields, in which paths are from the current folder. The mapping's `cluster` may be a `Cluster`, or anything that `Cluster(...)` takes. In
             place of the `file` of a workload there may be a table with the columns of its list, or an array
             for `matrix`.
         data: Folder of `data:...` files; by default the value of LEEWARD_DATA, or else the user's cache,
@@ -47,11 +46,11 @@ def read_scenario(source: ScenarioSource, data: str | PathLike[str] | None = Non
     Raises:
         InputError: The scenario or its cluster is invalid.
     """
-    if isinstance(source, Scenario):
-        return source
-    if not isinstance(source, Mapping):
-        return Scenario.from_file(source, data or data_folder())
-    text, cluster, tables = scenario_text(source)
+    if isinstance(path, Scenario):
+        return path
+    if not isinstance(path, Mapping):
+        return Scenario.from_file(path, data or data_folder())
+    text, cluster, tables = scenario_text(path)
     network = None if cluster is None else Cluster(cluster)
     try:
         return Scenario.from_text(text, ".", data or data_folder(), _NAME, network, tables)

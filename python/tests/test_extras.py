@@ -101,7 +101,7 @@ def test_a_folder_of_results_needs_pictures_before_the_simulation(
     monkeypatch.setattr("leeward._extras.find_spec", lambda package: None)
     result = run("simulate", "s.json", "--out", "result")
     assert result.returncode == 2
-    assert result.stderr == "error: --out: matplotlib missing: pip install 'leeward[plot]'\n"
+    assert result.stderr == "error: --out: matplotlib is missing: pip install 'leeward[plot]'\n"
     assert not (tmp_path / "result").exists()
 
 
@@ -113,5 +113,5 @@ def test_other_errors_of_imports_stay() -> None:
     require("analysis", "out")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("leeward._extras.find_spec", lambda package: None)
-        with pytest.raises(InputError, match=r"out: duckdb and ibis and scipy missing: pip install"):
+        with pytest.raises(InputError, match=r"out: duckdb and ibis and scipy are missing: pip install"):
             require("analysis", "out")
