@@ -45,12 +45,13 @@ def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tup
     return present, _read(file, schema)
 
 
-def rows(table: Any, columns: list[str]) -> tuple[list[str], Iterator[Any]]:
+def rows(data: Any, columns: list[str]) -> tuple[list[str], Iterator[Any]]:
     """Wanted columns that a table in memory has, and their rows as record batches; see `batches`.
 
     Raises:
         ValueError: A column has no form as numbers or texts.
     """
+    table = table_of(data)
     names = table.column_names
     present = [name for name in columns if name in names]
     if not present:
@@ -71,15 +72,27 @@ def _read(file: Any, schema: Any) -> Iterator[Any]:
         raise _unreadable(error) from None
 
 
+def table_of(data: Any) -> Any:
+    """A table of any library as a `pyarrow.Table`, its texts as plain ones.
+
+    Raises:
+        ValueError: Arrow cannot read it as a table.
+    """
+    try:
+        table = pyarrow.table(data)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise _unreadable(error) from None
+    for at, column in enumerate(table.schema):
+        # Earlier versions of pyarrow do not cast views of texts, which Polars makes.
+        if str(column.type) == "string_view":
+            texts = pyarrow.array(table[column.name].to_pylist(), pyarrow.string())
+            table = table.set_column(at, column.name, texts)
+    return table
+
+
 def _cast(table: Any, schema: Any) -> Any:
     """The columns of a schema, with their types."""
-    # Earlier versions of pyarrow do not cast views of texts, which Polars makes.
-    view = [str(table.schema.field(name).type) == "string_view" for name in schema.names]
-    columns = [
-        pyarrow.array(table[name].to_pylist(), pyarrow.string()) if is_view else table[name].cast(kind)
-        for name, kind, is_view in zip(schema.names, schema.types, view, strict=True)
-    ]
-    return pyarrow.Table.from_arrays(columns, schema=schema)
+    return table.select(schema.names).cast(schema)
 
 
 def _unreadable(error: Exception) -> ValueError:
