@@ -1,6 +1,7 @@
 """Choreo: the tasks of an app go where its transfers end first (LaCurts et al., IMC 2013).
 
-The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as one) or as a program.
+The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as
+one), or as a program.
 """
 
 # %% [markdown]
@@ -20,7 +21,8 @@ cluster
 
 # %% [markdown]
 # # Greedy, exact and random
-# The greedy algorithm puts the largest transfers on the fastest paths (section 2.3). The exact one proves that no placement ends earlier.
+# The greedy algorithm puts the largest transfers on the fastest paths (section 2.3).
+# The exact one proves that no placement ends earlier.
 
 # %%
 from matplotlib import pyplot
@@ -40,7 +42,8 @@ figure
 
 # %% [markdown]
 # # A day of apps
-# Apps arrive beside other traffic, and two machines lose most of their rate. Running apps are reconsidered each minute (section 2.4).
+# Apps arrive beside other traffic, and two machines lose most of their rate.
+# Running apps are reconsidered each minute (section 2.4).
 
 # %%
 scenario = leeward.read_scenario("examples/scenarios/apps.yaml")

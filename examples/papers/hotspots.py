@@ -1,6 +1,9 @@
-"""Hotspots: hot links of a datacenter, their causes, and placement that avoids them ("Datacenter network hotspots").
+"""Hotspots: hot links of a datacenter, their causes, and placement that avoids them.
 
-The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as one) or as a program.
+The paper is "Datacenter network hotspots".
+
+The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as
+one), or as a program.
 """
 
 # %% [markdown]
@@ -33,7 +36,8 @@ analysis.plot()
 
 # %% [markdown]
 # # Tasks that avoid hot racks
-# The same tasks under a scheduler that sees no network, and under one that balances processors and uplinks (section 5.1).
+# The same tasks under a scheduler that sees no network,
+# and under one that balances processors and uplinks (section 5.1).
 # Eight hours of the day take less time than all of it.
 
 # %%

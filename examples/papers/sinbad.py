@@ -1,11 +1,13 @@
 """Sinbad: copies of blocks go where the links have room (Chowdhury et al., SIGCOMM 2013).
 
-The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as one) or as a program.
+The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as
+one), or as a program.
 """
 
 # %% [markdown]
 # # The scenario
-# A cluster of four racks, an hour's load as the paper measured it, and policies for the copies of blocks. Each policy sees the same arrivals.
+# A small cluster, the load as the paper measured it, and policies for the copies of blocks.
+# Each policy sees the same arrivals.
 
 # %%
 import leeward
@@ -15,7 +17,8 @@ scenario
 
 # %% [markdown]
 # # One run
-# The paper's measure is the time from the request for a block to its last copy, as a ratio to the default placement of HDFS (section 7.1).
+# The paper's measure is the time from the request for a block to its last copy,
+# as a ratio to the default placement of HDFS (section 7.1).
 
 # %%
 uniform, sinbad = leeward.simulate(scenario, ["uniform", "sinbad"])

@@ -1,11 +1,13 @@
 """SLO: bounds on tail latency for workloads that share storage and links (Zhu, thesis, 2018).
 
-The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as one) or as a program.
+The cells run in order, in the folder of the sources: in a notebook (VS Code and Jupytext open this file as
+one), or as a program.
 """
 
 # %% [markdown]
 # # How bursty is a trace?
-# The r-b curve has, for each rate of a token bucket, the least burst that passes all requests at once (section 3.2).
+# The r-b curve has, for each rate of a token bucket,
+# the least burst that passes all requests at once (section 3.2).
 
 # %%
 from matplotlib import pyplot
@@ -27,7 +29,8 @@ figure
 
 # %% [markdown]
 # # Bounds
-# Six mail volumes and a backup share a disk. The method `dnc` assumes that all bursts meet; `snc` uses that they seldom do.
+# Six mail volumes and a backup share a disk.
+# The method `dnc` assumes that all bursts meet; `snc` uses that they seldom do.
 
 # %%
 workloads = slo.load("examples/slo/w.yaml", "examples/slo/cluster.yaml")
@@ -41,7 +44,8 @@ for method, values in bounds.items():
 # %%
 figure, axes = pyplot.subplots()
 for at, (method, values) in enumerate(bounds.items()):
-    axes.bar([number + 0.4 * at for number in range(len(values))], [1e3 * value for value in values], 0.4, label=method)
+    places = [number + 0.4 * at for number in range(len(values))]
+    axes.bar(places, [1e3 * value for value in values], 0.4, label=method)
 axes.axhline(55, color="black", linewidth=0.8)
 axes.set_xlabel("workload")
 axes.set_ylabel("bound on latency, ms")

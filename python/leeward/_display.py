@@ -12,13 +12,6 @@ from leeward.report import document
 from leeward.report.document import Html, Picture
 
 
-class Svg(str):
-    """A picture as SVG. A notebook shows it."""
-
-    def _repr_svg_(self) -> str:
-        return str(self)
-
-
 @dataclass(frozen=True)
 class Pictures:
     """Pictures with titles and captions, as SVG. A notebook shows them.

@@ -37,9 +37,9 @@ def read_scenario(path: ScenarioSource, data: str | PathLike[str] | None = None)
     """Reads a scenario.
 
     Args:
-        path: The path of its file; or a mapping with its fields, in which paths are from the current folder. The mapping's `cluster` may be a `Cluster`, or anything that `Cluster(...)` takes. In
-            place of the `file` of a workload there may be a table with the columns of its list, or an array
-            for `matrix`.
+        path: The path of its file; or a mapping with its fields, in which paths are from the current folder.
+            Its `cluster` may be a `Cluster`, or anything that `Cluster(...)` takes. In place of the `file` of
+            a workload there may be a table with the columns of its list, or an array for `matrix`.
         data: Folder of `data:...` files; by default the value of LEEWARD_DATA, or else the user's cache,
             where `leeward data get` puts traces.
 

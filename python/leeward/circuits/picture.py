@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from leeward._display import Svg
 from leeward._extras import needed
 from leeward._quantities import percent_text
+from leeward._svg import Svg
 from leeward.circuits.scheduling import Schedule
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from leeward._display import Svg
 from leeward._extras import needed
 from leeward._native import PacketRun, PacketScenario
+from leeward._svg import Svg
 from leeward.packets.sequence import Sequence, sequence
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use super::compression::Compression;
-use super::table::cells;
-use super::{Cell, InputError, Rows, excerpt, format_number, reason};
+use super::{Cell, InputError, Rows, cells, excerpt, format_number, reason};
 
 /// Length of the longest accepted line, in bytes. The limit bounds the memory for a damaged file.
 const LONGEST_LINE: u64 = 1 << 20;
