@@ -12,8 +12,6 @@ import numpy as np
 from record import record
 
 import leeward
-from leeward import _native
-from leeward._policies import choose_one
 from leeward.policy import RequestBatch, View
 
 RACKS, HOSTS_PER_RACK = 150, 20
@@ -44,17 +42,17 @@ def scored(request: Any, view: View) -> Any:
     return view.residual_in
 
 
-def session(policy: Any, loads: dict[str, float]) -> _native.EngineSession:
-    """Returns a session with the loads of one report."""
-    label, own = choose_one(policy)
-    result = _native.EngineSession(leeward.Cluster(CLUSTER), label, "leeward", own_replicas=own)
-    result.report(list(loads), list(loads.values()))
+def session(policy: Any, loads: dict[str, float]) -> leeward.Session:
+    """Returns a session with the loads of one report, which stay known."""
+    result = leeward.Session(CLUSTER, replicas=policy, ledger={"unknown_after": 1e6})
+    result.report(loads)
     return result
 
 
 def measure(policy: Any, batch: int, count: int, loads: dict[str, float]) -> float:
     """Returns the decisions in a second of the processor."""
-    engine = session(policy, loads)
+    # The engine alone: a session turns its lists into arrays.
+    engine = session(policy, loads)._engine
     random = np.random.default_rng(1)
     seconds, done = 0.0, 0
     while done < count:
@@ -68,6 +66,20 @@ def measure(policy: Any, batch: int, count: int, loads: dict[str, float]) -> flo
         done += batch
         engine.release(numbers, stored=False)
     return done / seconds
+
+
+def measure_rounds(count: int, loads: dict[str, float]) -> float:
+    """Returns the rounds in a second: a report of a rack's links, a placement, a commit and two releases."""
+    working = session("sinbad", loads)
+    names = working.cluster.host_names()
+    uplinks = [link for link in loads if link.endswith(("uplink", "downlink"))]
+    start = time.process_time()
+    for number in range(count):
+        working.report({link: loads[link] for link in uplinks[2 * number % len(uplinks) :][:2]})
+        placed = working.place_replicas(BLOCK, writer=names[number % len(names)])
+        kept = working.commit_replicas([names[number % len(names)]], BLOCK)
+        working.release([placed, kept])
+    return count / (time.process_time() - start)
 
 
 def main() -> None:
@@ -94,6 +106,9 @@ def main() -> None:
         print(f"{name:<32} {rate:>12,.0f} {us:>8.1f} {over:>+10.1f} us")
         record(f"policy, {name}", "decisions/s", rate)
         record(f"policy, {name}, over uniform", "us", max(over, 0.0))
+    rounds = measure_rounds(2_000, loads)
+    print(f"{'session: report, place, commit, release':<45} {rounds:,.0f} rounds/s")
+    record("session, rounds", "rounds/s", rounds)
 
 
 if __name__ == "__main__":
