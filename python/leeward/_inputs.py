@@ -50,7 +50,7 @@ def size_text(argument: str, size: str | int) -> str:
     if isinstance(size, str):
         return size
     text = _bytes(size)
-    if isinstance(size, bool) or text is None:
+    if text is None:
         raise TypeError(f"{argument}: {type(size).__name__}: expected a text, or a whole number of bytes")
     if text.startswith("-"):
         raise InputError.about(argument, f"`{size}`: expected bytes, not negative")
@@ -163,23 +163,19 @@ def _plain(value: Any, field: str = "") -> Any:
     """A value of mappings, lists, texts and numbers only."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each, str(key)) for key, each in value.items()}
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, PathLike):
-        return fspath(value)
-    if field in SIZES and (text := _bytes(value)) is not None:
-        return text
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    # Arrays and numbers of NumPy, and columns of tables.
-    for convert in ("tolist", "to_list"):
-        if callable(method := getattr(value, convert, None)):
-            return _plain(method(), field)
-    if is_table(value):
+    # Arrays and numbers of NumPy, and columns of tables, make lists of themselves.
+    convert = getattr(value, "tolist", None) or getattr(value, "to_list", None)
+    if is_table(value) and convert is None:
         return [
             {key: _plain(cell, key) for key, cell in row.items() if cell is not None} for row in _rows(value)
         ]
-    return value
+    if field in SIZES and (text := _bytes(value)) is not None:
+        return text
+    if callable(convert):
+        return _plain(convert(), field)
+    return fspath(value) if isinstance(value, PathLike) else value
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:
@@ -194,11 +190,11 @@ def _rows(table: Any) -> list[dict[str, Any]]:
 
 def _bytes(value: Any) -> str | None:
     """A number of bytes with its unit; None for another value."""
+    if isinstance(value, str | bool) or value is None:
+        return None
     try:
         number = float(value)
-        if isinstance(value, str) or not isfinite(number) or number != int(number):
-            return None
-        return f"{int(value)}B"
+        return f"{int(value)}B" if isfinite(number) and number == int(number) else None
     except (TypeError, ValueError, OverflowError):
         return None
 

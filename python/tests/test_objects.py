@@ -149,8 +149,8 @@ def test_errors_of_a_table_name_its_row() -> None:
     scenario = SCENARIO | {"workloads": [{"blocks": {"file": table}}]}
     with pytest.raises(InputError, match=r"table:0:5: size_bytes: `-4`: must not be negative"):
         leeward.simulate(scenario, "uniform")
+    without = SCENARIO | {"workloads": [{"blocks": {"file": table.drop_columns(["writer"])}}]}
     with pytest.raises(InputError, match=r"table:0:1: writer: no such column"):
-        without = SCENARIO | {"workloads": [{"blocks": {"file": table.drop_columns(["writer"])}}]}
         leeward.simulate(without, "uniform")
 
 
