@@ -341,6 +341,7 @@ def read_capture(
     counters: bool = False,
     direction: str = "both",
     tunnels: str = "outer",
+    classes: Sequence[tuple[str, Sequence[str]]] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[pyarrow.Table]: ...
 def read_demand(path: str) -> list[list[int]]: ...

@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 METAVARS = {
     *("FILE", "DIR", "N", "NAME", "TAG", "HOST", "URL", "HOST:PORT", "PORT", "DURATION", "TIME", "SHARE"),
     *("SIZE", "RATE", "RATIO", "POLICY", "METHOD", "PATTERN", "KEY", "ROLE", "STAGE", "FIELD"),
-    *("NAME=ADDRESS", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
+    *("NAME=ADDRESS", "CLASS=DSCP", "CLASS=FILE", "CLASS=N", "OPERATION=LINKS", "PATH=VALUES", "DISK[=NAME]"),
     "BYTES,FACTOR,FACTOR",
     "DATA+PARITY",
     *("MODE", "TEXT", "TYPE", "KEY=VALUE", "sflow:PORT"),

@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt, read_secret};
+use leeward_fabric::{Dscp, Nanos};
 use leeward_probe::control::Secret;
 use serde::Deserialize;
 
-use crate::dscp::Dscp;
 use crate::machine::Machine;
 
 /// Shortest interval; at shorter intervals the timer's error dominates.
