@@ -185,7 +185,7 @@ def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         paper_value = paper.MACHINES_MEMORY if name == "sinbad" else {}
         against = f"uniform / {name}"
         blocks = ratios(cells, "full_block_write_s.mean", name, "uniform")
-        note = "caches never full: no write waits for what is evicted" if paper_value else ""
+        note = f"{_CROWDED}; caches are never full" if paper_value else ""
         result.append(
             measured_row(figure, f"full blocks: {against}", "x", blocks, paper_value.get("blocks"), note)
         )
