@@ -52,7 +52,9 @@ _WRITING = (
     " rate already"
 )
 _SHORT = "3 seeds, 10 min"
-_WRITERS = "a file's blocks from placing, one after the other; most have their full rate under uniform already"
+_WRITERS = (
+    "a file's blocks from placing, one after the other; most have their full rate under uniform already"
+)
 _SHUFFLE = "shuffles of the jobs are in it, and yield to what is placed; the paper's do not"
 
 
