@@ -175,7 +175,7 @@ def test_a_signal_ends_a_trial_without_a_traceback(tmp_path: Path, number: signa
     command = subprocess.Popen(
         [*COMMAND, "--days", "1"],
         cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONFAULTHANDLER": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -188,7 +188,12 @@ def test_a_signal_ends_a_trial_without_a_traceback(tmp_path: Path, number: signa
             assert first.startswith("phase 1 of 3, shadow: ")
             process.send_signal(number)
             began = time.monotonic()
-            output, errors = process.communicate(timeout=60)
+            try:
+                output, errors = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                # Python prints the stacks of all threads.
+                process.send_signal(signal.SIGABRT)
+                pytest.fail(f"does not end: {process.communicate()[1]}")
         finally:
             # A command that does not end would fail later tests of this process.
             process.kill()
