@@ -133,7 +133,7 @@ mod tests {
             ),
             (
                 Change::Alter(FIRST, Class::limited(LINK, limit, 3)),
-                "class change dev eth0 parent 7ee0:1 classid 7ee0:10 htb rate 8bit burst 1 ceil 8000008bit cburst 64000 \
+                "class change dev eth0 parent 7ee0:1 classid 7ee0:10 htb rate 8bit burst 1 ceil 8000008bit cburst 64001 \
                  prio 3 quantum 1514",
             ),
             (Change::Leaf("fq_codel".to_owned()), "qdisc add dev eth0 parent 7ee0:2 handle 7ee1: fq_codel"),

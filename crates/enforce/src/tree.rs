@@ -30,8 +30,7 @@ pub const BEST_EFFORT: u8 = LEVELS;
 const GUARANTEE: u64 = 1;
 /// Largest frame of Ethernet without its checksum, in bytes.
 pub const FRAME: u32 = 1514;
-/// Largest rounding of a burst, as times per second: a microsecond and a tick.
-const ROUNDINGS_PER_SECOND: u64 = 900_000;
+const MICROSECONDS_PER_SECOND: u128 = 1_000_000;
 /// Bursts of the link last as long as the kernel's timer may be late: 0.2 ms.
 const BURSTS_PER_SECOND: u64 = 5_000;
 
@@ -56,6 +55,7 @@ impl Class {
     /// The link of this rate.
     pub fn link(rate: u64) -> Class {
         let burst = (rate / BURSTS_PER_SECOND).clamp(u64::from(2 * FRAME), u64::from(u32::MAX)) as u32;
+        let burst = in_microseconds(rate, burst);
         Class { parent: 0, rate, burst, ceil: rate, cburst: burst, prio: 0 }
     }
 
@@ -70,22 +70,28 @@ impl Class {
         Class::limited(LINK, Limit { rate: ceil, burst: cburst }, prio)
     }
 
-    /// A class with one token bucket.
+    /// A class with one token bucket. Its burst is rounded up to whole microseconds, because versions of `tc` such as 6.1
+    /// cut the rest off.
     pub fn limited(parent: u16, Limit { rate, burst }: Limit, prio: u8) -> Class {
-        Class { parent, rate: GUARANTEE, burst: 1, ceil: rate, cburst: burst, prio }
+        Class { parent, rate: GUARANTEE, burst: 1, ceil: rate, cburst: in_microseconds(rate, burst), prio }
     }
 
-    /// True if the classes are the same but for the rounding of bursts. The kernel keeps them as times in steps of 64 ns, and
-    /// versions of `tc` such as 6.1 write whole microseconds.
+    /// True if the classes are the same but for the rounding of bursts: the kernel keeps them as times in steps of 64 ns.
     pub fn is_like(&self, other: &Class) -> bool {
-        let is_near = |one: u32, other: u32, rate: u64| {
-            u64::from(one.abs_diff(other)) <= 2 + rate / ROUNDINGS_PER_SECOND
-        };
+        let is_near =
+            |one: u32, other: u32, rate: u64| u64::from(one.abs_diff(other)) <= 2 + rate / 10_000_000;
         let exact = |class: &Class| (class.parent, class.rate, class.ceil, class.prio);
         exact(self) == exact(other)
             && is_near(self.burst, other.burst, self.rate)
             && is_near(self.cburst, other.cburst, self.ceil)
     }
+}
+
+/// The least burst of whole microseconds at this rate that is not below `burst`, in bytes; at most the largest number.
+fn in_microseconds(rate: u64, burst: u32) -> u32 {
+    let (rate, burst) = (u128::from(rate), u128::from(burst));
+    let microseconds = (burst * MICROSECONDS_PER_SECOND).div_ceil(rate.max(1));
+    (microseconds * rate).div_ceil(MICROSECONDS_PER_SECOND).try_into().unwrap_or(u32::MAX)
 }
 
 /// Addresses of packets, both of one family.
@@ -195,7 +201,24 @@ pub fn class_id(minor: u16) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// As `tc` 6.1 and the kernel round it: to whole microseconds, and to ticks of 64 ns.
+        #[test]
+        fn the_burst_of_a_class_is_kept_and_none_is_smaller(rate in 1_u64..20_000_000_000, milliseconds in 0.0_f64..60_000.0) {
+            let burst = (rate as f64 * milliseconds / 1e3).min(4e9) as u32;
+            let class = Class::limited(LINK, Limit { rate, burst }, 3);
+            prop_assert!(class.cburst >= burst);
+            prop_assert!(u64::from(class.cburst - burst) <= 1 + rate / 1_000_000);
+            let microseconds = u128::from(class.cburst) * MICROSECONDS_PER_SECOND / u128::from(rate);
+            let ticks = microseconds * 1000 / 64;
+            let kept = (u128::from(rate) * ticks * 64 / 1_000_000_000) as u32;
+            prop_assert!(class.is_like(&Class { cburst: kept, ..class }), "{} {kept}", class.cburst);
+        }
+    }
 
     #[test]
     fn levels_have_the_class_selectors_of_the_thesis() {
@@ -207,9 +230,7 @@ mod tests {
     fn bursts_may_differ_by_the_kernels_rounding_and_rates_not_at_all() {
         let class = Class::limited(LINK, Limit { rate: 1_250_000_000, burst: 100_000 }, 3);
         assert!(class.is_like(&Class { cburst: 99_920, ..class }));
-        // A microsecond at this rate is 1,250 bytes.
-        assert!(class.is_like(&Class { cburst: 98_800, ..class }));
-        assert!(!class.is_like(&Class { cburst: 98_500, ..class }));
+        assert!(!class.is_like(&Class { cburst: 99_000, ..class }));
         assert!(!class.is_like(&Class { ceil: class.ceil + 1, ..class }));
         assert!(!class.is_like(&Class { prio: 2, ..class }));
         assert!(!class.is_like(&Class { parent: FIRST, ..class }));
