@@ -10,6 +10,8 @@ use leeward_fabric::input::{InputError, excerpt, read_text};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Addresses {
     by_name: BTreeMap<String, Vec<Prefix>>,
+    /// Places of lines with a loopback address, by their names.
+    loopback: BTreeMap<String, String>,
 }
 
 impl Addresses {
@@ -25,7 +27,8 @@ impl Addresses {
         for (prefix, owner) in mapping.addresses() {
             by_name.entry(owner.to_owned()).or_default().push(prefix);
         }
-        Ok(Addresses { by_name })
+        let loopback = mapping.loopback().map(|(owner, line)| (owner.to_owned(), format!("{name}:{line}")));
+        Ok(Addresses { by_name, loopback: loopback.collect() })
     }
 
     /// Reads a file; without one, all addresses are the resolver's.
@@ -64,20 +67,31 @@ impl Addresses {
         if let Some(listed) = self.listed(name) {
             return Ok(listed.to_vec());
         }
-        let resolved = (name, 0).to_socket_addrs().map_err(|error| {
-            format!("host `{}` has no address: {error}; --addresses names it", excerpt(name))
-        })?;
+        let resolved = (name, 0)
+            .to_socket_addrs()
+            .map_err(|error| format!("host `{}` has no address: {error}; {}", excerpt(name), self.remedy(name)))?;
         let known = resolved.map(|address| address.ip().to_canonical()).filter(|ip| !ip.is_loopback());
         let mut prefixes: Vec<Prefix> = known.map(Prefix::whole).collect();
         prefixes.sort_unstable();
         prefixes.dedup();
         if prefixes.is_empty() {
             return Err(format!(
-                "host `{}` has loopback addresses only; --addresses names it",
-                excerpt(name)
+                "host `{}` has loopback addresses only; {}",
+                excerpt(name),
+                self.remedy(name)
             ));
         }
         Ok(prefixes)
+    }
+
+    /// What gives a host an address.
+    fn remedy(&self, name: &str) -> String {
+        match self.loopback.get(name) {
+            None => "--addresses names it".to_owned(),
+            Some(place) => {
+                format!("the loopback address of {place} does not count, because every machine has it; in a CSV file, it does")
+            }
+        }
     }
 
     /// Addresses of the client of a workload: those of the workload's name in the file, or else those of the host.
@@ -135,5 +149,15 @@ mod tests {
             let error = Addresses::default().of_host(host).expect_err("no address");
             assert!(error.starts_with("host `") && error.ends_with("; --addresses names it"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_host_of_a_loopback_line_is_an_error_with_the_line() {
+        let addresses = Addresses::of("hosts", "10.0.0.2 r0h0\n127.0.0.1 localhost\n").expect("a valid file");
+        let error = addresses.of_host("localhost").expect_err("no address");
+        let reason = "the loopback address of hosts:2 does not count, because every machine has it";
+        assert!(error.contains(reason), "{error}");
+        let named = Addresses::of("hosts.csv", "address,host\n127.0.0.1,localhost\n").expect("a valid file");
+        assert_eq!(named.of_host("localhost"), Ok(prefixes(&["127.0.0.1"])));
     }
 }

@@ -18,6 +18,8 @@ const MOST: usize = 4_000_000;
 pub struct Mapping {
     file: String,
     addresses: BTreeMap<Prefix, AddressName>,
+    /// Lines with a loopback address, by their names.
+    loopback: BTreeMap<String, u64>,
     services: Vec<Service>,
 }
 
@@ -94,6 +96,12 @@ impl Mapping {
     /// Prefixes with their names.
     pub fn addresses(&self) -> impl Iterator<Item = (Prefix, &str)> {
         self.addresses.iter().map(|(prefix, called)| (*prefix, called.name.as_str()))
+    }
+
+    /// Names of loopback addresses with their lines. Files in the form of `/etc/hosts` have such lines for the machine
+    /// itself, and they are no addresses of the mapping.
+    pub fn loopback(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.loopback.iter().map(|(name, line)| (name.as_str(), *line))
     }
 
     /// Services in order of the file.
@@ -180,6 +188,7 @@ impl Mapping {
             // The first name is the host's own name, and the others are aliases. Loopback addresses belong to every
             // machine, so they have no place.
             if address.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
+                mapping.loopback.insert(valid_name(host).map_err(error)?.to_owned(), line);
                 continue;
             }
             mapping.add(address, host, Some(line)).map_err(error)?;
